@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from components.shell.choices import confirmed
 from components.shell.state import form_button
 from components.shell.words import moment
 from triptych.annotate.exclusions import LONGEST_REASON
@@ -82,10 +83,8 @@ def _reason_to_let_in(member: Member, study: Study) -> str | None:
 
 def _confirmed(label: str, consequence: str, member: Member) -> bool:
     """Whether the lead confirmed a step that cannot be undone."""
-    with st.popover(label):
-        st.text(consequence)
-        sure = st.checkbox("I am sure", key=f"{label}-sure-{member.pseudonym}")
-        return st.button(f"{label} {member.pseudonym}", type="primary", disabled=not sure)
+    key = f"{label}-{member.pseudonym}"
+    return confirmed(label, consequence, f"{label} {member.pseudonym}", key, "I am sure")
 
 
 def copies(remaining: Sequence[Copy]) -> bool | None:

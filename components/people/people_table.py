@@ -10,21 +10,10 @@ import streamlit as st
 from components.shell.choices import choose
 from components.shell.words import duration, moment
 from triptych.people.roster import Member
-from triptych.results.progress import AnnotatorProgress, Overview
+from triptych.results.progress import AnnotatorProgress
 from triptych.storage.models import Role
 
 PROGRESS = st.column_config.ProgressColumn("Progress", format="%d %%", min_value=0, max_value=100)
-
-
-def progress(view: Overview) -> None:
-    """Annotations submitted and expected, and the time left."""
-    with st.container(horizontal=True):
-        st.metric("Annotations", f"{view.done} of {view.expected}")
-        st.metric("Items complete", f"{view.items_complete} of {view.items}")
-        st.metric("Annotator time left", duration(view.minutes_left))
-        st.metric("Annotators", len(view.annotators))
-    st.progress(min(view.done / view.expected, 1.0) if view.expected else 0.0)
-    st.caption(f"Last annotation: {moment(view.last_at)}")
 
 
 def people_table(rows: Sequence[AnnotatorProgress]) -> None:

@@ -10,31 +10,23 @@ from components.shell.state import plain
 from components.shell.words import duration, moment
 from triptych.results import warnings
 from triptych.results.frame.table import Filters
-from triptych.results.page import Board
+from triptych.results.progress import Overview
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.warnings import Finding
 
 SHOWN_FIRST = 2
 
 
-def header(board: Board) -> None:
-    """State, what is in and what is expected, time to go."""
-    view, study = board.overview, board.study
-    figures = {
-        "Annotations in": f"{view.done:,} of {view.expected:,}",
-        "Items complete": f"{view.items_complete:,} of {view.items:,}",
-        "Annotator time to go": duration(view.minutes_left),
-        "State": study.state.capitalize(),
-    }
+def progress(view: Overview, name: str, figure: str) -> None:
+    """What is in and what is expected, time to go, and one more figure under its name."""
     with st.container(horizontal=True, gap="medium"):
-        for title, figure in figures.items():
-            st.metric(title, figure, width="content")
+        st.metric("Annotations in", f"{view.done:,} of {view.expected:,}", width="content")
+        st.metric("Items complete", f"{view.items_complete:,} of {view.items:,}", width="content")
+        st.metric("Annotator time to go", duration(view.minutes_left), width="content")
+        st.metric(name, figure, width="content")
     st.progress(min(view.done / view.expected, 1.0) if view.expected else 0.0)
-    extra = [
-        f"{n} {word}"
-        for n, word in ((view.skipped, "skipped"), (view.ignored, "ignored"), (view.surplus, "surplus"))
-        if n
-    ]
+    apart = {"skipped": view.skipped, "ignored": view.ignored, "surplus": view.surplus}
+    extra = [f"{n} {word}" for word, n in apart.items() if n]
     st.caption(" · ".join([f"Last annotation: {moment(view.last_at)}", *extra]))
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
-import pandas as pd
 import streamlit as st
 
 from components.results import comparisons, trust
@@ -61,7 +60,7 @@ def _friedman(ranking: RankingOf, analysis: StudyAnalysis) -> None:
     st.text(f"Friedman's test over {ranked.items} items: chi-square {number(ranked.statistic)}, p {_equals(ranked.p)}.")
     means = zip(ranked.systems, ranked.mean_ranks, strict=True)
     rows = [{"System": _name(analysis, system), "Mean rank (1 is highest)": number(mean)} for system, mean in means]
-    st.dataframe(pd.DataFrame(rows), hide_index=True, key="ranks")
+    st.dataframe(rows, hide_index=True, key="ranks")
     pairs = [
         {
             "Pair": f"{_name(analysis, pair.system)} − {_name(analysis, pair.baseline)}",
@@ -70,7 +69,7 @@ def _friedman(ranking: RankingOf, analysis: StudyAnalysis) -> None:
         }
         for pair in ranked.differences
     ]
-    st.dataframe(pd.DataFrame(pairs), hide_index=True, key="nemenyi")
+    st.dataframe(pairs, hide_index=True, key="nemenyi")
 
 
 def _name(analysis: StudyAnalysis, label: object) -> str:
@@ -98,7 +97,7 @@ def _strengths(ranking: RankingOf, analysis: StudyAnalysis) -> None:
         }
         for strength in ranking.preferences.strengths
     ]
-    st.dataframe(pd.DataFrame(rows), hide_index=True, key="strengths")
+    st.dataframe(rows, hide_index=True, key="strengths")
     st.caption(ranking.preferences.sentence)
 
 
@@ -111,7 +110,7 @@ def _ordinal(analysis: StudyAnalysis, key: str, slug: str) -> None:
     if isinstance(model, Undefined):
         st.text(model.reason)
         return
-    st.dataframe(pd.DataFrame(_model_rows(model, analysis)), hide_index=True, key=f"ordinal-{key}")
+    st.dataframe(_model_rows(model, analysis), hide_index=True, key=f"ordinal-{key}")
 
 
 def _model_rows(model: OrdinalModel, analysis: StudyAnalysis) -> list[dict[str, str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
 import streamlit as st
 
 from components.shell.choices import choose
@@ -54,7 +53,7 @@ def backup_table(backups: Sequence[Backup], slug: str) -> None:
                 "Last event of this study": NONE if number is None else str(number),
             }
         )
-    st.dataframe(pd.DataFrame(rows), hide_index=True, key="backups")
+    st.dataframe(rows, hide_index=True, key="backups")
     st.text("The backups are in this folder of the computer that runs Triptych. Copy them to another computer.")
     st.code(str(backups[0].path.parent), language=None, wrap_lines=True)
 

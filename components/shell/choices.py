@@ -1,4 +1,4 @@
-"""A box to choose one of several by its name."""
+"""Choosing one of several by its name; confirming what cannot be undone."""
 
 from __future__ import annotations
 
@@ -26,3 +26,14 @@ def choose(
     keys = list(names)
     index = keys.index(current) if current in names else 0
     return (place or st).selectbox(label, keys, index, format_func=names.__getitem__, key=key, **more)
+
+
+def confirmed(label: str, consequence: str, button: str, key: str, sure: str = "", **more: Any) -> bool:
+    """Whether the lead pressed `button`, which stands under its consequence, behind the button `label`.
+
+    sure: what must be ticked before it; `more`: as for st.button.
+    """
+    with st.popover(label):
+        st.text(consequence)
+        ticked = not sure or st.checkbox(sure, key=f"{key}-sure")
+        return st.button(button, key=key, disabled=not ticked, **{"type": "primary", **more})

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from components.shell.choices import choose
+from components.shell.choices import choose, confirmed
 from components.study.study_form import ROUNDS
 from triptych.storage.models import Round, Study, StudyState
 from triptych.study.lifecycle import LONGEST_TITLE
 
 COPY = "A new draft with the same rubric and settings. Ratings, annotators and plan are not copied."
+DELETION = "This deletes the draft for good, with its items and invitations. Nobody has rated anything in it."
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,4 @@ def delete_form(study: Study) -> bool:
     """Whether the lead confirmed deleting the draft."""
     if study.state != StudyState.draft:
         return False
-    with st.popover("Delete"):
-        st.text("This deletes the draft for good, with its items and invitations. Nobody has rated anything in it.")
-        return st.button("Delete the draft", type="primary", key=f"delete-{study.slug}")
+    return confirmed("Delete", DELETION, "Delete the draft", f"delete-{study.slug}")

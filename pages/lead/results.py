@@ -100,7 +100,7 @@ with live.drawing(slug):
             board = read_board(session, study, scope)
         study_tools(board, who.pseudonym)
     scope_notes(board.frame, scope, kinds)
-    findings.header(board)
+    findings.progress(board.overview, "State", study.state.capitalize())
     with st.expander(f"Annotators ({len(board.overview.annotators)})", key="annotators-open"):
         people_table(board.overview.annotators)
     live.follow_at_a_pace(slug, lambda: live.number_now(study), board.frame.number)

@@ -6,7 +6,7 @@ from typing import Literal
 
 import streamlit as st
 
-from components.people.people_table import progress
+from components.results.findings import progress
 from components.shell import live, state
 from components.shell.clearing import clear
 from components.shell.study_choice import chosen_study
@@ -86,7 +86,7 @@ def more(study: Study) -> None:
 
 def facts(study: Study, view: Overview) -> None:
     """Progress, and the design in one line."""
-    progress(view)
+    progress(view, "Annotators", str(len(view.annotators)))
     presentation = PRESENTATIONS[study.presentation].lower()
     st.caption(f"{counted(study.raters_per_item, 'annotator')} per item · {study.round} round · {presentation}")
     others = [other for other in studies if other.series == study.series and other.id != study.id]

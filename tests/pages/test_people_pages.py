@@ -164,11 +164,11 @@ def test_withdrawing_and_erasing_ask_first_and_say_what_happens(visit, people_st
     assert (button(page, withdraw).disabled, button(page, erase).disabled) == (True, True)
     assert "Their ratings stay and are marked surplus" in words(page)
 
-    page.checkbox(key=f"Withdraw-sure-{anna.pseudonym}").check().run()
+    page.checkbox(key=f"Withdraw-{anna.pseudonym}-sure").check().run()
     button(page, withdraw).click().run()
     assert roster_of(study)[None].state == "withdrawn"
     assert not in_the_file(anna)
-    page.checkbox(key=f"Erase-sure-{anna.pseudonym}").check().run()
+    page.checkbox(key=f"Erase-{anna.pseudonym}-sure").check().run()
     button(page, erase).click().run()
 
     assert roster_of(study)[None].state == "erased"
@@ -263,7 +263,7 @@ def test_an_annotator_reads_what_is_stored_and_withdraws(monkeypatch, people_stu
     assert "1 item with ratings · 0 highlights" in words(page)
     assert "All your work in this study is removed" in words(page)
 
-    page.checkbox(key=f"sure-{study.slug}").check().run()
+    page.checkbox(key=f"withdraw-{study.slug}-sure").check().run()
     button(page, "Withdraw now").click().run()
 
     assert "0 items with ratings" in words(page)
