@@ -47,7 +47,7 @@ def test_the_list_shows_each_study_with_its_progress_and_sets_the_demo_apart(vis
     *demos, removal = titles[1:]
     assert all(title.startswith("Demo: ") for title in demos)
     assert removal.startswith("This deletes the demo studies")
-    assert len(titles) == 1 + len(shipped_rubrics())
+    assert len(demos) == len(shipped_rubrics())
     assert "0 of 6 annotations · 2 annotators · main round" in words(app)
     assert "evil" not in rendered_markdown(app)
 
