@@ -90,7 +90,7 @@ def test_a_click_is_handled_after_another_one_interrupted_its_run(section, draft
     assert settings_of(now(draft)).panel.return_url == "https://panel.example/{code}"
 
 
-def test_a_drafts_rubric_is_edited_on_the_page_with_errors_named(section, draft):
+def test_editing_a_drafts_rubric_names_its_errors(section, draft):
     app = section(draft, "Rubric")
     app.text_area(key=f"rubric_text-{draft.slug}").set_value(SMALL_RUBRIC.replace("kind: likert", "kind: stars")).run()
     assert "`kind` must be one of" in words(app)
@@ -119,7 +119,7 @@ def test_linter_findings_are_shown_before_launch_as_items_change(section, draft)
     assert not button(app, "Launch the study").disabled
 
 
-def test_a_launched_study_asks_for_a_reason_and_lists_its_amendments(section, draft):
+def test_changing_a_launched_study_needs_a_reason(section, draft):
     press(section(draft, "Launch"), "Launch the study")
     first = now(draft)
     assert (first.state, len(first.design_hash)) == (StudyState.open, 64)
@@ -139,7 +139,7 @@ def test_a_launched_study_asks_for_a_reason_and_lists_its_amendments(section, dr
     assert "Use this rubric" not in labels(section(draft, "Rubric"))
 
 
-def test_a_plan_is_proposed_for_the_people_there_are_and_kept(section, draft):
+def test_a_proposed_plan_for_the_members_is_stored(section, draft):
     with database.writing(web_engine()) as session:
         join(session, lifecycle.by_slug(session, draft.slug), add_person(session, "ann"))
     app = section(draft, "Plan")
