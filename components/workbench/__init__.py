@@ -1,4 +1,7 @@
-"""The annotation surface: one component that answers every click in the browser. No script run, no system's name."""
+"""The annotation surface: one component that answers every click in the browser, without script run or system name.
+
+Beside it lies marked.js, with which leads read an item's highlights.
+"""
 
 from __future__ import annotations
 
