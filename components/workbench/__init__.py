@@ -1,4 +1,4 @@
-"""The annotation surface: one component that answers every click in the browser, without script run or system name.
+"""The annotation surface: one component that answers every click in the browser. No script run, no system's name.
 
 Beside it lies marked.js, with which leads read an item's highlights.
 """

@@ -81,7 +81,7 @@ def test_a_list_is_previewed_before_each_person_gets_a_link(visit, people_study)
         assert accounts.accept_invitation(session, links["Link"][0].partition("?join=")[2]).name == HOSTILE
 
 
-def test_an_interrupted_invitation_is_sent_and_the_form_is_empty_again(visit, people_study, monkeypatch):
+def test_an_interrupted_invitation_is_sent_and_its_form_emptied(visit, people_study, monkeypatch):
     study, lead, _ = people_study
     page = visit(lead, "people.py", study=study.slug)
     interrupt_once(monkeypatch)
@@ -92,7 +92,7 @@ def test_an_interrupted_invitation_is_sent_and_the_form_is_empty_again(visit, pe
     assert [element.value for element in page.text_input if element.label == "Name"] == ["", ""]
 
 
-def test_a_click_that_its_page_did_not_read_is_forgotten_on_another_page(visit, people_study):
+def test_a_click_left_unread_is_forgotten_on_another_page(visit, people_study):
     study, lead, _ = people_study
     page = visit(lead, "people.py", study=study.slug)
     next(element for element in page.text_input if element.label.startswith("Name they")).set_value("Nobody")
