@@ -5,9 +5,6 @@ Of an export the tables of ratings and highlights are read, and the items in the
 
 from __future__ import annotations
 
-import io
-import zipfile
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -20,6 +17,7 @@ from triptych.formats.model import MAX_UPLOAD, Findings
 from triptych.formats.ratings import potato
 from triptych.formats.ratings.model import FinishedRatings, Gathering, RaterKind
 from triptych.formats.ratings.sources import ENDINGS
+from triptych.formats.zips import unzipped
 
 MAX_FILES = 2_000
 MAX_INFLATED = 100 * 2**20
@@ -40,7 +38,10 @@ def read_archive(data: bytes, filename: str, kind: RaterKind, read: Reader) -> t
 
     Raises ImportRefused for a zip that is damaged, too large, or without ratings, and where a file in it is refused.
     """
-    files = _unpacked(data)
+    if len(data) > MAX_UPLOAD:
+        raise ImportRefused(f"The zip has {len(data) / 2**20:.0f} MB; at most {MAX_UPLOAD // 2**20} MB can be read.")
+    members = unzipped(data, "The zip", MAX_FILES, MAX_INFLATED, ".")
+    files = {name: content for name, content in members.items() if not _is_hidden(name)}
     if any(potato.is_state(name) for name in files):
         return (_potato_project(files, filename, kind),)
     chosen = _of_stems(files, TABLES)
@@ -53,28 +54,6 @@ def read_archive(data: bytes, filename: str, kind: RaterKind, read: Reader) -> t
     if items and results[0].format == "Table of ratings":
         results[0] = _with_items(results[0], files, items[0])
     return tuple(results)
-
-
-def _unpacked(data: bytes) -> dict[str, bytes]:
-    """Name → content, inflated within limits; the sizes that a zip declares are not believed."""
-    if len(data) > MAX_UPLOAD:
-        raise ImportRefused(f"The zip has {len(data) / 2**20:.0f} MB; at most {MAX_UPLOAD // 2**20} MB can be read.")
-    files: dict[str, bytes] = {}
-    left = MAX_INFLATED
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            entries = [entry for entry in archive.infolist() if not entry.is_dir()]
-            if len(entries) > MAX_FILES:
-                raise ImportRefused(f"The zip holds {len(entries):,} files; at most {MAX_FILES:,} can be read.")
-            for entry in entries:
-                with archive.open(entry) as member:
-                    files[entry.filename] = member.read(left + 1)
-                left -= len(files[entry.filename])
-                if left < 0:
-                    raise ImportRefused(f"The zip holds more than {MAX_INFLATED // 2**20} MB when it is opened.")
-    except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, OSError, EOFError, ValueError) as error:
-        raise ImportRefused("The zip is damaged, or protected by a password.") from error
-    return {name: content for name, content in files.items() if not _is_hidden(name)}
 
 
 def _is_hidden(name: str) -> bool:
