@@ -48,7 +48,7 @@ def plan_form(
         _empty_uploader(turn)
         st.rerun()
     name = f"A plan of your own ({', '.join(COLUMNS)})"
-    upload = st.file_uploader(name, list(plans.ENDINGS), key=f"plan-file-{study.slug}-{state.recall(turn, 0)}")
+    upload = st.file_uploader(name, list(plans.CONTENTS.endings), key=f"plan-file-{study.slug}-{state.recall(turn, 0)}")
     uploaded = None if upload is None else read(upload.getvalue(), upload.name)
     if uploaded is not None and uploaded.problems:
         state.say("The plan has problems:" if uploaded.ok else REFUSED, "warning" if uploaded.ok else "error")

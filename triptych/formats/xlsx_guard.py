@@ -155,7 +155,8 @@ def _look_through(sheet: SheetSurvey, content: bytes) -> Iterator[int]:
             yield _number(value, -1) if kind == "s" else -1
         elif event == "end" and name == "mergeCell":
             first, last = range_boundaries(element.get("ref", ""))[1::2]
-            sheet.merged.append((first, last, element.get("ref")))
+            if first and last:
+                sheet.merged.append((first, last, element.get("ref")))
         if event == "end" and name in ("c", "row"):
             element.clear()
 

@@ -31,7 +31,7 @@ from triptych.formats.ratings.model import (
     ImportedRating,
     RaterKind,
 )
-from triptych.formats.ratings.sources import ENDINGS, read_source
+from triptych.formats.ratings.sources import RATINGS, read_clean
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,7 @@ FORMATS = (
 )
 
 ARCHIVE = "zip"
+ENDINGS = RATINGS.endings
 
 __all__ = [
     "ARCHIVE",
@@ -85,7 +86,7 @@ def read_ratings(data: bytes, filename: str, kind: RaterKind = "human") -> Finis
     Raises ImportRefused with a sentence for the lead where nothing can be read.
     """
     findings = Findings()
-    source = read_source(data, filename, findings)
+    source = read_clean(data, filename, findings)
     into = Gathering(kind, findings)
     program = next(candidate for candidate in FORMATS if candidate.fits(frozenset(source.columns)))
     program.read(source, into)

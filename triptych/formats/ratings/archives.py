@@ -16,9 +16,10 @@ from triptych.formats import read_items
 from triptych.formats.model import MAX_UPLOAD, Findings
 from triptych.formats.ratings import potato
 from triptych.formats.ratings.model import FinishedRatings, Gathering, RaterKind
-from triptych.formats.ratings.sources import ENDINGS
+from triptych.formats.ratings.sources import RATINGS
 from triptych.formats.zips import unzipped
 
+ENDINGS = RATINGS.endings
 MAX_FILES = 2_000
 MAX_INFLATED = 100 * 2**20
 TABLES, ITEMS, CODEBOOK = ("ratings", "highlights", "tasks", "records"), "items", "codebook"

@@ -8,7 +8,8 @@ from __future__ import annotations
 from triptych.formats.layout import simple
 from triptych.formats.model import Source
 from triptych.formats.ratings.model import Gathering, Unit, named, whole
-from triptych.formats.ratings.tables import find_columns, restored
+from triptych.formats.ratings.tables import find_columns
+from triptych.formats.tables import restored
 
 QUOTES = ("quote", "selection", "text", "span")
 PARTS = {"item": "id of the item", "system": "system", "annotator": "annotator", "judge": "judge (a model)"}
@@ -27,7 +28,7 @@ def read(source: Source, into: Gathering) -> None:
     quote = next(names[name] for name in QUOTES if name in names)
     into.recognised |= {columns[part]: words for part, words in PARTS.items() if part in columns}
     into.recognised |= {names[part]: words for part, words in OWN.items() if part in names} | {quote: "quote"}
-    for record in (restored(source) if source.tabular else source).records:
+    for record in restored(source).records:
         ids = {part: named(record.values.get(columns[part])) for part in PARTS if part in columns}
         judge = ids.get("judge", "")
         annotator = judge or ids.get("annotator", "")

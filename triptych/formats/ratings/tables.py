@@ -16,7 +16,6 @@ from datetime import datetime
 
 from triptych.errors import ImportRefused
 from triptych.formats.layout import CONTEXT_NAMES, simple
-from triptych.formats.long_csv import restore_cell
 from triptych.formats.model import Json, JsonObject, Record, Source
 from triptych.formats.ratings.model import (
     UNKNOWN_SYSTEM,
@@ -30,6 +29,7 @@ from triptych.formats.ratings.model import (
     whole,
 )
 from triptych.formats.ratings_csv import RATINGS_HEADER
+from triptych.formats.tables import restored
 from triptych.storage.models import Purpose
 
 NAMES = {
@@ -87,7 +87,7 @@ def read(source: Source, into: Gathering) -> None:
     """Ratings of a table. Raises ImportRefused where no column says whose ratings they are."""
     columns = find_columns(source.columns)
     into.recognised |= {column: MEANINGS[part] for part, column in columns.by_meaning.items()}
-    if set(RATINGS_HEADER) <= set(source.columns) and source.tabular:
+    if set(RATINGS_HEADER) <= set(source.columns):
         source = restored(source)
     _check(columns, source.columns)
     for record in source.records:
@@ -120,15 +120,6 @@ def find_columns(names: Sequence[str]) -> Columns:
     long = "value" in by_meaning and "criterion" in by_meaning
     taken = {*by_meaning.values(), *(name for name in names if simple(name) in OF_THE_EXPORT)}
     return Columns(by_meaning, [] if long else [name for name in names if name not in taken])
-
-
-def restored(source: Source) -> Source:
-    """Our own export protects spreadsheets from formulas; here the ' comes off again."""
-    records = tuple(
-        Record(r.row, {name: restore_cell(v) if isinstance(v, str) else v for name, v in r.values.items()})
-        for r in source.records
-    )
-    return Source(source.kind, source.columns, records, source.tabular, source.sheets)
 
 
 def _check(columns: Columns, names: Sequence[str]) -> None:
