@@ -320,7 +320,7 @@ def test_label_studio_people_are_objects_and_unreadable_parts_are_reported():
     results = [result("c_a", "resp_a", "choices", choices=["x", "y"]), result("p", "resp_a", "ranker", ranker=[1])]
     task = label_studio(completed_by={"id": 3, "email": "a@example.org"}, result=results)
     ratings = records([task], name="project.json")
-    assert ratings.ratings == ()
+    assert ratings.ratings == []
     assert messages(ratings)[0] == "Row 1, column 'c': holds a list, one value was expected."
     assert "type 'ranker'" in messages(ratings)[1]
 
@@ -552,7 +552,7 @@ def test_no_shape_of_a_known_program_ends_in_a_trace(shape: str, x: Any):
 
 
 def mark(start: int | None, end: int | None, quote: str | None, **more: Any) -> ImportedHighlight:
-    return ImportedHighlight("1", "m", "w", "human", "x", start, end, quote, 2, **more)
+    return ImportedHighlight("1", "m", "w", "human", 2, label="x", start=start, end=end, quote=quote, **more)
 
 
 @given(st.text(alphabet="ab💩é", min_size=1, max_size=20), st.data())

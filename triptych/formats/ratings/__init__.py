@@ -87,7 +87,7 @@ def read_ratings(data: bytes, filename: str, kind: RaterKind = "human") -> Finis
     """
     findings = Findings()
     source = read_clean(data, filename, findings)
-    into = Gathering(kind, findings)
     program = next(candidate for candidate in FORMATS if candidate.fits(frozenset(source.columns)))
+    into = Gathering(filename, program.name, kind=kind, findings=findings)
     program.read(source, into)
-    return into.finished(filename, program.name, source)
+    return into.finished(source)

@@ -6,14 +6,13 @@ Of an export the tables of ratings and highlights are read, and the items in the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import PurePosixPath
 from typing import TypeVar
 
 from triptych.errors import ImportRefused
 from triptych.formats import read_items
-from triptych.formats.model import MAX_UPLOAD, Findings
+from triptych.formats.model import MAX_UPLOAD, Problem
 from triptych.formats.ratings import potato
 from triptych.formats.ratings.model import FinishedRatings, Gathering, RaterKind
 from triptych.formats.ratings.sources import RATINGS
@@ -53,7 +52,7 @@ def read_archive(data: bytes, filename: str, kind: RaterKind, read: Reader) -> t
     results = [_named(name, partial(read, files[name], name, kind)) for name in chosen]
     items = _of_stems(files, (ITEMS,))
     if items and results[0].format == "Table of ratings":
-        results[0] = _with_items(results[0], files, items[0])
+        _add_items(results[0], files, items[0])
     return tuple(results)
 
 
@@ -80,20 +79,19 @@ def _named(name: str, read: Callable[[], Read]) -> Read:
         raise ImportRefused(f"{name}: {refusal}") from refusal
 
 
-def _with_items(ratings: FinishedRatings, files: Files, name: str) -> FinishedRatings:
-    """The ratings with the items of the same archive, if all of those have their texts."""
+def _add_items(ratings: FinishedRatings, files: Files, name: str) -> None:
+    """The ratings get the items of the same archive, if all of those have their texts."""
     items = _named(name, partial(read_items, files[name], name))
     candidates = [candidate for item in items.items for candidate in item.candidates]
     if items.ok and all(candidate.text or candidate.turns for candidate in candidates):
-        return replace(ratings, items=items)
-    findings = Findings()
-    findings.note(f"{name}: {NO_TEXTS}")
-    return replace(ratings, problems=(*ratings.problems, *findings.finish()))
+        ratings.items = items
+    else:
+        ratings.problems += (Problem("note", None, None, f"{name}: {NO_TEXTS}"),)
 
 
 def _potato_project(files: Files, filename: str, kind: RaterKind) -> FinishedRatings:
-    into = Gathering(kind, Findings())
+    into = Gathering(filename, "Potato project", kind=kind)
     project = potato.read_project(files, into)
     source = potato.joined_states(files, into.findings)
     potato.read(source, into, project)
-    return into.finished(filename, "Potato project", source)
+    return into.finished(source)
