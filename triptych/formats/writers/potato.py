@@ -33,7 +33,7 @@ COMMENTS = "{n} comments on highlights have no place in Potato and are left out.
 def potato(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterator[File]:
     left_out: Counter[str] = Counter()
     yield text_file("config.yaml", yaml.safe_dump(_config(finished), sort_keys=False, allow_unicode=True))
-    yield jsonl_file("data/items.jsonl", map(_item, task.items(finished)))
+    yield jsonl_file("data/items.jsonl", ({"id": item.item_id, **task.fields(item)} for item in task.items(finished)))
     for annotator in finished.annotators:
         name = f"annotation_output/{annotator}/user_state.json"
         yield File(name, in_blocks(_user_state(finished, annotator, left_out)))
@@ -82,15 +82,6 @@ def _schemes(question: Control) -> Iterator[JsonObject]:
         yield {"annotation_type": "text", **box}
 
 
-def _item(item: FinishedItem) -> JsonObject:
-    return {
-        "id": item.item_id,
-        "context": task.context(item),
-        **{f"response_{letter}": text for letter, text in task.texts(item).items()},
-        **{f"system_{letter}": system for letter, system in task.systems(item).items()},
-    }
-
-
 def _user_state(finished: Finished, annotator: str, left_out: Counter[str]) -> Iterable[str]:
     """One annotator's file; the items are read once per part, so that no file has to fit in memory."""
 
@@ -125,26 +116,21 @@ def _labels(
     finished: Finished, item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]
 ) -> Iterator[tuple[dict[str, str], str]]:
     """Pairs of scheme with option, and value; a number box has one option, `number`."""
-    for question, rating in task.answers(finished, item, annotation):
-        value = task.value_of(rating)
-        if value is None:
-            left_out[task.NO_VALUE] += 1
+    for answer in task.answers(finished, item, annotation, left_out):
+        if answer.part:
+            yield {"schema": answer.name, "name": "text_box"}, ";".join(answer.texts)
         else:
-            option = str(value) if isinstance(question.criterion.scale, Choice | Likert) else "number"
-            yield {"schema": question.named(), "name": option}, str(value)
-        for part, text in (("reasons", ";".join(rating.reasons)), ("why", rating.explanation)):
-            if text:
-                yield {"schema": question.named(part), "name": "text_box"}, text
+            listed = isinstance(answer.question.criterion.scale, Choice | Likert)
+            yield {"schema": answer.name, "name": str(answer.value) if listed else "number"}, str(answer.value)
 
 
 def _spans(
     item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]
 ) -> Iterator[tuple[JsonObject, int]]:
-    texts = task.texts(item)
-    for mark in task.marked(item, annotation):
+    texts = task.texts_of(item)
+    for mark in task.marked(item, annotation, left_out):
         start, end = (at - texts[mark.letter].count("\n", 0, at) for at in (mark.start, mark.end))
         label, field = mark.highlight.label, f"response_{mark.letter}"
         named = {"schema": task.HIGHLIGHT, "name": label, "title": label}
         yield {**named, "start": start, "end": end, "id": f"{field}_{label}_{start}_{end}", "target_field": field}, 1
         left_out[COMMENTS] += bool(mark.highlight.comment)
-    left_out[task.UNALIGNED] += task.unaligned(annotation)
