@@ -16,21 +16,12 @@ from triptych.formats.ratings import (
     factgenie,
     highlights,
     label_studio,
-    label_studio_table,
     mturk,
     pearmut,
     potato,
     tables,
 )
-from triptych.formats.ratings.model import (
-    UNKNOWN_SYSTEM,
-    FinishedRatings,
-    Gathering,
-    ImportedHighlight,
-    ImportedNote,
-    ImportedRating,
-    RaterKind,
-)
+from triptych.formats.ratings.model import FinishedRatings, Gathering, RaterKind
 from triptych.formats.ratings.sources import RATINGS, read_clean
 
 
@@ -46,7 +37,7 @@ class RatingsFormat:
 FORMATS = (
     RatingsFormat("Potato", potato.fits, potato.read),
     RatingsFormat("Label Studio", label_studio.fits, label_studio.read),
-    RatingsFormat("Label Studio table", label_studio_table.fits, label_studio_table.read),
+    RatingsFormat("Label Studio table", label_studio.fits_table, label_studio.read_table),
     RatingsFormat("Pearmut log", pearmut.fits, pearmut.read),
     RatingsFormat("factgenie", factgenie.fits, factgenie.read),
     RatingsFormat("Argilla", argilla.fits, argilla.read),
@@ -57,20 +48,6 @@ FORMATS = (
 
 ARCHIVE = "zip"
 ENDINGS = RATINGS.endings
-
-__all__ = [
-    "ARCHIVE",
-    "ENDINGS",
-    "FORMATS",
-    "UNKNOWN_SYSTEM",
-    "FinishedRatings",
-    "ImportedHighlight",
-    "ImportedNote",
-    "ImportedRating",
-    "RaterKind",
-    "read_files",
-    "read_ratings",
-]
 
 
 def read_files(data: bytes, filename: str, kind: RaterKind = "human") -> tuple[FinishedRatings, ...]:

@@ -148,7 +148,7 @@ def _system(cells: Cells) -> str | None:
 
 def _row(record: Record, cells: Cells, columns: Columns, item: str, into: Gathering) -> None:
     """One row, whichever way it is laid out."""
-    kind, name = _annotator(cells, into.kind)
+    kind, name = annotator_of(cells, into.kind)
     seconds = seconds_of(cells.get("seconds"))
     unit = Unit(item, _system(cells), name, kind, record.row, _time(cells, into), seconds)
     if _is_true(cells.get("excluded")):
@@ -167,7 +167,7 @@ def _row(record: Record, cells: Cells, columns: Columns, item: str, into: Gather
             into.rate(unit, column, record.values.get(column), _is_true(cells.get("missing")), **_extras(cells))
 
 
-def _annotator(cells: Cells, otherwise: RaterKind) -> tuple[RaterKind, str]:
+def annotator_of(cells: Cells, otherwise: RaterKind) -> tuple[RaterKind, str]:
     """Who rated. A column 'judge' names a model; a column of kinds distinguishes people, models and simulations."""
     judge = named(cells.get("judge"))
     if judge:
