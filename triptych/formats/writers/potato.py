@@ -8,8 +8,7 @@ code points of the text as the page holds it, where a line break is a tag and no
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Iterator
 
 import yaml
 
@@ -17,7 +16,7 @@ from triptych.formats.model import JsonObject
 from triptych.formats.writers import task
 from triptych.formats.writers.model import ExportOptions, File, Finished, FinishedAnnotation, FinishedItem
 from triptych.formats.writers.task import Control
-from triptych.formats.writers.writing import as_json, in_blocks, json_list, json_object, jsonl_file, text_file
+from triptych.formats.writers.writing import json_file, jsonl_file, text_file
 from triptych.rubric.scales import Choice, Likert
 
 LINES = "Potato's page has no character for a line break, so `start` and `end` of spans do not count line breaks."
@@ -36,7 +35,7 @@ def potato(finished: Finished, options: ExportOptions, notes: list[str]) -> Iter
     yield jsonl_file("data/items.jsonl", ({"id": item.item_id, **task.fields(item)} for item in task.items(finished)))
     for annotator in finished.annotators:
         name = f"annotation_output/{annotator}/user_state.json"
-        yield File(name, in_blocks(_user_state(finished, annotator, left_out)))
+        yield json_file(name, _user_state(finished, annotator, left_out))
     notes += [*task.notes_of(finished, left_out), LINES, OPENING]
 
 
@@ -82,26 +81,20 @@ def _schemes(question: Control) -> Iterator[JsonObject]:
         yield {"annotation_type": "text", **box}
 
 
-def _user_state(finished: Finished, annotator: str, left_out: Counter[str]) -> Iterable[str]:
-    """One annotator's file; the items are read once per part, so that no file has to fit in memory."""
-
-    def work() -> Iterator[tuple[FinishedItem, FinishedAnnotation]]:
-        for item in task.items(finished, annotator):
-            for annotation in task.rated(item):
-                yield item, annotation
-
-    return chain(
-        [f'{{"user_id": {as_json(annotator)},\n"current_phase_and_page": {as_json(ANNOTATING)},\n'],
-        ['"instance_id_ordering": '],
-        json_list(item.item_id for item, _ in work()),
-        [',\n"instance_id_to_behavioral_data": '],
-        json_object((item.item_id, _times(item, annotation)) for item, annotation in work()),
-        [',\n"instance_id_to_label_to_value": '],
-        json_object((item.item_id, list(_labels(finished, item, annotation, left_out))) for item, annotation in work()),
-        [',\n"instance_id_to_span_to_value": '],
-        json_object((item.item_id, list(_spans(item, annotation, left_out))) for item, annotation in work()),
-        ["}\n"],
-    )
+def _user_state(finished: Finished, annotator: str, left_out: Counter[str]) -> JsonObject:
+    """One annotator's file."""
+    items = task.items(finished, annotator)
+    work = {item.item_id: (item, annotation) for item in items for annotation in task.rated(item)}
+    return {
+        "user_id": annotator,
+        "current_phase_and_page": ANNOTATING,
+        "instance_id_ordering": list(work),
+        "instance_id_to_behavioral_data": {name: _times(*pair) for name, pair in work.items()},
+        "instance_id_to_label_to_value": {
+            name: list(_labels(finished, *pair, left_out)) for name, pair in work.items()
+        },
+        "instance_id_to_span_to_value": {name: list(_spans(*pair, left_out)) for name, pair in work.items()},
+    }
 
 
 def _times(item: FinishedItem, annotation: FinishedAnnotation) -> JsonObject:
