@@ -120,7 +120,7 @@ def _whole(value: Json, contents: Contents, findings: Findings) -> tuple[str, li
     _refuse_depth(value)
     if isinstance(value, dict):
         if is_campaign(value):
-            entries = segments(value, findings)
+            entries = segments(value)
             _refuse_number(len(entries))
             return "campaign", entries
         is_item = contents.is_header(tuple(value)) and not isinstance(value.get("items"), list)

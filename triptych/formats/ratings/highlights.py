@@ -26,7 +26,7 @@ def read(source: Source, into: Gathering) -> None:
     names = {simple(name): name for name in source.columns}
     quote = next(names[name] for name in QUOTES if name in names)
     whose = ("item", "system", "annotator", "judge")
-    into.recognised |= {columns.by_meaning[part]: MEANINGS[part] for part in whose if part in columns.by_meaning}
+    into.recognised |= {columns.by_meaning[part]: MEANINGS[part][0] for part in whose if part in columns.by_meaning}
     into.recognised |= {names[part]: words for part, words in OWN.items() if part in names} | {quote: "quote"}
     for record in restored(source).records:
         cells = columns.cells(record)

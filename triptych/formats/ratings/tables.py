@@ -32,35 +32,35 @@ from triptych.formats.ratings_csv import RATINGS_HEADER
 from triptych.formats.tables import restored
 from triptych.storage.models import Purpose
 
-NAMES = {
-    "item": ("item_id", "id", "item", "instance_id", "example_id", "example_idx", "doc_id", "question_id"),
-    "system": ("system", "model", "model_name", "setup_id"),
-    "annotator": ("annotator", "annotator_id", "worker", "worker_id", "user", "user_id", "rater", "rater_id"),
-    "judge": ("judge", "judge_model", "agent"),
-    "kind": ("annotator_kind", "kind"),
-    "criterion": ("criterion", "dimension", "aspect", "metric"),
-    "value": ("value", "rating", "score", "label"),
-    "option": ("option",),
-    "missing": ("missing",),
-    "explanation": ("explanation", "justification", "rationale", "reason", "comment"),
-    "reasons": ("reasons",),
-    "position": ("position",),
-    "at": ("submitted_at", "created_at", "timestamp", "time"),
-    "seconds": ("active_seconds", "seconds", "lead_time"),
-    "purpose": ("purpose",),
-    "repeat": ("repeat_of", "repeat"),
-    "excluded": ("excluded",),
-    "exclusion": ("exclusion_reason",),
-    "text": ("text", "response", "output", "candidate", "summary", "completion"),
-    "context": CONTEXT_NAMES,
-}
+# what a column may be → in words, and what it may be called
 MEANINGS = {
-    "item": "id of the item", "system": "system", "annotator": "annotator", "judge": "judge (a model)",
-    "kind": "kind of annotator", "criterion": "criterion", "value": "value", "option": "value, where it is an option",
-    "missing": "marks what is missing", "explanation": "explanation", "reasons": "reasons", "position": "position",
-    "at": "time", "seconds": "seconds spent", "purpose": "purpose", "repeat": "repeat", "excluded": "excluded",
-    "exclusion": "reason of the exclusion", "text": "text of the candidate", "context": "context",
-}  # fmt: skip
+    "item": (
+        "id of the item",
+        ("item_id", "id", "item", "instance_id", "example_id", "example_idx", "doc_id", "question_id"),
+    ),
+    "system": ("system", ("system", "model", "model_name", "setup_id")),
+    "annotator": (
+        "annotator",
+        ("annotator", "annotator_id", "worker", "worker_id", "user", "user_id", "rater", "rater_id"),
+    ),
+    "judge": ("judge (a model)", ("judge", "judge_model", "agent")),
+    "kind": ("kind of annotator", ("annotator_kind", "kind")),
+    "criterion": ("criterion", ("criterion", "dimension", "aspect", "metric")),
+    "value": ("value", ("value", "rating", "score", "label")),
+    "option": ("value, where it is an option", ("option",)),
+    "missing": ("marks what is missing", ("missing",)),
+    "explanation": ("explanation", ("explanation", "justification", "rationale", "reason", "comment")),
+    "reasons": ("reasons", ("reasons",)),
+    "position": ("position", ("position",)),
+    "at": ("time", ("submitted_at", "created_at", "timestamp", "time")),
+    "seconds": ("seconds spent", ("active_seconds", "seconds", "lead_time")),
+    "purpose": ("purpose", ("purpose",)),
+    "repeat": ("repeat", ("repeat_of", "repeat")),
+    "excluded": ("excluded", ("excluded",)),
+    "exclusion": ("reason of the exclusion", ("exclusion_reason",)),
+    "text": ("text of the candidate", ("text", "response", "output", "candidate", "summary", "completion")),
+    "context": ("context", CONTEXT_NAMES),
+}
 OF_THE_EXPORT = {"study", "round", "design_hash", "explanation_words", "surplus", "version"}
 NO_TIME = "{n} time(s) are not in ISO 8601; they are taken as not known."
 OTHER_PURPOSE = "{n} rating(s) of training and tests are left out."
@@ -86,7 +86,7 @@ class Columns:
 def read(source: Source, into: Gathering) -> None:
     """Ratings of a table. Raises ImportRefused where no column says whose ratings they are."""
     columns = find_columns(source.columns)
-    into.recognised |= {column: MEANINGS[part] for part, column in columns.by_meaning.items()}
+    into.recognised |= {column: MEANINGS[part][0] for part, column in columns.by_meaning.items()}
     if set(RATINGS_HEADER) <= set(source.columns):
         source = restored(source)
     _check(columns, source.columns)
@@ -111,7 +111,7 @@ def find_columns(names: Sequence[str]) -> Columns:
     for name in names:
         by_name.setdefault(simple(name), name)
     by_meaning: dict[str, str] = {}
-    for part, spellings in NAMES.items():
+    for part, (_, spellings) in MEANINGS.items():
         column = next(
             (by_name[name] for name in spellings if by_name.get(name) not in (None, *by_meaning.values())), None
         )
