@@ -10,7 +10,6 @@ and gold items become the fields `purpose` and `reference`.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from triptych.errors import ImportRefused
 from triptych.formats.layout import ID_NAMES, NUMBERED, is_header, is_known, known_columns, simple
 from triptych.formats.model import Findings, Json, JsonObject, Record, Source
 from triptych.formats.tables import restored
-from triptych.formats.values import NumberText, kind_of
+from triptych.formats.values import NumberText, json_in, kind_of
 from triptych.storage.models import Purpose
 
 RATED_TOO = (
@@ -164,17 +163,8 @@ def _exported(record: Record, findings: Findings) -> JsonObject | None:
         findings.tally(NOT_MAIN)
         return None
     texts = {"context": values["context_turns"] or values["context"], "text": values["turns"] or values["text"]}
-    more = {name: _as_object(values[name]) for name in ("meta", "extra_texts") if values[name]}
+    more = {name: json_in(values[name]) for name in ("meta", "extra_texts") if values[name]}
     return {"item_id": values["item_id"], "system": values["system"], **texts, **more}
-
-
-def _as_object(cell: str) -> Json:
-    """The JSON of a cell, or the cell, about which the reader of items then complains."""
-    try:
-        value: Json = json.loads(cell)
-    except (ValueError, RecursionError):
-        return cell
-    return value
 
 
 def _pearmut(record: Record, findings: Findings) -> JsonObject:

@@ -8,12 +8,11 @@ plain is JSON in its cell: {"choices": […]}, [{"number": 3}], {"text": […]} 
 
 from __future__ import annotations
 
-import json
-
 from triptych.formats.layout import simple
 from triptych.formats.model import Json, JsonObject, Record, Source
 from triptych.formats.ratings.controls import WHO, Fields, explains, is_field, read_fields
 from triptych.formats.ratings.model import Gathering, RaterKind, Unit, moment_of, named, seconds_of
+from triptych.formats.values import json_in
 
 CANCELLED = "{n} cancelled annotation(s) are left out."
 OF_REGION = "{n} answer(s) about one highlighted passage are left out: a rating is about a whole response."
@@ -144,22 +143,11 @@ def read_table(source: Source, into: Gathering) -> None:
         for name in controls:
             criterion, system = fields.place(name)
             unit = Unit(fields.item, system, annotator, into.kind, row, at, seconds, part=str(row))
-            value = _unpacked(values.get(name))
+            value = json_in(values.get(name))
             if explains(name, controls) or (isinstance(value, dict) and "text" in value):
                 into.note(unit, criterion, value["text"] if isinstance(value, dict) else value)
             else:
                 _answer(unit, criterion, value, into)
-
-
-def _unpacked(cell: Json) -> Json:
-    """The JSON in a cell, or the cell."""
-    if not isinstance(cell, str) or not cell.lstrip().startswith(("[", "{")):
-        return cell
-    try:
-        value: Json = json.loads(cell)
-    except (ValueError, RecursionError):
-        return cell
-    return value
 
 
 def _answer(unit: Unit, criterion: str, value: Json, into: Gathering) -> None:

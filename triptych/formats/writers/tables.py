@@ -1,4 +1,4 @@
-"""A study as four plain tables: items, annotations, ratings, highlights.
+"""A study as four plain tables: items, annotations, ratings, highlights; and its log as JSON lines.
 
 Ratings and highlights have the columns of the long CSV files. The Parquet form keeps texts as they are (no ' before
 what looks like a formula) and types what CSV can only write: times, yes or no, lists of reasons and turns.
@@ -22,7 +22,7 @@ from triptych.formats.writers.model import (
     FinishedItem,
     FinishedTurn,
 )
-from triptych.formats.writers.writing import as_json, csv_file, parquet_file
+from triptych.formats.writers.writing import as_json, csv_file, jsonl_file, parquet_file
 
 # column → what stands there
 ITEMS: dict[str, Callable[[FinishedItem, FinishedCandidate], Any]] = {
@@ -67,6 +67,16 @@ CHANGES: dict[str, Callable[[Any], Any]] = {
 }
 PER_GROUP = {"items": 300, "annotations": 20_000, "ratings": 20_000, "highlights": 20_000}
 
+CHAIN = (
+    "The chain can be checked: `hash` is the SHA-256 of `at`, `study_id`, `number`, `actor`, `kind`, `assignment_id`, "
+    "`subject`, `digest` and `previous_hash`, joined by the character U+001F, a null written as None; `digest` is the "
+    "SHA-256 of `salt` followed by the JSON list of `old` and `new` with sorted keys."
+)
+WITHHELD = (
+    "Lines with `withheld: true` withhold their values, because these would show which system is which. After the "
+    "unblinding they are written."
+)
+
 
 def csv_tables(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterator[File]:
     """Ratings, highlights and items as CSV; annotations.csv is part of every export."""
@@ -91,6 +101,14 @@ def parquet_tables(finished: Finished, options: ExportOptions, notes: list[str])
     for name, (header, values) in rows.items():
         schema = _schema(finished, header)
         yield parquet_file(f"data/{name}.parquet", schema, _typed(header, values), PER_GROUP[name])
+
+
+def events_jsonl(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterator[File]:
+    """The event log: who did what, when, with every superseded value; one line per event, in order."""
+    yield jsonl_file("events.jsonl", finished.events())
+    notes += [CHAIN, "Values that were erased are null, and so is their salt."]
+    if finished.blind:
+        notes.append(WITHHELD)
 
 
 def item_rows(finished: Finished) -> Iterator[list[Any]]:
