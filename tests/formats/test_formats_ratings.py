@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from triptych.errors import ImportRefused
 from triptych.formats.model import Findings, TurnDraft
-from triptych.formats.ratings import FinishedRatings, archives, read_files, read_ratings
-from triptych.formats.ratings.model import ImportedHighlight
+from triptych.formats.ratings import archives, read_files, read_ratings
+from triptych.formats.ratings.model import FinishedRatings, ImportedHighlight
 from triptych.formats.ratings.proposal import as_yaml, distinct_keys, propose
 from triptych.formats.ratings.spans import from_utf16, place
 from triptych.rubric.files import parse_rubric
