@@ -48,7 +48,7 @@ def plan_form(
         state.renew(uploader)
         st.rerun()
     name = f"A plan of your own ({', '.join(COLUMNS)})"
-    upload = st.file_uploader(name, list(plans.ENDINGS), key=state.numbered(uploader))
+    upload = st.file_uploader(name, list(plans.CONTENTS.endings), key=state.numbered(uploader))
     uploaded = None if upload is None else read(upload.getvalue(), upload.name)
     if uploaded is not None and uploaded.problems:
         state.say("The plan has problems:" if uploaded.ok else REFUSED, "warning" if uploaded.ok else "error")

@@ -15,8 +15,9 @@ from components.study.study_form import choose_rubric
 from triptych.errors import ImportRefused, InvalidRubric
 from triptych.exchange import import_ratings
 from triptych.formats import MAX_UPLOAD, READERS, ItemFile, Problem, read_items
-from triptych.formats.ratings import ARCHIVE, ENDINGS, FinishedRatings, RaterKind, read_files
+from triptych.formats.ratings import ARCHIVE, ENDINGS, read_files
 from triptych.formats.ratings.assemble import Asked, Assembled, assemble
+from triptych.formats.ratings.model import FinishedRatings, RaterKind
 from triptych.formats.ratings.proposal import MAX_OPTIONS, ProposedCriterion, Use, number_in
 from triptych.stats.numbers import counted
 
