@@ -15,7 +15,15 @@ from sqlmodel import Session
 
 from triptych.reports.documents import code_span
 from triptych.reports.facts import Facts
-from triptych.reports.heds_questions import BY_NUMBER, FORM, LANGUAGES, QUESTIONS, SECTIONS, SheetQuestion
+from triptych.reports.heds_questions import (
+    ABOUT_CRITERIA,
+    BY_NUMBER,
+    FORM,
+    LANGUAGES,
+    QUESTIONS,
+    SECTIONS,
+    SheetQuestion,
+)
 from triptych.reports.numbers import Book
 from triptych.results.pay import rate_of
 from triptych.results.study_analysis import StudyAnalysis
@@ -30,7 +38,6 @@ from triptych.study import lifecycle
 
 LONGEST = 5000
 NOT_ANSWERED = "not answered"
-ABOUT_CRITERIA = "4"
 AUTHORS = ("1.3.1.1", "1.3.2.1")
 ELSEWHERE = ("3.2.4", "3.3.2", "3.3.4.1", "3.3.4.2", "3.3.5")  # unknown for an import
 FEW_STEPS = 11  # up to here a number is asked as points, beyond with a slider
