@@ -11,7 +11,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
-from xml.etree.ElementTree import Element
 
 import pyarrow as pa
 from sqlmodel import Session
@@ -26,6 +25,7 @@ from triptych.reports.cells import Table
 from triptych.reports.documents import citation, declaration, script_files
 from triptych.reports.facts import EXCLUSIONS_HEADER, Exclusion, Facts, facts_of
 from triptych.reports.further import Further, further_of
+from triptych.reports.html import Section
 from triptych.reports.methods_text import paragraph
 from triptych.reports.numbers import HEADER, Book
 from triptych.results.criterion import headline
@@ -239,35 +239,30 @@ def _html(parts: Contents) -> str:
         "Systems": "System 1, 2, …: the study is blind" if facts.blind else "under their names",
         "Ratings": analysis.scope.sentence,
     }
-    return html.page(facts.title, about.items(), _sections(parts), f"Made with Triptych. {parts.seal}")
+    return html.page(facts.title, about, _sections(parts), f"Made with Triptych. {parts.seal}")
 
 
-def _sections(parts: Contents) -> Iterator[Element]:
+def _sections(parts: Contents) -> Iterator[Section]:
     analysis = parts.analysis
     main, *rest = parts.tables
-    yield html.section(
-        "Findings",
-        html.listed(finding.sentence for finding in all_findings(analysis)) or html.text("Nothing to warn of."),
-    )
-    yield html.section(main.title, html.table(main) if main.rows else html.text("There is no rating yet."))
+    sentences = [finding.sentence for finding in all_findings(analysis)]
+    yield Section("Findings", "" if sentences else "Nothing to warn of.", sentences)
+    yield Section(main.title, tables=[main]) if main.rows else Section(main.title, "There is no rating yet.")
     for result in analysis.criteria:
         sentence = " ".join(filter(None, (headline(result, analysis.names), verdict(analysis, result.criterion.key))))
         between = figures.differences(result, analysis.contrasts_of(result.criterion.key), analysis.names)
         drawn = between, figures.means(result, analysis.names), figures.answers(result, analysis.names)
-        yield html.section(result.criterion.title, html.text(sentence), *drawn)
+        yield Section(result.criterion.title, sentence, figures=drawn)
     body = [table for table in rest if table.rows and table.name != "findings" and not table.appendix]
-    yield from (html.section(table.title, html.table(table)) for table in body)
+    yield from (Section(table.title, tables=[table]) for table in body)
     left_out = [
         f"{exclusion.what} {exclusion.which}: {exclusion.reason or 'no reason given'}"
         for exclusion in parts.facts.exclusions
     ]
-    yield html.section("Exclusions", html.listed(left_out) or html.text("Nothing was left out."))
-    yield html.section("Methods", html.text(parts.methods))
-    more = [table for table in rest if table.rows and table.appendix]
-    if more:
-        yield html.section(
-            "Appendix", *(part for table in more for part in (html.heading(table.title), html.table(table)))
-        )
+    yield Section("Exclusions", "" if left_out else "Nothing was left out.", left_out)
+    yield Section("Methods", parts.methods)
+    if more := [table for table in rest if table.rows and table.appendix]:
+        yield Section("Appendix", tables=more, table_titles=True)
 
 
 def _readme(parts: Contents, files: dict[str, bytes]) -> str:
