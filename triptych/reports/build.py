@@ -120,13 +120,13 @@ def build_report(session: Session, study: Study, scope: Counted | None = None) -
     files["snapshot.json"] = _snapshot(facts, scope, files)
     sha256 = hashlib.sha256(files["snapshot.json"]).hexdigest()
     tables = (*printed.tables_of(analysis, book), printed.findings(analysis), printed.not_run(analysis))
-    seal = f"Snapshot {sha256}, study {facts.slug}, last event {facts.event_number}."
+    seal = f"Snapshot {sha256}, study {facts.study.slug}, last event {facts.study.event_number}."
     parts = Contents(facts, analysis, book, heds.full_sheet(facts, analysis, book, seal), tables, sha256, seal)
     files |= {file.name: b"".join(file.blocks) for file in _documents(parts)}
     files["README.md"] = _readme(parts, files).encode()
     members = [File(name, iter([files[name]])) for name in sorted(files)]
     packed = b"".join(zipped(members, f"{study.slug}-report-{sha256[:12]}"))
-    return Report(sha256, scope_as_json(scope), facts.event_number, facts.event_hash, files, packed)
+    return Report(sha256, scope_as_json(scope), facts.study.event_number, facts.study.event_hash, files, packed)
 
 
 def _data(session: Session, study: Study, analysis: StudyAnalysis, facts: Facts, further: Further) -> Iterator[File]:
@@ -186,10 +186,14 @@ def scope_as_json(scope: Counted) -> dict[str, Any]:
 def _snapshot(facts: Facts, scope: Counted, files: dict[str, bytes]) -> bytes:
     content = {
         "program": "Triptych",
-        "study": facts.slug,
-        "round": facts.round,
-        "design_hash": facts.design_hash,
-        "last_event": {"number": facts.event_number, "hash": facts.event_hash, "at": facts.as_of.isoformat()},
+        "study": facts.study.slug,
+        "round": facts.study.round,
+        "design_hash": facts.study.design_hash,
+        "last_event": {
+            "number": facts.study.event_number,
+            "hash": facts.study.event_hash,
+            "at": facts.as_of.isoformat(),
+        },
         "blind": facts.blind,
         "scope": scope_as_json(scope),
         "files": {name: hashlib.sha256(files[name]).hexdigest() for name in sorted(files)},
@@ -232,14 +236,14 @@ def _html(parts: Contents) -> str:
     facts, analysis = parts.facts, parts.analysis
     about = {
         "Snapshot": parts.sha256,
-        "Study": f"{facts.slug} ({facts.round} round)",
-        "As of": f"{facts.as_of:%Y-%m-%d %H:%M} UTC, event {facts.event_number}",
-        "Last event": facts.event_hash,
-        "Design": facts.design_hash or "not opened yet",
+        "Study": f"{facts.study.slug} ({facts.study.round} round)",
+        "As of": f"{facts.as_of:%Y-%m-%d %H:%M} UTC, event {facts.study.event_number}",
+        "Last event": facts.study.event_hash,
+        "Design": facts.study.design_hash or "not opened yet",
         "Systems": "System 1, 2, …: the study is blind" if facts.blind else "under their names",
         "Ratings": analysis.scope.sentence,
     }
-    return html.page(facts.title, about, _sections(parts), f"Made with Triptych. {parts.seal}")
+    return html.page(facts.study.title, about, _sections(parts), f"Made with Triptych. {parts.seal}")
 
 
 def _sections(parts: Contents) -> Iterator[Section]:
