@@ -133,7 +133,9 @@ class Tags(HTMLParser):
 
 
 def hostile_page() -> str:
-    sections = [html.Section(words, words, [words], tables=[table_of(HOSTILE)], table_titles=True) for words in HOSTILE]
+    sections = [
+        html.ReportSection(words, words, [words], tables=[table_of(HOSTILE)], table_titles=True) for words in HOSTILE
+    ]
     return html.page(HOSTILE[3], {HOSTILE[2]: HOSTILE[3]}, sections, HOSTILE[2])
 
 

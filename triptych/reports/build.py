@@ -25,7 +25,7 @@ from triptych.reports.cells import Table
 from triptych.reports.documents import citation, declaration, script_files
 from triptych.reports.facts import EXCLUSIONS_HEADER, Exclusion, Facts, facts_of
 from triptych.reports.further import Further, further_of
-from triptych.reports.html import Section
+from triptych.reports.html import ReportSection
 from triptych.reports.methods_text import paragraph
 from triptych.reports.numbers import HEADER, Book
 from triptych.results.criterion import headline
@@ -246,27 +246,29 @@ def _html(parts: Contents) -> str:
     return html.page(facts.study.title, about, _sections(parts), f"Made with Triptych. {parts.seal}")
 
 
-def _sections(parts: Contents) -> Iterator[Section]:
+def _sections(parts: Contents) -> Iterator[ReportSection]:
     analysis = parts.analysis
     main, *rest = parts.tables
     sentences = [finding.sentence for finding in all_findings(analysis)]
-    yield Section("Findings", "" if sentences else "Nothing to warn of.", sentences)
-    yield Section(main.title, tables=[main]) if main.rows else Section(main.title, "There is no rating yet.")
+    yield ReportSection("Findings", "" if sentences else "Nothing to warn of.", sentences)
+    yield (
+        ReportSection(main.title, tables=[main]) if main.rows else ReportSection(main.title, "There is no rating yet.")
+    )
     for result in analysis.criteria:
         sentence = " ".join(filter(None, (headline(result, analysis.names), verdict(analysis, result.criterion.key))))
         between = figures.differences(result, analysis.contrasts_of(result.criterion.key), analysis.names)
         drawn = between, figures.means(result, analysis.names), figures.answers(result, analysis.names)
-        yield Section(result.criterion.title, sentence, figures=drawn)
+        yield ReportSection(result.criterion.title, sentence, figures=drawn)
     body = [table for table in rest if table.rows and table.name != "findings" and not table.appendix]
-    yield from (Section(table.title, tables=[table]) for table in body)
+    yield from (ReportSection(table.title, tables=[table]) for table in body)
     left_out = [
         f"{exclusion.what} {exclusion.which}: {exclusion.reason or 'no reason given'}"
         for exclusion in parts.facts.exclusions
     ]
-    yield Section("Exclusions", "" if left_out else "Nothing was left out.", left_out)
-    yield Section("Methods", parts.methods)
+    yield ReportSection("Exclusions", "" if left_out else "Nothing was left out.", left_out)
+    yield ReportSection("Methods", parts.methods)
     if more := [table for table in rest if table.rows and table.appendix]:
-        yield Section("Appendix", tables=more, table_titles=True)
+        yield ReportSection("Appendix", tables=more, table_titles=True)
 
 
 def _readme(parts: Contents, files: dict[str, bytes]) -> str:

@@ -21,7 +21,7 @@ NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]"
 
 
 @dataclass(frozen=True)
-class Section:
+class ReportSection:
     """A heading with what belongs under it. figures: SVG. table_titles: whether tables have headings of their own."""
 
     title: str
@@ -37,7 +37,7 @@ def readable(text: str) -> str:
     return NO_TEXT.sub("\ufffd", text)
 
 
-def page(title: str, facts: Mapping[str, str], sections: Iterable[Section], foot: str) -> str:
+def page(title: str, facts: Mapping[str, str], sections: Iterable[ReportSection], foot: str) -> str:
     """The whole document. facts: the list under the title."""
     template = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
