@@ -9,8 +9,8 @@ import streamlit as st
 from components.results import charts, figures
 from components.shell.state import say
 from components.shell.words import percent
-from triptych.simulate.planner import PERCENT, Basis, Chances, Outlook, preset
-from triptych.stats.power import Plan
+from triptych.simulate.planner import PERCENT, Basis, Chances, preset
+from triptych.stats.power import Advice, Effort, Plan
 from triptych.storage.models import Study
 from triptych.study.settings import settings_of
 
@@ -122,16 +122,16 @@ def choose_effort(basis: Basis, pay: float | None, currency: str, slug: str) -> 
     return seconds, rate
 
 
-def outlook(forecast: Outlook, currency: str) -> None:
+def outlook(advice: Advice, effort: Effort, currency: str) -> None:
     """The plan in numbers, and whether more annotators or more items would help it more."""
-    plan, effort = forecast.advice.plan, forecast.effort
+    plan = advice.plan
     with st.container(horizontal=True):
         st.metric("Chance to show it", percent(plan.rate.share))
         st.metric("Annotations", plan.plan.annotations)
         st.metric("Hours in total", f"{effort.hours:.1f}")
         st.metric("Hours per annotator", f"{effort.hours_each:.1f}")
         st.metric("Cost", f"{effort.cost:,.0f} {currency}")
-    say(f"{plan.sentence} {forecast.advice.sentence}", "success" if plan.rate.share >= GOOD_CHANCE else "info")
+    say(f"{plan.sentence} {advice.sentence}", "success" if plan.rate.share >= GOOD_CHANCE else "info")
 
 
 def chances(grid: Chances, name: str) -> None:

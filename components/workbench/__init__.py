@@ -12,21 +12,19 @@ from triptych.web.assets import modules, version
 # The modules come from a versioned route that browsers may cache for ever; only these lines are in each message.
 LOADER = """
 const at = (file) => new URL('assets/%s/' + file, document.baseURI).href;
-if (!document.querySelector('link[data-tw-style]')) {
-  const style = document.createElement('link');
-  style.rel = 'stylesheet';
-  style.href = at('workbench.css');
-  style.dataset.twStyle = '';
-  document.head.append(style);
-  for (const file of %s) {
-    const ahead = document.createElement('link');
-    ahead.rel = 'modulepreload';
-    ahead.href = at(file);
-    document.head.append(ahead);
-  }
+const link = (rel, file) => {
+  const element = Object.assign(document.createElement('link'), {rel, href: at(file)});
+  document.head.append(element);
+  return element;
+};
+let style = document.querySelector(`link[href="${at('workbench.css')}"]`);
+if (!style) {
+  style = link('stylesheet', 'workbench.css');
+  for (const file of %s) link('modulepreload', file);
 }
-const module = import(at('entry.js'));
-export default async (component) => (await module).default(component);
+const styled = style.sheet || new Promise((done) => (style.onload = style.onerror = done));
+const module = import(at('workbench.js'));
+export default async (component) => (await Promise.all([module, styled]))[0].default(component);
 """
 
 _mount = st.components.v2.component(

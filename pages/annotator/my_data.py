@@ -43,14 +43,14 @@ def withdraw(study: Study) -> None:
 def draw(part: Part) -> None:
     with st.container(border=True):
         st.text(part.study.title)
-        agreed = f" · consent given {moment(part.consented_at)}" if part.consented_at else ""
-        st.caption(f"Joined {moment(part.joined_at)}{agreed}")
+        agreed = f" · consent given {moment(part.membership.consented_at)}" if part.membership.consented_at else ""
+        st.caption(f"Joined {moment(part.membership.joined_at)}{agreed}")
         st.text(
             f"{counted(part.annotations, 'item')} with ratings · {counted(part.highlights, 'highlight')} · "
             f"{counted(part.explanations, 'explanation')}"
         )
-        if part.withdrawn_at:
-            st.caption(f"You withdrew {moment(part.withdrawn_at)}.")
+        if part.membership.withdrawn_at:
+            st.caption(f"You withdrew {moment(part.membership.withdrawn_at)}.")
             return
         with st.popover("Withdraw from this study"):
             st.text(f"{WITHDRAWAL_NOTES[part.promised]} {FINAL_NOTE}")

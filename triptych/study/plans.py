@@ -79,12 +79,7 @@ def read(session: Session, study: Study, data: bytes, filename: str) -> Assignme
             findings.error(f"is '{text}'; a rank is a whole number from 1 on.", record.row, rank)
         who, what = (record.values.get(column, "").strip() for column in (annotator, item))
         lines.append(PlanLine(who, what, number, record.row))
-    return _checked(session, study, lines, findings)
-
-
-def check(session: Session, study: Study, lines: Sequence[PlanLine]) -> AssignmentPlan:
-    """Lines typed or proposed, checked like those of a file."""
-    return _checked(session, study, lines, Findings())
+    return check(session, study, lines, findings)
 
 
 def _columns(source: Source) -> tuple[str, str, str | None]:
@@ -144,7 +139,11 @@ def _folded(name: str) -> str:
     return " ".join(name.split()).casefold()
 
 
-def _checked(session: Session, study: Study, lines: Sequence[PlanLine], findings: Findings) -> AssignmentPlan:
+def check(
+    session: Session, study: Study, lines: Sequence[PlanLine], findings: Findings | None = None
+) -> AssignmentPlan:
+    """Lines of a file, typed or proposed; `findings` has what was wrong with a file before."""
+    findings = findings or Findings()
     roster = _roster(session, study)
     resolved_lines = [resolved for line in lines if (resolved := _resolved(line, roster, findings)) is not None]
     once: dict[tuple[str, str], PlanLine] = {}
