@@ -41,7 +41,6 @@ from triptych.storage.models import (
     SEEN,
     Assignment,
     Candidate,
-    Criterion,
     Event,
     EventDetail,
     Highlight,
@@ -52,6 +51,7 @@ from triptych.storage.models import (
     Rating,
     Role,
     Slot,
+    StoredCriterion,
     Study,
     System,
     Turn,
@@ -285,7 +285,7 @@ def _ratings(session: Session, ids: Sequence[int], selection: Selection) -> Grou
         select_answers(Rating.assignment_id, *ANSWER)
         .join(Person, Person.id == Assignment.person_id)
         .where(*_work(selection))
-        .order_by(Criterion.position)
+        .order_by(StoredCriterion.position)
     )
     ratings: Groups = defaultdict(list)
     for assignment, position, key, number, option, missing, reasons, text in _rows(session, query, ids):

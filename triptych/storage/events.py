@@ -227,7 +227,7 @@ def since(session: Session, study_id: int, number: int) -> list[Event]:
 
 
 @dataclass(frozen=True)
-class Filters:
+class EventFilters:
     """Which events to list; an empty part lets everything through.
 
     people: who acted, or who it is about; item: its id; since, until: from the one time on, before the other.
@@ -253,7 +253,7 @@ class Entry:
 
 
 def listed(
-    session: Session, study: Study, filters: Filters, start: int = 0, count: int = 100
+    session: Session, study: Study, filters: EventFilters, start: int = 0, count: int = 100
 ) -> tuple[list[Entry], int]:
     """Events that pass the filters, newest first, from place `start` on, and how many pass in all."""
     matching = (
@@ -269,7 +269,7 @@ def listed(
     return entries, session.execute(select(func.count()).select_from(matching.subquery())).scalar_one()
 
 
-def _passing(study: Study, filters: Filters) -> Iterator[ColumnElement[bool]]:
+def _passing(study: Study, filters: EventFilters) -> Iterator[ColumnElement[bool]]:
     yield Event.study_id == study.id
     if filters.kinds:
         yield Event.kind.in_(filters.kinds)

@@ -251,9 +251,10 @@ class Study(Base, table=True):
     event_hash: str = ""
 
 
-class Criterion(Base, table=True):
+class StoredCriterion(Base, table=True):
     """A criterion of an opened study, written from its rubric so that ratings can point at it."""
 
+    __tablename__ = "criterion"
     __table_args__ = (UniqueConstraint("study_id", "key"), CheckConstraint("about IN ('candidate', 'item')"))
     id: int = Field(default=None, primary_key=True)  # given by the database
     study_id: int = key("study.id")

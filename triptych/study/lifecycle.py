@@ -23,7 +23,6 @@ from triptych.storage.models import (
     IN_PLACE,
     Access,
     Assignment,
-    Criterion,
     Item,
     Kind,
     Membership,
@@ -33,6 +32,7 @@ from triptych.storage.models import (
     Role,
     Round,
     RubricText,
+    StoredCriterion,
     Study,
     StudyState,
 )
@@ -100,7 +100,7 @@ def design_of(session: Session, study: Study) -> Design:
 
 def _read_design(session: Session, study: Study) -> Design:
     text = session.get_one(RubricText, study.rubric_id)
-    options = select(Criterion, Option).outerjoin(Option).where(Criterion.study_id == study.id)
+    options = select(StoredCriterion, Option).outerjoin(Option).where(StoredCriterion.study_id == study.id)
     rows: dict[str, CriterionRow] = {}
     for criterion, option in session.execute(options):
         row = rows.setdefault(criterion.key, CriterionRow(criterion.id, {}))
