@@ -29,8 +29,10 @@ def candidate_order(session: Session, study: Study, who: Who, item_id: int, repe
     rows = run(_shown(), {"study": study.id, "person": who.person_id, "item": item_id}).all()
     candidates = sorted((row.system_id, row.place) for row in rows if row.kind == CANDIDATE)
     places = {candidate: place for place, (_, candidate) in enumerate(candidates)}
-    slots = select(Slot.candidate_id).where(Slot.assignment_id == repeat_of).order_by(Slot.position)
-    first_order = run(slots).scalars() if repeat_of else ()
+    first_order: Sequence[int] = ()
+    if repeat_of is not None:
+        slots = select(Slot.candidate_id).where(Slot.assignment_id == repeat_of).order_by(Slot.position)
+        first_order = run(slots).scalars().all()
     order = balanced_order(
         [system for system, _ in candidates],
         Counter({(row.system_id, row.place): row.times for row in rows if row.kind == TO_PERSON}),

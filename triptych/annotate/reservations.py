@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, bindparam, func, insert, select, update
-from sqlalchemy.sql.dml import ReturningUpdate
+from sqlalchemy.sql.dml import ReturningInsert, ReturningUpdate
 from sqlmodel import Session
 
 from triptych import clock
@@ -31,7 +31,7 @@ from triptych.storage.models import (
     Slot,
     Study,
 )
-from triptych.storage.writes import update_row
+from triptych.storage.writes import add_rows, update_row
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 
@@ -195,14 +195,18 @@ def _insert(
     }
     on_web = {"origin": Origin.web, "expires_at": now + reservation_life(study), "design_hash": study.design_hash}
     run = session.connection().execute
-    inserting = insert(Assignment.__table__).returning(Assignment.__table__.c.id)
-    assignment_id = run(inserting, {**row, **on_web, **columns}).scalar_one()
+    assignment_id = run(_add_assignment(), {**row, **on_web, **columns}).scalar_one()
     slots = [
         {"assignment_id": assignment_id, "position": position, "candidate_id": candidate, "order_known": True}
         for position, candidate in enumerate(order)
     ]
-    run(insert(Slot.__table__), slots)
+    add_rows(session, Slot, slots)
     return Assigned(id=assignment_id, draft=None, pen=None, submitted_at=None, candidates=len(order), **row)
+
+
+@cache
+def _add_assignment() -> ReturningInsert[Any]:
+    return insert(Assignment.__table__).returning(Assignment.__table__.c.id)
 
 
 def extend(session: Session, study: Study, own: Assigned) -> Assigned:

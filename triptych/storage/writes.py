@@ -6,15 +6,34 @@ named parameters, built at their first use, cut the processor time of a submissi
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import Insert, Update, bindparam, delete, exists, insert, select, update
+from sqlalchemy import (
+    JSON,
+    Insert,
+    String,
+    Update,
+    bindparam,
+    cast,
+    column,
+    delete,
+    exists,
+    func,
+    insert,
+    select,
+    text,
+    update,
+)
 from sqlmodel import Session
 
-from triptych.storage.models import Base, Explanation, Highlight, Rating, Slot, Submission
+from triptych.storage.models import Base, Event, EventDetail, Explanation, Highlight, Rating, Slot, Study, Submission
+
+EVENTS_AT_ONCE = 1000  # their values travel as one
 
 
 class Explained(NamedTuple):
@@ -50,6 +69,33 @@ def _update_by_id(table: type[Base]) -> Update:
     return update(table.__table__).where(columns.id == bindparam("row_id"))
 
 
+def add_rows(session: Session, table: type[Base], rows: Sequence[dict[str, Any]]) -> None:
+    """Inserts rows of one shape.
+
+    To PostgreSQL the driver would send a statement for each. Here they travel as one JSON value: 15 ratings take
+    0.05 ms of processor time instead of 0.24 ms.
+    """
+    if not rows:
+        return
+    run = session.connection().execute
+    if session.get_bind().dialect.name == "sqlite":
+        run(_insert(table), rows)
+    else:
+        run(_insert_json(table, tuple(rows[0])), {"rows": json.dumps(rows)})
+
+
+@cache
+def _insert(table: type[Base]) -> Insert:
+    return insert(table.__table__)
+
+
+@cache
+def _insert_json(table: type[Base], names: tuple[str, ...]) -> Insert:
+    columns = [column(name, table.__table__.c[name].type) for name in names]
+    values = func.json_to_recordset(cast(bindparam("rows", type_=String), JSON)).table_valued(*columns, name="row")
+    return insert(table.__table__).from_select(names, select(*values.render_derived(with_types=True).c))
+
+
 def replace_answers(session: Session, assignment_id: int, rows: AnswerRows, *, first: bool = False) -> None:
     """Deletes the answers of the assignment and stores these; `first`: there are none to delete."""
     run = session.connection().execute
@@ -57,16 +103,19 @@ def replace_answers(session: Session, assignment_id: int, rows: AnswerRows, *, f
         run(delete(Rating.__table__).where(Rating.assignment_id == assignment_id))
         run(delete(Highlight.__table__).where(Highlight.assignment_id == assignment_id))
         run(update(Slot.__table__).where(Slot.assignment_id == assignment_id).values(set_aside=None))
-    if rows.ratings:
-        run(insert(Rating.__table__), [{"assignment_id": assignment_id, **row} for row in rows.ratings])
+    add_rows(session, Rating, [{"assignment_id": assignment_id, **row} for row in rows.ratings])
     if rows.explanations:
         _add_explanations(session, assignment_id, rows.explanations)
-    if rows.highlights:
-        run(insert(Highlight.__table__), [{"assignment_id": assignment_id, **row} for row in rows.highlights])
+    add_rows(session, Highlight, [{"assignment_id": assignment_id, **row} for row in rows.highlights])
     if rows.set_aside:
-        at_slot = (Slot.assignment_id == assignment_id) & (Slot.position == bindparam("place"))
         places = [{"place": position, "why": reason} for position, reason in rows.set_aside.items()]
-        run(update(Slot.__table__).where(at_slot).values(set_aside=bindparam("why")), places)
+        run(_set_aside(), [{"assignment": assignment_id, **place} for place in places])
+
+
+@cache
+def _set_aside() -> Update:
+    at_slot = (Slot.assignment_id == bindparam("assignment")) & (Slot.position == bindparam("place"))
+    return update(Slot.__table__).where(at_slot).values(set_aside=bindparam("why"))
 
 
 def _add_explanations(session: Session, assignment_id: int, explanations: Sequence[Explained]) -> None:
@@ -82,7 +131,58 @@ def _add_explanations(session: Session, assignment_id: int, explanations: Sequen
         }
         for explained in explanations
     ]
-    run(insert(Explanation.__table__), rows)
+    add_rows(session, Explanation, rows)
+
+
+def add_events(
+    session: Session, study_id: int, rows: Sequence[dict[str, Any]], details: Sequence[dict[str, Any] | None]
+) -> None:
+    """Appends events to the study's log, each with its values (salt, old, new) or None, and moves the study's head.
+
+    On PostgreSQL one statement, as every other writer waits meanwhile: SQLite has no INSERT inside of WITH.
+    """
+    run, last = session.connection().execute, rows[-1]
+    if session.get_bind().dialect.name == "sqlite":
+        run(_insert(Event), rows)
+        numbered = [{"study": study_id, "number": row["number"]} for row in rows]
+        values = [place | detail for place, detail in zip(numbered, details, strict=True) if detail]
+        if values:
+            run(_add_details(), values)
+        update_row(session, Study, study_id, {"event_number": last["number"], "event_hash": last["hash"]})
+        return
+    for start in range(0, len(rows), EVENTS_AT_ONCE):
+        part = slice(start, start + EVENTS_AT_ONCE)
+        pairs = zip(rows[part], details[part], strict=True)
+        values = json.dumps([{**row, **(detail or {})} for row, detail in pairs], default=datetime.isoformat)
+        run(_ADD_EVENTS, {"rows": values, "study": study_id, "number": last["number"], "hash": last["hash"]})
+
+
+@cache
+def _add_details() -> Insert:
+    columns = EventDetail.__table__.c
+    of_event = (Event.study_id == bindparam("study")) & (Event.number == bindparam("number"))
+    values = [bindparam(name, type_=columns[name].type) for name in ("salt", "old", "new")]
+    return insert(EventDetail.__table__).from_select(columns.keys(), select(Event.id, *values).where(of_event))
+
+
+_ADD_EVENTS = text("""
+    WITH pending AS (
+        SELECT * FROM json_to_recordset(CAST(:rows AS json)) AS pending (
+            study_id integer, number integer, at timestamptz, actor text, kind text, assignment_id integer,
+            subject text, digest text, previous_hash text, hash text, salt text, old json, new json
+        )
+    ), logged AS (
+        INSERT INTO event
+            (study_id, number, at, actor, kind, assignment_id, subject, digest, previous_hash, hash)
+        SELECT study_id, number, at, actor, kind, assignment_id, subject, digest, previous_hash, hash FROM pending
+        RETURNING id, number
+    ), detailed AS (
+        INSERT INTO event_detail (event_id, salt, old, new)
+        SELECT logged.id, salt, coalesce(old, 'null'), coalesce(new, 'null') FROM pending JOIN logged USING (number)
+        WHERE salt IS NOT NULL
+    )
+    UPDATE study SET event_number = :number, event_hash = :hash WHERE id = :study
+""")
 
 
 def add_submission(session: Session, row: Mapping[str, Any]) -> bool:
