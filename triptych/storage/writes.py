@@ -31,7 +31,18 @@ from sqlalchemy import (
 )
 from sqlmodel import Session
 
-from triptych.storage.models import Base, Event, EventDetail, Explanation, Highlight, Rating, Slot, Study, Submission
+from triptych.storage.models import (
+    Assignment,
+    Base,
+    Event,
+    EventDetail,
+    Explanation,
+    Highlight,
+    Rating,
+    Slot,
+    Study,
+    Submission,
+)
 
 EVENTS_AT_ONCE = 1000  # their values travel as one
 
@@ -58,15 +69,23 @@ class AnswerRows:
     set_aside: Mapping[int, str] = field(default_factory=dict)
 
 
+def is_sqlite(session: Session) -> bool:
+    return session.get_bind().dialect.name == "sqlite"
+
+
 def update_row(session: Session, table: type[Base], row_id: int, columns: Mapping[str, Any]) -> None:
     """Changes these columns of one row, past the object mapper."""
-    session.connection().execute(_update_by_id(table), {"row_id": row_id, **columns})
+    session.connection().execute(_update(table, tuple(columns)), _changes(row_id, columns))
 
 
 @cache
-def _update_by_id(table: type[Base]) -> Update:
-    columns = table.__table__.c
-    return update(table.__table__).where(columns.id == bindparam("row_id"))
+def _update(table: type[Base], names: tuple[str, ...]) -> Update:
+    changes = {name: bindparam(f"set_{name}") for name in names}
+    return update(table.__table__).where(table.__table__.c.id == bindparam("row_id")).values(changes)
+
+
+def _changes(row_id: int, columns: Mapping[str, Any]) -> dict[str, Any]:
+    return {"row_id": row_id, **{f"set_{name}": value for name, value in columns.items()}}
 
 
 def add_rows(session: Session, table: type[Base], rows: Sequence[dict[str, Any]]) -> None:
@@ -78,7 +97,7 @@ def add_rows(session: Session, table: type[Base], rows: Sequence[dict[str, Any]]
     if not rows:
         return
     run = session.connection().execute
-    if session.get_bind().dialect.name == "sqlite":
+    if is_sqlite(session):
         run(_insert(table), rows)
     else:
         run(_insert_json(table, tuple(rows[0])), {"rows": json.dumps(rows)})
@@ -96,20 +115,58 @@ def _insert_json(table: type[Base], names: tuple[str, ...]) -> Insert:
     return insert(table.__table__).from_select(names, select(*values.render_derived(with_types=True).c))
 
 
-def replace_answers(session: Session, assignment_id: int, rows: AnswerRows, *, first: bool = False) -> None:
-    """Deletes the answers of the assignment and stores these; `first`: there are none to delete."""
+def store_annotation(
+    session: Session,
+    assignment_id: int,
+    columns: Mapping[str, Any],
+    submission: Mapping[str, Any],
+    answers: AnswerRows,
+    *,
+    first: bool,
+) -> bool:
+    """Stores how an assignment ended and its answers, in place of any before; `first`: there are none.
+
+    `columns`: of the assignment. False if the submission's id belongs to another assignment.
+    """
     run = session.connection().execute
     if not first:
         run(delete(Rating.__table__).where(Rating.assignment_id == assignment_id))
         run(delete(Highlight.__table__).where(Highlight.assignment_id == assignment_id))
         run(update(Slot.__table__).where(Slot.assignment_id == assignment_id).values(set_aside=None))
-    add_rows(session, Rating, [{"assignment_id": assignment_id, **row} for row in rows.ratings])
-    if rows.explanations:
-        _add_explanations(session, assignment_id, rows.explanations)
-    add_rows(session, Highlight, [{"assignment_id": assignment_id, **row} for row in rows.highlights])
-    if rows.set_aside:
-        places = [{"place": position, "why": reason} for position, reason in rows.set_aside.items()]
+    ratings = [{"assignment_id": assignment_id, **row} for row in answers.ratings]
+    is_new = _store_final(session, assignment_id, columns, submission, ratings)
+    if answers.explanations:
+        _add_explanations(session, assignment_id, answers.explanations)
+    add_rows(session, Highlight, [{"assignment_id": assignment_id, **row} for row in answers.highlights])
+    if answers.set_aside:
+        places = [{"place": position, "why": reason} for position, reason in answers.set_aside.items()]
         run(_set_aside(), [{"assignment": assignment_id, **place} for place in places])
+    return is_new
+
+
+def _store_final(
+    session: Session,
+    assignment_id: int,
+    columns: Mapping[str, Any],
+    submission: Mapping[str, Any],
+    ratings: Sequence[dict[str, Any]],
+) -> bool:
+    """What every annotation writes; on PostgreSQL one statement. False if another assignment has the submission."""
+    run = session.connection().execute
+    received = {f"new_{name}": value for name, value in submission.items()}
+    if is_sqlite(session):
+        update_row(session, Assignment, assignment_id, columns)
+        add_rows(session, Rating, ratings)
+        return run(_add_submission(), received).first() is not None
+    values = {**_changes(assignment_id, columns), **received, "rows": json.dumps(ratings)}
+    return run(_store_together(tuple(columns)), values).first() is not None
+
+
+@cache
+def _store_together(columns: tuple[str, ...]) -> Insert:
+    names = tuple(column.name for column in Rating.__table__.c if column.name != "id")
+    rated, finished = _insert_json(Rating, names).cte("rated"), _update(Assignment, columns).cte("finished")
+    return _add_submission().add_cte(rated, finished)
 
 
 @cache
@@ -142,7 +199,7 @@ def add_events(
     On PostgreSQL one statement, as every other writer waits meanwhile: SQLite has no INSERT inside of WITH.
     """
     run, last = session.connection().execute, rows[-1]
-    if session.get_bind().dialect.name == "sqlite":
+    if is_sqlite(session):
         run(_insert(Event), rows)
         numbered = [{"study": study_id, "number": row["number"]} for row in rows]
         values = [place | detail for place, detail in zip(numbered, details, strict=True) if detail]
@@ -185,17 +242,10 @@ _ADD_EVENTS = text("""
 """)
 
 
-def add_submission(session: Session, row: Mapping[str, Any]) -> bool:
-    """Stores a submission's id; False if it is another assignment's."""
-    return (
-        session.connection().execute(_add_submission(), {f"new_{name}": value for name, value in row.items()}).first()
-        is not None
-    )
-
-
 @cache
 def _add_submission() -> Insert:
     columns = Submission.__table__.c
+    """Returns no row for an id that is stored already."""
     # a parameter with the name of a column would be set in the INSERT itself
     values = [bindparam(f"new_{column.name}", type_=column.type) for column in columns]
     is_new = ~exists().where(columns.id == bindparam("new_id", type_=columns.id.type)).correlate(None)
