@@ -63,7 +63,7 @@ def test_a_submit_asks_postgresql_little(postgres_engine, make_study):
         annotator, study_asked = assignments.asked_by(session, login, first.work.token)
         desk.act(session, study_asked, annotator, submitting(first, "submission-1"))
 
-    assert len(sent) <= 18, sent
+    assert len(sent) <= 12, sent
 
 
 def test_somebody_else_s_item_and_a_login_that_is_over_are_told_apart(engine, make_study):

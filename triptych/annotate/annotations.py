@@ -202,8 +202,10 @@ def _store_set_aside(
     finished = _settled(session, assignment, message, state)
     _store_final(session, finished, message, AnswerRows(), first=previous is None, note=note, reason=reason)
     new = LoggedAnnotation(state=finished.state, reason=reason, note=note).to_json()
-    about = {"assignment_id": finished.id, "subject": reason, "old": previous, "new": new}
-    events.record(session, study.id, EventKind(state), who.pseudonym, **about)
+    kind, assignment_id = EventKind(state), finished.id
+    events.record(
+        session, study.id, kind, who.pseudonym, assignment_id=assignment_id, subject=reason, old=previous, new=new
+    )
     return finished
 
 

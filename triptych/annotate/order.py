@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import CompoundSelect, bindparam, func, literal, select, union_all
 from sqlmodel import Session
 
-from triptych.storage.models import Assignment, AssignmentState, Candidate, Slot, Study
+from triptych.storage.models import Assignment, AssignmentState, Candidate, Slot, Study, has_value
 from triptych.study.persons import Who
 
 ITEM_WEIGHT = 4
@@ -53,7 +53,7 @@ def _shown() -> CompoundSelect[*tuple[Any, ...]]:
         select(Candidate.system_id, Slot.position, func.count())
         .join(Slot, Slot.candidate_id == Candidate.id)
         .join(Assignment, Assignment.id == Slot.assignment_id)
-        .where(Assignment.state != AssignmentState.expired)
+        .where(~has_value(Assignment.state, AssignmentState.expired))
         .group_by(Candidate.system_id, Slot.position)
     )
     to_person = (Assignment.study_id == bindparam("study")) & (Assignment.person_id == bindparam("person"))

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, bindparam, func, insert, select, update
+from sqlalchemy import ColumnElement, Select, bindparam, func, insert, literal_column, select, update
 from sqlalchemy.sql.dml import ReturningInsert, ReturningUpdate
 from sqlmodel import Session
 
@@ -30,6 +30,7 @@ from triptych.storage.models import (
     Purpose,
     Slot,
     Study,
+    has_value,
 )
 from triptych.storage.writes import add_rows, update_row
 from triptych.study.persons import Who
@@ -76,7 +77,7 @@ def own_assignments() -> ColumnElement[bool]:
 
 def seen_items() -> Select[int]:
     """The items that this person was given and kept. A list, read once: asked per item, SQLite walks all their work."""
-    return select(Assignment.item_id).where(own_assignments(), Assignment.state != AssignmentState.expired)
+    return select(Assignment.item_id).where(own_assignments(), ~has_value(Assignment.state, AssignmentState.expired))
 
 
 def unfinished_of(session: Session, study: Study, who: Who) -> list[Assigned]:
@@ -89,9 +90,9 @@ def unfinished_of(session: Session, study: Study, who: Who) -> list[Assigned]:
 def _unfinished() -> Select[*tuple[Any, ...]]:
     query = select_assigned().where(
         own_assignments(),
-        Assignment.state.in_([AssignmentState.reserved, AssignmentState.expired]),
+        has_value(Assignment.state, AssignmentState.reserved, AssignmentState.expired),
         Assignment.submitted_at.is_(None),  # follows from the state; an index on it skips all finished work
-        Assignment.origin != Origin.workbook,
+        ~has_value(Assignment.origin, Origin.workbook),
     )
     return query.order_by(Assignment.id.desc())
 
@@ -121,16 +122,17 @@ def next_item(planned: bool) -> Select[int]:
     """
     query = select(Item.id).where(
         Item.study_id == bindparam("study"),
-        Item.purpose == Purpose.main,
+        has_value(Item.purpose, Purpose.main),
         ~Item.retired,
         Item.taken < Item.raters,
         Item.id.not_in(seen_items()),
     )
+    only: Any = literal_column("1")  # in the text, see `has_value`
     if planned:
         own_plan = (PlannedItem.study_id == bindparam("study")) & (PlannedItem.person_id == bindparam("person"))
         query = query.join(PlannedItem, PlannedItem.item_id == Item.id).where(own_plan)
-        return query.order_by(PlannedItem.rank, PlannedItem.id).limit(1)
-    return query.order_by(Item.priority, Item.taken, Item.rank).limit(1)
+        return query.order_by(PlannedItem.rank, PlannedItem.id).limit(only)
+    return query.order_by(Item.priority, Item.taken, Item.rank).limit(only)
 
 
 def take_next(session: Session, study: Study, who: Who, *, planned: bool) -> int | None:

@@ -13,7 +13,17 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.errors import NotFound
-from triptych.storage.models import Assignment, AssignmentState, Item, Membership, PlannedItem, Purpose, Role, Study
+from triptych.storage.models import (
+    Assignment,
+    AssignmentState,
+    Item,
+    Membership,
+    PlannedItem,
+    Purpose,
+    Role,
+    Study,
+    has_value,
+)
 from triptych.study.persons import Who
 
 
@@ -68,8 +78,8 @@ def select_membership() -> Select[*tuple[Any, ...]]:
     """The columns of `AnnotatorMembership`, in its order, of `:person` at `:now`; the caller names the study."""
     # under a name of its own: a query may join the annotator's own assignment
     others = Assignment.__table__.alias("others")
-    is_overdue = (others.c.study_id == Membership.study_id) & (others.c.state == AssignmentState.reserved)
-    is_check = (Item.study_id == Membership.study_id) & Item.purpose.in_([Purpose.attention, Purpose.gold])
+    is_overdue = (others.c.study_id == Membership.study_id) & has_value(others.c.state, AssignmentState.reserved)
+    is_check = (Item.study_id == Membership.study_id) & has_value(Item.purpose, Purpose.attention, Purpose.gold)
     return select(
         Membership.id,
         Membership.study_id,
@@ -81,7 +91,7 @@ def select_membership() -> Select[*tuple[Any, ...]]:
         _least(PlannedItem.person_id, PlannedItem.study_id == Membership.study_id).is_not(None),
         _least(Item.taken, is_check).is_not(None),
         func.coalesce(_least(others.c.expires_at, is_overdue) < bindparam("now"), False),
-    ).where(Membership.person_id == bindparam("person"), Membership.role == Role.annotator)
+    ).where(Membership.person_id == bindparam("person"), has_value(Membership.role, Role.annotator))
 
 
 def _least(column: SQLCoreOperations[Any], condition: ColumnElement[bool]) -> ColumnElement[Any]:

@@ -80,7 +80,7 @@ def update_row(session: Session, table: type[Base], row_id: int, columns: Mappin
 
 @cache
 def _update(table: type[Base], names: tuple[str, ...]) -> Update:
-    changes = {name: bindparam(f"set_{name}") for name in names}
+    changes: dict[str, Any] = {name: bindparam(f"set_{name}") for name in names}
     return update(table.__table__).where(table.__table__.c.id == bindparam("row_id")).values(changes)
 
 
@@ -139,8 +139,8 @@ def store_annotation(
         _add_explanations(session, assignment_id, answers.explanations)
     add_rows(session, Highlight, [{"assignment_id": assignment_id, **row} for row in answers.highlights])
     if answers.set_aside:
-        places = [{"place": position, "why": reason} for position, reason in answers.set_aside.items()]
-        run(_set_aside(), [{"assignment": assignment_id, **place} for place in places])
+        places = answers.set_aside.items()
+        run(_set_aside(), [{"assignment": assignment_id, "place": place, "why": why} for place, why in places])
     return is_new
 
 
@@ -210,8 +210,8 @@ def add_events(
     for start in range(0, len(rows), EVENTS_AT_ONCE):
         part = slice(start, start + EVENTS_AT_ONCE)
         pairs = zip(rows[part], details[part], strict=True)
-        values = json.dumps([{**row, **(detail or {})} for row, detail in pairs], default=datetime.isoformat)
-        run(_ADD_EVENTS, {"rows": values, "study": study_id, "number": last["number"], "hash": last["hash"]})
+        pending = json.dumps([{**row, **(detail or {})} for row, detail in pairs], default=datetime.isoformat)
+        run(_ADD_EVENTS, {"rows": pending, "study": study_id, "number": last["number"], "hash": last["hash"]})
 
 
 @cache
@@ -244,8 +244,8 @@ _ADD_EVENTS = text("""
 
 @cache
 def _add_submission() -> Insert:
-    columns = Submission.__table__.c
     """Returns no row for an id that is stored already."""
+    columns = Submission.__table__.c
     # a parameter with the name of a column would be set in the INSERT itself
     values = [bindparam(f"new_{column.name}", type_=column.type) for column in columns]
     is_new = ~exists().where(columns.id == bindparam("new_id", type_=columns.id.type)).correlate(None)
