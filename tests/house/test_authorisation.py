@@ -94,7 +94,7 @@ DOORS = {
         people.accounts.new_person people.passcodes.forget_failures people.passcodes.note_failure
         people.roster.enrol_lead privacy.scrub.forget_identity privacy.scrub.forget_words
         storage.events.record_many storage.events.write_pending
-        storage.writes.add_submission storage.writes.replace_answers
+        storage.writes.add_events storage.writes.add_rows storage.writes.store_annotation
         storage.writes.update_row study.check_items.add_check_items
         study.contents.number_systems study.contents.remove_items study.contents.rewrite_rubric
         study.contents.store_rubric study.contents.write_criteria study.contents.write_items
