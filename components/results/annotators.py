@@ -10,7 +10,7 @@ import streamlit as st
 from components.results.findings import ratings_link
 from components.results.statistics_row import cells
 from components.results.trust import look_row
-from components.shell.state import say
+from components.shell.state import form_button, say
 from components.shell.words import NONE, limits, moment, percent, signed, signed_limits
 from triptych.results.quality import Attempt, Line
 from triptych.results.study_analysis import StudyAnalysis
@@ -122,14 +122,14 @@ def excluded(lines: Sequence[Line]) -> None:
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="excluded")
 
 
-def decision(title: str, annotators: Sequence[str], button: str, slug: str) -> tuple[str, str] | None:
+def decision(title: str, annotators: Sequence[str], button: str, key: str) -> tuple[str, str] | None:
     """A form that asks for an annotator and a reason; both, once the lead presses the button."""
     if not annotators:
         return None
-    with st.form(f"{button}-{slug}", clear_on_submit=True, width=560):
+    with st.form(key, width=560):
         who = st.selectbox(title, annotators, index=None, placeholder="Choose an annotator")
         reason = st.text_input("Reason", max_chars=500, help="Appears in the log and in every report.")
-        pressed = st.form_submit_button(button)
+        pressed = form_button(button, key)
     if pressed and who is None:
         say("Choose an annotator first.")
     return (who, reason) if pressed and who else None

@@ -191,14 +191,15 @@ def wins(analysis: StudyAnalysis, key: str, slug: str) -> None:
     )
 
 
-def means(analysis: StudyAnalysis, result: CriterionResult, slug: str) -> None:
+def means(analysis: StudyAnalysis, key: str, slug: str) -> None:
     """Each system's own mean on the whole scale."""
+    result = next(result for result in analysis.criteria if result.criterion.key == key)
     sentence = headline(result, analysis.names)
     st.text(sentence)
     figure = charts.means(result, analysis.names)
     if figure:
-        charts.show(figure, f"means-{result.criterion.key}", f"{slug}-{result.criterion.key}-means", sentence)
-    st.dataframe(_systems(result, analysis.names), hide_index=True, key=f"means-table-{result.criterion.key}")
+        charts.show(figure, f"means-{key}", f"{slug}-{key}-means", sentence)
+    st.dataframe(_systems(result, analysis.names), hide_index=True, key=f"means-table-{key}")
     st.caption(interval_note(result))
 
 

@@ -7,7 +7,7 @@ from itertools import groupby
 
 import streamlit as st
 
-from components.shell.state import plain
+from components.shell.state import form_button, plain
 from triptych.reports.heds import LONGEST, Answer, Sheet, asked
 from triptych.reports.heds_questions import FORM, SECTIONS, SheetQuestion
 from triptych.rubric.model import Criterion
@@ -33,7 +33,7 @@ def heds_form(criteria: Sequence[Criterion], sheet: Sheet, key: str) -> Sheet | 
                     for question, _ in ones:
                         place = question.number, criterion
                         answers[place] = _ask(question, sheet.get(place, Answer()), f"{key}-{place}")
-        stored = st.form_submit_button("Save these answers", type="primary")
+        stored = form_button("Save these answers", f"heds-{key}", type="primary")
     return answers if stored else None
 
 

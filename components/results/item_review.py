@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from components.results.marked import marked_item
-from components.shell.state import plain
+from components.shell.state import form_button, plain
 from components.shell.words import NONE, moment, percent, read_aloud
 from triptych.results.adjudication import FinalAgreement, FinalValue
 from triptych.results.item_review import Look, ReviewLine, about
@@ -137,14 +137,14 @@ def ask_somebody(people: Sequence[str], name: str) -> str | None:
         return None
     with st.form(f"ask-{name}", border=False, width=420):
         chosen = st.selectbox("Ask an annotator", people, key=f"asked-{name}")
-        return chosen if st.form_submit_button("Assign as their next item") else None
+        return chosen if form_button("Assign as their next item", f"ask-{name}") else None
 
 
 def take_back(name: str) -> str | None:
     """Why the final value is taken back, when the lead does."""
     with st.popover("Take it back"), st.form(f"back-{name}", border=False):
         why = st.text_input("Why", key=f"why-{name}")
-        return why if st.form_submit_button("Take it back") else None
+        return why if form_button("Take it back", f"back-{name}") else None
 
 
 def final_form(look: Look, criteria: Sequence[Criterion], slug: str) -> tuple[dict[tuple[int, str], Any], str] | None:
@@ -164,7 +164,7 @@ def final_form(look: Look, criteria: Sequence[Criterion], slug: str) -> tuple[di
                 if value is not None:
                     chosen[code, criterion.key] = value
         reason = st.text_input("Why", value=look.final.reason if look.final else "", key=f"{name}-why")
-        sent = st.form_submit_button("Record the final values", type="primary")
+        sent = form_button("Record the final values", name, type="primary")
     return (chosen, reason) if sent else None
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
 import streamlit as st
 
 from components.results.statistics_row import cells
@@ -34,7 +33,7 @@ def judge_analysis(analysis: StudyAnalysis, key: str, slug: str) -> None:
     if not results:
         st.text("No judge rated this criterion." if len(analysis.ratings_of(key)) else NOT_RATED)
         return
-    st.dataframe(pd.DataFrame([_row(each, analysis) for each in results]), hide_index=True, key=f"judges-{slug}")
+    st.dataframe([_row(each, analysis) for each in results], hide_index=True, key=f"judges-{slug}")
     st.caption(
         "The alternative annotator test leaves out each annotator in turn. The annotators are "
         f"{EXPERTISE[analysis.frame.settings.expertise]}, so epsilon is {margin(analysis.frame):g}, here and in "
@@ -66,7 +65,7 @@ def _in_words(each: JudgeOf, analysis: StudyAnalysis) -> None:
         st.text(f"{who}: {finding if isinstance(finding, Undefined) else finding.sentence}")
     if isinstance(each.stand_in, AltTest):
         with st.expander(f"{each.judge} against each annotator"):
-            st.dataframe(pd.DataFrame(_against(each.stand_in)), hide_index=True, key=f"against-{each.judge}")
+            st.dataframe(_against(each.stand_in), hide_index=True, key=f"against-{each.judge}")
 
 
 def _against(test: AltTest) -> Sequence[dict[str, str]]:

@@ -43,7 +43,7 @@ CHECKS = {
 
 def agreement(analysis: StudyAnalysis, slug: str) -> None:
     """Every coefficient of every criterion with its interval; alpha drawn against its bands."""
-    titles = {result.criterion.key: result.criterion.title for result in analysis.criteria}
+    titles = analysis.titles
     defined = [agreement for agreement in analysis.agreement if not isinstance(agreement.alpha, Undefined)]
     sentence = _agreement_sentence(analysis)
     st.text(sentence)
@@ -153,8 +153,13 @@ def look_row(look: AnnotatorLook, speed: Speed | None) -> dict[str, str]:
     }
 
 
-def pairs(people: PeopleOf, slug: str) -> None:
+def _people_of(analysis: StudyAnalysis, key: str) -> PeopleOf:
+    return next(people for people in analysis.people if people.criterion == key)
+
+
+def pairs(analysis: StudyAnalysis, key: str, slug: str) -> None:
     """How often each two annotators agree."""
+    people = _people_of(analysis, key)
     if isinstance(people.pairs, Undefined):
         st.text(people.pairs.reason)
         return
@@ -168,7 +173,8 @@ def pairs(people: PeopleOf, slug: str) -> None:
     st.dataframe(pd.DataFrame(rows), hide_index=True, key=f"pairs-table-{people.criterion}")
 
 
-def without_each(people: PeopleOf) -> None:
+def without_each(analysis: StudyAnalysis, key: str, _slug: str) -> None:
+    people = _people_of(analysis, key)
     if isinstance(people.without_each, Undefined):
         st.text(people.without_each.reason)
         return
@@ -179,20 +185,23 @@ def without_each(people: PeopleOf) -> None:
     st.dataframe(pd.DataFrame(rows), hide_index=True, key=f"without-{people.criterion}")
 
 
-def reliability(people: Sequence[PeopleOf], analysis: StudyAnalysis) -> None:
+def reliability(analysis: StudyAnalysis, _key: str, _slug: str) -> None:
     """What the mean of several annotators is worth, and how many are needed."""
-    rows = [{"Criterion": analysis.title(each.criterion), **cells(RELIABILITY, each.reliability)} for each in people]
+    rows = [
+        {"Criterion": analysis.title(each.criterion), **cells(RELIABILITY, each.reliability)}
+        for each in analysis.people
+    ]
     st.dataframe(pd.DataFrame(rows).fillna(""), hide_index=True, key="reliability")
     st.caption("ICC of one rating / of the mean of k ratings. Needed: annotators per item for a reliability of 0.8.")
 
 
-def effects(results: Sequence[EffectsOf], analysis: StudyAnalysis) -> None:
+def effects(analysis: StudyAnalysis, _key: str, _slug: str) -> None:
     """Shift at each place on screen, and change from the first to the last annotation."""
-    for effect in results:
+    for effect in analysis.effects:
         position = effect.position
         words = position.reason if isinstance(position, Undefined) else position.sentence
         st.text(f"{analysis.title(effect.criterion)}: {words}")
-    rows = [_effect_row(analysis.title(effect.criterion), effect) for effect in results]
+    rows = [_effect_row(analysis.title(effect.criterion), effect) for effect in analysis.effects]
     st.dataframe(pd.DataFrame(rows).fillna(""), hide_index=True, key="effects")
     st.caption(
         "Shift from the mean of all places, in scale points, and how often the best response was there. Places are "

@@ -175,10 +175,10 @@ def test_the_page_writes_differences_like_a_report():
 
         from components.results.trust import without_each
 
-        without_each(st.session_state["people"])
+        without_each(st.session_state["analysis"], st.session_state["key"], "")
 
     app = AppTest.from_function(page, default_timeout=30)
-    app.session_state["people"] = study_analysis.people[0]
+    app.session_state["analysis"], app.session_state["key"] = study_analysis, study_analysis.people[0].criterion
     app.run()
     table = app.dataframe[0].value
     assert table["Change"].tolist() == [

@@ -217,7 +217,7 @@ def ends(further) -> list[float]:
     return [end for each in every for coefficient in (each.kendall, each.pearson) for end in coefficient.interval]
 
 
-def test_a_difference_names_the_items_it_rests_on():
+def test_report_and_page_count_the_items_of_a_difference():
     analysis, further = analysed(some_ratings(5, 4, 12, 4))
     book = Book.of(analysis, further.numbers)
     table = next(table for table in tables_of(analysis, book) if table.name == "contrasts")

@@ -35,7 +35,7 @@ from triptych.formats.writers.writing import zipped
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.loading import GIVEN_STATE
 from triptych.results.frame.rows import export_highlights, export_ratings
-from triptych.storage import database, events
+from triptych.storage import events, writes
 from triptych.storage.answers import ANSWER, select_answers
 from triptych.storage.models import (
     SEEN,
@@ -65,7 +65,7 @@ Groups = dict[Any, list[Any]]
 
 def see_one_state(session: Session) -> None:
     """Makes all that the session reads from now on one state of the database; call it before the first query."""
-    if not database.is_sqlite(session):  # SQLite shows a transaction one state anyway
+    if not writes.is_sqlite(session):  # SQLite shows a transaction one state anyway
         session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
 
 

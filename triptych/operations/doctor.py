@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import re
+import shlex
 import shutil
 import stat
 import sys
@@ -31,7 +32,6 @@ MIN_FREE_BYTES = 200 * 2**20
 MAX_SKEW_SECONDS = 5.0  # between the database's clock and this computer's
 MAY_MAKE_TABLES = "SELECT has_schema_privilege('public', 'CREATE')"
 MAX_CONNECTIONS = 30  # of one process: triptych.storage.database
-INSTALL = "Run: .venv/bin/python -m pip install -r requirements.txt"
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,16 @@ def examine() -> Iterator[Diagnosis]:
     yield from stored()
 
 
+def how_to_install(package: str = "") -> str:
+    """The command that installs a package, or all of them, where this program runs; an installation has no .venv."""
+    python, folder = (sys.executable, ROOT) if is_installed() else (".venv/bin/python", Path())
+    everything = f"-r {shlex.quote(str(folder / 'requirements.txt'))}"
+    return f"Run: {shlex.quote(python)} -m pip install {package or everything}"
+
+
 def explain_missing(error: ModuleNotFoundError) -> str:
     """The sentence for a command that cannot even be loaded."""
-    return f"The package {error.name} is not installed for {sys.executable}. {INSTALL}"
+    return f"The package {error.name} is not installed for {sys.executable}. {how_to_install()}"
 
 
 def python() -> Diagnosis:
@@ -84,11 +91,11 @@ def packages(requirements: Path = ROOT / "requirements.txt") -> Iterator[Diagnos
         try:
             installed = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
-            how = "Run: .venv/bin/python -m pip install 'psycopg[binary]'" if name == "psycopg" else INSTALL
+            how = how_to_install("'psycopg[binary]'" if name == "psycopg" else "")
             yield Diagnosis("packages", f"{name} is not installed. {how}", problem=True)
             continue
         if version and installed != version:
-            yield Diagnosis("packages", f"{name} is {installed}, tested is {version}. {INSTALL}", problem=True)
+            yield Diagnosis("packages", f"{name} is {installed}, tested is {version}. {how_to_install()}", problem=True)
 
 
 def files() -> Iterator[Diagnosis]:
@@ -96,7 +103,8 @@ def files() -> Iterator[Diagnosis]:
     parts = ("app.py", ".streamlit/config.toml", "pages/router.py", "components/workbench/workbench.js", "rubrics")
     lost = [name for name in parts if not (ROOT / name).exists()]
     if lost:
-        yield Diagnosis("program", f"{', '.join(lost)} is missing in {ROOT}; copy the whole repository.", problem=True)
+        how = "install the package again" if is_installed() else "copy the whole repository"
+        yield Diagnosis("program", f"{', '.join(lost)} is missing in {ROOT}; {how}.", problem=True)
     elif Path.cwd() != ROOT and not is_installed():
         yield Diagnosis("program", f"complete; start the app in {ROOT}, where its settings are")
     else:

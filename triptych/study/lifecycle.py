@@ -150,9 +150,9 @@ def create_study(
     session.flush()
     if lead_id is not None:
         session.add(Membership(study_id=study.id, person_id=lead_id, role=Role.lead, joined_at=clock.now()))
-    criteria = contents.write_criteria(session, study, rubric)
+    contents.write_criteria(session, study, rubric)
     contents.write_items(session, study, items)
-    contents.write_training(session, study, rubric, criteria)
+    contents.write_training(session, study, rubric)
     session.flush()
     events.record(session, study.id, EventKind.study_created, actor, new={"title": study.title, "items": len(items)})
     return study
