@@ -17,18 +17,19 @@ import numpy as np
 
 from bench.server import ROOT
 
-from . import differences, others
-from .designs import DESIGNS
-from .differences import Differences
+from . import agreement, camps, differences, equivalence, looks, proportional_odds
 from .page import page
 from .tallies import RUNS, Simulation, Tally
 
 DOCS = ROOT / "docs" / "validation.md"
 FOLDER = ROOT / "bench" / "out" / "validation"
 SIMULATIONS: tuple[Simulation, ...] = (
-    *(Differences(design, part) for part, designs in DESIGNS.items() for design in designs),
     *differences.SIMULATIONS,
-    *others.SIMULATIONS,
+    *equivalence.SIMULATIONS,
+    *looks.SIMULATIONS,
+    *agreement.SIMULATIONS,
+    *proportional_odds.SIMULATIONS,
+    *camps.SIMULATIONS,
 )
 
 

@@ -9,9 +9,13 @@ import numpy as np
 
 from bench.figures import table
 
+from .agreement import COEFFICIENTS, AgreementCoverage
+from .camps import CampsReported
 from .designs import DESIGNS
-from .differences import EARLY, MARGIN, SHIFT, Differences, Equivalence, Floors, Looks
-from .others import COEFFICIENTS, AgreementCoverage, CampsSaid, OddsLevel
+from .differences import SHIFT, Differences, Floors
+from .equivalence import MARGIN, Equivalence
+from .looks import EARLY, Looks
+from .proportional_odds import OddsLevel
 from .ratings import GROUP_TASTE, ITEM, ITEM_TASTE, SEVERITY
 from .tallies import Simulation, Tally
 
@@ -187,7 +191,7 @@ def _tables(lines: Sequence[Line]) -> list[str]:
         ODDS.format(shift=SHIFT),
         table(rows(OddsLevel, ("level", "power")), ("Design", "Level", "Power", "Runs")),
         CAMPS_TEXT,
-        table(rows(CampsSaid, CAMPS), ("Design", "Declared", "By taste", "By agreement", "Runs")),
+        table(rows(CampsReported, CAMPS), ("Design", "Declared", "By taste", "By agreement", "Runs")),
         FLOORS,
         table(
             rows(Floors, ("0", "0.25", "1")),
@@ -215,7 +219,7 @@ def _figure(simulation: Simulation, tally: Tally, key: str) -> str:
 
 def _beyond(simulation: Simulation, key: str, percent: float) -> float:
     """By how many points a figure is outside its limits, 0 if it is not; negative below the lower one."""
-    if isinstance(simulation, CampsSaid):
+    if isinstance(simulation, CampsReported):
         low, high = (0.0, MOST_FALSE_CAMPS) if simulation.apart == "none" else (0.0, 100.0)
     else:
         low, high = LIMITS.get(key, (0.0, 100.0))

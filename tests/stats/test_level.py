@@ -10,10 +10,15 @@ from helpers.present import present
 from helpers.studies import ROOT
 
 from bench.validation.__main__ import SIMULATIONS, add_batch, key_of, stored
+from bench.validation.agreement import AgreementCoverage
+from bench.validation.camps import CampsReported
 from bench.validation.designs import DESIGNS, Design, assignment
-from bench.validation.differences import MARGIN, SHIFT, Differences, Drawn, Equivalence, Looks
-from bench.validation.others import AgreementCoverage, CampsSaid, OddsLevel
+from bench.validation.differences import SHIFT, Differences
+from bench.validation.equivalence import MARGIN, Equivalence
+from bench.validation.fits import Drawn
+from bench.validation.looks import Looks
 from bench.validation.page import page
+from bench.validation.proportional_odds import OddsLevel
 from bench.validation.ratings import expected, true_mean
 from bench.validation.tallies import Tally
 from triptych.stats.crossed import CrossedEffects
@@ -108,7 +113,7 @@ def test_equivalence_is_said_more_often_without_a_difference():
 def test_agreement_odds_and_camps_are_simulated():
     assert present(tallied(AgreementCoverage(30, 2, 0.7), 20).percent("alpha")) > 70
     assert present(tallied(OddsLevel(Design(30, 3, 6, systems=2)), 3).percent("level")) < 100
-    assert present(tallied(CampsSaid(30, 3, 12, "tastes"), 2).percent("declared")) > 0
+    assert present(tallied(CampsReported(30, 3, 12, "tastes"), 2).percent("declared")) > 0
 
 
 def test_batches_are_stored_continued_and_have_their_own_seeds(tmp_path):
