@@ -18,6 +18,7 @@ import numpy as np
 from bench.server import ROOT
 
 from . import agreement, camps, differences, equivalence, looks, proportional_odds
+from .fits import without_repeated_work
 from .page import page
 from .tallies import RUNS, Simulation, Tally
 
@@ -49,7 +50,8 @@ def stored(path: Path) -> defaultdict[str, Tally]:
 def add_batch(simulation: Simulation, tally: Tally, path: Path) -> None:
     """Its seed follows from the simulation's name and the runs before it."""
     seed = [crc32(key_of(simulation).encode()), tally.runs]
-    counts = simulation.measure(simulation.batch, np.random.default_rng(seed))
+    with without_repeated_work():
+        counts = simulation.measure(simulation.batch, np.random.default_rng(seed))
     line = {"simulation": key_of(simulation), "seed": seed, "runs": simulation.batch, "counts": counts}
     with path.open("a", encoding="utf-8") as results:
         results.write(json.dumps(line) + "\n")

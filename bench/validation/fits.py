@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from unittest.mock import patch
 
 import numpy as np
 
+from triptych.stats import crossed
 from triptych.stats.analysis.contrasts import CLEAR, ComparedRatings, Contrast, contrasts
 from triptych.stats.columns import Floats
 from triptych.stats.comparison import SideBySide
@@ -21,6 +25,26 @@ from .ratings import Studies, simulate
 NO_TABLE = SideBySide(np.empty((0, 2)), np.empty(0, dtype=int), np.empty(0, dtype=int), ())  # statistics of pairs
 
 Fit = CrossedEffects | Undefined
+
+
+@contextmanager
+def without_repeated_work() -> Iterator[None]:
+    """Finds the cells of an assignment once for all its studies, and leaves out Benjamini and Hochberg's p."""
+    recent: deque[tuple[Codes, Codes, tuple[Codes, Codes]]] = deque(maxlen=4)
+    find = crossed._cells
+
+    def cells(first: Codes, second: Codes) -> tuple[Codes, Codes]:
+        for of_first, of_second, result in recent:
+            if of_first is first and of_second is second:
+                return result
+        recent.append((first, second, find(first, second)))
+        return recent[-1][2]
+
+    with (
+        patch.object(crossed, "_cells", cells),
+        patch("triptych.stats.multiplicity.false_discovery_control", np.asarray),
+    ):
+        yield
 
 
 class Refit:

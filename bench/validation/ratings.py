@@ -86,10 +86,16 @@ def true_mean(design: Design, effect: float) -> float:
 
 
 def expected(centre: Floats, spread: float, scale: str) -> Floats:
-    """Mean rating where the latent value is centre + normal(0, spread) + logistic noise, by quadrature."""
+    """Mean rating where the latent value is centre + normal(0, spread) + logistic noise."""
+    return np.interp(centre, *_curve(spread, scale))
+
+
+@cache
+def _curve(spread: float, scale: str) -> tuple[Floats, Floats]:
+    """Places of the latent value and the mean rating at each, by quadrature."""
     nodes, weights = hermegauss(21)
-    place = np.linspace(-15, 15, 1201)
-    means = np.zeros(place.shape)
+    places = np.linspace(-15, 15, 1201)
+    means = np.zeros(places.shape)
     for node, weight in zip(nodes, weights / weights.sum(), strict=True):
-        means += weight * sum(expit(place + spread * node - cut) for cut in CUTS[scale])
-    return np.interp(centre, place, means)
+        means += weight * sum(expit(places + spread * node - cut) for cut in CUTS[scale])
+    return places, means
