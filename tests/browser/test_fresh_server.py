@@ -11,7 +11,7 @@ from helpers import browser
 from helpers.browser import chromium, expect  # noqa: F401  (chromium is a fixture)
 from helpers.studies import ROOT, personal_link
 
-from bench.server import ServerFailed, running_app, start_server, wait_until
+from bench.server import ServerFailed, free_port, running_app, start_server, wait_until
 from triptych.people import accounts
 from triptych.storage import database
 from triptych.storage.database import reading, writing
@@ -32,7 +32,8 @@ def home(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(home):
-    with running_app(home) as started:
+    port = free_port()
+    with running_app(home, {"TRIPTYCH_ADDRESS": f"http://127.0.0.1:{port} http://lab.test"}, port) as started:
         yield started
 
 

@@ -84,9 +84,7 @@ def _upgrade() -> list[tuple[str, str]]:
     return [*sent, ("Sec-WebSocket-Key", key), ("Sec-WebSocket-Protocol", "streamlit")]
 
 
-def _head(
-    url: str, method: str, path: str, headers: Sent, body: bytes = b""
-) -> bytes:
+def _head(url: str, method: str, path: str, headers: Sent, body: bytes = b"") -> bytes:
     sent = pairs(headers)
     names = {name.lower() for name, _ in sent}
     sent = sent if "host" in names else [("Host", urlsplit(url).netloc), *sent]

@@ -208,8 +208,18 @@ def test_the_policy_names_the_inline_scripts_by_their_hash():
     assert headers.inline_hashes("<script>x</script><script src='y'></script>") == expected
 
 
-@pytest.mark.parametrize("path", ["/_stcore/metrics", "/_stcore/agent/openapi.json", "/_stcore/agent/mcp"])
-def test_streamlits_numbers_and_agent_interface_are_closed(server, path):
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/_stcore/metrics",
+        "/_stcore/agent/openapi.json",
+        "/_stcore/agent/mcp",
+        "/auth/login",
+        "/auth/logout",
+        "/oauth2callback",
+    ],
+)
+def test_streamlits_numbers_agent_interface_and_sign_in_are_closed(server, path):
     assert send(server, "GET", path).status == 404
 
 

@@ -164,7 +164,7 @@ class Gate:
             return
         cookie = cookie_parser(arrival.cookie).get(COOKIE)
         try:
-            who = await run_in_threadpool(who_holds, cookie)
+            who = await run_in_threadpool(who_holds, cookie) if login_secret(cookie) else None
         except DatabaseAway as away:
             raise Refused(503, "away", str(away), wait=3) from away
         if who is None or who.role != Role.lead:
