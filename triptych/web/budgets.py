@@ -1,7 +1,7 @@
 """How much one account or one address may ask of the server: so much at once, then so much per second.
 
-Whoever is signed in counts as their account; everybody else as their address, which a whole lab may share. Counted in
-this process, in bounded memory. docs/security.md states every budget.
+People who are signed in count as their account; everybody else as their address, which a whole lab may share. Counted
+in this process, in bounded memory. docs/security.md states every budget.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def key_of(login: str | None, address: str) -> str:
 
 
 def later(wait: float) -> str:
-    """A sentence for whoever asked too much."""
+    """A sentence for those who asked too much."""
     return f"Too much was asked of the server from here at once. Try again in {seconds(wait)} seconds."
 
 
