@@ -34,9 +34,9 @@ class Budget:
 
 USUAL = {
     "handshakes": Budget(300, 5),
-    "sign_ins": Budget(100, 2),
+    "sign_ins": Budget(60, 1),
     "anonymous_sockets": Budget(200, 0),
-    "anonymous_socket_messages": Budget(20, 1),
+    "anonymous_socket_messages": Budget(10, 1),
     "anonymous_messages": Budget(300, 10),
     "account_messages": Budget(200, 20),
     "requests": Budget(300, 30),
