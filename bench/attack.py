@@ -42,10 +42,10 @@ def attack(options: Options, home: Path) -> list[Figure]:
     real = [[1000 * wait for wait in waits] for (waits, _), _ in rounds]
     refused = [[1000 * wait for wait in waits] for _, (waits, _) in rounds]
     note = (
-        f"{TABS} tabs that try random sign-ins, {UPLOADS} uploads of {UPLOAD_MB} MB, {POSTERS} posters of {POST_MB} MB, "
-        "all without a pause and in a process of their own, against the same number at a route that answers 403 at "
-        f"once; {pairs} pairs of {seconds:.0f} s, each after {WARM_UP:.0f} s in which strangers spend what they may do "
-        f"at once; {ANNOTATORS} annotators, a draft every {DRAFT_EVERY:g} s each"
+        f"{TABS} tabs that try random sign-ins, {UPLOADS} uploads of {UPLOAD_MB} MB and {POSTERS} posters of "
+        f"{POST_MB} MB, without a pause and in a process of their own, against the same number at a route that answers "
+        f"403 at once; {pairs} pairs of {seconds:.0f} s, each after {WARM_UP:.0f} s in which strangers spend what they "
+        f"may do at once; {ANNOTATORS} annotators, a draft every {DRAFT_EVERY:g} s each"
     )
     ratios = list(zip(real, refused, strict=True))
     return [
