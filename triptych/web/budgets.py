@@ -38,6 +38,7 @@ USUAL = {
     "anonymous_sockets": Budget(200, 0),
     "anonymous_socket_messages": Budget(10, 1),
     "anonymous_messages": Budget(300, 10),
+    "all_anonymous_messages": Budget(2, 20),
     "account_messages": Budget(200, 20),
     "requests": Budget(300, 30),
     "body_bytes": Budget(200 * MB, 2 * MB),

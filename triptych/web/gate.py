@@ -184,6 +184,7 @@ class Gate:
             raise Refused(429, "budget", budgets.later(SOCKET_SECONDS), SOCKET_SECONDS)
         own = budgets.Spending(budgets.all_budgets()["anonymous_socket_messages"])
         pace = [partial(own.queue, ""), partial(budgets.spending("anonymous_messages").queue, key)]
+        pace += [partial(budgets.spending("all_anonymous_messages").queue, "")]
         self.open_sockets[key] += 1
         try:
             await self.app(scope, _paced(receive, pace), send)
@@ -199,9 +200,8 @@ def _paced(receive: Receive, pace: list[partial[float]]) -> Receive:
     async def receive_in_time() -> Message:
         message = await receive()
         if message["type"] == "websocket.receive":
-            wait = max(queue() for queue in pace)
-            if wait:
-                await asyncio.sleep(wait)
+            for queue in pace:  # the shared ones last, so that what has waited for its own does not come in one burst
+                await asyncio.sleep(queue())
         return message
 
     return receive_in_time
