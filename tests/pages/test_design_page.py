@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-import streamlit as st
 from helpers.results_pages import words
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, join
-from helpers.study_pages import SECRET_TEXT, button, labels, rendered_markdown
+from helpers.study_pages import SECRET_TEXT, button, interrupt_once, labels, rendered_markdown
 
 from triptych.storage import database
 from triptych.storage.models import Role, StudyState
@@ -80,19 +79,6 @@ def test_every_part_of_a_draft_is_edited_and_kept(section, draft):
     assert "evil" not in rendered_markdown(app)
 
 
-def interrupt_once(monkeypatch) -> None:
-    """The next run of the design page ends before it draws a form, as when another click comes in."""
-    whole, interrupted = lifecycle.for_lead, []
-
-    def for_lead(*arguments):
-        if not interrupted:
-            interrupted.append(True)
-            st.rerun()
-        return whole(*arguments)
-
-    monkeypatch.setattr(lifecycle, "for_lead", for_lead)
-
-
 @pytest.mark.parametrize("label", ["Save", "Make codes for the empty ones"])
 def test_a_click_is_handled_after_another_one_interrupted_its_run(section, draft, monkeypatch, label):
     app = section(draft, "Panel and pay")
@@ -104,7 +90,7 @@ def test_a_click_is_handled_after_another_one_interrupted_its_run(section, draft
     assert settings_of(now(draft)).panel.return_url == "https://panel.example/{code}"
 
 
-def test_a_drafts_rubric_is_edited_on_the_page_with_errors_named(section, draft):
+def test_editing_a_drafts_rubric_names_its_errors(section, draft):
     app = section(draft, "Rubric")
     app.text_area(key=f"rubric_text-{draft.slug}").set_value(SMALL_RUBRIC.replace("kind: likert", "kind: stars")).run()
     assert "`kind` must be one of" in words(app)
@@ -133,7 +119,7 @@ def test_linter_findings_are_shown_before_launch_as_items_change(section, draft)
     assert not button(app, "Launch the study").disabled
 
 
-def test_a_launched_study_asks_for_a_reason_and_lists_its_amendments(section, draft):
+def test_changing_a_launched_study_needs_a_reason(section, draft):
     press(section(draft, "Launch"), "Launch the study")
     first = now(draft)
     assert (first.state, len(first.design_hash)) == (StudyState.open, 64)
@@ -153,7 +139,7 @@ def test_a_launched_study_asks_for_a_reason_and_lists_its_amendments(section, dr
     assert "Use this rubric" not in labels(section(draft, "Rubric"))
 
 
-def test_a_plan_is_proposed_for_the_people_there_are_and_kept(section, draft):
+def test_a_proposed_plan_for_the_members_is_stored(section, draft):
     with database.writing(web_engine()) as session:
         join(session, lifecycle.by_slug(session, draft.slug), add_person(session, "ann"))
     app = section(draft, "Plan")

@@ -14,7 +14,7 @@ from triptych.operations import backup
 from triptych.results import adjudication
 from triptych.storage import events
 from triptych.storage.database import reading, writing
-from triptych.storage.events import Filters
+from triptych.storage.events import EventFilters
 from triptych.storage.models import Item, Study
 from triptych.study import lifecycle
 from triptych.web.session import web_engine
@@ -59,7 +59,7 @@ def test_an_item_is_read_and_decided_on_its_page(visit, lab):
     assert f"Decided by {lead.pseudonym}" in words(app)
 
 
-def test_a_final_value_without_a_reason_is_refused_in_a_sentence(visit, lab):
+def test_a_final_value_needs_a_reason(visit, lab):
     study, lead, _, _ = lab
     app = visit(lead, "items.py", study=study.slug)
     box(app, "Fluency: System 1").set_value(3.0)
@@ -92,21 +92,22 @@ def test_the_log_filters_events_and_hides_what_would_unblind(engine, make_study)
         done = submit(session, study, first)
         submit(session, study, second)
     with reading(engine) as session:
-        every, count = events.listed(session, study, Filters())
+        every, count = events.listed(session, study, EventFilters())
         assert count == len(every) == 10
         hidden = [entry for entry in every if entry.withheld]
         assert {entry.event.kind for entry in hidden} == {"reserved"}
         assert all(entry.new is None for entry in hidden)
-        listed, _ = events.listed(session, study, Filters(assignment=done.id))
+        listed, _ = events.listed(session, study, EventFilters(assignment=done.id))
         assert [entry.event.kind for entry in listed] == ["submitted", "reserved"]
         item = session.get_one(Item, done.item_id).external_id
-        assert {entry.item for entry in events.listed(session, study, Filters(item=item))[0]} == {item}
+        assert {entry.item for entry in events.listed(session, study, EventFilters(item=item))[0]} == {item}
         at = every[2].event.at
         assert (
-            events.listed(session, study, Filters(until=at))[1] + events.listed(session, study, Filters(since=at))[1]
+            events.listed(session, study, EventFilters(until=at))[1]
+            + events.listed(session, study, EventFilters(since=at))[1]
             == 10
         )
-        assert [entry.event.number for entry in events.listed(session, study, Filters(), 2, 3)[0]] == [8, 7, 6]
+        assert [entry.event.number for entry in events.listed(session, study, EventFilters(), 2, 3)[0]] == [8, 7, 6]
 
 
 def test_an_edit_is_shown_rating_by_rating():
@@ -142,7 +143,7 @@ def test_the_check_reports_success_or_names_problems(visit, lab):
     assert "the log says 3" in words(app)
 
 
-def test_a_backup_is_made_and_gone_back_to_from_the_page(visit, lab):
+def test_a_backup_is_made_and_restored_on_the_page(visit, lab):
     study, lead, _, _ = lab
     app = visit(lead, "log.py", study=study.slug)
     app.session_state[f"log-section-{study.slug}"] = "Backup and capsule"

@@ -6,11 +6,12 @@ import asyncio
 
 import pytest
 from helpers.downloads import get
+from helpers.present import present
 from helpers.ratings import submit
 from helpers.results_pages import words
 from helpers.sign_in import app, field, press, shown, signs_in
 from helpers.studies import ROOT, full_answers, join
-from helpers.study_pages import button, labels, rendered_markdown
+from helpers.study_pages import button, interrupt_once, labels, rendered_markdown
 from sqlalchemy import select
 from starlette.applications import Starlette
 from streamlit.testing.v1 import AppTest
@@ -39,7 +40,7 @@ def people_study(make_study):
         return study, lead, annotators[0]
 
 
-def roster_of(study) -> dict[str, roster.Member]:
+def roster_of(study) -> dict[str | None, roster.Member]:
     with database.reading(web_engine()) as session:
         return {member.name: member for member in roster.members_of(session, study)}
 
@@ -78,6 +79,28 @@ def test_a_list_is_previewed_before_each_person_gets_a_link(visit, people_study)
     links = next(frame.value for frame in page.dataframe if "Link" in frame.value)
     with database.writing(web_engine()) as session:
         assert accounts.accept_invitation(session, links["Link"][0].partition("?join=")[2]).name == HOSTILE
+
+
+def test_an_interrupted_invitation_is_sent_and_its_form_emptied(visit, people_study, monkeypatch):
+    study, lead, _ = people_study
+    page = visit(lead, "people.py", study=study.slug)
+    interrupt_once(monkeypatch)
+
+    assert invite(page, "Mia")
+
+    assert "Mia" in roster_of(study)
+    assert [element.value for element in page.text_input if element.label == "Name"] == ["", ""]
+
+
+def test_a_click_left_unread_is_forgotten_on_another_page(visit, people_study):
+    study, lead, _ = people_study
+    page = visit(lead, "people.py", study=study.slug)
+    next(element for element in page.text_input if element.label.startswith("Name they")).set_value("Nobody")
+    page.session_state["clicks"] = frozenset({f"add-lead-{study.slug}-0"})
+    page.switch_page(str(ROOT / "pages" / "lead" / "studies.py")).run()
+    page.switch_page(str(ROOT / "pages" / "lead" / "people.py")).run()
+
+    assert not page.error
 
 
 def test_list_errors_name_rows_and_invite_no_one(visit, people_study):
@@ -142,11 +165,11 @@ def test_withdrawing_and_erasing_ask_first_and_say_what_happens(visit, people_st
     assert (button(page, withdraw).disabled, button(page, erase).disabled) == (True, True)
     assert "Their ratings stay and are marked surplus" in words(page)
 
-    page.checkbox(key=f"Withdraw-sure-{anna.pseudonym}").check().run()
+    page.checkbox(key=f"Withdraw-{anna.pseudonym}-sure").check().run()
     button(page, withdraw).click().run()
     assert roster_of(study)[None].state == "withdrawn"
     assert not in_the_file(anna)
-    page.checkbox(key=f"Erase-sure-{anna.pseudonym}").check().run()
+    page.checkbox(key=f"Erase-{anna.pseudonym}-sure").check().run()
     button(page, erase).click().run()
 
     assert roster_of(study)[None].state == "erased"
@@ -157,7 +180,7 @@ def test_withdrawing_and_erasing_ask_first_and_say_what_happens(visit, people_st
 def in_the_file(who: Who) -> bool:
     """Whether a byte of the name is in the database; the pseudonyms of tests hold the name."""
     content = database.sqlite_path(str(web_engine().url)).read_bytes()
-    return who.name.encode() in content.replace(who.pseudonym.encode(), b"")
+    return present(who.name).encode() in content.replace(who.pseudonym.encode(), b"")
 
 
 def test_an_invited_leads_link_works_once(monkeypatch, visit, people_study):
@@ -174,7 +197,7 @@ def test_an_invited_leads_link_works_once(monkeypatch, visit, people_study):
     press(opened, "Create the account")
 
     with database.writing(web_engine()) as session:
-        dora = signs_in(session, opened)
+        dora = present(signs_in(session, opened))
         assert lifecycle.led_by(session, dora, study.slug)
         assert accounts.sign_in_lead(session, "dora", PASSCODE).id == dora.person_id
         with pytest.raises(accounts.NotAllowed):
@@ -209,7 +232,7 @@ def test_removing_an_invited_lead_leaves_no_name_in_the_files(visit, people_stud
     assert b"Theodora" not in database.sqlite_path(str(web_engine().url)).read_bytes()
 
 
-def test_a_study_gets_a_second_lead_and_never_loses_the_last(visit, people_study):
+def test_the_last_lead_of_a_study_cannot_be_removed(visit, people_study):
     study, lead, _ = people_study
     with database.writing(web_engine()) as session:
         other = accounts.create_lead(session, "Rosa", PASSCODE)
@@ -241,7 +264,7 @@ def test_an_annotator_reads_what_is_stored_and_withdraws(monkeypatch, people_stu
     assert "1 item with ratings · 0 highlights" in words(page)
     assert "All your work in this study is removed" in words(page)
 
-    page.checkbox(key=f"sure-{study.slug}").check().run()
+    page.checkbox(key=f"withdraw-{study.slug}-sure").check().run()
     button(page, "Withdraw now").click().run()
 
     assert "0 items with ratings" in words(page)
