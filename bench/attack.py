@@ -172,10 +172,12 @@ async def _guess_passcodes(http: aiohttp.ClientSession, url: str, number: int) -
     tries = 0
     while True:
         fields = {field.text_input.label: field.text_input.id for field in page.find("text_input")}
-        button = next(e.button.id for e in page.find("button") if e.button.label == "Sign in")
+        buttons = [e.button.id for e in page.find("button") if e.button.label == "Sign in"]
+        if not buttons:
+            raise PageFailed("There is no form to sign in with.")
         typed = {"Name": "Bench", "Passcode": f"guess {number} {tries}"}
         widgets = [WidgetState(id=fields[label], string_value=text) for label, text in typed.items()]
-        await page.run(*widgets, WidgetState(id=button, trigger_value=True))
+        await page.run(*widgets, WidgetState(id=buttons[0], trigger_value=True))
         tries += 1
 
 
