@@ -252,3 +252,9 @@ def test_the_cookie_is_secure_where_the_configured_proxy_says_https(behind):
     ]
 
     assert ["secure" in answer.headers["set-cookie"].lower() for answer in answers] == [True, False]
+
+
+def test_the_cookie_is_secure_where_the_configured_address_of_the_page_is_https(behind):
+    sent = {"X-Triptych": "1", "Origin": f"https://{OWN_NAME}"}
+
+    assert "secure" in ask(behind.url, "POST", "/auth/sign-out", sent).headers["set-cookie"].lower()

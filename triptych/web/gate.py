@@ -93,10 +93,10 @@ class Gate:
         try:
             self._check_name(scope, arrival)
             if scope["type"] == "websocket":
-                scope = self._of_same_origin(scope, arrival)
+                scope = self._from_our_page(scope, arrival)
                 return await self._open(scope, arrival, receive, send)
             if scope["method"] not in UNCHANGING:
-                self._check_origin(scope, arrival)
+                scope = self._from_our_page(scope, arrival)
                 await self._check_body(scope, arrival)
         except Refused as refusal:
             return await _answer(refusal, scope, receive, send)
@@ -107,10 +107,8 @@ class Gate:
         peer = (scope.get("client") or ("", 0))[0]
         if not self.reach.trusts(peer):
             return scope
-        scheme = scope["scheme"]
-        if arrival.forwarded_proto in origins.USUAL_PORTS:
-            is_socket = scope["type"] == "websocket"
-            scheme = arrival.forwarded_proto.replace("http", "ws") if is_socket else arrival.forwarded_proto
+        says_scheme = arrival.forwarded_proto in origins.USUAL_PORTS
+        scheme = _for_type(arrival.forwarded_proto, scope) if says_scheme else scope["scheme"]
         return {**scope, "scheme": scheme, "client": (origins.sender(peer, arrival.forwarded_for, self.reach), 0)}
 
     def _check_name(self, scope: Scope, arrival: Arrival) -> None:
@@ -148,13 +146,19 @@ class Gate:
         addresses = ",".join([*self.reach.origins, origin])
         return f"set {settings.ADDRESS}={addresses} and start the server again."
 
-    def _of_same_origin(self, scope: Scope, arrival: Arrival) -> Scope:
-        """A handshake from a page of ours, with that page's host: Streamlit asks the internet where the two differ."""
+    def _from_our_page(self, scope: Scope, arrival: Arrival) -> Scope:
+        """With scheme and host of the page that asks. Raises Refused.
+
+        A proxy may have changed both on the way; Streamlit asks the internet where host and origin differ.
+        """
         self._check_origin(scope, arrival)
-        host = (origins.read_origin(arrival.origin) or "").partition("://")[2].encode()
-        origin = arrival.origin.lower().encode()
-        changed = {b"host": host, b"origin": origin.partition(b"://")[0] + b"://" + host}
-        return {**scope, "headers": [(name, changed.get(name, value)) for name, value in scope["headers"]]}
+        origin = origins.read_origin(arrival.origin)
+        if origin is None:
+            return scope
+        scheme, _, host = origin.partition("://")
+        changed = {b"host": host.encode(), b"origin": origin.encode()}
+        headers = [(name, changed.get(name, value)) for name, value in scope["headers"]]
+        return {**scope, "scheme": _for_type(scheme, scope), "headers": headers}
 
     async def _check_body(self, scope: Scope, arrival: Arrival) -> None:
         """Raises Refused for uploads by anybody but leads, and too many sign-ins, before the body is read."""
@@ -211,6 +215,11 @@ def _take(name: str, key: str, amount: float = 1) -> None:
     wait = budgets.spending(name).take(key, amount)
     if wait:
         raise Refused(429, "budget", budgets.later(wait), wait)
+
+
+def _for_type(scheme: str, scope: Scope) -> str:
+    """http or https as a socket's scope names it, where it is one."""
+    return scheme.replace("http", "ws") if scope["type"] == "websocket" else scheme
 
 
 def _scheme(scope: Scope) -> str:
