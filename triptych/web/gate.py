@@ -44,7 +44,7 @@ class Refused(Exception):
         self.status, self.reason, self.sentence, self.wait = status, reason, sentence, wait
 
 
-class Arrival(NamedTuple):
+class RequestHeaders(NamedTuple):
     """What the gate asks of headers; several of a kind are joined, which makes hosts and origins invalid."""
 
     host: str
@@ -58,13 +58,13 @@ class Arrival(NamedTuple):
 NAMES = (b"host", b"origin", b"cookie", b"x-forwarded-for", b"x-forwarded-proto", b"content-length")
 
 
-def arrival_of(headers: list[tuple[bytes, bytes]]) -> Arrival:
+def request_headers(headers: list[tuple[bytes, bytes]]) -> RequestHeaders:
     """The headers that matter here; those that were not sent are empty."""
     sent: dict[bytes, str] = dict.fromkeys(NAMES, "")
     for name, value in headers:
         if name in sent:
             sent[name] += (", " if sent[name] else "") + value.decode("latin-1")
-    return Arrival(*sent.values())
+    return RequestHeaders(*sent.values())
 
 
 def leave_forwarded_headers_to_the_gate() -> None:
@@ -88,7 +88,7 @@ class Gate:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             return await self.app(scope, receive, send)
-        arrival = arrival_of(scope["headers"])
+        arrival = request_headers(scope["headers"])
         scope = self._as_the_browser_sees_it(scope, arrival)
         try:
             self._check_name(scope, arrival)
@@ -102,7 +102,7 @@ class Gate:
             return await _answer(refusal, scope, receive, send)
         return await self.app(scope, receive, send)
 
-    def _as_the_browser_sees_it(self, scope: Scope, arrival: Arrival) -> Scope:
+    def _as_the_browser_sees_it(self, scope: Scope, arrival: RequestHeaders) -> Scope:
         """With the scheme that the browser used and the address that it has, where a proxy of ours forwards them."""
         peer = (scope.get("client") or ("", 0))[0]
         if not self.reach.trusts(peer):
@@ -111,7 +111,7 @@ class Gate:
         scheme = _for_type(arrival.forwarded_proto, scope) if says_scheme else scope["scheme"]
         return {**scope, "scheme": scheme, "client": (origins.sender(peer, arrival.forwarded_for, self.reach), 0)}
 
-    def _check_name(self, scope: Scope, arrival: Arrival) -> None:
+    def _check_name(self, scope: Scope, arrival: RequestHeaders) -> None:
         """Raises Refused where the Host is a name that is not this server's."""
         authority = origins.authority_of(arrival.host)
         host = authority.host if authority else ""
@@ -124,7 +124,7 @@ class Gate:
             sentence = f"This server does not go by the name {host}. If it is yours, {self._to_set(called)}"
             raise Refused(421, "host", sentence)
 
-    def _check_origin(self, scope: Scope, arrival: Arrival) -> None:
+    def _check_origin(self, scope: Scope, arrival: RequestHeaders) -> None:
         """Raises Refused unless a page of this server sent the request, or a program without a cookie."""
         if not arrival.origin and not arrival.cookie and scope["type"] != "websocket":
             return
@@ -146,7 +146,7 @@ class Gate:
         addresses = ",".join([*self.reach.origins, origin])
         return f"set {settings.ADDRESS}={addresses} and start the server again."
 
-    def _from_our_page(self, scope: Scope, arrival: Arrival) -> Scope:
+    def _from_our_page(self, scope: Scope, arrival: RequestHeaders) -> Scope:
         """With scheme and host of the page that asks. Raises Refused.
 
         A proxy may have changed both on the way; Streamlit asks the internet where host and origin differ.
@@ -160,7 +160,7 @@ class Gate:
         headers = [(name, changed.get(name, value)) for name, value in scope["headers"]]
         return {**scope, "scheme": _for_type(scheme, scope), "headers": headers}
 
-    async def _check_body(self, scope: Scope, arrival: Arrival) -> None:
+    async def _check_body(self, scope: Scope, arrival: RequestHeaders) -> None:
         """Raises Refused for uploads by anybody but leads, and too many sign-ins, before the body is read."""
         if scope["path"] == SIGN_IN:
             _take("sign_ins", f"ticket {budgets.key_of(None, _address(scope))}")
@@ -176,7 +176,7 @@ class Gate:
         length = int(arrival.length) if arrival.length.isdecimal() else budgets.MB
         _take("body_bytes", budgets.key_of(login_secret(cookie), ""), length)
 
-    async def _open(self, scope: Scope, arrival: Arrival, receive: Receive, send: Send) -> None:
+    async def _open(self, scope: Scope, arrival: RequestHeaders, receive: Receive, send: Send) -> None:
         """A socket within its budgets. Raises Refused."""
         login = login_secret(cookie_parser(arrival.cookie).get(COOKIE))
         key = budgets.key_of(login, _address(scope))
