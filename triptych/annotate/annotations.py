@@ -22,7 +22,7 @@ from triptych.annotate.reservations import Assigned
 from triptych.errors import AlreadySubmitted, InvalidAnnotation, NotFound, OpenElsewhere, StudyNotOpen
 from triptych.people.membership import AnnotatorMembership
 from triptych.rubric.answers import Text, check_answers, parse_answers
-from triptych.storage import events, writes
+from triptych.storage import events, rows, writes
 from triptych.storage.events import EventKind
 from triptych.storage.models import Assignment, AssignmentState, Purpose, Study, Submission
 from triptych.study import lifecycle
@@ -185,10 +185,12 @@ def _store_answers(session: Session, study: Study, assignment: Assigned, who: Wh
         draft=message.answers,
         draft_seq=assignment.draft_seq + 1,
     )
-    _store_final(session, finished, message, note=checked.note or None)
+    carried = _store_final(session, finished, message, note=checked.note or None)
     kind = EventKind(finished.state) if previous is None else EventKind.annotation_edited
     new = LoggedAnnotation.of(finished, checked).to_json()
-    events.record(session, study.id, kind, who.pseudonym, assignment_id=finished.id, old=previous, new=new)
+    events.record(
+        session, study.id, kind, who.pseudonym, assignment_id=finished.id, old=previous, new=new, rows=carried
+    )
     return finished
 
 
@@ -203,7 +205,7 @@ def _store_set_aside(
     state = AssignmentState.skipped if message.kind == "skip" else AssignmentState.ignored
     writes.replace_answers(session, assignment.id, writes.AnswerRows())
     finished = _settled(session, assignment, message, state)
-    _store_final(session, finished, message, note=note, reason=message.reason)
+    carried = _store_final(session, finished, message, note=note, reason=message.reason)
     events.record(
         session,
         study.id,
@@ -213,6 +215,7 @@ def _store_set_aside(
         subject=message.reason,
         old=previous,
         new=LoggedAnnotation(state=finished.state, reason=message.reason, note=note).to_json(),
+        rows=carried,
     )
     return finished
 
@@ -249,8 +252,11 @@ def _settle_place(session: Session, assignment: Assigned, state: AssignmentState
 
 def _store_final(
     session: Session, finished: Assigned, message: FinalMessage, *, note: str | None, reason: str | None = None
-) -> None:
-    """Stores the assignment's final columns and the submission's id. Raises NotFound if another item has that id."""
+) -> dict[str, Any]:
+    """Stores the assignment's final columns and the submission's id; returns the rows for the log.
+
+    Raises NotFound if another item has that id.
+    """
     columns = {
         "state": finished.state,
         "version": finished.version,
@@ -273,3 +279,4 @@ def _store_final(
     }
     if not writes.add_submission(session, submission):
         raise NotFound(OF_ANOTHER)
+    return rows.written(Assignment, [{"id": finished.id, **columns}]) | rows.written(Submission, [submission])
