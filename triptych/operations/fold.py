@@ -32,6 +32,7 @@ ANSWERED = {
     EventKind.skipped,
     EventKind.ignored,
 }
+VALUED = ANSWERED | {EventKind.study_created}  # every version has logged values with these
 # kinds that are about one assignment and whose rows `_Fold` reads from their values, or that change no row
 PLAIN = ANSWERED | {
     EventKind.reserved,
@@ -50,12 +51,16 @@ _WORK_NAMES = {table.name for table in WORK}
 
 
 class Answer(NamedTuple):
-    """A rating with its explanation; without one, reasons, text and words are None."""
+    """A rating with its explanation; without one, reasons, text and words are None.
+
+    Criterion and option by their numbers; by their keys until the log has been read, where an annotator's event names
+    them.
+    """
 
     position: int | None
-    criterion: str
+    criterion: Any
     number: float | None
-    option: str | None
+    option: Any
     missing: bool
     reasons: Any
     text: str | None
@@ -104,7 +109,6 @@ class Study:
 
     tables: dict[str, dict[int, Row]] = field(default_factory=lambda: defaultdict(dict))
     works: dict[int, Work] = field(default_factory=dict)
-    hashes: dict[int, str] = field(default_factory=dict)
     erased: set[int] = field(default_factory=set)
     gone: list[Gone] = field(default_factory=list)
     baseline: tuple[int, datetime] | None = None
@@ -117,6 +121,7 @@ def fold(log: Iterable[Logged]) -> Study:
     folding = _Fold()
     for event in log:
         folding.play(event)
+    folding.number_answers()
     return folding.study
 
 
@@ -129,10 +134,9 @@ class _Fold:
         self.tells_all = False  # an event with rows was seen, so this version writes the log
 
     def play(self, event: Logged) -> None:
-        self.study.hashes[event.number] = event.hash
         rows = json.loads(event.rows) if event.rows else {}
         self.tells_all |= bool(rows)
-        if not event.has_values and not event.says_none and (self.tells_all or event.kind in ANSWERED):
+        if not event.has_values and not event.says_none and (self.tells_all or event.kind in VALUED):
             self._note_gone(event)
         first_open = event.kind == EventKind.study_open and self.study.design is None
         if first_open or event.kind == EventKind.design_amended:
@@ -262,15 +266,12 @@ class _Fold:
 
     def _add_answers(self, rows: dict[str, Any]) -> None:
         """Ratings, explanations and highlights as rows, with their texts as digests."""
-        keys, options = (self.study.tables[name] for name in ("criterion", "option"))
         explained = {row["rating_id"]: row for row in unpacked(rows["explanation"])}
         none: Row = {"reasons": None, "text": None, "words": None}
         answers: dict[int, list[Answer]] = defaultdict(list)
         for row in unpacked(rows["rating"]):
             why = explained.get(row["id"], none)
-            key = keys.get(row["criterion_id"], {}).get("key", "")
-            option = options.get(row["option_id"], {}).get("key")
-            shown = row["position"], key, row["number"], option, bool(row["missing"])
+            shown = row["position"], row["criterion_id"], row["number"], row["option_id"], bool(row["missing"])
             answers[row["assignment_id"]].append(Answer(*shown, why["reasons"], why["text"], why["words"]))
         marks: dict[int, list[LoggedHighlight]] = defaultdict(list)
         for row in unpacked(rows["highlight"]):
@@ -278,6 +279,20 @@ class _Fold:
         for number in answers.keys() | marks.keys():
             work = self.study.works[number]
             work.answers, work.highlights = answers[number], marks[number]
+
+    def number_answers(self) -> None:
+        """Criteria and options of answers that came with their keys: numbers for keys."""
+        restated = [work for _, *both in self.study.restated for work in both]
+        works = {id(work): work for work in (*restated, *self.study.works.values()) if not work.hidden}
+        criteria = {row["key"]: number for number, row in self.study.tables["criterion"].items()}
+        options = {(row["criterion_id"], row["key"]): number for number, row in self.study.tables["option"].items()}
+        for work in works.values():
+            numbered = []
+            for answer in work.answers or ():
+                criterion = criteria.get(answer.criterion, answer.criterion)
+                option = None if answer.option is None else options.get((criterion, answer.option), answer.option)
+                numbered.append(answer._replace(criterion=criterion, option=option))
+            work.answers = work.answers and numbered
 
 
 def _forgetful(work: Work, names: set[str], event: Logged) -> Work:

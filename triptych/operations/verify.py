@@ -11,10 +11,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any
 
 from sqlalchemy import Select, and_, select
+from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session
 
 from triptych.annotate.logged import LoggedHighlight
@@ -24,7 +25,6 @@ from triptych.operations.fold import Study as FoldedStudy
 from triptych.rubric.answers import LETTERS
 from triptych.stats.numbers import counted
 from triptych.storage import events
-from triptych.storage.answers import ANSWER, select_answers
 from triptych.storage.events import BrokenChain
 from triptych.storage.models import (
     IN_PLACE,
@@ -45,6 +45,7 @@ from triptych.storage.models import (
 from triptych.storage.rows import DESIGN, TABLES, TAKING_PART, Row, as_carried, of_study, stored, within
 
 MAX_DIFFERENCES = 1000
+UNREADABLE = (LookupError, ValueError, TypeError, AttributeError, SQLAlchemyError)
 UNFINISHED = {AssignmentState.reserved, AssignmentState.expired}
 # how a row is called on screen: the first of these columns that it has
 NAMES = ("external_id", "pseudonym", "person_id", "key", "slug", "id")
@@ -102,9 +103,17 @@ def verify(session: Session, study: Study) -> Verdict:
     except BrokenChain as broken:
         return Verdict(study.slug, study.event_number, study.event_hash, str(broken))
     session.refresh(study)
-    differences = tuple(islice(_differences(session, study, folded), MAX_DIFFERENCES))
+    differences = tuple(islice(_readable(_differences(session, study, folded)), MAX_DIFFERENCES))
     head = study.slug, study.event_number, study.event_hash, None
     return Verdict(*head, differences, len(folded.erased), folded.baseline)
+
+
+def _readable(differences: Iterator[str]) -> Iterator[str]:
+    """The differences, up to a value that is none of its column's type."""
+    try:
+        yield from differences
+    except UNREADABLE as error:
+        yield f"A stored value cannot be read, so the check ends here ({type(error).__name__})."
 
 
 def _differences(session: Session, study: Study, folded: FoldedStudy) -> Iterator[str]:
@@ -122,7 +131,7 @@ def _differences(session: Session, study: Study, folded: FoldedStudy) -> Iterato
 def _of_baseline(folded: FoldedStudy) -> Iterator[str]:
     """Annotations that were not as the log says when the baseline was taken."""
     for number, before, after in folded.restated:
-        for difference in _compared(before, after):
+        for difference in _compared(before, after, folded.tables["criterion"]):
             yield f"annotation {number} at the baseline: {difference}"
 
 
@@ -176,7 +185,7 @@ def _of_work(session: Session, study: Study, folded: FoldedStudy, persons: Mappi
             if expected is None:
                 yield f"{where}: the row is not in the log."
                 continue
-            for difference in _compared(expected, work, complete=True):
+            for difference in _compared(expected, work, folded.tables["criterion"], complete=True):
                 yield f"{where}: {difference}"
     for number, work in folded.works.items():
         yield f"annotation {number}: the row is gone, the log has it (event {work.number})."
@@ -199,10 +208,11 @@ def _stored_work(
     )
     for row in stored(session.connection(), ASSIGNMENT, ASSIGNMENT.c.id.in_(batch)):
         number = row["id"]
+        sent = [as_carried(SUBMISSION, submission, {}) for submission in submissions[number]]
         work = Work(
             as_carried(ASSIGNMENT, row, persons),
             {slot["position"]: as_carried(SLOT, slot, {}) for slot in slots[number]},
-            {submission["id"]: as_carried(SUBMISSION, submission, {}) for submission in submissions[number]},
+            {submission["id"]: submission for submission in sent},
             [Answer(*answer) for answer in answers[number]],
             [_marked(span) for span in spans[number]],
         )
@@ -210,7 +220,12 @@ def _stored_work(
 
 
 def _answers(batch: Sequence[int]) -> Select[*tuple[Any, ...]]:
-    return select_answers(Rating.assignment_id, *ANSWER, Explanation.words).where(Rating.assignment_id.in_(batch))
+    names = ("assignment_id", "position", "criterion_id", "number", "option_id", "missing")
+    return (
+        select(*(getattr(Rating, name) for name in names), Explanation.reasons, Explanation.text, Explanation.words)
+        .outerjoin(Explanation, Explanation.rating_id == Rating.id)
+        .where(Rating.assignment_id.in_(batch))
+    )
 
 
 def _spans(batch: Sequence[int]) -> Select[Any]:
@@ -239,10 +254,10 @@ def _marked(span: Sequence[Any]) -> LoggedHighlight:
     return LoggedHighlight(position, turn, start, end, label, comment, None if as_in_text else quote)
 
 
-def _compared(expected: Work, actual: Work, complete: bool = False) -> Iterator[str]:
+def _compared(expected: Work, actual: Work, criteria: Mapping[int, Row], complete: bool = False) -> Iterator[str]:
     """What differs; complete: what the log does not say is a difference too."""
     yield from _of_assignment(expected.row, actual.row, complete)
-    yield from _keyed("Response {}", expected.slots, actual.slots, complete)
+    yield from _keyed("slot {}", expected.slots, actual.slots, complete)
     if expected.submissions is not None:
         yield from _keyed("submission {}", expected.submissions, actual.submissions or {}, complete)
     elif complete:
@@ -252,14 +267,25 @@ def _compared(expected: Work, actual: Work, complete: bool = False) -> Iterator[
             yield "its ratings are not in the log."
         return
     hidden = expected.hidden or actual.hidden
-    answers = [_hidden(work, hidden) for work in (expected, actual)]
-    yield from _of_answers(*answers)
-    marks = [
+    yield from _of_answers(_hidden(expected, hidden), _hidden(actual, hidden), criteria)
+    there, here = (
         Counter(hidden_mark(mark) if hidden and not work.hidden else mark for mark in work.highlights or ())
         for work in (expected, actual)
-    ]
-    for mark in (marks[0] - marks[1]) + (marks[1] - marks[0]):
-        yield f"a highlight of {_place(mark.position)}, {mark.start} to {mark.end}, is not what the log says."
+    )
+    yield from _of_marks(list((there - here).elements()), list((here - there).elements()))
+
+
+def _of_marks(there: Sequence[LoggedHighlight], here: Sequence[LoggedHighlight]) -> Iterator[str]:
+    """Highlights that the other side lacks, put side by side."""
+    for old, new in zip_longest(there, here):
+        mark = old or new
+        name = f"highlight of {_place(mark.position)}, {mark.start} to {mark.end}"
+        if old is None or new is None:
+            yield f"{name}: the row is {'not in the log' if old is None else 'gone, the log has it'}."
+            continue
+        for column, value, stored_value in zip(old._fields, old, new, strict=True):
+            if value != stored_value:
+                yield f"{name}: {column} is not what the log says."
 
 
 def _of_assignment(there: Row, here: Row, complete: bool) -> Iterator[str]:
@@ -290,29 +316,42 @@ def _hidden(work: Work, hidden: bool) -> Sequence[Answer]:
     return [answer.hidden() if answer.words is not None else answer for answer in work.answers or ()]
 
 
-def _of_answers(logged: Sequence[Answer], here: Sequence[Answer]) -> Iterator[str]:
-    there, given = ({answer[:2]: answer for answer in side} for side in (logged, here))
-    if there == given and len(logged) == len(here):
+def _of_answers(
+    logged: Sequence[Answer], stored_answers: Sequence[Answer], criteria: Mapping[int, Row]
+) -> Iterator[str]:
+    there, here = ({answer[:2]: answer for answer in side} for side in (logged, stored_answers))
+    if there == here and len(logged) == len(stored_answers):
         return
-    for position, criterion in there.keys() | given.keys():
-        name = f"{criterion} of {_place(position)}"
-        a, b = there.get((position, criterion)), given.get((position, criterion))
-        if a is None or b is None or a[2:5] != b[2:5]:
-            yield f"{name} is {_spoken(b)}, the log says {_spoken(a)}."
-        elif a != b:
-            yield f"the explanation of {name} is not what the log says."
+    for position, criterion in there.keys() | here.keys():
+        name = f"{criteria.get(criterion, {}).get('key', criterion)} of {_place(position)}"
+        old, new = there.get((position, criterion)), here.get((position, criterion))
+        if old is None or new is None:
+            yield f"rating {name}: the row is {'not in the log' if old is None else 'gone, the log has it'}."
+        elif old != new:
+            yield from _of_answer(name, old, new)
 
 
-def _spoken(answer: Answer | None) -> str:
-    if answer is None:
-        return "not there"
-    if answer.missing and answer.option is None:
-        return "missing"
-    return f"{answer.option}" if answer.number is None else f"{answer.number:g}"
+def _of_answer(name: str, old: Answer, new: Answer) -> Iterator[str]:
+    for column in ("number", "option", "missing"):
+        logged, value = getattr(old, column), getattr(new, column)
+        if logged != value:
+            yield f"rating {name}: {column} is {_spoken(value)}, the log says {_spoken(logged)}."
+    if (old.words is None) != (new.words is None):
+        yield f"explanation of {name}: the row is {'not in the log' if old.words is None else 'gone, the log has it'}."
+        return
+    for column in ("reasons", "text", "words"):
+        if getattr(old, column) != getattr(new, column):
+            yield f"explanation of {name}: {column} is not what the log says."
+
+
+def _spoken(value: Any) -> str:
+    return "empty" if value is None else f"{value:g}" if isinstance(value, float) else f"{value}"
 
 
 def _place(position: int | None) -> str:
-    return "the item" if position is None else f"Response {LETTERS[position]}"
+    if position is None:
+        return "the item"
+    return f"Response {LETTERS[position]}" if position < len(LETTERS) else f"slot {position}"
 
 
 # What follows from other rows
