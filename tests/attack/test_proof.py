@@ -26,13 +26,38 @@ from sqlalchemy import (
 from sqlalchemy.pool import StaticPool
 from sqlmodel import Session
 
-from triptych.operations import verify
+from triptych.operations import against, verify
+from triptych.storage import events
 from triptych.storage.database import open_engine
-from triptych.storage.models import Study, Utc
+from triptych.storage.models import Event, Study, Utc
 from triptych.storage.rows import TABLES, UNPROVED
 
 PROVED = [table for name, table in TABLES.items() if name not in UNPROVED or name == "test_answer"]
 COLUMNS = [column for table in PROVED for column in table.columns]
+
+
+# The columns that an added row must have for itself. A person, a rubric, an explanation or values that nothing points at
+# belong to no study.
+UNIQUE = {
+    "study": ["id", "slug", "series"],
+    "criterion": ["id", "key"],
+    "option": ["id", "key"],
+    "membership": ["id", "person_id"],
+    "entry_attempt": ["id", "number"],
+    "test_answer": ["id", "question"],
+    "item": ["id", "external_id"],
+    "turn": ["id", "position"],
+    "system": ["id", "name", "blind_code"],
+    "candidate": ["id", "system_id"],
+    "planned_item": ["id", "person_id"],
+    "workbook": ["id", "token"],
+    "reference": ["id", "position"],
+    "assignment": ["id", "token", "item_id"],
+    "slot": ["position", "candidate_id"],
+    "submission": ["id", "version"],
+    "rating": ["id", "position"],
+    "event": ["id", "number"],
+}
 
 
 @pytest.fixture(scope="module")
@@ -135,3 +160,129 @@ def names(line: str, column: Column[Any]) -> bool:
         return line.startswith("Events after")
     called = CALLED.get(column.table.name, column.table.name)
     return called in line.lower() and (column.name in line or any(words in line for words in WHOLE_ROW))
+
+
+def test_work_moved_to_another_annotator_is_named(attacked):
+    moved = changed(
+        attacked, "UPDATE assignment SET person_id = (SELECT max(id) FROM person) WHERE state = 'submitted'"
+    )
+
+    lines = reported(attacked)
+
+    assert sum("person_id is not what the log says" in line for line in lines) == moved > 3
+
+
+def test_two_people_swapped_are_named(attacked):
+    for old, new in (("P-first", "x"), ("P-second", "P-first"), ("x", "P-second")):
+        changed(attacked, "UPDATE person SET pseudonym = :new WHERE pseudonym = :old", new=new, old=old)
+
+    assert any(line.startswith("person") and "pseudonym" in line for line in reported(attacked))
+
+
+@pytest.mark.parametrize("table", PROVED, ids=str)
+def test_swapped_rows_are_named(attacked, table):
+    """Two rows change their numbers, so that what points at the one points at the other."""
+    numbers = row_numbers(attacked, table)
+    has_number = "id" in table.columns and isinstance(table.columns["id"].type, Integer)
+    if not has_number or len(numbers) < 2 or f"{table.name}.id" in UNPROVED:
+        return
+    first, last = numbers[0], numbers[-1]
+    for old, new in ((first, -1), (last, first), (-1, last)):
+        changed(attacked, f'UPDATE "{table.name}" SET id = :new WHERE id = :old', new=new, old=old)  # noqa: S608
+
+    assert reported(attacked)
+
+
+@pytest.mark.parametrize("table", PROVED, ids=str)
+def test_a_deleted_row_is_named(attacked, table):
+    for number in {row_numbers(attacked, table)[0], row_numbers(attacked, table)[-1]}:
+        undo = attacked.begin_nested()
+        changed(attacked, f'DELETE FROM "{table.name}" WHERE rowid = {number}')  # noqa: S608
+        lines = reported(attacked)
+        undo.rollback()
+
+        called = CALLED.get(table.name, table.name)
+        assert any(called in line.lower() for line in lines) or table.name == "study", lines[:3]
+
+
+@pytest.mark.parametrize("name", UNIQUE)
+def test_an_added_row_is_named(attacked, name):
+    """A copy of a row under a number of its own, and with its unique values changed."""
+    table = TABLES[name]
+    number = row_numbers(attacked, table)[0]
+    (row,) = changed_rows(attacked, f'SELECT * FROM "{name}" WHERE rowid = {number}')  # noqa: S608
+    values = dict(row._mapping)
+    values |= {column: other(table.columns[column], values[column]) for column in UNIQUE[name]}
+    columns = ", ".join(f'"{column}"' for column in values)
+    bound = ", ".join(f":{column}" for column in values)
+    changed(attacked, f'INSERT INTO "{name}" ({columns}) VALUES ({bound})', **values)  # noqa: S608
+
+    assert reported(attacked)
+
+
+def test_a_person_or_rubric_of_no_study_is_no_row_of_one(attacked):
+    changed(attacked, "INSERT INTO rubric (key, sha256, yaml, loaded_at) VALUES ('a', 'b', 'c', '2026-01-01 00:00:00')")
+
+    assert reported(attacked) == []
+
+
+def test_an_explanation_added_to_a_rating_without_one_is_named(attacked):
+    bare = "SELECT min(id) FROM rating WHERE id NOT IN (SELECT rating_id FROM explanation)"
+    changed(attacked, f"INSERT INTO explanation (rating_id, reasons, text, words) VALUES (({bare}), '[]', '', 0)")  # noqa: S608
+
+    assert any("explanation" in line and "not in the log" in line for line in reported(attacked))
+
+
+def test_a_log_without_its_last_events_is_named(attacked):
+    """The head is set back too, so that the chain itself holds."""
+    (number, *_), *_ = changed_rows(attacked, "SELECT number FROM event WHERE kind = 'submitted' ORDER BY number DESC")
+    changed(attacked, "DELETE FROM event WHERE number >= :number", number=number)
+    changed(
+        attacked,
+        "UPDATE study SET event_number = :last, event_hash = (SELECT hash FROM event WHERE number = :last)",
+        last=number - 1,
+    )
+
+    lines = reported(attacked)
+
+    assert any("is not what the log says" in line for line in lines)
+    assert not any(line.startswith("Event") for line in lines)
+
+
+def test_events_in_another_order_are_named(attacked):
+    for old, new in ((5, -1), (6, 5), (-1, 6)):
+        changed(attacked, "UPDATE event SET number = :new WHERE number = :old", new=new, old=old)
+
+    assert reported(attacked) == ["Event 5 is missing or was replaced."]
+
+
+def changed_rows(session: Session, query: str) -> list[Any]:
+    return list(session.connection().execute(text(query)))
+
+
+def test_a_value_that_is_none_of_its_column_ends_the_check_with_a_sentence(attacked):
+    changed(attacked, "UPDATE item SET meta = 'x' WHERE id = 1")
+
+    assert any("cannot be read" in line for line in reported(attacked))
+
+
+def test_a_rewritten_chain_is_found_with_a_head_that_somebody_kept(attacked):
+    """The one who rewrites the log computes every hash again, so nothing else shows it."""
+    study = attacked.scalars(select(Study)).one()
+    head = against.EarlierHead(study.event_number, (study.event_hash,))
+    assert against.compare(attacked, head).holds
+    previous = ""
+    for event in attacked.scalars(select(Event).order_by(Event.number)).all():
+        event.previous_hash, event.actor = previous, "somebody"
+        event.hash = previous = events.chain_hash(event.model_dump())
+    study.event_hash = previous
+    attacked.flush()
+
+    assert events.first_broken(attacked, study.id) is None
+    assert not against.compare(attacked, head).holds
+
+
+def test_the_page_on_security_prints_the_list():
+    page = Path("docs/security.md").read_text(encoding="utf-8")
+
+    assert [name for name, reason in UNPROVED.items() if f"| `{name}` | {reason} |" not in page] == []

@@ -58,9 +58,9 @@ class Answer(NamedTuple):
     """
 
     position: int | None
-    criterion: Any
+    criterion_id: Any
     number: float | None
-    option: Any
+    option_id: Any
     missing: bool
     reasons: Any
     text: str | None
@@ -145,11 +145,13 @@ class _Fold:
             self.study.design = None  # such a version changed the items' places after it had hashed them
         if event.kind == EventKind.baseline and self.study.baseline is None:
             self.study.baseline = event.number, event.at
+        if event.kind in CARRIED and not rows:
+            self._restate(event, CARRIED[EventKind(event.kind)], rows)
         if event.assignment_id is not None:
             self._play_work(event)
-        if event.kind in CARRIED:
+        if event.kind in CARRIED and rows:
             self._restate(event, CARRIED[EventKind(event.kind)], rows)
-        else:
+        elif rows:
             self._add_work(rows)
         if event.kind in DEPARTURES:
             self._let_go(event)
@@ -289,9 +291,9 @@ class _Fold:
         for work in works.values():
             numbered = []
             for answer in work.answers or ():
-                criterion = criteria.get(answer.criterion, answer.criterion)
-                option = None if answer.option is None else options.get((criterion, answer.option), answer.option)
-                numbered.append(answer._replace(criterion=criterion, option=option))
+                criterion = criteria.get(answer.criterion_id, answer.criterion_id)
+                option = answer.option_id and options.get((criterion, answer.option_id), answer.option_id)
+                numbered.append(answer._replace(criterion_id=criterion, option_id=option))
             work.answers = work.answers and numbered
 
 
@@ -302,7 +304,10 @@ def _forgetful(work: Work, names: set[str], event: Logged) -> Work:
     if "assignment" in names:
         after.row = {name: work.row[name] for name in kept if name in work.row}
     if "slot" in names:
-        after.slots = {}
+        firm = ("assignment_id", "position", "candidate_id")
+        after.slots = {place: {name: slot[name] for name in firm} for place, slot in work.slots.items()}
+        if event.rows:
+            after.slots = {}
     if "submission" in names:
         after.submissions = {} if event.rows else None
     if "rating" in names:

@@ -332,7 +332,7 @@ def _of_answers(
 
 
 def _of_answer(name: str, old: Answer, new: Answer) -> Iterator[str]:
-    for column in ("number", "option", "missing"):
+    for column in ("number", "option_id", "missing"):
         logged, value = getattr(old, column), getattr(new, column)
         if logged != value:
             yield f"rating {name}: {column} is {_spoken(value)}, the log says {_spoken(logged)}."
