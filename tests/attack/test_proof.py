@@ -36,8 +36,8 @@ PROVED = [table for name, table in TABLES.items() if name not in UNPROVED or nam
 COLUMNS = [column for table in PROVED for column in table.columns]
 
 
-# The columns that an added row must have for itself. A person, a rubric, an explanation or values that nothing points at
-# belong to no study.
+# The columns that an added row must have for itself. A person, a rubric, an explanation or values that nothing points
+# at belong to no study.
 UNIQUE = {
     "study": ["id", "slug", "series"],
     "criterion": ["id", "key"],
@@ -163,9 +163,9 @@ def names(line: str, column: Column[Any]) -> bool:
 
 
 def test_work_moved_to_another_annotator_is_named(attacked):
-    moved = changed(
-        attacked, "UPDATE assignment SET person_id = (SELECT max(id) FROM person) WHERE state = 'submitted'"
-    )
+    one_per_item = "SELECT min(id) FROM assignment WHERE purpose = 'main' AND state = 'submitted' GROUP BY item_id"
+    other_person = "(SELECT max(id) FROM person)"
+    moved = changed(attacked, f"UPDATE assignment SET person_id = {other_person} WHERE id IN ({one_per_item})")  # noqa: S608
 
     lines = reported(attacked)
 
