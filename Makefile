@@ -38,7 +38,7 @@ test-deploy: .venv/dev.stamp
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy app.py pages components triptych bench tests/helpers tests/conftest.py
+	$(BIN)/mypy app.py pages components triptych bench tests
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory lint-workbench; \
 	else echo "Not checked, as npm is missing: the types of the JavaScript in $(WORKBENCH)."; fi
 

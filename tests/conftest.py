@@ -1,4 +1,4 @@
-"""Fixtures shared by all tests: folders, throw-away databases, a small study with people in it."""
+"""Fixtures shared by all tests: folders, throw-away databases, a small study with people."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from triptych.storage.models import Role, Study, StudyState
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 
-# how long an example takes says more about the machine than about the code
+# the time an example takes depends on the machine more than on the code
 hypothesis_settings.register_profile("any machine", deadline=None)
 hypothesis_settings.load_profile("any machine")
 
@@ -56,7 +56,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """A folder next to the repository with public data sets, which are not ours to pass on."""
+    """A folder next to the repository with public data sets, which we may not redistribute."""
     if not PUBLIC_DATA.is_dir():
         pytest.skip("Public data sets are not part of the repository; they are read from the folder ../shared.")
     return PUBLIC_DATA
@@ -77,7 +77,7 @@ def own_main(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def components_found_once() -> None:
-    """Each AppTest would look through all installed packages for components: most of what a test of a page costs."""
+    """Each AppTest looks through all installed packages for components, which is most of the time of a page test."""
     if "streamlit" not in sys.modules:
         return
     from streamlit.components.v2 import manifest_scanner
@@ -97,7 +97,7 @@ def postgres() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def ready_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file that the migrations made, empty: a test's database is a copy of it, a thirtieth of the time of them."""
+    """An empty, migrated file. A test's database is a copy of it: thirty times faster than to migrate."""
     path = tmp_path_factory.mktemp("ready") / "triptych.db"
     engine = database.open_engine(f"sqlite:///{path}")
     database.migrate(engine)
@@ -107,7 +107,7 @@ def ready_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def postgres_admin(postgres: str) -> Iterator[Connection]:
-    """Where databases are made; one of them, `ready`, is empty and migrated, for the others to be copied from."""
+    """A connection that creates databases. One of them, `ready`, is empty and migrated; the others are copies of it."""
     admin = create_engine(f"{postgres}/postgres", isolation_level="AUTOCOMMIT")
     with admin.connect() as connection:
         connection.execute(text("CREATE DATABASE ready"))
@@ -135,7 +135,7 @@ def sqlite_engine(tmp_path: Path, ready_sqlite: Path) -> Iterator[Engine]:
 
 @pytest.fixture(scope="module")
 def module_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    """One SQLite database for all tests of a module, each of which takes back what it wrote."""
+    """One SQLite database for all tests of a module, each of which rolls back what it wrote."""
     engine = database.open_engine(f"sqlite:///{tmp_path_factory.mktemp('module') / 'triptych.db'}")
     database.migrate(engine)
     yield engine

@@ -1,19 +1,19 @@
 """Drafts and submissions: saved means saved, once, from one tab, whole or not at all."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
 from helpers.annotations import OTHER_PEN, PEN, submission
+from helpers.present import present
+from helpers.ratings import assigned
 from helpers.studies import full_answers
 from sqlalchemy import func, select
 
 from triptych import clock
 from triptych.annotate import annotations, assignments, drafts, reservations
 from triptych.annotate.annotations import SetAsideMessage
-from triptych.annotate.assignments import Nothing
+from triptych.annotate.assignments import Assigned, Nothing
 from triptych.annotate.drafts import DraftMessage, Refusal
 from triptych.errors import AlreadySubmitted, InvalidAnnotation, NotFound, OpenElsewhere, StudyNotOpen
 from triptych.people import accounts
@@ -35,7 +35,7 @@ from triptych.storage.models import (
 from triptych.study import lifecycle
 
 
-def draft(assignment: Assignment, seq: int = 1, **change) -> DraftMessage:
+def draft(assignment: Assignment | Assigned, seq: int = 1, **change) -> DraftMessage:
     message = {
         "assignment": assignment.token,
         "version": assignment.version,
@@ -75,7 +75,7 @@ def test_a_submission_is_stored_whole_and_brings_the_next_item(opened):
         assert receipt.next.item_id != first.item_id
 
 
-def test_the_same_submission_five_times_at_once_is_stored_once(opened):
+def test_five_equal_submissions_at_once_are_stored_once(opened):
     engine, _, who, first = opened
 
     def send(_):
@@ -114,7 +114,7 @@ def test_a_submission_does_not_lean_on_an_earlier_draft(opened):
         assert set(session.scalars(select(Rating.number).where(Rating.number.is_not(None)))) == {2.0}
 
 
-def test_a_late_draft_is_told_that_the_item_was_submitted_and_changes_nothing(opened):
+def test_a_late_draft_of_a_submitted_item_changes_nothing(opened):
     engine, _, who, first = opened
     late = draft(first, 9)
     with writing(engine) as session:
@@ -139,7 +139,7 @@ def test_an_older_draft_never_overwrites_a_newer_one(opened):
         assert session.get_one(Assignment, first.id).draft == {"ratings": {"A": {"fluency": 3}}}
 
 
-def test_a_second_tab_is_refused_once_the_first_has_written_and_may_take_over(opened):
+def test_a_second_tab_is_refused_and_may_take_over(opened):
     engine, _, who, first = opened
     with writing(engine) as session:
         drafts.save_draft(session, who, draft(first, 1))
@@ -161,10 +161,10 @@ def test_a_second_tab_is_refused_once_the_first_has_written_and_may_take_over(op
     assert first_again.reason == "open_elsewhere"
 
 
-def test_a_next_draft_needs_number_pen_login_and_an_open_study(engine, make_study):
+def test_a_draft_needs_number_pen_login_and_an_open_study(engine, make_study):
     with writing(engine) as session:
         study, _, (who, other) = make_study(session)
-        work = assignments.current(session, study, who)
+        work = assigned(session, study, who)
         login, other_login = (
             accounts.use_ticket(
                 session, accounts.issue_sign_in_ticket(session, session.get_one(Person, person.person_id))
@@ -191,11 +191,11 @@ def test_a_next_draft_needs_number_pen_login_and_an_open_study(engine, make_stud
     assert not drafts.save_next_draft(engine, login, draft(work, 3))
     with writing(engine) as session:
         lifecycle.set_state(session, study, StudyState.open, "lead")
-        accounts.sign_out(session, accounts.who_is(session, login))
+        accounts.sign_out(session, present(accounts.who_is(session, login)))
     assert not drafts.save_next_draft(engine, login, draft(work, 3))
 
 
-def test_a_tab_that_saw_the_latest_draft_may_go_on_with_it(opened):
+def test_a_tab_that_saw_the_latest_draft_may_continue(opened):
     engine, _, who, first = opened
     with writing(engine) as session:
         drafts.save_draft(session, who, draft(first, 1))
@@ -204,7 +204,7 @@ def test_a_tab_that_saw_the_latest_draft_may_go_on_with_it(opened):
         assert drafts.save_draft(session, who, draft(first, 2, pen=OTHER_PEN, base=1)) == 2
 
 
-def test_a_submission_from_a_tab_that_lost_the_pen_is_refused(opened):
+def test_a_submission_without_the_pen_is_refused(opened):
     engine, _, who, first = opened
     with writing(engine) as session:
         drafts.save_draft(session, who, draft(first, 1, pen=OTHER_PEN))
@@ -213,7 +213,7 @@ def test_a_submission_from_a_tab_that_lost_the_pen_is_refused(opened):
         annotations.submit(session, who, submission(first))
 
 
-def test_an_edit_replaces_the_values_and_the_old_ones_stay_in_the_event_log(opened):
+def test_an_edit_keeps_the_old_values_in_the_event_log(opened):
     engine, study, who, first = opened
     with writing(engine) as session:
         annotations.submit(session, who, submission(first))
@@ -225,8 +225,8 @@ def test_an_edit_replaces_the_values_and_the_old_ones_stay_in_the_event_log(open
     with reading(engine) as session:
         assert count(session, Rating) == 6
         detail = session.scalars(select(EventDetail).join(Event).where(Event.kind == "annotation edited")).one()
-        assert [0, "fluency", 2.0, None, False, [], ""] in detail.old["ratings"]
-        assert [0, "fluency", 3.0, None, False, [], ""] in detail.new["ratings"]
+        assert [0, "fluency", 2.0, None, False, [], ""] in present(detail.old)["ratings"]
+        assert [0, "fluency", 3.0, None, False, [], ""] in present(detail.new)["ratings"]
         assert events.first_broken(session, study.id) is None
 
 
@@ -264,7 +264,7 @@ def test_reasons_and_text_are_stored_with_their_rating(opened):
         assert (stored.reasons, stored.text, stored.words) == (["wrong", "rude"], "far too short", 3)
 
 
-def test_skipping_frees_the_place_and_the_item_does_not_come_back(opened):
+def test_a_skipped_item_is_free_and_does_not_come_back(opened):
     engine, study, who, first = opened
     skip = SetAsideMessage(
         kind="skip", assignment=first.token, version=1, pen=PEN, submission="submission-1", reason="unclear"
@@ -275,10 +275,11 @@ def test_skipping_frees_the_place_and_the_item_does_not_come_back(opened):
         assert session.get_one(Item, first.item_id).taken == 0
     seen = set()
     with writing(engine) as session:
-        while (work := assignments.current(session, study, who)) is not Nothing.finished:
+        while isinstance(work := assignments.current(session, study, who), Assigned):
             seen.add(work.item_id)
             annotations.submit(session, who, submission(work, f"submission-{work.id}"))
 
+    assert work is Nothing.finished
     assert len(seen) == 3
     assert first.item_id not in seen
 
@@ -307,7 +308,7 @@ def test_a_reason_that_the_rubric_does_not_offer_is_refused(opened):
         annotations.set_aside_item(session, who, skip)
 
 
-def test_time_that_ran_out_never_throws_work_away(opened, make_study, monkeypatch):
+def test_an_expired_reservation_loses_no_work(opened, make_study, monkeypatch):
     engine, study, who, first = opened
     real = clock.now
     with writing(engine) as session:
@@ -343,7 +344,7 @@ def test_late_work_takes_its_place_back_if_it_is_free(opened, monkeypatch):
 
 
 @pytest.mark.parametrize("minutes, stored", [(29, True), (31, False)])
-def test_a_paused_study_takes_what_is_on_screen_for_thirty_minutes(opened, monkeypatch, minutes: int, stored: bool):
+def test_a_paused_study_accepts_the_open_item_for_thirty_minutes(opened, monkeypatch, minutes: int, stored: bool):
     engine, study, who, first = opened
     with writing(engine) as session:
         lifecycle.set_state(session, study, StudyState.paused, "lead")
@@ -363,7 +364,7 @@ def test_a_paused_study_takes_what_is_on_screen_for_thirty_minutes(opened, monke
         assert count(session, Submission) == int(stored)
 
 
-def test_the_item_on_screen_comes_back_within_those_minutes_then_after_the_pause_with_its_draft(opened, monkeypatch):
+def test_the_open_item_returns_with_its_draft_after_a_pause(opened, monkeypatch):
     engine, study, who, first = opened
     with writing(engine) as session:
         drafts.save_draft(session, who, draft(first))

@@ -1,7 +1,5 @@
 """Who rates what, in which order: never too many on an item, orders balanced and repeatable."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import sys
@@ -32,7 +30,7 @@ RESERVING_SECONDS = 180.0  # for a busy machine; a few seconds are enough for an
 
 
 def work_through(session, study, who, at_most: int = 1000) -> list[Assigned]:
-    done = []
+    done: list[Assigned] = []
     while len(done) < at_most and isinstance(work := assignments.current(session, study, who), Assigned):
         annotations.submit(session, who, submission(work, f"submission-{work.id}"))
         done.append(work)
@@ -75,7 +73,7 @@ def enlarged(session, study: Study) -> list[int]:
     return people
 
 
-def test_on_postgresql_a_submission_reads_no_table_of_the_whole_study(postgres_engine, make_study):
+def test_on_postgresql_a_submission_scans_no_whole_table(postgres_engine, make_study):
     with writing(postgres_engine) as session:
         study, _, (who, _) = make_study(session)
         enlarged(session, study)
@@ -130,7 +128,7 @@ def test_the_database_itself_refuses_one_rater_too_many(engine, make_study):
         session.scalars(select(Item)).one().taken = 2
 
 
-def test_when_others_hold_the_rest_nothing_is_free_for_the_moment(sqlite_engine, make_study):
+def test_nothing_is_free_while_others_hold_the_remaining_items(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         study, _, (anna, ben) = make_study(session, items=1, raters_per_item=1)
         assignments.current(session, study, anna)
@@ -237,7 +235,7 @@ def test_sixteen_processes_never_over_assign(engine, make_study, monkeypatch):
         study, _, people = make_study(session, items=12, annotators=16, raters_per_item=3)
     url = engine.url.render_as_string(hide_password=False)
 
-    # sixteen processes, whose imports are paid for once; the forking server knows no sys.path of ours
+    # sixteen processes that share one import; the forking server has not our sys.path
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload([__name__])
@@ -269,7 +267,7 @@ def test_positions_are_balanced_for_annotators_and_items(sqlite_engine, make_stu
 
 
 @given(st.integers(1, 6), st.text(max_size=8), st.randoms())
-def test_an_order_is_a_permutation_and_the_same_again_for_the_same_counts(m: int, seed: str, random):
+def test_an_order_is_a_reproducible_permutation(m: int, seed: str, random):
     systems = list(range(10, 10 + m))
     counts = Counter({(s, p): random.randint(0, 5) for s in systems for p in range(m)})
 

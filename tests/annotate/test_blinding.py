@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
+from helpers.ratings import assigned
 from helpers.studies import SYSTEMS, add_person, join
 from pydantic import ValidationError
 from sqlalchemy import delete, select
 
-from triptych.annotate import assignments, blinding
+from triptych.annotate import blinding
 from triptych.annotate.blinding import View, Work
 from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
 from triptych.rubric.files import load_rubric, shipped_rubrics
@@ -30,7 +31,7 @@ PATHS = {
 
 
 def see(session, study, who) -> View:
-    assignment = assignments.current(session, study, who)
+    assignment = assigned(session, study, who)
     return blinding.view(session, study, lifecycle.design_of(session, study).rubric, assignment, who)
 
 
@@ -56,7 +57,7 @@ def test_imported_ratings_show_their_item_wherever_their_slots_begin(engine, mak
     """Files count places from one, too, and ratings about the item alone come without any slot."""
     with writing(engine) as session:
         study, _, (who, _) = make_study(session)
-        assignment = assignments.current(session, study, who)
+        assignment = assigned(session, study, who)
         as_given_out = blinding.seen_item(session, lifecycle.design_of(session, study).rubric, "main", assignment)
         slots = session.scalars(select(Slot).where(Slot.assignment_id == assignment.id).order_by(Slot.position)).all()
         moved = [(slot.candidate_id, place) for slot, place in zip(slots, positions, strict=False)]
@@ -76,7 +77,7 @@ def test_imported_ratings_show_their_item_wherever_their_slots_begin(engine, mak
     ][: len(positions)]
 
 
-def test_no_system_external_id_meta_or_candidate_id_is_in_the_view(sqlite_engine, make_study):
+def test_the_view_holds_no_system_id_or_metadata(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         study, _, (who, _) = make_study(session)
         for candidate in session.scalars(select(Candidate)):
@@ -102,9 +103,11 @@ def test_tags_reference_scores_and_test_answers_stay_behind(key):
 
 def test_a_field_that_is_not_in_the_contract_cannot_travel():
     with pytest.raises(ValidationError, match="system"):
-        Work(
-            token="t", version=1, draft_seq=0, store_key="k", state="reserved", purpose="main", can_go_back=False,
-            receipt=None, system="plumbum",
+        Work.model_validate(
+            {
+                "token": "t", "version": 1, "draft_seq": 0, "store_key": "k", "state": "reserved", "purpose": "main",
+                "can_go_back": False, "receipt": None, "system": "plumbum",
+            }
         )  # fmt: skip
 
 
@@ -147,7 +150,7 @@ def test_speakers_are_named_on_screen_and_an_unknown_one_stays(sqlite_engine):
 def test_the_store_key_is_another_for_another_person(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         study, _, (first, second) = make_study(session)
-        assignment = assignments.current(session, study, first)
+        assignment = assigned(session, study, first)
 
     assert blinding.store_key(assignment, first) != blinding.store_key(assignment, second)
     assert first.pseudonym not in blinding.store_key(assignment, first)

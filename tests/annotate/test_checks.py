@@ -1,10 +1,10 @@
 """Which check comes next: rates, distances and repeatability; comparing answers; check items of a file."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.annotations import submission
 from helpers.check_items import check_item
+from helpers.present import present
+from helpers.ratings import assigned
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -77,7 +77,7 @@ def test_checks_keep_their_rates_and_are_never_adjacent(rules: Checks, seed: str
 
 @settings(max_examples=6)
 @given(st.sampled_from([5, 10]), st.integers(1, 20), st.text(max_size=5), st.integers(40, 120))
-def test_repeats_lie_far_from_the_first_time_and_repeat_what_was_rated_once(percent, distance, seed, total):
+def test_repeats_come_late_and_show_items_rated_once(percent, distance, seed, total):
     rules = Checks(repeat_percent=percent, repeat_distance=distance)
 
     shown = sequence(rules, seed, total)
@@ -149,7 +149,7 @@ def test_fields_of_a_file_make_check_items():
 
 
 @pytest.mark.parametrize("reference", ["", "fluency", "fluency A = 3 ± x", "[1]", "[" * 5000, '{"criterion": 1}'])
-def test_a_reference_that_cannot_be_read_names_the_item_and_an_example(reference):
+def test_an_unreadable_reference_names_the_item_and_an_example(reference):
     with pytest.raises(ImportRefused, match=r"Item gold-1: the reference .* Write for example"):
         sorted_out([check_item(1, "gold", reference)])
 
@@ -185,9 +185,10 @@ def some_checks() -> list[ItemDraft]:
     ]
 
 
-def test_checks_come_among_the_items_look_like_them_and_count_for_nothing(checked):
+def test_checks_look_like_items_and_count_in_no_result(checked):
     session, study, who = checked(40, *some_checks(), repeat_percent=5)
-    views, done = [], []
+    views = []
+    done: list[Assigned] = []
     while isinstance(work := assignments.current(session, study, who), Assigned):
         views.append(desk.lay(session, study, who).view)
         answers = full_answers(fluency=1 + len(done) % 3)
@@ -218,11 +219,11 @@ def test_checks_come_among_the_items_look_like_them_and_count_for_nothing(checke
         assert sorted(orders[0]) == sorted(orders[1])
 
 
-def test_a_check_cannot_be_gone_back_to_nor_changed(checked):
+def test_a_check_can_be_neither_revisited_nor_changed(checked):
     session, study, who = checked(30, *some_checks())
-    done = []
+    done: list[Assigned] = []
     while not done or done[-1].purpose == Purpose.main:
-        done.append(assignments.current(session, study, who))
+        done.append(assigned(session, study, who))
         annotations.submit(session, who, submission(done[-1], f"submission-{done[-1].id}"))
 
     back = assignments.neighbour(session, study, who, assignments.current(session, study, who).token, -1)
@@ -236,9 +237,9 @@ def test_a_check_cannot_be_gone_back_to_nor_changed(checked):
 def test_a_reference_counts_the_candidates_as_in_the_file(checked):
     """Whatever order the annotator saw."""
     session, study, who = checked(12, check_item(1, "attention", "fluency A = 1; fluency B = 2; fluency C = 3"))
-    while (work := assignments.current(session, study, who)).purpose != Purpose.attention:
+    while (work := assigned(session, study, who)).purpose != Purpose.attention:
         annotations.submit(session, who, submission(work, f"submission-{work.id}"))
-    texts = {seen.letter: seen.text for seen in desk.lay(session, study, who).view.item.candidates}
+    texts = {seen.letter: present(seen.text) for seen in desk.lay(session, study, who).view.item.candidates}
     right = {"p": 1, "s": 2, "f": 3}
     answers = {"ratings": {letter: {"fluency": right[text[-1]], "verdict": "accept"} for letter, text in texts.items()}}
     annotations.submit(session, who, submission(work, "submission-check", answers=answers))
@@ -246,7 +247,7 @@ def test_a_reference_counts_the_candidates_as_in_the_file(checked):
     comparisons = checks.compared(session, Assignment.id == work.id)
 
     assert [(comparison.criterion, comparison.verdict) for comparison in comparisons] == [("fluency", "same")] * 3
-    assert {blinding.LETTERS[comparison.position]: comparison.given for comparison in comparisons} == {
+    assert {blinding.LETTERS[present(comparison.position)]: comparison.given for comparison in comparisons} == {
         letter: right[text[-1]] for letter, text in texts.items()
     }
 
@@ -261,7 +262,7 @@ def test_a_reference_counts_the_candidates_as_in_the_file(checked):
         ("fluency = 1; fluency A = 2", "two references"),
     ],
 )
-def test_check_items_that_do_not_fit_the_rubric_are_refused_as_a_whole(module_engine, reference, why):
+def test_check_items_that_do_not_fit_are_refused_together(module_engine, reference, why):
     with writing(module_engine) as session:
         study = lifecycle.create_study(session, lifecycle.StudyPlan(title="x"), SMALL_RUBRIC, draft_items(1), "lead")
         drafts = sorted_out([check_item(1, "gold", "fluency = 1"), check_item(2, "gold", reference)])[1]
@@ -275,14 +276,14 @@ def test_check_items_that_do_not_fit_the_rubric_are_refused_as_a_whole(module_en
 
 def rate(session, study, who, limit: int) -> list[str]:
     """Rates up to so many items; returns their ids."""
-    done = []
+    done: list[str] = []
     while len(done) < limit and isinstance(work := assignments.current(session, study, who), Assigned):
         annotations.submit(session, who, submission(work, f"submission-{work.id}"))
         done.append(session.get_one(Item, work.item_id).external_id)
     return done
 
 
-def test_check_items_added_after_launch_are_an_amendment_and_reach_annotators_at_work(checked):
+def test_check_items_added_after_launch_are_an_amendment(checked):
     session, study, who = checked(12, gold_every=4)
     before, frozen = rate(session, study, who, 7), study.design_hash
     more = Parts(items=ItemFile("jsonl", (check_item(2, "gold", "fluency = 1"),), (), {}, (), (), (), (), ()))

@@ -1,6 +1,4 @@
-"""The way in: consent, instructions, training, entry test, work; nothing is passed over and nothing is told early."""
-
-from __future__ import annotations
+"""The way in: consent, instructions, training, entry test, work; no step is left out and no answer shown early."""
 
 from datetime import timedelta
 from types import SimpleNamespace
@@ -8,6 +6,8 @@ from types import SimpleNamespace
 import pytest
 from helpers.annotations import submission
 from helpers.entry import QUESTIONS, RIGHT, answer_all, open_studies
+from helpers.present import present
+from helpers.ratings import assigned
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join
 from sqlalchemy import select
 
@@ -41,6 +41,7 @@ from triptych.storage.models import (
     Membership,
     PlannedItem,
     Purpose,
+    Round,
     StudyState,
     TestAnswer,
 )
@@ -72,7 +73,7 @@ def at(session, study, who) -> Stage:
 
 
 def outcome(session, study, who) -> entry_test.Outcome:
-    return entry_test.outcome(session, study, membership_of(session, study, who))
+    return present(entry_test.outcome(session, study, membership_of(session, study, who)))
 
 
 def kinds(session) -> list[str]:
@@ -121,7 +122,7 @@ def test_training_items_are_counted_apart_from_the_work(make):
     seen = []
     for name in ("submission-1", "submission-2"):
         shown = desk.lay(session, study, who).view
-        handed_in = submission(assignments.current(session, study, who), name)
+        handed_in = submission(assigned(session, study, who), name)
         with_feedback = desk.act(session, study, who, handed_in.model_dump()).view
         seen += [(view.work.purpose, view.progress.done, view.progress.total) for view in (shown, with_feedback)]
         assert not with_feedback.work.can_go_back
@@ -131,7 +132,7 @@ def test_training_items_are_counted_apart_from_the_work(make):
     assert (first.work.purpose, first.progress.done, first.progress.total) == ("main", 0, 5)
 
 
-def test_a_study_without_a_way_in_leads_to_the_work_at_once(make):
+def test_a_study_without_entry_steps_starts_with_the_work(make):
     session, study, who = make()
 
     assert onboarding.step(session, study, who) is None
@@ -156,11 +157,11 @@ def test_refusing_consent_ends_with_a_code_and_no_item(make):
     assert kinds(session)[-1] == "consent refused"
 
 
-def test_a_changed_consent_text_is_asked_again_and_work_on_screen_still_counts(make):
+def test_a_changed_consent_text_is_asked_again(make):
     session, study, who = make(consent=Consent(text="Agree?"))
     accounts.consent(session, study, who, Consent(text="Agree?").version)
     onboarding.read_instructions(session, study, who)
-    work = assignments.current(session, study, who)
+    work = assigned(session, study, who)
 
     study.settings = stored(StudySettings(consent=Consent(text="Agree to more?")))
     session.flush()
@@ -250,14 +251,14 @@ def test_a_lead_readmits_an_annotator_and_the_log_says_why(make):
     assert verify.verify(session, study).holds
 
 
-def test_the_shipped_test_is_asked_in_the_crowd_round_and_passed_with_eight_of_ten(module_engine):
+def test_eight_of_ten_pass_the_shipped_entry_test(module_engine):
     path = shipped_rubrics()["mental_health_qa"]
     questions = load_rubric(path).entry_test.questions
     with writing(module_engine) as session:
         for study_round, right, stage in (
-            ("main", 0, None),
-            ("crowd", 8, Stage.passed),
-            ("crowd", 7, Stage.failed_test),
+            (Round.main, 0, None),
+            (Round.crowd, 8, Stage.passed),
+            (Round.crowd, 7, Stage.failed_test),
         ):
             plan = lifecycle.StudyPlan(title=f"Posts {right}", round=study_round)
             study = lifecycle.create_study(session, plan, path.read_text(), draft_items(1), "lead")
@@ -285,7 +286,7 @@ def rate_gold(session, study, who, **answers) -> list[Assigned]:
     return rated
 
 
-def test_gold_items_are_rated_on_the_workbench_and_passed_by_the_percentage(make_on_both):
+def test_gold_items_are_passed_by_the_percentage(make_on_both):
     session, study, who = make_on_both(gold=5, entry=GOLD)
     sheet = onboarding.step(session, study, who).sheet
     assert (sheet.asked, sheet.begun) == (2, False)
@@ -306,7 +307,7 @@ def test_gold_items_are_rated_on_the_workbench_and_passed_by_the_percentage(make
     assert desk.lay(session, study, who).view.progress.done == 0
 
 
-def test_another_attempt_has_gold_items_of_its_own_and_the_last_one_decides(make):
+def test_another_attempt_has_new_gold_items_and_decides(make):
     session, study, who = make(gold=4, entry=GOLD)
     entry_test.start(session, study, who)
     first = rate_gold(session, study, who, fluency=1)
@@ -321,7 +322,7 @@ def test_another_attempt_has_gold_items_of_its_own_and_the_last_one_decides(make
         annotations.submit(session, who, submission(assignments.by_token(session, who, first[0].token), "again-00001"))
 
 
-def test_a_test_of_gold_items_may_be_taken_twice_unless_the_lead_says_otherwise(make):
+def test_a_gold_test_allows_two_attempts_by_default(make):
     session, study, _ = make(gold=4, entry=EntryRules(kind="gold", gold_items=2))
     assert (entry_test.asked_of(session, study).percent, entry_test.asked_of(session, study).attempts) == (70, 2)
     study.settings = stored(StudySettings(entry=EntryRules(kind="gold", gold_items=2, attempts=1)))
@@ -342,9 +343,9 @@ def test_on_a_panel_only_those_who_passed_see_right_answers(make):
     assert not any(answer.right or answer.reason for answer in outcome(session, study, who).answers)
 
 
-def test_annotators_at_work_before_there_was_a_test_are_not_tested(make):
+def test_annotators_already_at_work_are_not_tested(make):
     session, study, who = make(SMALL_RUBRIC + QUESTIONS, entry=EntryRules(kind="none"))
-    work = assignments.current(session, study, who)
+    work = assigned(session, study, who)
     annotations.submit(session, who, submission(work))
 
     study.settings = stored(StudySettings(entry=EntryRules()))
@@ -355,7 +356,7 @@ def test_annotators_at_work_before_there_was_a_test_are_not_tested(make):
     assert at(session, study, newcomer) == Stage.test
 
 
-def test_no_step_is_taken_in_a_study_that_is_not_open(make):
+def test_no_entry_step_is_taken_unless_the_study_is_open(make):
     session, study, who = make(SMALL_RUBRIC + QUESTIONS, consent=Consent(text="Agree?"))
     lifecycle.set_state(session, study, StudyState.closed, "lead")
 
@@ -426,7 +427,7 @@ def test_treatment_suggestions_belong_to_the_experts_round():
     assert shown["crowd"] == ()
 
 
-def test_what_the_study_says_can_be_read_again_at_every_item(make):
+def test_study_information_can_be_read_at_every_item(make):
     session, study, who = make(instructions="Take your time.", content_note="Sad texts.", contact="Ada")
     onboarding.read_instructions(session, study, who)
 
@@ -444,9 +445,7 @@ def test_what_the_study_says_can_be_read_again_at_every_item(make):
         ("", "", "Ada", ""),
     ],
 )
-def test_the_content_note_of_every_item_tells_what_rubric_and_study_say_and_whom_to_write_to(
-    make, of_rubric, of_study, contact, shown
-):
+def test_the_content_note_names_the_warning_and_a_contact(make, of_rubric, of_study, contact, shown):
     yaml = f"{SMALL_RUBRIC}content_note: '{of_rubric}'\n"
     session, study, _ = make(yaml, content_note=of_study, contact=contact)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from helpers.analyses import look_at
+from helpers.ratings import assigned, resubmit, same, set_aside, submit
 from helpers.ratings import exclude as excluded_by_hand
-from helpers.ratings import resubmit, same, set_aside, submit
 from helpers.studies import full_answers
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -116,7 +116,7 @@ def test_an_exclusion_asks_for_a_reason_and_happens_once(sqlite_engine, make_stu
             exclusions.exclude(session, study, anna.pseudonym, REASON, lead.pseudonym)
 
 
-def test_an_excluded_annotator_gets_no_item_and_finds_their_draft_once_reinstated(sqlite_engine, make_study):
+def test_a_reinstated_annotator_finds_their_draft_again(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, lead, (anna, _) = make_study(session)
         work = assignments.current(session, study, anna)
@@ -147,7 +147,7 @@ NO_WORK = {
 
 
 def take(session, study, lead, who, step: str) -> bool:
-    """Does one step; whether there was something to do. What a person without an item sees is one of NO_WORK."""
+    """Does one step; returns whether there was one to do. What a person without an item sees is one of NO_WORK."""
     match step:
         case "submit" | "ignore" | "skip":
             work = assignments.current(session, study, who)
@@ -192,7 +192,7 @@ def test_places_and_results_stay_true_in_any_order_of_steps(sqlite_engine, make_
         assert verification.holds, verification.sentence
 
 
-def test_an_ignored_item_stays_ignored_when_its_place_is_taken_again(engine, make_study):
+def test_an_ignored_item_stays_ignored_when_reserved_again(engine, make_study):
     with database.writing(engine) as session:
         study, lead, (anna, ben, cleo) = make_study(session, items=1, annotators=3)
         for who in (anna, ben):
@@ -240,10 +240,10 @@ def test_withdrawn_ratings_are_surplus_or_deleted_as_promised_at_consent(sqlite_
         assert events.first_broken(session, study.id) is None
 
 
-def test_somebody_who_withdrew_gets_no_item_and_stores_nothing(sqlite_engine, make_study):
+def test_a_withdrawn_annotator_gets_no_item_and_stores_nothing(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, lead, (anna, _) = make_study(session)
-        work = assignments.current(session, study, anna)
+        work = assigned(session, study, anna)
         session.add(Workbook(study_id=study.id, person_id=anna.person_id, token="t", made_at=clock.now()))
         session.flush()
         withdrawal.withdraw(session, study, anna.pseudonym, lead.pseudonym)

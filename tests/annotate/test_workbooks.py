@@ -1,13 +1,12 @@
-"""The spreadsheet road: what a workbook holds, what comes back, and that it ends where the web road ends."""
-
-from __future__ import annotations
+"""Work in spreadsheets: what a workbook holds, what is accepted back, and that the web stores the same."""
 
 import io
 import zipfile
 from datetime import timedelta
+from typing import Any
 
 import pytest
-from helpers.ratings import resubmit, submit
+from helpers.ratings import assigned, resubmit, submit
 from helpers.studies import SMALL_RUBRIC, SYSTEMS, add_person, full_answers, join
 from helpers.workbooks import Sheet
 from hypothesis import given, settings
@@ -37,6 +36,7 @@ from triptych.storage.models import (
     Origin,
     Rating,
     Role,
+    Round,
     Slot,
     StudyState,
 )
@@ -103,7 +103,7 @@ def rating_rows(session, pseudonym_id: int) -> list[tuple]:
 # What is given out
 
 
-def test_a_workbook_names_no_system_no_file_and_no_id_and_no_formula(desk, sqlite_engine, make_study):
+def test_a_workbook_holds_no_system_file_id_or_formula(desk, sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         lead, annotator = add_person(session, "lead", Role.lead), add_person(session, "ann")
         items = [
@@ -137,10 +137,10 @@ def test_a_workbook_names_no_system_no_file_and_no_id_and_no_formula(desk, sqlit
     assert len(cells) > 20
 
 
-def test_only_answer_cells_are_open_and_each_scale_has_its_list(desk):
+def test_only_answer_cells_are_editable_and_have_lists(desk):
     *_, sheet = desk(1, rubric=WITH_BEST)
     page, hidden = sheet.sheet, sheet.book["Triptych"]
-    # a program that is told no font takes one of its own
+    # without a font in the file a program chooses its own
     assert {cell.font.name for row in page.iter_rows() for cell in row} == {"Calibri"}
     open_keys = {key for key, column in sheet.keys.items() if not page.cell(4, column).protection.locked}
     assert open_keys == {key for key in sheet.keys if key.partition(":")[0] in {"rating", "reasons", "words"}} | {
@@ -163,7 +163,7 @@ def test_only_answer_cells_are_open_and_each_scale_has_its_list(desk):
     assert "How well the response reads." in guidelines
 
 
-def test_the_items_of_a_workbook_are_reserved_and_balanced_and_the_web_gives_out_others(engine, desk):
+def test_the_items_of_a_workbook_are_reserved_and_balanced(engine, desk):
     session, study, lead, (first, second), _ = desk(4, engine, count=3, raters_per_item=1)
     reserved = session.scalars(select(Assignment).where(Assignment.origin == Origin.workbook)).all()
     assert {assignment.state for assignment in reserved} == {"reserved"} and len(
@@ -185,7 +185,7 @@ def test_the_items_of_a_workbook_are_reserved_and_balanced_and_the_web_gives_out
     assert workbooks.cancel(session, study, workbooks.listed(session, study)[-1].id, lead.pseudonym) == 3
 
 
-def test_a_workbook_that_is_cancelled_gives_its_places_back_and_is_no_longer_taken(desk):
+def test_a_cancelled_workbook_frees_its_items_and_is_refused(desk):
     session, study, lead, (first, _), sheet = desk(2, raters_per_item=1)
     (line,) = workbooks.listed(session, study)
     assert (line.pseudonym, line.items, line.done, line.state) == (first.pseudonym, 2, 0, "given out")
@@ -206,11 +206,18 @@ def test_a_workbook_that_is_cancelled_gives_its_places_back_and_is_no_longer_tak
     assert isinstance(assignments.current(session, study, first), reservations.Assigned)
 
 
-def test_what_ran_out_on_the_web_comes_into_the_workbook_as_the_same_assignment(sqlite_engine, make_study, monkeypatch):
+def test_a_workbook_takes_up_an_expired_assignment(sqlite_engine, make_study, monkeypatch):
     with database.writing(sqlite_engine) as session:
         study, lead, (who, _) = make_study(session, items=1)
-        before = assignments.current(session, study, who)
-        draft = {"assignment": before.token, "version": 1, "pen": "a-tab-of-theirs", "seq": 1, "base": 0, "draft": {}}
+        before = assigned(session, study, who)
+        draft: dict[str, Any] = {
+            "assignment": before.token,
+            "version": 1,
+            "pen": "a-tab-of-theirs",
+            "seq": 1,
+            "base": 0,
+            "draft": {},
+        }
         drafts.save_draft(session, who, annotations.read_message(drafts.DraftMessage, draft))
         later = clock.now() + timedelta(hours=5)
         monkeypatch.setattr(clock, "now", lambda: later)
@@ -222,7 +229,7 @@ def test_what_ran_out_on_the_web_comes_into_the_workbook_as_the_same_assignment(
         assert assignments.current(session, study, who) == Nothing.finished
 
 
-def test_who_may_not_go_on_gets_no_workbook_and_limits_hold(desk):
+def test_a_workbook_respects_exclusions_and_limits(desk):
     session, study, lead, (first, second), _ = desk(4, count=1, items_per_annotator=2)
     assert workbooks.make(session, study, first.pseudonym, 9, lead.pseudonym).items == 1
     with pytest.raises(Conflict, match="2 items that this study allows"):
@@ -300,7 +307,7 @@ def test_workbook_and_web_store_the_same_rows(desk):
     assert verify(session, study).differences == ()
 
 
-def test_the_best_is_chosen_among_the_responses_that_are_not_set_aside(desk):
+def test_best_is_chosen_among_responses_not_set_aside(desk):
     session, study, lead, _, sheet = desk(2, rubric=WITH_BEST)
     sheet.fill()
     for row in range(2, 6):  # one response of the first item, all of the second
@@ -316,20 +323,20 @@ def test_the_best_is_chosen_among_the_responses_that_are_not_set_aside(desk):
 
 
 @pytest.mark.parametrize("key", sorted(shipped_rubrics()))
-def test_a_workbook_of_each_shipped_rubric_is_filled_from_its_own_lists_and_stored(sqlite_engine, key):
+def test_a_workbook_of_each_shipped_rubric_can_be_stored(sqlite_engine, key):
     path = next(path for path in demo.DEMO.iterdir() if path.stem == key)
-    round_ = "expert" if key == "mental_health_qa" else "main"
+    study_round = Round.expert if key == "mental_health_qa" else Round.main
     with database.writing(sqlite_engine) as session:
         lead, who = add_person(session, "lead", Role.lead), add_person(session, "ann")
         items = read_items(path.read_bytes(), path.name).items[:1]
-        plan = lifecycle.StudyPlan(title="Shipped", round=round_)
+        plan = lifecycle.StudyPlan(title="Shipped", round=study_round)
         study = lifecycle.create_study(session, plan, shipped_rubrics()[key].read_text(), items, lead.pseudonym)
         lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
         join(session, study, who)
         made = workbooks.make(session, study, who.pseudonym, 1, lead.pseudonym)
         sheet = Sheet(workbooks.file_of(session, study, made.id)[1])
         rubric = lifecycle.design_of(session, study).rubric
-        asked = rubric.asked(round_)
+        asked = rubric.asked(study_round)
         for row in range(len(sheet.rows)):
             for n, criterion in enumerate(asked):
                 options = getattr(criterion.scale, "options", None) or criterion.scale.points
@@ -382,7 +389,7 @@ def test_errors_name_row_and_column_and_nothing_is_stored(desk):
     assert session.execute(select(func.count()).select_from(Rating)).scalar_one() == 0
 
 
-def test_rows_may_be_sorted_but_not_mixed_up_doubled_removed_or_made(desk):
+def test_rows_may_be_sorted_but_not_changed_otherwise(desk):
     session, study, _, _, sheet = desk(2)
     sheet.fill()
     sheet.sheet.unmerge_cells("C4:C6")
@@ -420,7 +427,7 @@ def test_rows_may_be_sorted_but_not_mixed_up_doubled_removed_or_made(desk):
     assert "This row belongs to another workbook." in {what for *_, what in errors(foreign)}
 
 
-def test_a_file_of_somewhere_else_is_refused_in_words(desk, make_study):
+def test_a_workbook_of_another_installation_is_refused_with_a_reason(desk, make_study):
     session, study, lead, _, sheet = desk(1)
     other, other_lead, _ = make_study(session, items=1, title="Another")
     plain = Book()
@@ -443,7 +450,7 @@ def test_a_file_of_somewhere_else_is_refused_in_words(desk, make_study):
         workbooks.check(session, study, sheet.saved())
 
 
-def test_the_same_workbook_twice_gets_one_receipt_and_only_changes_are_stored(desk):
+def test_the_same_workbook_twice_stores_only_changes(desk):
     session, study, lead, (first, _), sheet = desk(3)
     sheet.fill()
     for row in (6, 7, 8):
@@ -476,7 +483,7 @@ def test_the_same_workbook_twice_gets_one_receipt_and_only_changes_are_stored(de
     assert [finding.what for finding in returned.findings if "in the browser" in finding.what]
 
 
-def test_consent_is_asked_in_the_workbook_and_nothing_is_stored_without_it(desk, monkeypatch):
+def test_without_consent_in_the_workbook_nothing_is_stored(desk, monkeypatch):
     session, study, lead, (first, _), _ = desk(1)
     study.settings = {"consent": {"text": "I take part of my own free will."}}
     session.flush()

@@ -159,7 +159,7 @@ def assert_blind(tap: Tap) -> None:
     assert tap.numbers_found(CANDIDATE_BASE, 2 * len(ITEM_IDS) * len(SYSTEMS) + 50) == set()
 
 
-def test_the_first_visitors_of_a_fresh_server_get_nothing_of_the_leads_pages(app, world, chromium):
+def test_first_visitors_of_a_fresh_server_get_no_lead_page(app, world, chromium):
     """Before a first session has run, Streamlit itself would run the file that the address names."""
     for person in (None, world.annotator):
         app.kill()

@@ -1,4 +1,4 @@
-"""Nothing given is lost and nothing is mixed up: reloads, cut networks, killed servers, two tabs, two people."""
+"""No input is lost or mixed up: reloads, cut networks, killed servers, two tabs, two people."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from helpers import browser
 from helpers.browser import expect, radio, saved, token
+from helpers.present import present
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, join
 from sqlmodel import select
 
@@ -24,7 +25,7 @@ LOCAL = "Object.keys(localStorage).filter((key) => key.startsWith('triptych:'))"
 
 
 def fill(session: Any) -> None:
-    """One open study; every test brings annotators of its own."""
+    """One open study; every test adds its own annotators."""
     lead = add_person(session, "lead", Role.lead)
     plan = lifecycle.StudyPlan(title=SLUG, seed="keeping", raters_per_item=50)
     study = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(4), lead.pseudonym, lead.person_id)
@@ -38,7 +39,7 @@ def app(tmp_path_factory: pytest.TempPathFactory, forked: Any) -> Iterator[brows
 
 
 @pytest.fixture
-def annotator(app: browser.App, request: pytest.FixtureRequest) -> Callable[[str], int]:
+def annotator(app: browser.App, request: pytest.FixtureRequest) -> Callable[..., int]:
     """Makes a new annotator of the study; returns their id."""
 
     def make(name: str = "Anna") -> int:
@@ -55,7 +56,7 @@ def context(chromium: Any) -> Any:
 
 
 @pytest.fixture
-def page(app: browser.App, context: Any, annotator: Callable[[str], int]) -> Any:
+def page(app: browser.App, context: Any, annotator: Callable[..., int]) -> Any:
     """A new annotator's first item, open in a browser that nobody used before."""
     page = browser.afresh(context, app)
     browser.signed_in(context, app, annotator())
@@ -115,7 +116,7 @@ def test_a_network_outage_is_reported_and_recovered(app, page, context):
     page.locator('[data-tw-question="B:fluency"] input').last.check()
     context.set_offline(False)
     is_saved(page)
-    assert stored(app, token(page)).draft["ratings"] == {"A": {"fluency": 2}, "B": {"fluency": 3}}
+    assert present(stored(app, token(page)).draft)["ratings"] == {"A": {"fluency": 2}, "B": {"fluency": 3}}
 
 
 def test_a_draft_lost_on_its_way_survives_a_reload(app, page):
@@ -126,11 +127,11 @@ def test_a_draft_lost_on_its_way_survives_a_reload(app, page):
     reload(page)
     expect(radio(page, "A:fluency", 2)).to_be_checked()
     is_saved(page)
-    assert stored(app, token(page)).draft["ratings"] == {"A": {"fluency": 2}}
+    assert present(stored(app, token(page)).draft)["ratings"] == {"A": {"fluency": 2}}
     assert page.evaluate(LOCAL) == []
 
 
-def test_a_killed_server_keeps_the_draft_and_stores_the_first_submit_once(app, page):
+def test_a_killed_server_keeps_drafts_and_submits_once(app, page):
     browser.answer_all(page)
     radio(page, "C:fluency", 3).check()
     is_saved(page)
@@ -140,7 +141,7 @@ def test_a_killed_server_keeps_the_draft_and_stores_the_first_submit_once(app, p
     expect(saved(page)).to_have_attribute("data-state", "waiting")
     app.start_again()
     is_saved(page)
-    draft = stored(app, name).draft["ratings"]
+    draft = present(stored(app, name).draft)["ratings"]
     assert (draft["B"]["fluency"], draft["C"]["fluency"]) == (2, 3)
     browser.submit(page)
     done = stored(app, name)
@@ -158,7 +159,7 @@ def test_a_reload_after_a_kill_brings_the_draft_back(app, page):
     expect(radio(page, "A:fluency", 3)).to_be_checked()
 
 
-def test_a_submit_that_a_killed_server_never_got_is_sent_again(app, page):
+def test_a_submit_lost_by_a_killed_server_is_repeated(app, page):
     browser.answer_all(page)
     is_saved(page)
     name = token(page)
@@ -176,14 +177,14 @@ def test_a_second_tab_overwrites_nothing_unasked(app, page, context):
     is_saved(page)
     radio(other, "A:fluency", 3).check()
     expect(other.locator(".tw-notices")).to_contain_text("open in another tab")
-    assert stored(app, token(page)).draft["ratings"] == {"A": {"fluency": 1}}
+    assert present(stored(app, token(page)).draft)["ratings"] == {"A": {"fluency": 1}}
     other.locator("[data-tw-take]").click()
     expect(radio(other, "A:fluency", 1)).to_be_checked()
     radio(other, "B:fluency", 2).check()
     is_saved(other)
     radio(page, "A:fluency", 2).check()
     expect(page.locator(".tw-notices")).to_contain_text("open in another tab")
-    assert stored(app, token(page)).draft["ratings"] == {"A": {"fluency": 1}, "B": {"fluency": 2}}
+    assert present(stored(app, token(page)).draft)["ratings"] == {"A": {"fluency": 1}, "B": {"fluency": 2}}
 
 
 def test_a_second_tab_cannot_submit_over_what_the_first_stored(app, page, context):
@@ -214,10 +215,10 @@ def test_a_submit_refused_for_another_tab_can_continue_here(app, page, context):
     name = token(page)
     browser.submit(page)
     done = stored(app, name)
-    assert (done.state, done.draft["ratings"]["A"]["fluency"]) == ("submitted", 3)
+    assert (done.state, present(done.draft)["ratings"]["A"]["fluency"]) == ("submitted", 3)
 
 
-def test_when_all_is_done_the_last_item_can_still_be_changed(app, page):
+def test_the_last_item_can_be_changed_after_the_end(app, page):
     all_done = page.get_by_role("heading", name="All done")
     for _ in range(4):
         browser.answer_all(page)
@@ -236,7 +237,7 @@ def test_when_all_is_done_the_last_item_can_still_be_changed(app, page):
     page.locator("[data-tw-submit]").click()
     expect(all_done).to_be_visible()
     done = stored(app, name)
-    assert (done.version, done.draft["ratings"]["A"]["fluency"]) == (3, 3)
+    assert (done.version, present(done.draft)["ratings"]["A"]["fluency"]) == (3, 3)
 
 
 def without_answers(route: Any) -> None:
@@ -245,7 +246,7 @@ def without_answers(route: Any) -> None:
     route.continue_(post_data={**sent, "action": {**sent["action"], "answers": {}}})
 
 
-def test_the_next_person_on_this_computer_sees_and_sends_nothing_of_the_last(app, page, context, annotator):
+def test_the_next_person_on_a_computer_sees_no_old_draft(app, page, context, annotator):
     name = token(page)
     radio(page, "A:fluency", 3).check()
     is_saved(page)
@@ -273,11 +274,11 @@ def test_the_next_person_on_this_computer_sees_and_sends_nothing_of_the_last(app
     context.remove_listener("request", hear)
     assert not any(name in body or "Annas words" in body for body in sent)
     assert "Annas words" not in second.content()
-    assert stored(app, own_token).draft["ratings"]["A"]["fluency"] == 1
-    assert stored(app, name).draft["ratings"] == {"A": {"fluency": 3}}
+    assert present(stored(app, own_token).draft)["ratings"]["A"]["fluency"] == 1
+    assert present(stored(app, name).draft)["ratings"] == {"A": {"fluency": 3}}
 
 
-def test_signing_out_in_one_tab_stops_the_other_and_says_why(app, page, context):
+def test_signing_out_in_one_tab_stops_the_other(app, page, context):
     radio(page, "A:fluency", 3).check()
     is_saved(page)
     other = context.new_page()
@@ -293,19 +294,19 @@ def test_signing_out_in_one_tab_stops_the_other_and_says_why(app, page, context)
     expect(page.get_by_role("tab", name="Take part")).to_be_visible()
     expect(page.get_by_text("You were signed out")).to_be_visible()
     now = stored(app, name)
-    assert (now.state, now.draft["ratings"]) == ("reserved", {"A": {"fluency": 3}})
+    assert (now.state, present(now.draft)["ratings"]) == ("reserved", {"A": {"fluency": 3}})
     browser.signed_in(context, app, now.person_id)
     browser.open_workbench(page, app, SLUG)
     expect(radio(page, "B:fluency", 1)).to_be_checked()
     is_saved(page)
 
 
-def test_signing_out_first_sends_what_is_unsent_and_leaves_nothing_here(app, page):
+def test_signing_out_sends_drafts_and_clears_the_browser(app, page):
     name = token(page)
     page.evaluate("document.querySelector('[data-tw-question=\"A:fluency\"] input').click()")
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("tab", name="Take part")).to_be_visible()
-    assert stored(app, name).draft["ratings"] == {"A": {"fluency": 1}}
+    assert present(stored(app, name).draft)["ratings"] == {"A": {"fluency": 1}}
     assert page.evaluate(LOCAL) == []
 
 
@@ -320,7 +321,7 @@ def test_cancelling_a_sign_out_keeps_unsent_answers(app, page):
     page.unroute(DRAFT)
     radio(page, "B:fluency", 3).check()
     is_saved(page)
-    assert stored(app, token(page)).draft["ratings"] == {"A": {"fluency": 2}, "B": {"fluency": 3}}
+    assert present(stored(app, token(page)).draft)["ratings"] == {"A": {"fluency": 2}, "B": {"fluency": 3}}
 
 
 def test_signing_out_anyway_leaves_nothing_on_the_computer(app, page):
@@ -338,7 +339,8 @@ class Line:
     """A page's websockets to the server, which can be cut while its requests still get through."""
 
     def __init__(self, page: Any) -> None:
-        self.cut, self.open = False, []
+        self.cut = False
+        self.open: list[Any] = []
         page.route_web_socket("**/_stcore/stream", self._dial)
 
     def _dial(self, socket: Any) -> None:
@@ -355,7 +357,7 @@ class Line:
 
 
 @pytest.fixture
-def lined(app: browser.App, context: Any, annotator: Callable[[str], int]) -> tuple[Any, Line]:
+def lined(app: browser.App, context: Any, annotator: Callable[..., int]) -> tuple[Any, Line]:
     """A page whose websocket can be cut, for an annotator who has yet to open their first item."""
     browser.afresh(context, app)
     browser.signed_in(context, app, annotator())
@@ -376,11 +378,11 @@ def test_answers_written_offline_survive_leaving_the_page(app, lined):
     expect(page.get_by_role("heading", name="My work")).to_be_visible()
     with page.expect_response(DRAFT):
         page.unroute(DRAFT)
-    assert stored(app, name).draft["explanations"]["A"]["verdict"]["reject"]["text"] == "written in a tunnel"
+    assert present(stored(app, name).draft)["explanations"]["A"]["verdict"]["reject"]["text"] == "written in a tunnel"
     assert page.evaluate(LOCAL) == []
 
 
-def test_a_page_drawn_twice_before_its_modules_came_is_one_workbench(app, lined):
+def test_a_page_drawn_twice_mounts_one_workbench(app, lined):
     page, line = lined
     held: list[Any] = []
     page.route("**/assets/*/entry.js", lambda route: held.append(route))
@@ -399,7 +401,7 @@ def test_a_page_drawn_twice_before_its_modules_came_is_one_workbench(app, lined)
     assert (page.locator(".tw").count(), count(app, Submission, name)) == (1, 1)
 
 
-def test_an_interrupted_sign_out_is_reported_and_asks_again_about_drafts(app, page):
+def test_an_interrupted_sign_out_asks_again_about_drafts(app, page):
     out, again = "**/auth/sign-out", page.get_by_role("button", name="Not signed out: no answer. Try again")
     page.route(out, lambda route: route.abort())
     page.get_by_role("button", name="Sign out").click()
@@ -428,7 +430,7 @@ def test_six_keys_in_quick_succession_are_six_right_ratings(app, page):
     page.keyboard.type("321132", delay=30)
     is_saved(page)
     questions = [q.get_attribute("data-tw-question") for q in page.locator("[data-tw-question]").all()]
-    ratings = stored(app, token(page)).draft["ratings"]
+    ratings = present(stored(app, token(page)).draft)["ratings"]
     expected = dict(zip(questions, "321132", strict=True))
     keys = ["accept", "reject", "unsure"]
     for question, digit in expected.items():

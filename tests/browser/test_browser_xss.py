@@ -1,9 +1,7 @@
-"""Texts from files and from people are shown as they stand: nothing in them runs, is drawn or calls another host.
+"""Texts from files and from people are shown literally: nothing in them runs, is drawn or calls another host.
 
-The browser is told to ignore the content security policy, so that what is tested is the pages themselves.
+The browser ignores the content security policy, so that the tests are about the pages themselves.
 """
-
-from __future__ import annotations
 
 import json
 from collections.abc import Iterator
@@ -105,7 +103,9 @@ def cycle(count: int, start: int) -> tuple[str, ...]:
 def criterion(number: int) -> dict[str, Any]:
     """A question whose every word is hostile; seven of them use all payloads as titles."""
     points = [{"value": n + 1, "title": t, "definition": t} for n, t in enumerate(cycle(5, 5 * number))]
-    options = [{"key": f"o{n}", "title": t, "definition": t} for n, t in enumerate(cycle(3, 7 * number + 3))]
+    options: list[dict[str, Any]] = [
+        {"key": f"o{n}", "title": t, "definition": t} for n, t in enumerate(cycle(3, 7 * number + 3))
+    ]
     reasons = [{"key": f"r{n}", "text": t, "tag": f"t{n}"} for n, t in enumerate(cycle(2, 3 * number))]
     options[0]["ask"] = {"reasons": reasons, "free_text": "optional"}
     example = {"text": BOUQUET, "rating": PAYLOADS[number], "reason": BOUQUET}
@@ -253,7 +253,7 @@ def watched(app: browser.App, watch: Watch) -> Iterator[tuple[Watch, Any]]:
 
 
 def missing(page: Any, selector: str, payloads: tuple[str, ...] = PAYLOADS) -> list[str]:
-    """The payloads that do not stand literally in the text of an element; invisible joiners and breaks aside."""
+    """The payloads that no element shows literally; invisible joiners and breaks are ignored."""
     flat = visible(" ".join(page.locator(selector).all_text_contents()))
     return [payload for payload in payloads if visible(payload) not in flat]
 
@@ -276,7 +276,7 @@ def test_the_watch_itself_sees_scripts_requests_and_links(app, chromium):
     context.close()
 
 
-def test_imported_and_rubric_texts_stand_literally_on_the_workbench(app, world, watched):
+def test_the_workbench_shows_imported_and_rubric_texts_literally(app, world, watched):
     watch, page = watched
     with app.reading() as session:
         reader = session.exec(select(Person.id).where(Person.name == SHORT[7])).one()
@@ -339,7 +339,7 @@ def test_typed_names_explanations_notes_and_comments_come_back_as_text(app, worl
     watch.look(page)
 
 
-def test_the_list_of_studies_shows_titles_as_they_stand(app, world, watched):
+def test_the_list_of_studies_shows_titles_literally(app, world, watched):
     watch, page = watched
     browser.signed_in(page.context, app, world.lead)
     page.goto(app.url)
@@ -348,7 +348,7 @@ def test_the_list_of_studies_shows_titles_as_they_stand(app, world, watched):
     watch.look(page)
 
 
-def test_pages_about_a_study_show_rubric_and_people_as_they_stand(app, world, watched):
+def test_study_pages_show_rubric_and_people_as_plain_text(app, world, watched):
     watch, page = watched
     browser.signed_in(page.context, app, world.lead)
     page.goto(f"{app.url}/design?study={world.slug}&section=Rubric")

@@ -1,4 +1,4 @@
-"""`kill -9` of the real server under load: what was acknowledged is there, and nothing is there by half."""
+"""`kill -9` of the real server under load: what was acknowledged is there, and nothing is stored in part."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Acknowledged:
 
 
 async def work(annotator: Annotator, acknowledged: Acknowledged, enough: asyncio.Event, goal: int) -> None:
-    """Drafts and submits, one item after another, until the server is gone."""
+    """Drafts and submits, one item after another, until the server dies."""
     while True:
         view = annotator.view
         token, answers = view["work"]["token"], annotator.answers(view)
@@ -100,7 +100,7 @@ def check_stored(home: Path, acknowledged: Acknowledged) -> None:
     engine.dispose()
 
 
-def test_twenty_kills_under_load_lose_no_acknowledged_submission_and_no_acknowledged_draft(tmp_path: Path, forked: Any):
+def test_twenty_kills_lose_no_acknowledged_submission_or_draft(tmp_path: Path, forked: Any):
     draw = random.Random(20)
     world, acknowledged = build_world(tmp_path, items=1500, annotators=ANNOTATORS, raters=ANNOTATORS), Acknowledged()
 

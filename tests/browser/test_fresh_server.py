@@ -9,6 +9,7 @@ from urllib.request import urlopen
 import pytest
 from helpers import browser
 from helpers.browser import chromium, expect  # noqa: F401  (chromium is a fixture)
+from helpers.present import present
 from helpers.studies import ROOT, personal_link
 
 from bench.server import ServerFailed, running_app, start_server, wait_until
@@ -69,7 +70,7 @@ def session_of(page) -> dict | None:
 
 
 def test_a_lead_page_shows_strangers_the_sign_in_page(page, tmp_path):
-    # a server of its own: the hole that this guards against closes with the first visit of any page
+    # a new server: the hole that this guards against closes with the first visit of any page
     with running_app(tmp_path / "home") as fresh:
         frames = frames_of(page)
         page.goto(f"{fresh.url}/results")
@@ -101,7 +102,7 @@ def test_the_setup_link_makes_the_lead_once(server, page, chromium):  # noqa: F8
     expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible()
 
     assert page.url == f"{server.url}/"
-    assert session_of(page)["httpOnly"]
+    assert present(session_of(page))["httpOnly"]
     assert COOKIE not in page.evaluate("document.cookie")
     page.reload()
     expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible()
@@ -113,7 +114,7 @@ def test_the_setup_link_makes_the_lead_once(server, page, chromium):  # noqa: F8
     stranger.context.close()
 
 
-def test_signing_out_in_one_tab_ends_the_other_and_removes_the_cookie(server, data, page):
+def test_signing_out_ends_the_other_tab_and_removes_the_cookie(server, data, page):
     with writing(data) as session:
         accounts.create_lead(session, "Bea", PASSCODE)
     page.goto(server.url)
@@ -132,7 +133,7 @@ def test_signing_out_in_one_tab_ends_the_other_and_removes_the_cookie(server, da
     expect(page.get_by_role("tab", name="Lead")).to_be_visible()
 
 
-def test_newcomers_over_plain_http_get_a_code_and_no_lead_page(server, data, chromium, make_study):  # noqa: F811
+def test_newcomers_over_http_get_a_code_and_no_lead_page(server, data, chromium, make_study):  # noqa: F811
     with writing(data) as session:
         study = make_study(session, annotators=0)[0]
     here = server.url.replace("127.0.0.1", "lab.test")
@@ -150,7 +151,7 @@ def test_newcomers_over_plain_http_get_a_code_and_no_lead_page(server, data, chr
     page.context.close()
 
 
-def test_a_personal_link_leaves_no_secret_in_the_address_or_the_history(server, data, page, make_study):
+def test_a_personal_link_leaves_no_secret_in_the_history(server, data, page, make_study):
     with writing(data) as session:
         study = make_study(session, annotators=0)[0]
         lifecycle.by_slug(session, study.slug).access = Access.invited
@@ -164,7 +165,7 @@ def test_a_personal_link_leaves_no_secret_in_the_address_or_the_history(server, 
     assert secret not in page.url
 
 
-def test_a_panel_participant_stays_signed_in_without_the_id_in_the_address(server, data, page, make_study):
+def test_a_panel_participant_stays_signed_in_without_their_id(server, data, page, make_study):
     with writing(data) as session:
         study = make_study(session, annotators=0)[0]
         lifecycle.by_slug(session, study.slug).access = Access.panel

@@ -1,4 +1,4 @@
-"""Protocol 4 in both rounds: an expert's workbook, then a panel with an entry test, each with results of its own."""
+"""Protocol 4 in both rounds: an expert's workbook, then a panel with an entry test, each with its own results."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 from helpers import browser
 from helpers.browser import expect, radio, settled
 from helpers.main_job import download, make_lead, next_item, squeezed, texts, uploader
+from helpers.present import present
 from helpers.studies import ROOT
 from openpyxl import load_workbook
 
@@ -48,7 +49,7 @@ def opinion(round_: str, item: str, system: str, criterion: str) -> int:
 
 
 def summary_sentence(round_: str) -> str:
-    """The sentence about best and worst system that a results page owes this round, if no other rating gets in."""
+    """The sentence about best and worst system that a results page must show for this round alone."""
     best, _, worst = BEST_FIRST[round_]
     opinions = [[opinion(round_, item["item_id"], system, "relevance") for item in ITEMS] for system in (best, worst)]
     return f"{best} is higher than {worst} by {(sum(opinions[0]) - sum(opinions[1])) / len(ITEMS):.2f}"
@@ -85,7 +86,7 @@ def launch(page: Page) -> None:
 
 
 def make_workbook(page: Page, server: Server, slug: str, path: Path) -> None:
-    """A workbook for somebody new, downloaded to `path`."""
+    """A workbook for a new person, downloaded to `path`."""
     page.goto(f"{server.url}/workbooks?study={slug}")
     page.get_by_label("Name", exact=True).fill("Dr Expert")
     page.get_by_label("Name", exact=True).press("Enter")
@@ -239,7 +240,7 @@ def test_both_rounds_from_a_file_to_results_that_never_mix(tmp_path: Path, chrom
         take_back(lead, book)
 
         address = make_crowd_round(lead, server, first)
-        second = re.search(r"study=([\w-]+)", address)[1]
+        second = present(re.search(r"study=([\w-]+)", address))[1]
         code = codes(lead, server, second)
         with sent_by_the_panel(chromium, address, "p-one") as page:
             sit_the_test(page, right=7)

@@ -9,6 +9,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import pytest
 from helpers import browser
@@ -20,7 +21,7 @@ chromium = browser.chromium
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Serves the repository's files; answers drafts as told and remembers them."""
+    """Serves the repository's files; answers drafts as configured and records them."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), partial(Handler, directory=str(ROOT)))
@@ -70,7 +71,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 @pytest.fixture
 def server() -> Iterator[Server]:
     server = Server()
-    # it looks for the end of its work in between; the half second of its default would be each test's last
+    # how often it checks whether to stop; with the default each test ends half a second later
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     yield server
@@ -82,7 +83,7 @@ def server() -> Iterator[Server]:
 def first_page(chromium):
     """One page for the module: a browser takes more than a second of processor time for another one.
 
-    Every test has a server, and so an origin with a store and a cache of its own; `open_view` resets the rest.
+    Every test has its own server, and so an origin with its own store and cache; `open_view` resets the rest.
     """
     return chromium.new_context(viewport=SIZE).new_page()
 
@@ -91,9 +92,11 @@ def first_page(chromium):
 def open_view(chromium, first_page, server):
     """Opens a view of tests/browser/workbench/views.js; the test fails if the page raises an error.
 
-    The first one is on the module's page; another one is in the context given, or in one of its own.
+    The first one is on the module's page; another one is in the context passed, or in a new one.
     """
-    others, used, errors = [], [], []
+    others: list[Any] = []
+    used: list[Any] = []
+    errors: list[Any] = []
 
     def open_(view: str = "reviews", width: int = SIZE["width"], height: int = SIZE["height"], context=None):
         if used or context:
@@ -159,7 +162,7 @@ def test_nothing_is_answered_before_the_annotator_answers(open_view):
     assert page.locator(".tw-range").get_attribute("aria-valuetext") == "not answered"
 
 
-def test_a_rating_is_painted_at_once_and_saved_without_an_action(open_view, server):
+def test_a_rating_is_drawn_and_saved_at_once(open_view, server):
     page = open_view()
     radio(page, "A:fluency", 5).check()
     expect(saved(page)).to_have_attribute("data-state", "saved")
@@ -180,7 +183,7 @@ def test_six_digits_in_quick_succession_are_six_ratings(open_view):
     expect(page.locator('[data-tw-question="A:sentiment"]')).to_have_class("tw-q tw-q-likert tw-current")
 
 
-def test_a_digit_key_selects_its_point_and_a_stop_adds_half(open_view):
+def test_a_digit_selects_a_point_and_a_stop_adds_half(open_view):
     page = open_view("conversation")
     focus_heading(page)
     page.keyboard.type("2.13.0", delay=10)
@@ -200,7 +203,7 @@ def test_a_digit_key_selects_its_point_and_a_stop_adds_half(open_view):
     ],
     ids=["another item", "feedback", "undo"],
 )
-def test_a_full_stop_adds_a_half_to_nothing_but_the_last_digit(open_view, since, left):
+def test_a_full_stop_adds_half_to_the_last_digit_only(open_view, since, left):
     page = open_view("conversation")
     focus_heading(page)
     page.keyboard.type("2")
@@ -252,7 +255,7 @@ def test_keys_can_be_switched_off_and_stay_off(open_view):
     assert page.locator("[data-tw-question] input:checked").count() == 0
 
 
-def test_j_and_k_move_between_questions_and_arrows_stay_the_browsers(open_view):
+def test_j_and_k_move_between_questions_arrows_do_not(open_view):
     page = open_view()
     radio(page, "A:relevance", 3).check()
     page.keyboard.press("ArrowRight")
@@ -263,7 +266,7 @@ def test_j_and_k_move_between_questions_and_arrows_stay_the_browsers(open_view):
     expect(page.locator('[data-tw-question="A:relevance"]')).to_have_class("tw-q tw-q-likert tw-current")
 
 
-def test_an_answer_is_cleared_by_delete_or_a_second_click_and_undone(open_view):
+def test_an_answer_can_be_cleared_and_restored(open_view):
     page = open_view()
     choice = radio(page, "B:fluency", 6)
     choice.check()
@@ -284,7 +287,7 @@ def test_a_double_click_leaves_the_answer(open_view):
 
 
 @pytest.mark.parametrize("key", ["Enter", "ArrowRight", "ArrowLeft"])
-def test_a_slider_takes_the_value_under_its_hidden_thumb_from_the_keys(open_view, key):
+def test_keys_move_a_slider_from_its_hidden_thumb(open_view, key):
     page = open_view("conversation")
     slider = page.locator(".tw-range")
     slider.focus()
@@ -296,7 +299,7 @@ def test_a_slider_takes_the_value_under_its_hidden_thumb_from_the_keys(open_view
     expect(slider).to_have_attribute("aria-valuetext", "not answered")
 
 
-def test_a_click_in_the_middle_of_an_untouched_slider_is_an_answer(open_view):
+def test_a_click_on_an_untouched_slider_is_an_answer(open_view):
     page = open_view("conversation")
     page.locator(".tw-range").click()
     expect(page.locator(".tw-range")).to_have_attribute("aria-valuetext", "50 %")
@@ -312,7 +315,7 @@ def test_scrolling_or_right_clicking_an_untouched_slider_is_no_answer(open_view)
     expect(slider).to_have_attribute("aria-valuetext", "not answered")
 
 
-def test_every_value_of_a_slider_can_be_picked_with_the_mouse(open_view):
+def test_every_value_of_a_slider_can_be_clicked(open_view):
     page = open_view("conversation")
     slider = page.locator(".tw-range")
     seen = set()
@@ -350,7 +353,7 @@ def test_submit_carries_everything_and_is_repeated_until_its_receipt(open_view, 
     assert len(actions(page, "submit")) == 3
 
 
-def test_the_next_item_starts_fresh_at_the_top_with_its_heading_focused(open_view):
+def test_the_next_item_starts_at_the_top_with_focus(open_view):
     page = open_view(height=500)
     answer_all(page)
     page.keyboard.press("Control+Enter")
@@ -369,7 +372,7 @@ NEXT = """show(views.reviews({
   work: {token: 't-2', store_key: 's-2', receipt: actions.at(-1).value.submission}}))"""
 
 
-def test_the_next_item_of_a_study_is_drawn_into_the_same_elements(open_view):
+def test_the_next_item_reuses_the_elements_of_the_last(open_view):
     page = open_view()
     select_text(page, "A", 0, 10)
     page.locator('.tw-float [data-tw-label="odd"]').click()
@@ -385,7 +388,7 @@ def test_the_next_item_of_a_study_is_drawn_into_the_same_elements(open_view):
     expect(page.locator("[data-tw-answered]")).to_have_text("0 of 15 answered")
 
 
-def test_explanations_of_one_item_do_not_come_back_on_the_next(open_view):
+def test_explanations_do_not_carry_over_to_the_next_item(open_view):
     page = open_view("dialogue")
     ask = page.locator('[data-tw-question="A:appropriate"] .tw-ask')
     radio(page, "A:appropriate", "unknown").check()
@@ -407,7 +410,7 @@ def test_an_answer_given_after_the_submit_is_no_answer(open_view):
     expect(radio(page, "A:fluency", 1)).to_be_checked()
 
 
-def test_a_refused_submit_shows_why_and_lets_the_annotator_go_on(open_view):
+def test_a_refused_submit_shows_why_and_allows_another(open_view):
     page = open_view()
     answer_all(page)
     page.locator("[data-tw-submit]").click()
@@ -419,7 +422,7 @@ def test_a_refused_submit_shows_why_and_lets_the_annotator_go_on(open_view):
     expect(radio(page, "A:fluency", 2)).to_be_checked()
 
 
-def test_a_notice_that_was_closed_stays_away_when_the_page_is_drawn_again(open_view):
+def test_a_closed_notice_stays_closed_after_a_rerun(open_view):
     page = open_view()
     notice = page.locator("[data-tw-notice]")
     page.evaluate("show({...data, notice: {kind: 'warning', text: 'The study is paused.'}})")
@@ -430,7 +433,7 @@ def test_a_notice_that_was_closed_stays_away_when_the_page_is_drawn_again(open_v
     expect(notice).to_have_count(1)
 
 
-def test_a_rerun_of_the_same_item_keeps_answers_focus_and_open_text(open_view):
+def test_a_rerun_keeps_answers_focus_and_open_text(open_view):
     page = open_view("dialogue")
     radio(page, "A:appropriate", "unknown").check()
     box = page.locator('[data-tw-question="A:appropriate"] textarea')
@@ -481,7 +484,7 @@ def test_highlights_are_exact_in_code_points_and_split_no_grapheme(open_view, st
     assert text[span["start"] : span["end"]] == quote
 
 
-def test_a_mouse_drag_in_right_to_left_text_marks_what_was_dragged_over(open_view):
+def test_a_drag_over_right_to_left_text_marks_it(open_view):
     page = open_view("scripts")
     box = page.locator('[data-tw-text="B"]')
     box.dblclick(position={"x": box.bounding_box()["width"] - 12, "y": 10})
@@ -565,7 +568,7 @@ def test_leaving_an_item_out_needs_a_reason(open_view, hook, kind):
 
 
 @pytest.mark.parametrize("kind", ["skip", "ignore"])
-def test_a_note_to_the_lead_goes_along_when_the_item_is_left_out(open_view, kind):
+def test_a_note_to_the_lead_is_sent_when_ignoring(open_view, kind):
     page = open_view()
     page.locator("[data-tw-lead-note]").click()
     page.locator('[data-tw-dialog="note"] textarea').fill("The link is broken.")
@@ -611,7 +614,7 @@ def test_answering_a_response_opens_the_next_in_succession(open_view):
     expect(page.locator('[data-tw-text="B"]')).to_be_visible()
 
 
-def test_an_unanswered_draft_says_so_and_a_reload_sends_it_again(open_view, server):
+def test_an_unanswered_draft_is_sent_again_by_a_reload(open_view, server):
     page = open_view()
     page.route("**/desk/draft", lambda route: route.abort())
     radio(page, "A:fluency", 5).check()
@@ -637,7 +640,7 @@ def test_an_older_local_version_is_offered_and_not_taken(open_view, server):
     expect(radio(page, "A:fluency", 2)).to_be_checked()
 
 
-def test_an_item_open_elsewhere_says_so_and_continues_here_with_the_stored_answers(open_view, server):
+def test_an_item_open_elsewhere_continues_with_the_stored_answers(open_view, server):
     page = open_view()
     server.refusal = (
         409,
@@ -656,7 +659,7 @@ def test_an_item_open_elsewhere_says_so_and_continues_here_with_the_stored_answe
     assert server.drafts[-1]["take"] is True and server.drafts[-1]["base"] == 7 and server.drafts[-1]["seq"] == 8
 
 
-def test_a_draft_refused_as_invalid_says_why_and_the_next_change_is_sent(open_view, server):
+def test_an_invalid_draft_says_why_and_changes_are_sent(open_view, server):
     page = open_view()
     server.refusal = (400, {"refused": "invalid", "message": "That does not fit."})
     radio(page, "A:fluency", 5).check()
@@ -668,7 +671,7 @@ def test_a_draft_refused_as_invalid_says_why_and_the_next_change_is_sent(open_vi
     assert server.drafts[-1]["draft"]["ratings"] == {"A": {"fluency": 4}}
 
 
-def test_the_content_note_is_shown_before_the_first_item_and_reachable_from_all(open_view):
+def test_the_content_note_comes_first_and_can_be_reopened(open_view):
     page = open_view("conversation")
     note = page.locator("[data-tw-content-note]")
     expect(note).to_have_count(0)
@@ -681,7 +684,7 @@ def test_the_content_note_is_shown_before_the_first_item_and_reachable_from_all(
     expect(note).to_contain_text("You may stop at any time")
 
 
-def test_a_second_tab_has_its_own_pen_and_a_reload_keeps_it(open_view):
+def test_each_tab_has_its_own_pen_across_reloads(open_view):
     page = open_view()
     pen = page.evaluate("sessionStorage.getItem('triptych-pen')")
     other = open_view(context=page.context)
@@ -697,7 +700,7 @@ def is_all_saved(page) -> bool:
       new CustomEvent('triptych:sign-out', {detail: {waitUntil: (done) => done.then(resolve)}})))""")
 
 
-def test_signing_out_waits_for_items_left_before_their_draft_had_arrived(open_view, server):
+def test_signing_out_waits_for_drafts_of_earlier_items(open_view, server):
     page = open_view()
     server.refusal = (401, {"refused": "signed_out", "message": "You are signed out."})
     radio(page, "A:fluency", 5).check()
@@ -737,7 +740,7 @@ def test_leaving_the_page_sends_what_is_unsent(open_view, server):
     assert server.drafts[-1]["draft"]["ratings"] == {"A": {"fluency": 5}}
 
 
-def test_guidelines_open_beside_the_task_at_the_criterion(open_view):
+def test_guidelines_open_next_to_the_task_at_the_criterion(open_view):
     page = open_view()
     page.locator('[data-tw-info="domain"]').first.click()
     expect(page.locator("[data-tw-guidelines]")).to_be_visible()
@@ -811,7 +814,7 @@ def test_very_long_contexts_are_shown_whole(open_view, view):
     assert page.evaluate("document.querySelectorAll('.tw-context *').length") < 9000
 
 
-def test_unmounting_takes_the_surface_and_its_listeners_away(open_view):
+def test_unmounting_removes_the_surface_and_its_listeners(open_view):
     page = open_view()
     page.evaluate("unmount()")
     assert page.locator(".tw").count() == 0

@@ -40,7 +40,7 @@ def run(monkeypatch, capsys):
     return running
 
 
-def test_a_study_is_made_launched_and_given_people_without_the_browser(run, sqlite_engine, tmp_path):
+def test_a_study_is_created_and_launched_without_a_browser(run, sqlite_engine, tmp_path):
     assert run("add-lead", "Dr Lead")[0] == 0
     words = ("create-study", "Dr Lead", "Next turns", "dialogue_response", ITEMS)
     code, output, _ = run(*words)
@@ -86,7 +86,7 @@ READING = [
 
 
 @pytest.mark.parametrize("words", READING)
-def test_a_command_that_reads_makes_no_database_and_changes_none_of_another_version(run, tmp_path, monkeypatch, words):
+def test_a_reading_command_creates_and_changes_no_database(run, tmp_path, monkeypatch, words):
     monkeypatch.chdir(tmp_path)
     code, output, complaint = run(*words)
     assert (code, output) == (2, "")
@@ -309,9 +309,7 @@ def rated(sqlite_engine, make_study):
     return study
 
 
-def test_a_running_server_keeps_writing_commands_out_and_lets_backups_and_exports_in(
-    run, sqlite_engine, rated, tmp_path
-):
+def test_a_running_server_refuses_commands_that_write(run, sqlite_engine, rated, tmp_path):
     lock = database.lock_server(sqlite_engine)
     try:
         refused = [("add-lead", "Dr Lead"), ("restore", "x.db"), ("set-state", "L", rated.slug, "closed")]

@@ -1,4 +1,4 @@
-"""The whole of docs/deploy on loopback: PostgreSQL, two app processes, nginx with TLS, and people at work."""
+"""The whole of docs/deploy on loopback: PostgreSQL, two app processes, nginx with TLS, and annotators."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import signal
 import ssl
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from email.message import Message
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -49,14 +51,15 @@ class Cluster:
     process: subprocess.Popen[bytes] | None = None
 
     @property
-    def user(self) -> dict[str, str]:
+    def user(self) -> dict[str, Any]:
         return {"user": "postgres"} if os.geteuid() == 0 else {}
 
     def make(self) -> None:
         """A new cluster that asks everybody but its administrator for a password."""
         if self.user:
             shutil.chown(self.folder, **self.user)
-        make = [self.program("initdb"), "-D", self.folder / "data", "-U", "postgres", "-E", "UTF8", "--no-sync"]
+        options = ("-U", "postgres", "-E", "UTF8", "--no-sync")
+        make: list[str | Path] = [self.program("initdb"), "-D", self.folder / "data", *options]
         subprocess.run(make, check=True, capture_output=True, cwd="/", timeout=PATIENCE, **self.user)
         rules = "host all postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n"
         (self.folder / "data" / "pg_hba.conf").write_text(rules)
@@ -71,9 +74,10 @@ class Cluster:
         """Returns when it takes connections; one that runs is left alone."""
         if self.process is not None and self.process.poll() is None:
             return
-        serve = [self.program("postgres"), "-D", self.folder / "data", "-p", str(self.port), "-k", self.folder]
+        options = ("-h", "127.0.0.1", "-p", str(self.port))
+        serve: list[str | Path] = [self.program("postgres"), "-D", self.folder / "data", "-k", self.folder, *options]
         with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen([*serve, "-h", "127.0.0.1"], cwd="/", stderr=log, **self.user)
+            self.process = subprocess.Popen(serve, cwd="/", stderr=log, **self.user)
         wait_for_postgres(self.url("postgres", "postgres", driver="postgresql+psycopg"), self.process)
 
     def stop(self) -> None:
@@ -185,22 +189,25 @@ class Proxy:
 
 class Answer(NamedTuple):
     status: int
-    headers: Mapping[str, str]
+    headers: Message
     text: str
 
 
 def get(url: str, trust: ssl.SSLContext | None = None, **headers: str) -> Answer:
-    """One request on a connection of its own; status 0 if nobody answers."""
+    """One request on a new connection; status 0 without an answer."""
     parts = urlsplit(url)
-    options = {"timeout": 20, **({"context": trust} if trust else {})}
-    kind = http.client.HTTPSConnection if trust else http.client.HTTPConnection
-    with closing(kind(parts.netloc, **options)) as connection:
+    connection: http.client.HTTPConnection
+    if trust:
+        connection = http.client.HTTPSConnection(parts.netloc, timeout=20, context=trust)
+    else:
+        connection = http.client.HTTPConnection(parts.netloc, timeout=20)
+    with closing(connection):
         try:
             connection.request("GET", url.removeprefix(f"{parts.scheme}://{parts.netloc}"), headers=headers)
             answer = connection.getresponse()
             return Answer(answer.status, answer.headers, answer.read().decode())
         except OSError:
-            return Answer(0, {}, "")
+            return Answer(0, Message(), "")
 
 
 @dataclass
@@ -221,7 +228,7 @@ class Stack:
         return get(f"{self.servers[number].url}/readyz")[0] == 200
 
     def start(self, number: int) -> None:
-        """A new process at the place of the old one; returns when it is ready."""
+        """A new process in place of the old one; returns when it is ready."""
         port = self.proxy.ports[number]
         self.servers[number] = start_server(self.folder / f"home-{number}", self.env(), port)
         wait_until(lambda: self.is_ready(number), self.servers[number], "be ready")
@@ -264,9 +271,9 @@ def running_stack(folder: Path, annotators: int = 8) -> Iterator[Stack]:
         stack.callback(made.engine.dispose)
         for number, port in enumerate(proxy.ports):
             made.servers.append(start_server(folder / f"home-{number}", made.env(), port))
-            stack.callback(lambda number=number: made.servers[number].stop())
+            stack.callback(lambda number: made.servers[number].stop(), number)
         for number, server in enumerate(made.servers):
-            wait_until(lambda number=number: made.is_ready(number), server, "be ready")
+            wait_until(partial(made.is_ready, number), server, "be ready")
         stack.enter_context(proxy.running())
         yield made
 
@@ -368,7 +375,7 @@ class Visitor(Annotator):
 
 
 def check_stored(stack: Stack, visitors: Sequence[Visitor]) -> None:
-    """Every acknowledged submission is stored once and whole; nothing is there by half; the chain holds."""
+    """Every acknowledged submission is stored once and whole; nothing is stored in part; the chain holds."""
     acknowledged = set().union(*(visitor.journal.submissions for visitor in visitors))
     with database.reading(stack.engine) as session:
         stored = {s.id: s.assignment_id for s in session.scalars(select(Submission))}

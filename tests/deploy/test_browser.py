@@ -1,4 +1,4 @@
-"""A real browser behind the proxy: its process is killed, its database goes away, and its draft is kept."""
+"""A real browser behind the proxy: its process is killed, its database becomes unavailable, and its draft is kept."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ async def store_nothing(url: str, cookie: str) -> int:
         return answer.status
 
 
-def test_a_draft_saved_at_one_process_is_on_the_page_of_the_other(stack):
+def test_a_draft_saved_at_one_process_shows_at_the_other(stack):
     async def move() -> None:
         draft = {"ratings": {}, "note": "begun at the first"}
         async with stack.world.annotator(stack.servers[0].url, 6) as first:
@@ -243,7 +243,7 @@ def test_sockets_open_from_the_sites_own_pages_only(stack, origin, status):
     assert asyncio.run(shake()) == status
 
 
-def test_the_apps_role_can_neither_rewrite_the_event_log_nor_change_tables(stack):
+def test_the_apps_role_can_change_neither_log_nor_tables(stack):
     for forbidden in (
         "UPDATE event SET actor = 'x'",
         "DELETE FROM event",

@@ -1,6 +1,4 @@
-"""Exports: what stands in each format, who may have it, and that a blind study stays blind outside."""
-
-from __future__ import annotations
+"""Exports: what each format holds, who may have it, and that a blind study stays blind outside."""
 
 import asyncio
 import io
@@ -95,7 +93,7 @@ def dialogues(sqlite_engine):
 
 
 @pytest.mark.parametrize("key", FORMATS)
-def test_every_export_names_design_and_last_event_beside_the_data(filled, key):
+def test_every_export_names_its_design_and_last_event(filled, key):
     session, study, _, people = filled
     files = unzipped(session, study, key)
     readme, codebook = files["README.md"].decode(), json.loads(files["codebook.json"])
@@ -150,7 +148,7 @@ def test_every_column_of_every_table_is_explained_in_the_codebook():
     assert named == set(COLUMNS)
 
 
-def test_surplus_and_exclusion_are_marks_and_withdrawn_work_is_gone(filled):
+def test_exports_mark_surplus_and_exclusion_and_omit_withdrawn_work(filled):
     session, study, _, people = filled
     own = select(Assignment).where(Assignment.state == AssignmentState.submitted).order_by(Assignment.id)
     first, second, third = session.scalars(own)
@@ -181,7 +179,7 @@ def test_ratings_of_an_unblinded_lead_are_marked_in_exports(sqlite_engine, make_
     assert len(rows) == len(typed) == 4
 
 
-def test_formulas_are_disarmed_in_csv_and_untouched_in_parquet_and_json(filled):
+def test_formulas_are_disarmed_in_csv_but_not_in_parquet(filled):
     session, study, *_ = filled
     assert {row["explanation"] for row in table(unzipped(session, study, "csv")["ratings.csv"])} == {"", f"'{FORMULA}"}
     typed = pd.read_parquet(io.BytesIO(unzipped(session, study, "parquet")["data/ratings.parquet"]))
@@ -203,7 +201,7 @@ def test_parquet_columns_have_their_types_and_carry_the_seal(filled):
     assert seal[b"last_event_hash"].decode() == study.event_hash
 
 
-def test_the_card_of_a_dataset_names_a_file_for_every_config(filled):
+def test_a_dataset_card_names_a_file_for_every_config(filled):
     session, study, *_ = filled
     files = unzipped(session, study, "huggingface")
     front = yaml.safe_load(files["README.md"].decode().split("---\n")[1])
@@ -233,7 +231,12 @@ def test_an_export_reads_on_only_when_its_bytes_are_taken(filled, monkeypatch):
     monkeypatch.setattr(exports, "BATCH", 1)
     read = []
     whole = exports._complete
-    monkeypatch.setattr(exports, "_complete", lambda s, batch, *rest: read.extend(batch) or whole(s, batch, *rest))
+
+    def counted(session, batch, *rest):
+        read.extend(batch)
+        return whole(session, batch, *rest)
+
+    monkeypatch.setattr(exports, "_complete", counted)
     monkeypatch.setattr("triptych.formats.writers.writing.in_blocks.__defaults__", (1,))
     pieces = exports.export_zip(session, study, "trl", ExportOptions())
     next(pieces)
@@ -244,7 +247,7 @@ def test_an_export_reads_on_only_when_its_bytes_are_taken(filled, monkeypatch):
 # The event log
 
 
-def test_the_event_log_keeps_every_superseded_value_and_its_chain_can_be_checked(filled):
+def test_the_exported_log_keeps_superseded_values_and_its_chain(filled):
     session, study, lead, people = filled
     work = session.scalars(select(Assignment).order_by(Assignment.id)).first()
     message = SubmitMessage(
@@ -300,7 +303,7 @@ def test_a_pair_prefers_the_higher_mean_among_raters_of_both(sqlite_engine, make
         assert (row["chosen"][-1], row["rejected"][-1], row["criterion"]) == ("p", "s", "fluency")
 
 
-def test_ties_are_dropped_by_the_stated_margin_and_counted_in_the_readme(filled):
+def test_ties_within_the_margin_are_dropped_and_counted(filled):
     session, study, *_ = filled
     assert len(pairs_of(session, study)) == 6
     files = unzipped(session, study, "trl", margin=1.0)
@@ -320,7 +323,7 @@ def test_accept_and_reject_become_the_unpaired_form_by_majority(filled):
     assert {type(row["completion"]) for row in rows} == {str}
 
 
-def test_a_criterion_that_was_chosen_is_the_only_one_in_the_pairs(dialogues):
+def test_pairs_hold_the_chosen_criterion_only(dialogues):
     session, study = dialogues
     assert {row["criterion"] for row in pairs_of(session, study)} == {"warmth", "quality", "winner"}
     assert {row["criterion"] for row in pairs_of(session, study, criterion="quality")} == {"quality"}
@@ -332,7 +335,7 @@ def test_excluded_annotators_prefer_nothing(filled):
     assert pairs_of(session, study) == []
 
 
-def test_a_dialogue_becomes_messages_in_which_the_last_speaker_is_the_user(dialogues):
+def test_the_last_speaker_of_a_dialogue_becomes_the_user(dialogues):
     session, study = dialogues
     row = pairs_of(session, study, criterion="quality")[0]
     assert [(message["role"], message["content"]) for message in row["prompt"]] == [
@@ -347,7 +350,7 @@ def test_a_dialogue_becomes_messages_in_which_the_last_speaker_is_the_user(dialo
 # Tools
 
 
-def test_viewer_scores_are_in_range_and_positive_for_the_better_first(dialogues):
+def test_viewer_scores_are_positive_when_the_first_is_better(dialogues):
     session, study = dialogues
     lifecycle.unblind(session, study, "P-lead")
     (example,) = json.loads(unzipped(session, study, "llm-comparator")["system-1-and-2.json"])["examples"]
@@ -405,7 +408,7 @@ def test_argilla_doubles_half_points_and_turns_long_scales_into_text(dialogues):
     assert "winner" not in readme
 
 
-def test_argilla_users_are_uuids_and_a_file_says_who_is_who(filled):
+def test_argilla_users_are_uuids_listed_in_a_file(filled):
     session, study, _, people = filled
     files = unzipped(session, study, "argilla")
     users = {row["user_id"]: row["annotator"] for row in table(files["users.csv"])}
@@ -465,7 +468,7 @@ def test_only_the_lead_of_the_study_gets_an_export(ask, engine):
         assert archive.testzip() is None
 
 
-def test_a_request_that_asks_for_what_is_not_there_is_refused_in_words(ask):
+def test_an_unknown_export_is_refused_with_a_reason(ask):
     asking, study, lead, _ = ask
     refused = {
         "people.zip": (404, "There is no format 'people'"),
@@ -495,10 +498,12 @@ def drawn_menu():
     from components.results.export_menu import export_menu
     from triptych.storage.models import Study
 
-    export_menu(Study(slug="esc-1", unblinded_at=None), {"fluency": "Fluency"})
+    export_menu(
+        Study(slug="esc-1", series="", title="", rubric_id=0, seed="", unblinded_at=None), {"fluency": "Fluency"}
+    )
 
 
-def test_the_menu_asks_what_the_format_asks_and_links_to_it():
+def test_the_menu_asks_for_the_options_of_the_format():
     app = AppTest.from_function(drawn_menu, default_timeout=30).run()
     assert app.get("link_button")[0].proto.url == "export/esc-1/csv.zip"
     app.selectbox[0].set_value("trl").run()

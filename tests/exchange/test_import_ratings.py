@@ -81,7 +81,7 @@ def means(frame: Frame, session: Any, study: Study) -> dict[tuple[str, str], flo
     return rows.groupby(["name", "criterion"], observed=True)["value"].mean().to_dict()
 
 
-def test_a_table_without_texts_and_rubric_becomes_a_closed_study_with_results(imported):
+def test_a_table_without_texts_becomes_a_closed_study(imported):
     study, frame, session = imported(together(ROWS))
 
     assert (study.state, study.access, study.raters_per_item) == ("closed", "invited", 2)
@@ -91,7 +91,7 @@ def test_a_table_without_texts_and_rubric_becomes_a_closed_study_with_results(im
     assert criterion_results(frame)[0].agreement.units == 1
 
 
-def test_people_are_pseudonyms_and_only_the_people_table_knows_the_names(imported):
+def test_only_the_people_table_holds_names(imported):
     study, frame, session = imported(together(ROWS, judge=LONG + "1,m,big-model,fluency,1\n"))
 
     people = session.scalars(select(Person).where(Person.role == Role.annotator)).all()
@@ -106,7 +106,7 @@ def test_people_are_pseudonyms_and_only_the_people_table_knows_the_names(importe
     assert "w1" not in str(details)
 
 
-def test_a_judge_counts_only_when_asked_for_and_takes_no_place(imported):
+def test_a_judge_counts_only_on_request(imported):
     study, frame, session = imported(together(ROWS, judge=LONG + "1,m,big-model,fluency,1\n2,m,big-model,fluency,1\n"))
 
     assert len(counted_ratings(frame, Counted())) == 4
@@ -131,7 +131,7 @@ SCORES = LONG + "".join(
 
 @pytest.mark.parametrize("name", ["fluency", "bertscore"])
 @pytest.mark.parametrize("rubric", [None, SMALL_RUBRIC], ids=["a proposed rubric", "the lead's rubric"])
-def test_a_metric_leaves_peoples_scale_alone_and_is_correlated_with_it(imported, name, rubric):
+def test_a_metric_is_correlated_and_leaves_the_scale_unchanged(imported, name, rubric):
     ratings = together(PEOPLE, judge=SCORES.format(name=name), rubric=rubric)
     study, frame, session = imported(ratings)
 
@@ -146,7 +146,7 @@ def test_a_metric_leaves_peoples_scale_alone_and_is_correlated_with_it(imported,
     assert ratings.asked.scores == {metric.key}
 
 
-def test_a_report_does_not_call_a_metric_something_that_annotators_judged(imported, tmp_path, monkeypatch):
+def test_a_report_does_not_say_annotators_judged_a_metric(imported, tmp_path, monkeypatch):
     study, frame, session = imported(together(PEOPLE, judge=SCORES.format(name="bertscore")))
     report = build_report(session, study)
 
@@ -171,7 +171,7 @@ def test_a_continued_study_does_not_ask_people_for_judge_scores(imported):
     assert study.state == "open"
 
 
-def test_human_ratings_of_unknown_names_and_scores_without_scale_are_errors():
+def test_human_ratings_without_a_known_scale_are_errors():
     words = LONG + "".join(f"{n},m,gpt,why,because {n}\n" for n in range(20))
     errors = problems_of(together(LONG + "1,m,w,grace,3\n1,m,w,fluency,3\n", judge=words, rubric=SMALL_RUBRIC))
     assert ["'grace'" in errors[0], "'why'" in errors[1], len(errors)] == [True, True, 2]
@@ -210,7 +210,7 @@ def test_a_repeated_rating_is_refused_with_both_rows(imported):
         imported(ratings)
 
 
-def test_what_the_file_calls_a_repeat_is_kept_as_a_repeat(imported):
+def test_a_repeat_in_the_file_stays_a_repeat(imported):
     study, frame, session = imported(
         together("item_id,system,annotator,criterion,value,repeat\ni1,s,w1,c,3,\ni1,s,w1,c,5,second\n")
     )
@@ -230,7 +230,7 @@ def test_an_empty_value_has_no_row_and_counts_nowhere(imported):
     assert sorted((result.n, result.summary.mean) for result in system) == [(1, 91), (2, 91)]
 
 
-def test_equal_values_leave_agreement_undefined_in_words(imported):
+def test_equal_values_leave_agreement_undefined_with_a_reason(imported):
     rows = "".join(f"i{n},s,w{w},c,4\n" for n in range(4) for w in range(2))
     _, frame, _ = imported(together(LONG + rows))
 
@@ -260,7 +260,7 @@ def test_explanations_notes_and_reasons_come_along(imported):
     assert (row["explanation"], row["reasons"]) == ("=Because of it.", "a,b")
 
 
-def test_highlights_are_stored_with_their_quotes_and_unaligned_ones_without_a_place(imported):
+def test_unaligned_highlights_are_stored_without_a_place(imported):
     marks = "item_id,system,annotator,label,start,end,quote,comment\n"
     ratings = together(ROWS, marks + "1,m,w1,good,0,2,So,Nice\n1,m,w2,bad,-1,-1,not there,\n", items=ITEMS)
     assert (
@@ -277,7 +277,7 @@ def test_highlights_are_stored_with_their_quotes_and_unaligned_ones_without_a_pl
     assert highlights_of_item(session, study, "1", Counted()).unaligned == 1
 
 
-def test_texts_come_from_the_item_file_and_missing_items_are_errors(imported):
+def test_items_missing_from_the_item_file_are_errors(imported):
     study, _, session = imported(together(ROWS, items=ITEMS))
     item = highlights_of_item(session, study, "1", Counted())
     assert item.context[0].text == "Why?"
@@ -315,7 +315,7 @@ def test_a_best_of_rubric_takes_its_own_export(imported):
     assert "does not fit" in problems_of(together(LONG + "1,m,w,best,2\n", rubric=rubric))[0]
 
 
-def test_the_export_of_a_study_is_imported_with_the_same_ratings(imported, make_study):
+def test_an_exported_study_is_imported_with_the_same_ratings(imported, make_study):
     first, frame, session = imported(together(ROWS, judge=LONG + "1,m,big-model,fluency,1\n", items=ITEMS))
     exported = [RATINGS_HEADER, *export_ratings(session, first)]
     text = "\n".join(",".join("" if cell is None else str(cell) for cell in row) for row in exported)
@@ -340,7 +340,7 @@ def test_excluded_annotators_of_an_export_stay_excluded(imported):
     assert overview(session, study, Counted()).done == 1
 
 
-def test_every_annotation_is_an_event_of_its_own_and_the_chain_holds(imported):
+def test_every_imported_annotation_is_an_event_in_the_chain(imported):
     study, _, session = imported(together(ROWS))
     kinds = [event.kind for event in events.since(session, study.id, 0)]
     assert kinds == ["study created", "study open", "ratings imported", *["imported"] * 3, "study closed"]
@@ -348,7 +348,7 @@ def test_every_annotation_is_an_event_of_its_own_and_the_chain_holds(imported):
     assert events.last_number(session, study.id) == 7
 
 
-def test_an_open_study_has_room_for_more_annotators_and_needs_texts(imported):
+def test_an_imported_study_opens_only_with_texts(imported):
     study, _, session = imported(together(ROWS, items=ITEMS), stays_open=True, raters=3)
     assert study.state == "open"
     places = session.execute(select(Item.external_id, Item.raters, Item.taken).where(Item.study_id == study.id))
@@ -384,7 +384,7 @@ def test_only_a_lead_imports_and_a_study_needs_a_title(sqlite_engine):
             )
 
 
-def test_leaving_everything_out_or_too_many_labels_is_refused_in_words():
+def test_an_import_without_criteria_or_with_ten_labels_is_refused():
     free = LONG + "".join(f"{n},m,w,why,text {n}\n" for n in range(20))
     with pytest.raises(ImportRefused, match="Every criterion is left out"):
         together(free)
@@ -438,7 +438,7 @@ def test_the_command_line_previews_and_writes_on_request(tmp_path, capsys):
 TASKS = "HITId,WorkerId,AssignmentStatus,WorkTimeInSeconds,Input.model,Input.id,Answer.Fluency,Answer.Clarity\n"
 
 
-def test_the_times_of_tasks_on_the_responses_of_one_item_add_up(imported):
+def test_task_times_of_one_item_add_up(imported):
     rows = "H1,w,Approved,30,m,1,4,5\nH2,w,Approved,40,n,1,3,2\nH3,v,Approved,20,m,1,4,4\n"
     _, frame, _ = imported(together(TASKS + rows))
     assert sorted(frame.work["active_seconds"]) == [20, 70]
@@ -471,7 +471,7 @@ LARGE = ("dices350", "dices990", "hanna", "pandalm", "recipes", "summeval_crowd"
 
 
 @pytest.mark.parametrize("name", [*SMALL, *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE)])
-def test_a_public_set_has_the_same_means_and_shares_after_the_import(imported, shared: Path, name: str):
+def test_a_public_set_keeps_means_and_shares_when_imported(imported, shared: Path, name: str):
     source = pd.read_csv(public_set(shared, name), dtype=str, keep_default_na=False)
 
     study, frame, session = imported(together(public_set(shared, name).read_text()))

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from helpers.present import present
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -42,7 +43,7 @@ def test_files_of_one_system_each_are_joined_by_item_id() -> None:
     assert file.recognised["b.jsonl: response"] == "candidate of system 't5'"
 
 
-def test_contexts_and_fields_may_stand_in_a_file_of_their_own() -> None:
+def test_contexts_and_fields_may_have_their_own_file() -> None:
     contexts = b"item_id,context,meta:domain\n1,Why?,esc\n2,Who?,esc\n"
     file = join_files([("c.csv", contexts, ""), ("a.csv", b"item_id,text\n1,x\n2,y\n", "gpt"), ("b.jsonl", B, "t5")])
     assert file.ok
@@ -50,7 +51,7 @@ def test_contexts_and_fields_may_stand_in_a_file_of_their_own() -> None:
     assert (file.items[1].context_text, file.items[1].meta) == ("Who?", {"domain": "esc"})
 
 
-def test_other_contexts_missing_ids_and_double_ids_are_named_by_file_and_row() -> None:
+def test_conflicting_contexts_and_ids_are_named_by_row() -> None:
     other = b"item_id,context,text\n1,Why not?,x\n1,Why?,again\n3,Where?,z\n"
     file = join_files([("a.csv", A, "gpt"), ("o.csv", other, "t5")])
     assert not file.ok
@@ -79,7 +80,7 @@ def test_files_that_cannot_be_joined_say_why(files: list[tuple[str, bytes, str]]
     assert any(words in problem for problem in messages(file)), file.problems
 
 
-def test_a_file_that_cannot_be_read_is_refused_by_its_name() -> None:
+def test_an_unreadable_file_is_refused_by_name() -> None:
     with pytest.raises(ImportRefused, match=r"^b\.csv: The content of this file is a zip"):
         join_files([("a.csv", A, "gpt"), ("b.csv", b"PK\x03\x04", "t5")])
 
@@ -90,7 +91,7 @@ def test_whole_conversations_of_each_system_are_joined_too() -> None:
 
     file = join_files([("a.jsonl", of("Yo"), "a"), ("b.jsonl", of("Oh"), "b")], ReadOptions(judge_conversation=True))
     assert file.ok
-    assert [candidate.turns[1] for candidate in file.items[0].candidates] == [
+    assert [present(candidate.turns)[1] for candidate in file.items[0].candidates] == [
         TurnDraft("sys", "Yo"),
         TurnDraft("sys", "Oh"),
     ]
@@ -113,7 +114,7 @@ DATA = {"item_id": "d017", "dialogue": "Hello", "resp_a": "one", "resp_b": "two"
 PAIR = {"d017": {"gpt": "one", "t5": "two"}}
 
 
-def test_tasks_of_label_studio_are_read_with_their_systems_and_without_their_annotations() -> None:
+def test_label_studio_tasks_keep_systems_and_drop_annotations() -> None:
     work = {"id": 1, "result": [], "was_cancelled": False}
     file = read([{"id": 7, "data": DATA, "annotations": [work], "meta": {"domain": "esc"}}])
     assert (file.ok, file.kind, texts(file)) == (True, "Label Studio JSON list", PAIR)
@@ -189,7 +190,7 @@ def test_segments_without_id_are_named_by_place() -> None:
     assert json.loads(file.items[2].meta["reference"]) == expected
 
 
-def test_one_segment_with_two_texts_is_an_error_not_a_choice() -> None:
+def test_one_segment_with_two_texts_is_an_error() -> None:
     other = SEGMENT | {"src": "Other"}
     file = read({"info": INFO, "data": [[[SEGMENT]], [[other]]]})
     assert "the id 'd017' is used in row 1 already" in messages(file)[0]
@@ -220,6 +221,6 @@ def test_a_campaign_nested_too_deeply_is_refused() -> None:
         read({"info": INFO, "data": [[[[SEGMENT]]]]})
 
 
-def test_our_own_files_with_a_field_called_data_are_left_as_they_are() -> None:
+def test_our_files_may_have_a_field_called_data() -> None:
     file = read([{"item_id": "1", "context": "Hi", "candidates": {"a": "x"}, "data": {"text": "kept out"}}])
     assert (file.ok, file.kind, file.ignored) == (True, "JSON list", ("data",))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from helpers.present import present
 
 from triptych.errors import ImportRefused
 from triptych.formats import ItemFile, TurnDraft, read_items
@@ -52,12 +53,12 @@ def test_unusual_but_valid_files_are_read_without_warning(name: str, count: int)
     assert (len(file.items), file.problems, file.ok) == (count, (), True)
 
 
-def test_a_byte_order_mark_is_no_part_of_the_first_column() -> None:
+def test_a_byte_order_mark_is_dropped() -> None:
     assert list(read("bom.csv").recognised)[0] == "item_id"
     assert read("bom.jsonl").items[0].external_id == "r1"
 
 
-def test_windows_1252_is_read_with_a_warning_and_no_control_characters() -> None:
+def test_windows_1252_is_read_with_a_warning() -> None:
     file = read("cp1252.csv")
     assert file.ok
     assert file.items[0].context_text == "The staff’s “welcome” cost €5 – café extra"
@@ -70,7 +71,7 @@ def test_a_file_of_unknown_encoding_is_refused_with_the_line() -> None:
         read("mixed_encoding.csv")
 
 
-def test_line_breaks_in_quoted_cells_stay_in_their_cell_as_line_feeds() -> None:
+def test_line_breaks_in_quoted_cells_become_line_feeds() -> None:
     file = read("embedded_newlines.csv")
     assert file.ok
     assert [item.external_id for item in file.items] == ["r1", "r2"]
@@ -112,7 +113,7 @@ def test_three_columns_of_one_name_are_three_systems() -> None:
         ("deep_nesting.json", "nested more than 50 levels"),
     ],
 )
-def test_a_file_without_items_is_refused_in_words(name: str, words: str) -> None:
+def test_a_file_without_items_is_refused_with_a_reason(name: str, words: str) -> None:
     with pytest.raises(ImportRefused, match=words):
         read(name)
 
@@ -193,7 +194,7 @@ def test_items_two_levels_down_with_message_parts_are_found() -> None:
     assert "data.items" in messages(file, "note")[0][1]
 
 
-def test_a_python_list_in_a_cell_is_text_and_never_evaluated() -> None:
+def test_a_python_list_in_a_cell_stays_text() -> None:
     file = read("stringified_list.csv")
     assert file.ok
     assert file.items[0].context_text.startswith("[{'speaker'")
@@ -203,15 +204,15 @@ def test_a_python_list_in_a_cell_is_text_and_never_evaluated() -> None:
 
 def test_offsets_in_code_points_hold_after_reading() -> None:
     text = read("emoji_offsets.jsonl").items[0].candidates[0].text
-    assert text[12:22] == "annotation"
+    assert present(text)[12:22] == "annotation"
 
 
-def test_white_space_and_html_are_kept_as_they_stand() -> None:
+def test_white_space_and_html_are_unchanged() -> None:
     assert texts(read("whitespace_collapse.jsonl"))[0] == [WHITE_SPACE, " leading", "trailing "]
     assert read("html_and_markdown.jsonl").items[0].context_text == "<script>alert(1)</script> after"
 
 
-def test_formulas_are_read_as_they_stand() -> None:
+def test_formulas_are_read_as_text() -> None:
     file = read("formula_injection.csv")
     assert file.items[0].context_text == '=HYPERLINK("http://127.0.0.1/?"&A1,"x")'
     assert texts(file) == [["+1 great stay", "-5 stars", "@manager thank you"], ["\t=1+1", "-", "+"]]

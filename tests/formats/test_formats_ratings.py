@@ -43,14 +43,14 @@ def messages(ratings: FinishedRatings) -> list[str]:
 # Tables
 
 
-def test_a_long_table_keeps_ids_and_values_as_they_are_written():
+def test_a_long_table_keeps_ids_and_values_as_written():
     ratings = table(LONG + "007,m 1,w1,fluency,4\n7,m 1,w1,fluency,4.50\n")
     assert rated(ratings) == [("007", "m 1", "w1", "fluency", "4"), ("7", "m 1", "w1", "fluency", "4.50")]
     assert ratings.ok
     assert ratings.problems == ()
 
 
-def test_a_column_for_each_criterion_is_read_like_a_long_table():
+def test_a_column_per_criterion_reads_like_a_long_table():
     ratings = table("item_id;model;worker;fluency;sense\n1;m;w1;4;yes\n1;m;w2;;no\n")
     assert rated(ratings) == [
         ("1", "m", "w1", "fluency", "4"),
@@ -61,14 +61,14 @@ def test_a_column_for_each_criterion_is_read_like_a_long_table():
     assert ratings.recognised["sense"] == "criterion 'sense'"
 
 
-def test_a_column_for_each_annotator_is_read_like_a_long_table():
+def test_a_column_per_annotator_reads_like_a_long_table():
     ratings = table("item_id,system,criterion,anna,bert\n1,m,fluency,4,5\n")
     assert rated(ratings) == [("1", "m", "anna", "fluency", "4"), ("1", "m", "bert", "fluency", "5")]
     assert ratings.recognised["bert"] == "ratings of annotator 'bert'"
     assert rated(table("item_id,anna,bert\n1,4,5\n"))[1] == ("1", "unknown", "bert", "rating", "5")
 
 
-def test_an_empty_system_means_the_item_and_no_column_one_system():
+def test_an_empty_system_cell_means_the_item():
     assert table(LONG + "1,,w1,overall,4\n").ratings[0].system is None
     assert table("item_id,annotator,criterion,value\n1,w1,overall,4\n").ratings[0].system == "unknown"
 
@@ -107,7 +107,7 @@ def test_texts_in_the_table_are_kept_and_must_agree():
         ("item_id,criterion,value\n1,c,4\n", "No column says who rated"),
     ],
 )
-def test_a_table_that_cannot_be_ratings_is_refused_in_a_sentence(text: str, sentence: str):
+def test_a_table_without_ratings_is_refused_with_a_reason(text: str, sentence: str):
     with pytest.raises(ImportRefused, match=sentence):
         table(text)
 
@@ -168,7 +168,7 @@ def test_potato_labels_scales_selections_and_questions_are_read():
     assert all(rating.position is None for rating in ratings.ratings)
 
 
-def test_several_potato_labels_in_a_single_choice_are_reported_and_none_is_chosen():
+def test_several_potato_labels_in_a_single_choice_are_reported():
     ratings = potato(
         {"i1": {"sentiment": {"labels": {"positive": True, "negative": "true"}}}, "i2": {"s": {"a": "true"}}}
     )
@@ -244,7 +244,7 @@ def test_a_potato_state_rates_one_text_and_reports_multiple_labels():
 # Zip archives
 
 
-def test_the_files_of_a_zip_are_read_one_by_one_and_named():
+def test_files_of_a_zip_are_read_one_by_one():
     files = {"a/ratings.csv": LONG + "1,m,w,c,4\n", "a/.DS_Store": "x", "a/README.md": "# Read"}
     (ratings,) = read_files(zipped(**files), "mine.ZIP", "judge")
     assert (ratings.name, ratings.ratings[0].kind) == ("a/ratings.csv", "judge")
@@ -275,7 +275,7 @@ def test_a_zip_is_inflated_up_to_a_limit_only(monkeypatch: pytest.MonkeyPatch):
         (zipped(**{"u/user_state.json": {}, "config.yml": "annotation_schemes: ["}), "config.yml is not YAML"),
     ],
 )
-def test_a_zip_that_cannot_be_read_is_refused_in_words(data: bytes, sentence: str):
+def test_an_unreadable_zip_is_refused_with_a_reason(data: bytes, sentence: str):
     with pytest.raises(ImportRefused, match=sentence):
         read_files(data, "x.zip")
 
@@ -308,7 +308,7 @@ def test_label_studio_controls_belong_to_the_response_they_name():
     assert (span.start, span.end, span.quote) == (5, 7, "it")
 
 
-def test_label_studio_cancelled_work_is_left_out_and_predictions_are_a_judge():
+def test_label_studio_predictions_become_a_judge():
     task = label_studio(was_cancelled=True, result=[result("fluency_a", "resp_a", "rating", rating=4)])
     task["predictions"] = [{"model_version": "m1", "result": [result("fluency_a", "resp_a", "rating", rating=2)]}]
     ratings = records([task], name="project.json")
@@ -335,7 +335,7 @@ def test_label_studio_answers_about_a_passage_rate_no_response():
     assert [mark.comment for mark in ratings.highlights] == ["spelt\nso"]
 
 
-def test_a_label_studio_table_holds_numbers_as_lists_and_words_beside_their_answer():
+def test_a_label_studio_table_keeps_words_as_notes():
     header = "resp_a,resp_b,RatedBy,n_a,n_why_a,free_b,annotator,annotation_id,lead_time\n"
     text = '"{""text"":[""x"",""y""]}"'
     ratings = table(header + f'So,Thus,P-1,"[{{""number"":0.5}}]",Because,{text},7,1,3.5\n')
@@ -486,7 +486,7 @@ def test_a_mechanical_turk_batch_is_read_without_the_rejected_assignments():
     assert "1 rejected assignment(s) are left out." in messages(ratings)
 
 
-def test_mechanical_turk_assignments_with_a_reason_to_reject_are_left_out():
+def test_rejected_mechanical_turk_assignments_are_left_out():
     header = "HITId,WorkerId,AssignmentStatus,Input.model,Answer.Fluency,Approve,Reject\n"
     ratings = table(header + "H1,W1,Submitted,m,4,X,\nH1,W2,Submitted,m,1,,Too fast\n")
     assert [row[2] for row in rated(ratings)] == ["W1"]
@@ -560,10 +560,10 @@ def mark(start: int | None, end: int | None, quote: str | None, **more: Any) -> 
 def test_utf16_offsets_give_the_same_slice_as_code_points(text: str, data: Any):
     start = data.draw(st.integers(0, len(text) - 1))
     end = data.draw(st.integers(start + 1, len(text)))
-    units = [len(text[:at].encode("utf-16-le")) // 2 for at in (start, end)]
+    first, last = (len(text[:at].encode("utf-16-le")) // 2 for at in (start, end))
 
-    assert [from_utf16(text, at) for at in units] == [start, end]
-    span = place(mark(*units, text[start:end], utf16=True), text, Findings())
+    assert [from_utf16(text, at) for at in (first, last)] == [start, end]
+    span = place(mark(first, last, text[start:end], utf16=True), text, Findings())
     assert (span.start, span.end) == (start, end)
 
 
@@ -584,7 +584,7 @@ def test_a_misplaced_quote_is_realigned_and_counted(given_span, expected, senten
     assert sentence in str(findings.finish()[0])
 
 
-def test_a_quote_missing_or_repeated_in_the_text_has_no_place():
+def test_a_missing_or_repeated_quote_has_no_place():
     assert place(mark(0, 3, "xyz"), "abc", Findings()).start is None
     assert place(mark(None, None, "a"), "a b a", Findings()).start is None
     assert place(mark(1, 2, "b"), None, Findings()) == place(mark(None, None, "b"), None, Findings())
@@ -632,7 +632,7 @@ def test_numbers_are_proposed_as_a_scale_that_holds_them(values, use, scale):
         pytest.param("1 2 5", "good bad", (1, 5, 1), id="words"),
     ],
 )
-def test_scores_that_are_not_on_peoples_scale_get_a_criterion_of_their_own(people, scores, scale):
+def test_scores_on_another_scale_get_their_own_criterion(people, scores, scale):
     entry, other = beside(people, scores)
     assert (entry.name, (entry.low, entry.high, entry.step), entry.unfit) == ("c", scale, [])
     assert (other.name, other.key, other.of, other.judges) == ("c (judge)", "c_judge", "c", ("bleu",))
@@ -668,17 +668,18 @@ def beside(people: str, scores: str) -> Any:
         LONG + "".join(f"{n},s,{annotator},c,{v}\n" for n, v in enumerate(of.split()))
         for annotator, of in (("w", people), ("bleu", scores))
     ]
-    files = [read_ratings(text.encode(), "x.csv", kind) for text, kind in zip(rows, ("human", "judge"), strict=True)]
+    human, judge = (text.encode() for text in rows)
+    files = read_ratings(human, "x.csv", "human"), read_ratings(judge, "x.csv", "judge")
     return propose(rating for file in files for rating in file.ratings)
 
 
-def test_words_among_numbers_mean_missing_where_they_say_so_and_are_listed_otherwise():
+def test_words_among_numbers_are_missing_or_listed():
     ratings = proposal("1", "2", "5", "N/A", "five", "4,5")
     assert ratings.missing == ("N/A",)
     assert ratings.unfit == ["five", "4,5"]
 
 
-def test_words_become_options_and_only_plain_words_for_missing_are_missing():
+def test_words_become_options_unless_they_mean_missing():
     ratings = proposal("Yes", "No", "Unsure", "n/a")
     assert (ratings.use, ratings.labels, ratings.missing) == ("nominal", ("No", "Unsure", "Yes", "n/a"), ("n/a",))
 
@@ -700,7 +701,7 @@ def test_free_text_is_left_out_and_outlying_numbers_are_reported():
 
 @given(st.lists(st.text(alphabet="abAB01-. éß!", min_size=1, max_size=6), min_size=1, max_size=12))
 @settings(max_examples=20, deadline=None)
-def test_every_proposal_that_is_not_left_out_passes_the_rubric_reader(values):
+def test_every_proposed_criterion_passes_the_rubric_reader(values):
     ratings = propose(table(LONG + "".join(f"{n},s,w,c,{value}\n" for n, value in enumerate(values))).ratings)
     if any(entry.use != "leave out" for entry in ratings):
         rubric = parse_rubric(as_yaml("A title: with a colon", ratings, ["bad: label", "good"]))

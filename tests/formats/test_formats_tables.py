@@ -59,7 +59,7 @@ def test_a_long_table_names_contradictions_by_row() -> None:
     assert "'b'" in errors(file)[2].message
 
 
-def test_rows_of_a_long_table_without_an_id_are_errors_one_by_one() -> None:
+def test_each_row_without_an_id_is_an_error() -> None:
     file = read("item_id,context,system,text\nnull,c,a,x\n,c,a,x\n ,c,b,y\n")
     assert [problem.row for problem in errors(file)] == [3, 4]
 
@@ -70,7 +70,7 @@ def test_a_long_table_without_ids_is_refused() -> None:
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-def test_the_delimiter_is_found_by_the_header_and_not_by_what_is_frequent(delimiter: str) -> None:
+def test_the_header_decides_the_delimiter(delimiter: str) -> None:
     row = delimiter.join(["1", '"a, b; c, d; e"', "x", "y"])
     file = read(delimiter.join(["item_id", "context", "cand:a", "cand:b"]) + f"\n{row}\n")
     assert file.ok
@@ -98,7 +98,7 @@ def test_a_cell_with_deeply_nested_brackets_is_a_text() -> None:
     assert read(f"item_id,context,cand:a\n1,{cell},x\n").items[0].context_text == cell
 
 
-def test_seven_or_more_candidate_columns_mean_that_each_item_has_its_own_few() -> None:
+def test_seven_candidate_columns_mean_items_use_some_of_them() -> None:
     names = [f"cand:s{number}" for number in range(8)]
     rows = ["1,c,x,y,z,,,,,", "2,c,,,,,,x,y,z"]
     file = read("\n".join([",".join(["item_id", "context", *names]), *rows]))
@@ -147,7 +147,7 @@ def test_a_quote_that_swallows_whole_rows_evenly_is_warned_of() -> None:
     assert "quotes" in file.problems[0].message
 
 
-def test_a_quote_that_is_never_closed_costs_its_own_line_only() -> None:
+def test_an_unclosed_quote_costs_only_its_line() -> None:
     file = read(HEADER + '1,"c,x,y\n2,d,x,y\n3,e,x,y\n')
     assert [problem.row for problem in errors(file)] == [2]
     assert [item.external_id for item in file.items] == ["2", "3"]
@@ -239,7 +239,7 @@ def test_an_unknown_ending_is_refused(name: str) -> None:
         (b"," * (19 * 2**20), "looks like data|No row|columns"),
     ],
 )
-def test_a_bomb_of_text_is_refused_in_words(content: bytes, words: str) -> None:
+def test_a_bomb_of_text_is_refused_with_a_reason(content: bytes, words: str) -> None:
     try:
         file = read_items(content, "items.csv")
     except ImportRefused as refused:
@@ -255,6 +255,6 @@ def test_more_than_a_hundred_thousand_items_are_refused() -> None:
         read("item_id,context,cand:a\n" + "".join(f"{number},c,x\n" for number in range(100_001)))
 
 
-def test_a_line_that_names_a_quote_as_the_separator_is_no_header() -> None:
+def test_a_quote_is_no_separator() -> None:
     with pytest.raises(ImportRefused, match="looks like data, not like a header"):
         read('sep="\nitem_id,context,cand:a\n1,c,x\n')

@@ -81,7 +81,7 @@ def test_numbers_with_more_digits_than_excel_keeps_are_errors() -> None:
     assert "15 digits" in errors(file)[0].message
 
 
-def test_excel_errors_and_formulas_without_value_are_named_and_not_read_as_empty() -> None:
+def test_excel_errors_and_formulas_without_value_are_named() -> None:
     file = read(workbook(HEADER, ["1", "c", "#N/A", "y"], ["2", "=A1", "x", "y"]))
     assert [(problem.row, problem.message[:7]) for problem in errors(file)] == [
         (2, "cell C2"),
@@ -205,7 +205,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_workbook_is_refused_in_words(name: str) -> None:
+def test_a_hostile_workbook_is_refused_with_a_reason(name: str) -> None:
     make, words = HOSTILE[name]
     data = make()
     with pytest.raises(ImportRefused) as refused:

@@ -1,4 +1,4 @@
-"""What an annotator's browser sends: submissions as messages and as JSON, and a whole annotation at once."""
+"""What an annotator's browser sends: submissions as messages and as JSON, and one complete annotation."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def some_ratings(seed: int, systems: int, items: int, shown: int, people=PEOPLE)
 
 
 def analysed(table: pd.DataFrame, again: float = 0.3, **part):
-    """The analysis, and what a report reads beside the ratings: some ratings given twice, lengths of all responses."""
+    """The analysis, and what else a report reads: some ratings given twice, lengths of all responses."""
     analysis = StudyAnalysis(make_frame(RUBRIC, table, **part), Counted(), NAMES)
     rows = analysis.frame.ratings
     first = rows[(rows["kind"] == "human") & (rows["item"].isin(["item-0", "item-1"]))]

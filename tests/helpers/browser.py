@@ -52,7 +52,7 @@ FLAGS = [
 SIZE = {"width": 1440, "height": 900}
 WORKBENCH = ".tw [data-tw-submit], .tw [data-tw-continue]"
 STILL_FOR = 250
-PATIENCE = 20_000  # for a busy machine; what waits, waits for an event and not for time
+PATIENCE = 20_000  # for a busy machine; every wait is for an event, not for time
 
 # Idle and connected, nothing greyed out or on its way, for a quarter of a second without a break.
 STILL = """
@@ -97,7 +97,7 @@ def chromium() -> Iterator[Any]:
 
 @dataclass
 class App:
-    """A running server and its database, which tests may read and write beside it."""
+    """A running server and its database, which tests may read and write."""
 
     home: Path
     server: Server
@@ -121,7 +121,7 @@ class App:
             yield session
 
     def kill(self) -> None:
-        """`kill -9`: the server has no chance to put anything away."""
+        """`kill -9`: the server has no time to clean up."""
         self.server.kill()
 
     def start_again(self) -> None:
@@ -164,8 +164,8 @@ def session_cookie(app: App, person_id: int) -> str:
 def signed_in(context: Any, app: App, person_id: int, host: str | None = None) -> Any:
     """Signs the browser context in as this person, as the sign-in page does; returns the context.
 
-    The browser forgets the login before, the server does not. `host` stands for another name
-    of the server, for example UNTRUSTED_HOST.
+    The browser forgets the login before, the server does not. `host` is another name of the server, for example
+    UNTRUSTED_HOST.
     """
     url = app.url if host is None else app.url.replace("127.0.0.1", host)
     cookie = {"name": COOKIE, "value": session_cookie(app, person_id), "url": url, "httpOnly": True, "sameSite": "Lax"}
@@ -174,10 +174,10 @@ def signed_in(context: Any, app: App, person_id: int, host: str | None = None) -
 
 
 def afresh(context: Any, app: App) -> Any:
-    """A page of the context, which is left as a new one would be: signed out, online, nothing stored or routed.
+    """A page of the context, in the state of a new one: signed out, online, nothing stored or routed.
 
     Another context or page costs the browser seconds of processor time at its first visit, this one nearly nothing.
-    What a test listens to on the context, it has to take away itself.
+    What a test listens to on the context, it removes itself.
     """
     page, *others = context.pages or [context.new_page()]
     for other in others:

@@ -24,7 +24,7 @@ class Forked:
         self._end = os.pidfd_open(pid)
 
     def poll(self) -> int | None:
-        """None while it runs; what it ended with only its parent knows, and 0 stands for it."""
+        """None while it runs, then 0: only its parent knows the exit code."""
         return 0 if select.select([self._end], [], [], 0)[0] else None
 
     def wait(self, timeout: float) -> None:
@@ -41,7 +41,7 @@ class Forked:
 
 @contextmanager
 def forking() -> Iterator[Callable[..., Any]]:
-    """The `start` of servers that cost half: each a process of its own, but the libraries are imported already."""
+    """A `start` of servers at half the cost: each is a separate process that has imported the libraries already."""
     if not hasattr(os, "pidfd_open"):  # not Linux
         yield subprocess.Popen
         return
@@ -60,7 +60,7 @@ def forking() -> Iterator[Callable[..., Any]]:
         try:
             yield fork
         finally:
-            # its servers are ended by those who started them; it has nothing to put away, and waiting for a process
+            # its servers are ended by those who started them; it has nothing to clean up, and waiting for a process
             # with the threads of many libraries to end by itself can take for ever
             parent.kill()
 

@@ -88,7 +88,7 @@ def set_aside(session: Session, study: Study, who: Who, kind: Any, reason: str) 
 
 
 def exclude(session: Session, study: Study, who: Who, out: bool = True) -> None:
-    """Excludes the annotator, or takes that back."""
+    """Excludes the annotator, or reinstates them."""
     membership = select(Membership).where(Membership.study_id == study.id, Membership.person_id == who.person_id)
     session.scalars(membership).one().excluded_at = clock.now() if out else None
     session.flush()

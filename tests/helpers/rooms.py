@@ -40,7 +40,7 @@ ROOMS = (
     "triptych/storage",
     "triptych",
 )
-# Streamlit runs the files of pages/; it is no package with a docstring of its own
+# Streamlit runs the files of pages/; it is no package with a docstring
 PAGES = "Screens; the sub-folder says who may open them. No query, no figure, no other page."
 # what only some rooms may use of other people's packages
 ONLY_IN = {

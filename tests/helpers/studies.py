@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from sqlalchemy import func, select
@@ -23,7 +24,7 @@ IN_CI = os.environ.get("CI") == "true"
 SYSTEMS = ("plumbum", "stannum", "ferrum")
 
 
-def absent(what: str) -> None:
+def absent(what: str) -> NoReturn:
     """Skip where a test's needs are not there; with CI=true that is a failure."""
     if IN_CI:
         pytest.fail(f"{what} is missing, and CI must have it.")

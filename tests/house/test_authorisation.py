@@ -16,8 +16,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+from helpers.present import present
 from helpers.sign_in import shown
 from helpers.studies import ROOT
 from starlette.applications import Starlette
@@ -187,7 +189,7 @@ class Function:
 
 
 def functions_of(path: Path) -> dict[str, Function]:
-    """The functions at the top of a module; a statement prepared beside them counts as theirs."""
+    """The functions at the top of a module; a statement at the top of the module counts as part of them."""
     statements: set[str] = set()
     for node in tree(path).body:
         if isinstance(node, ast.Assign):
@@ -255,12 +257,12 @@ def component_imports(path: Path) -> Iterator[Path]:
                 yield from (p for p in (base.with_suffix(".py"), base / "__init__.py") if p.is_file())
 
 
-def test_every_command_that_writes_has_a_row_and_no_row_is_left_over():
+def test_every_writing_command_has_exactly_one_row():
     assert sorted(DOOR_OF) == sorted(writing_commands())
 
 
 @pytest.mark.parametrize("door", REACHED_FROM)
-def test_no_command_is_reached_through_another_door_than_its_row_says(door):
+def test_commands_are_reached_only_as_their_row_says(door):
     beside = {
         command: doors().get(command, frozenset()) - REACHED_FROM[door]
         for command, its_door in DOOR_OF.items()
@@ -274,7 +276,7 @@ def test_no_command_is_reached_through_another_door_than_its_row_says(door):
 
 @pytest.fixture
 def world(make_study):
-    """(study of the lead, its item's token, actor → Who). Every actor but the stranger has a study of their own."""
+    """(study of the lead, its item's token, actor → Who). Every actor but the stranger has their own study."""
     with database.writing(web_engine()) as session:
         study, lead, (anna, _) = make_study(session, title="Hidden Title")
         other, its_lead, (ben, _) = make_study(session, title="Another")
@@ -310,7 +312,7 @@ TRIED = {
 OPEN_TO = {"people.accounts.join": {"annotator", "other annotator", "other lead", "lead"}}
 
 
-def test_a_command_of_annotators_finds_nothing_for_anybody_else(world):
+def test_a_command_of_annotators_finds_nothing_for_others(world):
     study, token, actors = world
     let_in = defaultdict(set)
     for name, command in TRIED.items():
@@ -349,7 +351,7 @@ def test_every_page_has_a_row_and_the_router_follows_it():
     offered = {name: {path for path in values if str(path).endswith(".py")} for name, values in lists.items()}
     assert offered["PAGES_OF_LEADS"] == {f"lead/{name}" for name in LEAD_PAGES}
     assert offered["PAGES_OF_ANNOTATORS"] == {f"annotator/{name}" for name in ANNOTATOR_PAGES}
-    folders = {path.parent.name: set() for path in PAGES.glob("*/*.py")}
+    folders: dict[str, set[str]] = {path.parent.name: set() for path in PAGES.glob("*/*.py")}
     for path in PAGES.glob("*/*.py"):
         folders[path.parent.name].add(path.name)
     assert folders == {"lead": set(LEAD_PAGES), "annotator": ANNOTATOR_PAGES, "everyone": EVERYONES_PAGES}
@@ -372,7 +374,7 @@ def run(page: Path, **query: str) -> str:
     return shown(app.run())
 
 
-def test_no_page_of_leads_opens_for_anybody_who_is_none(monkeypatch, world):
+def test_lead_pages_open_for_leads_only(monkeypatch, world):
     study, _, actors = world
     for number, name in enumerate(LEAD_PAGES):
         annotator = ("annotator", "other annotator")[number % 2]  # the page knows their role only
@@ -383,7 +385,7 @@ def test_no_page_of_leads_opens_for_anybody_who_is_none(monkeypatch, world):
             assert study.title not in text, name
 
 
-def test_no_page_of_leads_tells_another_lead_of_the_study(monkeypatch, world):
+def test_no_lead_page_shows_a_study_to_other_leads(monkeypatch, world):
     study, _, actors = world
     be(monkeypatch, actors["other lead"])
     for name in LEAD_PAGES:
@@ -401,7 +403,7 @@ def test_no_page_of_leads_tells_another_lead_of_the_study(monkeypatch, world):
 
 def test_pages_of_annotators_show_a_study_to_its_own_only(monkeypatch, world):
     study, _, actors = world
-    texts = {}
+    texts: dict[tuple[str, str], str] = {}
     for actor in ACTORS:
         be(monkeypatch, actors[actor])
         texts |= {(name, actor): text for name, text in _texts(study.slug, signed_in=actors[actor] is not None)}
@@ -429,7 +431,8 @@ def _texts(slug: str, signed_in: bool) -> Iterator[tuple[str, str]]:
 
 # HTTP routes: who gets what they ask for
 
-EVERYBODY, SIGNED_IN, NOBODY = set(ACTORS), set(ACTORS[1:]), set()
+EVERYBODY, SIGNED_IN = set(ACTORS), set(ACTORS[1:])
+NOBODY: set[str] = set()
 ALLOWED = {
     "GET /healthz": EVERYBODY,
     "GET /readyz": EVERYBODY,
@@ -452,9 +455,9 @@ FILES = ("/assets/",)  # our own scripts and styles
 
 def test_every_route_has_a_row():
     routes = [route for route in ROUTES if not route.path.startswith(FILES)]
-    registered = {f"{'GET' if 'GET' in route.methods else 'POST'} {route.path}" for route in routes}
-    assert registered == set(ALLOWED)
-    assert all(len(route.methods - {"HEAD"}) == 1 for route in routes)
+    registered = [(route.path, present(route.methods) - {"HEAD"}) for route in routes]
+    assert {f"{method} {path}" for path, methods in registered for method in methods} == set(ALLOWED)
+    assert all(len(methods) == 1 for _, methods in registered)
 
 
 @pytest.fixture
@@ -462,7 +465,7 @@ def filled_in(world):
     """Row → the address, with everything that it names there, and what is sent to it."""
     study, token, actors = world
     with database.writing(web_engine()) as session:
-        frozen = {"event_hash": "", "made_at": clock.now(), "made_by": "x", "file": b"zip"}
+        frozen: dict[str, Any] = {"event_hash": "", "made_at": clock.now(), "made_by": "x", "file": b"zip"}
         session.add(Snapshot(study_id=study.id, event_number=1, sha256="a" * 64, **frozen))
         made = Workbook(study_id=study.id, person_id=actors["annotator"].person_id, token="t", made_at=clock.now())
         session.add(made)
@@ -513,7 +516,9 @@ def gets(app: Starlette, request: tuple[str, str, bytes], cookie: list[tuple[byt
 
 async def sent(app: Starlette, method: str, path: str, headers: list[tuple[bytes, bytes]], body: bytes):
     """(status, body) of the app's answer."""
-    status, pieces, asked_before = 0, [], []
+    status = 0
+    pieces: list[bytes] = []
+    asked_before: list[bool] = []
 
     async def receive():
         if asked_before:

@@ -1,4 +1,4 @@
-"""The pages that the measurements write: nothing of somebody else's is touched."""
+"""The pages that the measurements write: other text is left unchanged."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_figures_are_rounded_to_three_digits_without_an_exponent():
     assert [rounded(value) for value in (0.01234, 1.005, 99.94, 123456.0)] == ["0.0123", "1", "99.9", "123456"]
 
 
-def test_the_columns_of_a_table_are_as_wide_as_their_widest_cell():
+def test_columns_are_as_wide_as_their_widest_cell():
     assert table([["long cell", "1"]], ["a", "b"]).splitlines() == [
         "| a         | b |",
         "|-----------|---|",

@@ -36,7 +36,7 @@ def test_a_ratio_above_one_always_means_that_we_are_better():
 
 
 @pytest.mark.parametrize(("waited", "drawn"), [(40, "pass"), (39, "FAIL")])
-def test_a_target_is_met_by_a_ratio_and_not_by_a_time(waited, drawn):
+def test_a_target_is_met_by_a_ratio(waited, drawn):
     shown = "submit → next item shown"
     text = peers.part([tool("Triptych", measure(shown, 10)), tool("Potato", measure(shown, waited))])
     targets = text.partition("### Against Potato")[2]
@@ -52,7 +52,7 @@ def test_what_could_not_be_measured_says_why_and_wins_nothing():
     assert "In nothing that was measured here." in text
 
 
-def test_a_peer_that_loses_nothing_is_better_than_one_that_loses_something():
+def test_a_peer_that_loses_nothing_is_better():
     lost = "annotations lost"
     text = peers.part([tool("Triptych", measure(lost, 1, unit="")), tool("Potato", measure(lost, 0, unit=""))])
     assert f"- **Potato**, {lost}: 0 against 1." in text

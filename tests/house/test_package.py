@@ -79,7 +79,8 @@ def repository_files() -> set[str]:
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", folder, ROOT]
+    options = ("-q", "--no-deps", "--no-build-isolation")
+    build: list[str | Path] = [sys.executable, "-m", "pip", "wheel", *options, "-w", folder, ROOT]
     subprocess.run(build, check=True)
     return next(folder.glob("*.whl"))
 
@@ -99,7 +100,7 @@ def test_the_wheel_holds_everything_the_app_needs_and_nothing_else(wheel: Path):
 
 
 def test_the_sdist_builds_the_same_wheel(wheel: Path, tmp_path: Path):
-    build = [sys.executable, "-m", "hatchling", "build", "-d", tmp_path, "-t"]
+    build: list[str | Path] = [sys.executable, "-m", "hatchling", "build", "-d", tmp_path, "-t"]
     subprocess.run([*build, "sdist"], cwd=ROOT, check=True, capture_output=True)
     with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
         archive.extractall(tmp_path, filter="data")
@@ -111,7 +112,7 @@ def test_the_sdist_builds_the_same_wheel(wheel: Path, tmp_path: Path):
 
 @dataclass
 class Installation:
-    """The wheel in an environment of its own, and a folder with files that must not matter."""
+    """The wheel in a separate environment, and a folder with files that must not matter."""
 
     python: Path
     hostile: Path
@@ -129,14 +130,14 @@ class Installation:
     def start(self) -> Server:
         """`triptych run` in the hostile folder."""
         port, log = free_port(), self.data / "server.log"
-        command = [self.python.with_name("triptych"), "run", "--port", str(port)]
+        command: list[str | Path] = [self.python.with_name("triptych"), "run", "--port", str(port)]
         with log.open("ab") as file:
             process = subprocess.Popen(command, cwd=self.hostile, env=self.environment(), stdout=file, stderr=file)
         return Server(f"http://127.0.0.1:{port}", process, log)
 
     def settings(self, folder: Path) -> dict[str, str]:
         """What Streamlit reads in a folder: option → TOML value."""
-        command = [self.python, "-P", "-m", "streamlit", "config", "show"]
+        command: list[str | Path] = [self.python, "-P", "-m", "streamlit", "config", "show"]
         shown = subprocess.run(command, cwd=folder, env=self.environment(), capture_output=True, text=True, check=True)
         values, section = {}, ""
         for line in shown.stdout.splitlines():
@@ -152,7 +153,8 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installa
     folder = tmp_path_factory.mktemp("installed")
     venv.create(folder / "env", symlinks=True)
     python = folder / "env" / "bin" / "python"
-    install = [sys.executable, "-m", "pip", "-q", "--python", python, "install", "--no-deps", "--no-index", wheel]
+    options = ("--no-deps", "--no-index")
+    install: list[str | Path] = [sys.executable, "-m", "pip", "-q", "--python", python, "install", *options, wheel]
     subprocess.run(install, check=True)
     # the libraries are those of this environment; the checkout is not on the path
     (packages,) = (folder / "env" / "lib").glob("python*/site-packages")
@@ -177,7 +179,7 @@ def server(installed: Installation) -> Iterator[Server]:
 
 
 def test_checkout_and_installation_report_the_same_version(installed: Installation):
-    command = [installed.python.with_name("triptych"), "--version"]
+    command: list[str | Path] = [installed.python.with_name("triptych"), "--version"]
     printed = subprocess.run(
         command, cwd=installed.hostile, env=installed.environment(), capture_output=True, text=True
     )
@@ -186,7 +188,7 @@ def test_checkout_and_installation_report_the_same_version(installed: Installati
     assert settings.version() == PROJECT["version"]
 
 
-def test_settings_of_the_folder_it_is_started_from_do_not_count(installed: Installation, server: Server):
+def test_settings_of_the_working_folder_do_not_count(installed: Installation, server: Server):
     hostile, ours = installed.settings(installed.hostile), installed.settings(installed.app)
     assert not {name for name, value in CLOSED_SETTINGS.items() if hostile.get(name) == value}
     assert {name: ours.get(name) for name in CLOSED_SETTINGS} == CLOSED_SETTINGS

@@ -96,7 +96,7 @@ def test_each_room_states_its_purpose_and_limits(room: str):
     assert any(word in sentence for word in ("No ", "Nothing", "never")), f"{room}/: {sentence}"
 
 
-def test_every_folder_of_the_core_is_a_room_or_inside_one():
+def test_every_folder_of_the_core_is_in_a_room():
     folders = {name.split("/")[1] for name in PRODUCT if name.startswith("triptych/") and name.count("/") > 1}
     assert folders == {room.split("/")[1] for room in rooms.ROOMS if room.startswith("triptych/")}
     assert len(folders) <= 20

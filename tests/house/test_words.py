@@ -17,6 +17,7 @@ PYTHON = sorted(
     if "versions" not in path.parts
 )
 PRODUCT = [path for path in [*PYTHON, ROOT / "app.py"] if "tests" not in path.relative_to(ROOT).parts]
+TESTS = [path for path in PYTHON if path not in PRODUCT and path != Path(__file__)]  # this file lists the words
 WRITTEN = ("*.md", "*.cff", "docs/**/*.md", ".github/**/*.md", "rubrics/*.md", "data/demo/*.md")
 DOCUMENTS = sorted(path for pattern in WRITTEN for path in ROOT.glob(pattern))
 # names that say nothing about the value they hold
@@ -39,6 +40,7 @@ PRIVATE_LANGUAGE = {
     "hereby|thereof|therein|wherein|hitherto": "a shorter word",
     "told so": "sees a message",
 }
+MAX_WORDS_OF_A_TEST = 10  # in its name, after test_
 BANNED = re.compile("|".join(rf"\b(?:{pattern})\b" for pattern in PRIVATE_LANGUAGE), re.IGNORECASE)
 
 
@@ -67,16 +69,28 @@ def sentences(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
+def all_tests(tree: ast.Module) -> list[ast.FunctionDef]:
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    return [function for function in functions if function.name.startswith("test_")]
+
+
 @pytest.mark.parametrize("path", PYTHON, ids=name_of)
 def test_parameters_and_module_names_say_what_they_hold(path: Path):
     empty = [f"{line}: {name}" for line, name in names(ast.parse(path.read_text())) if name.strip("_") in EMPTY_NAMES]
     assert not empty
 
 
-@pytest.mark.parametrize("path", PRODUCT, ids=name_of)
-def test_strings_are_plain_english(path: Path):
+@pytest.mark.parametrize("path", [*PRODUCT, *TESTS], ids=name_of)
+def test_strings_and_names_of_tests_are_plain_english(path: Path):
     tree = ast.parse(path.read_text())
-    assert not [f"{line}: {match[0]}" for line, text in sentences(tree) for match in BANNED.finditer(text)]
+    read = [*sentences(tree), *((node.lineno, node.name.replace("_", " ")) for node in all_tests(tree))]
+    assert not [f"{line}: {match[0]}" for line, text in read for match in BANNED.finditer(text)]
+
+
+def test_a_tests_name_has_at_most_ten_words():
+    names = [test.name for path in PYTHON for test in all_tests(ast.parse(path.read_text()))]
+    assert names
+    assert not [name for name in names if len(name.split("_")) - 1 > MAX_WORDS_OF_A_TEST]
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)

@@ -20,6 +20,7 @@ from triptych.operations.backup import BackupFailed
 from triptych.results.frame.upkeep import build_frame, frame_of
 from triptych.storage import database, events
 from triptych.storage.database import reading, writing
+from triptych.storage.events import EventKind
 from triptych.storage.models import Event, Role, Setting, Study
 
 WRITERS = 16
@@ -42,7 +43,7 @@ def test_a_backup_under_load_holds_everything_acknowledged_before(sqlite_engine,
         for number in range(10_000):
             with writing(sqlite_engine) as session:
                 session.add(Setting(key=f"{writer}-{number}", value="x" * 500))
-                events.record(session, study.id, "noted", f"P-{writer}", new={"number": number})
+                events.record(session, study.id, EventKind.link_issued, f"P-{writer}", new={"number": number})
             acknowledged.append(f"{writer}-{number}")
             if number == 1:
                 all_wrote.wait(LIMIT_SECONDS)
@@ -96,8 +97,8 @@ def test_restoring_keeps_the_replaced_state_and_logs_it(sqlite_engine, lab):
     with writing(sqlite_engine) as session:
         submit(session, study, people[1], full_answers(fluency=1))
         assert len(frame_of(session, study).work) == 2
-        events.record(session, study.id, "person erased", lead.pseudonym, subject=people[0].pseudonym)
-        events.record(session, study.id, "withdrew", people[1].pseudonym, subject=people[1].pseudonym)
+        events.record(session, study.id, EventKind.person_erased, lead.pseudonym, subject=people[0].pseudonym)
+        events.record(session, study.id, EventKind.withdrew, people[1].pseudonym, subject=people[1].pseudonym)
 
     done = backup.restore_as(sqlite_engine, made.name, lead)
 
@@ -116,7 +117,7 @@ def test_restoring_keeps_the_replaced_state_and_logs_it(sqlite_engine, lab):
         submit(session, session.get_one(Study, study.id), people[1])
 
 
-def test_readers_and_writers_of_the_server_go_on_through_a_restore(sqlite_engine, lab):
+def test_readers_and_writers_go_on_through_a_restore(sqlite_engine, lab):
     study, lead, _ = lab
     made = backup.make(sqlite_engine)
     with reading(sqlite_engine) as looking:
@@ -124,7 +125,7 @@ def test_readers_and_writers_of_the_server_go_on_through_a_restore(sqlite_engine
         backup.restore(sqlite_engine, made.path, lead.pseudonym)
         assert looking.scalars(select(Event.number)).all() == seen
     with writing(sqlite_engine) as session:
-        events.record(session, study.id, "noted", "P-1")
+        events.record(session, study.id, EventKind.link_issued, "P-1")
 
 
 def test_only_a_sole_lead_restores_a_backup_from_the_page(sqlite_engine, lab, make_study):
@@ -207,7 +208,7 @@ def test_a_full_disk_leaves_no_half_backup(sqlite_engine, lab, monkeypatch):
     assert backup.listed() == []
 
 
-def test_postgresql_is_dumped_at_the_very_state_whose_events_are_named(postgres_engine, make_study):
+def test_postgresql_is_dumped_at_the_state_of_its_events(postgres_engine, make_study):
     if shutil.which("pg_dump") is None:
         pytest.skip("pg_dump is not installed on this machine.")
     with writing(postgres_engine) as session:

@@ -64,7 +64,7 @@ def rebuilt(path, target, change) -> None:
             new.writestr(name, change.get(name.rpartition("/")[2], old.read(name)))
 
 
-def test_a_capsule_opens_elsewhere_with_every_rating_and_a_valid_log(origin, packed, elsewhere):
+def test_a_capsule_opens_elsewhere_with_ratings_and_log(origin, packed, elsewhere):
     here_engine, slug = origin
     opened = capsule.open_capsule(packed, elsewhere, "Dr New", PASSCODE)
 
@@ -138,7 +138,7 @@ def test_what_is_no_capsule_is_refused_in_a_sentence(elsewhere, tmp_path, conten
         capsule.open_capsule(bad, elsewhere, "Dr New", PASSCODE)
 
 
-def test_a_study_that_is_not_there_or_still_blind_is_refused(origin):
+def test_an_unknown_or_blind_study_is_refused(origin):
     engine, slug = origin
     with pytest.raises(NotFound):
         b"".join(capsule.pieces(engine, "nowhere"))

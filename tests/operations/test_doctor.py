@@ -1,4 +1,4 @@
-"""The doctor names what is wrong in words, and changes nothing."""
+"""The doctor reports what is wrong, and changes nothing."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_working_database_is_reported_with_its_version(sqlite_engine, capsys):
     assert f"tables: version {database.HEAD}" in out
 
 
-def test_tables_of_another_version_are_named_with_the_command_that_helps(sqlite_engine, capsys):
+def test_tables_of_another_version_are_named_with_the_remedy(sqlite_engine, capsys):
     with writing(sqlite_engine) as session:
         session.execute(text("UPDATE alembic_version SET version_num = '0000'"))
     code, out = code_and_output(capsys)
@@ -57,7 +57,7 @@ def test_a_damaged_file_is_named(tmp_path, capsys):
     assert "PROBLEM database" in out
 
 
-def test_a_missing_package_is_named_with_the_command_that_installs_it(tmp_path):
+def test_a_missing_package_is_named_with_its_install_command(tmp_path):
     (tmp_path / "requirements.txt").write_text("no-such-package==1.0\npytest==0.0.1\n")
     missing, other = doctor.packages(tmp_path / "requirements.txt")
 

@@ -33,14 +33,14 @@ def test_a_json_line_has_time_level_logger_process_and_message():
     assert isinstance(line["process"], int)
 
 
-def test_a_line_of_another_program_keeps_its_template_and_loses_its_values():
+def test_a_foreign_log_line_keeps_only_its_template():
     line = logs.JsonLines().format(record("uvicorn.error", '%s - "%s" 500', "10.1.2.3", "/?join=secret"))
 
     assert json.loads(line)["message"] == '%s - "%s" 500'
 
 
 @pytest.mark.parametrize("lines", [logs.JsonLines(), logs.TextLines()])
-def test_an_error_is_its_kind_and_its_places_never_its_words(lines):
+def test_an_error_is_logged_without_its_message(lines):
     line = lines.format(record("streamlit", "Uncaught", error=raised(NotFound("Rosalind is unknown"))))
 
     assert "Rosalind" not in line

@@ -61,7 +61,7 @@ def test_a_database_moves_to_postgresql_and_back_unchanged(sqlite_engine, postgr
         assert [events.first_broken(session, study.id) for study in session.scalars(select(Study))] == [None, None]
 
 
-def test_work_goes_on_in_the_new_database_after_the_last_number(sqlite_engine, postgres_engine, filled):
+def test_the_new_database_continues_the_numbering(sqlite_engine, postgres_engine, filled):
     move.move(sqlite_engine, postgres_engine)
 
     with writing(postgres_engine) as session:
@@ -102,7 +102,7 @@ def test_no_value_and_a_json_null_stay_apart(sqlite_engine, postgres_engine, fil
         assert session.execute(ask, {"it": numbers[1]}).scalar() is False
 
 
-def test_a_database_with_people_or_studies_in_it_is_no_target(sqlite_engine, other_sqlite, filled, make_study):
+def test_a_database_with_people_or_studies_is_refused(sqlite_engine, other_sqlite, filled, make_study):
     database.migrate(other_sqlite)
     with writing(other_sqlite) as session:
         make_study(session)
@@ -111,7 +111,7 @@ def test_a_database_with_people_or_studies_in_it_is_no_target(sqlite_engine, oth
         move.move(sqlite_engine, other_sqlite)
 
 
-def test_a_row_that_postgresql_cannot_hold_moves_nothing_and_is_named(sqlite_engine, postgres_engine, filled):
+def test_a_row_postgresql_cannot_hold_is_named(sqlite_engine, postgres_engine, filled):
     with writing(sqlite_engine) as session:
         session.execute(update(Assignment).values(note="a zero \0 byte"))
 

@@ -1,12 +1,10 @@
-"""`verify` plays the log back and names the row that somebody changed or removed by hand."""
-
-from __future__ import annotations
+"""`verify` replays the log and names every row that was changed or removed outside the app."""
 
 from datetime import timedelta
 
 import pytest
 from helpers.entry import QUESTIONS, RIGHT, answer_all, open_studies
-from helpers.ratings import exclude, first_work, resubmit, set_aside, submit
+from helpers.ratings import assigned, exclude, first_work, resubmit, set_aside, submit
 from helpers.studies import SMALL_RUBRIC, add_person, full_answers, join
 from sqlalchemy import select, text
 from sqlmodel import Session
@@ -21,7 +19,8 @@ from triptych.people import accounts
 from triptych.privacy import erasure, withdrawal
 from triptych.storage import events
 from triptych.storage.database import reading, writing
-from triptych.storage.models import Assignment, Item, Study
+from triptych.storage.events import EventKind
+from triptych.storage.models import Assignment, AssignmentState, Item, Study
 from triptych.study.settings import Consent, changed, stored
 
 
@@ -39,7 +38,7 @@ def annotated() -> dict:
 
 
 def fill(session, make_study) -> Study:
-    """Everything that can be in a log: annotations, an edit, a skip, an ignored item, an exclusion taken back."""
+    """Everything that can be in a log: annotations, an edit, a skip, an ignored item, a reinstatement."""
     study, _, (first, second, third) = make_study(session, annotators=3)
     submit(session, study, first, annotated())
     submit(session, study, first)
@@ -110,7 +109,7 @@ BY_HAND = [
         "has withdrawn, the log says otherwise",
     ),
     ("UPDATE candidate SET text = 'A better answer' WHERE id = 1", "is not the text that was imported"),
-    # rewriting the hash beside a text leaves the hash of the item, and that one the hash of the design
+    # rewriting the hash next to a text leaves the hash of the item, and that one the hash of the design
     ("UPDATE candidate SET sha256 = 'c' WHERE id = 1", "is not the text that was imported"),
     ("UPDATE item SET context = 'Another question?' WHERE id = 1", "Item item-1 is not what was imported"),
     ('UPDATE item SET extra_texts = \'{"Hint": "Choose A"}\' WHERE id = 1', "Item item-1 is not what was imported"),
@@ -129,7 +128,7 @@ BY_HAND = [
 ]
 
 
-def test_whatever_was_changed_or_removed_by_hand_is_named(sqlite_engine, filled):
+def test_every_manual_change_or_removal_is_named(sqlite_engine, filled):
     missed = []
     with sqlite_engine.connect() as connection:
         # an edit outside the app does not enforce foreign keys
@@ -180,7 +179,7 @@ def test_what_was_changed_about_consents_and_entry_tests_is_named(engine, statem
         assert any(message in difference for difference in verdict.differences), verdict.sentence
 
 
-def test_a_rating_written_in_by_hand_is_found(sqlite_engine, filled):
+def test_a_manually_added_rating_is_reported(sqlite_engine, filled):
     with writing(sqlite_engine) as session:
         held = session.scalars(select(Assignment.id).where(Assignment.state == "reserved")).first()
         row = "INSERT INTO rating (assignment_id, position, criterion_id, number, missing) VALUES (:it, 0, 1, 3, 0)"
@@ -189,13 +188,13 @@ def test_a_rating_written_in_by_hand_is_found(sqlite_engine, filled):
     assert "fluency of Response A is 3, the log has nothing." in verdict_of(sqlite_engine, filled).sentence
 
 
-def test_events_of_an_older_version_tell_less_and_still_hold(sqlite_engine, make_study):
+def test_events_of_an_older_version_still_hold(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         study, _, (who, _) = make_study(session)
         work = assignments.by_token(session, who, submit(session, study, who, annotated()).token)
         logged = LoggedAnnotation.stored(session, work.id).to_json()
         old = {name: logged[name] for name in ("state", "version", "ratings", "highlights")}
-        events.record(session, study.id, "annotation edited", who.pseudonym, assignment_id=work.id, new=old)
+        events.record(session, study.id, EventKind.annotation_edited, who.pseudonym, assignment_id=work.id, new=old)
 
     assert verdict_of(sqlite_engine, study).holds
 
@@ -233,7 +232,7 @@ def test_an_ignored_item_with_a_refilled_place_is_no_tampering(sqlite_engine, ma
     real = clock.now
     with writing(sqlite_engine) as session:
         study, lead, (late, member, back, new) = make_study(session, items=1, annotators=4, raters_per_item=3)
-        reserved = assignments.current(session, study, late)
+        reserved = assigned(session, study, late)
         for who in (member, back):
             set_aside(session, study, who, "ignore", "empty")
         monkeypatch.setattr(clock, "now", lambda: real() + timedelta(hours=1))
@@ -255,13 +254,13 @@ def test_an_ignored_item_with_a_refilled_place_is_no_tampering(sqlite_engine, ma
     assert "its state is ignored, the log says surplus" in verdict_of(sqlite_engine, study).sentence
 
 
-def test_an_older_log_that_says_ignored_and_no_more_still_holds(sqlite_engine, make_study):
+def test_an_older_log_of_ignored_items_still_holds(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         study, _, (who, _) = make_study(session)
         work = set_aside(session, study, who, "ignore", "empty")
         new = {"reason": "empty", "note": None}
-        events.record(session, study.id, "ignored", who.pseudonym, assignment_id=work.id, new=new)
-        session.get_one(Assignment, work.id).state = "surplus"
+        events.record(session, study.id, EventKind.ignored, who.pseudonym, assignment_id=work.id, new=new)
+        session.get_one(Assignment, work.id).state = AssignmentState.surplus
 
     assert verdict_of(sqlite_engine, study).holds
 

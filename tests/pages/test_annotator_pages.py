@@ -6,6 +6,7 @@ import json
 
 import pytest
 from helpers.annotations import submitting
+from helpers.present import present
 from helpers.sign_in import ROUTER, be, press, shown
 from helpers.studies import ROOT
 from sqlalchemy import update
@@ -28,11 +29,11 @@ def finished(make_study, monkeypatch):
         view = desk.lay(session, study, who).view
         desk.act(session, study, who, submitting(view, "submission-1"))
     be(monkeypatch, who)
-    return study.slug, view.work.token
+    return study.slug, present(view).work.token
 
 
 def on_the_workbench(app: AppTest) -> list[tuple[str, str | None]]:
-    """Token of the item that is drawn, and what the workbench is told that it goes back to."""
+    """Token of the item that is drawn, and of the item that the workbench goes back to."""
     drawn = [json.loads(element.proto.json) for element in app.get("bidi_component")]
     return [(json.loads(data["view"])["work"]["token"], data["showing"]) for data in drawn]
 

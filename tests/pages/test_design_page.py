@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 import streamlit as st
@@ -82,7 +83,8 @@ def test_every_part_of_a_draft_is_edited_and_kept(section, draft):
 
 def interrupt_once(monkeypatch) -> None:
     """The next run of the design page ends before it draws a form, as when another click comes in."""
-    whole, interrupted = lifecycle.for_lead, []
+    whole = lifecycle.for_lead
+    interrupted: list[Any] = []
 
     def for_lead(*arguments):
         if not interrupted:
@@ -104,7 +106,7 @@ def test_a_click_is_handled_after_another_one_interrupted_its_run(section, draft
     assert settings_of(now(draft)).panel.return_url == "https://panel.example/{code}"
 
 
-def test_a_drafts_rubric_is_edited_on_the_page_with_errors_named(section, draft):
+def test_editing_a_drafts_rubric_names_its_errors(section, draft):
     app = section(draft, "Rubric")
     app.text_area(key=f"rubric_text-{draft.slug}").set_value(SMALL_RUBRIC.replace("kind: likert", "kind: stars")).run()
     assert "`kind` must be one of" in words(app)
@@ -133,7 +135,7 @@ def test_linter_findings_are_shown_before_launch_as_items_change(section, draft)
     assert not button(app, "Launch the study").disabled
 
 
-def test_a_launched_study_asks_for_a_reason_and_lists_its_amendments(section, draft):
+def test_changing_a_launched_study_needs_a_reason(section, draft):
     press(section(draft, "Launch"), "Launch the study")
     first = now(draft)
     assert (first.state, len(first.design_hash)) == (StudyState.open, 64)
@@ -153,7 +155,7 @@ def test_a_launched_study_asks_for_a_reason_and_lists_its_amendments(section, dr
     assert "Use this rubric" not in labels(section(draft, "Rubric"))
 
 
-def test_a_plan_is_proposed_for_the_people_there_are_and_kept(section, draft):
+def test_a_proposed_plan_for_the_members_is_stored(section, draft):
     with database.writing(web_engine()) as session:
         join(session, lifecycle.by_slug(session, draft.slug), add_person(session, "ann"))
     app = section(draft, "Plan")

@@ -53,7 +53,7 @@ def stored_answers() -> list[str]:
         return list(session.scalars(select(TestAnswer.option).order_by(TestAnswer.id)))
 
 
-def test_she_walks_through_every_step_to_the_work(visit):
+def test_an_annotator_passes_every_step_to_the_work(visit):
     app = visit(
         consent=Consent(text=f"Stop whenever you like. {HOSTILE}"), instructions="Take your time.", contact="Ada"
     )
@@ -70,7 +70,7 @@ def test_she_walks_through_every_step_to_the_work(visit):
     assert "Question 2: no answer yet" in shown(app)
     answer(app, 1, "a")
     assert stored_answers() == ["b", "a"]
-    app = app.run()  # as after a reload: what was chosen stands there
+    app = app.run()  # as after a reload: the choice is shown
     assert [radio.value for radio in app.radio] == ["b", "a"]
     press(app, "Hand in")
     assert [title.value for title in app.title] == ["Test passed"]
@@ -80,7 +80,7 @@ def test_she_walks_through_every_step_to_the_work(visit):
     assert "evil.example" not in markdown
 
 
-def test_who_does_not_agree_is_thanked_with_a_code_and_a_way_back(visit):
+def test_declining_consent_shows_a_code_and_a_way_back(visit):
     app = visit(consent=Consent(text="Agree?"), panel=PanelAddress(return_url="https://p.example/x?cc={code}"))
 
     press(app, "Leave the study")

@@ -50,7 +50,7 @@ def press(app: AppTest, label: str) -> AppTest:
     return app
 
 
-def test_ratings_are_shown_before_anything_is_stored_and_then_have_a_results_page(page):
+def test_ratings_are_previewed_then_stored_with_a_results_page(page):
     upload(page, "ratings_files", ("ratings.csv", ROWS))
     text = words(page)
     assert "ratings.csv: Table of ratings, 4 ratings" in text
@@ -85,7 +85,7 @@ def test_judge_scores_are_kept_apart_from_people(page, visit, lead):
         assert session.scalars(select(Person.name).where(Person.kind == "judge")).all() == ["big-model"]
 
 
-def test_a_metric_under_peoples_name_is_proposed_apart_and_stands_beside_their_ratings(page, visit, lead):
+def test_a_metric_gets_its_own_proposed_criterion(page, visit, lead):
     upload(page, "ratings_files", ("ratings.csv", ROWS))
     upload(page, "judge_files", ("metric.csv", JUDGE.replace("fluency,1", "fluency,0.12").replace("y,5", "y,0.31")))
     assert "Values: 1 (1), 2 (1), 4 (1), 5 (1)" in words(page)
@@ -121,7 +121,7 @@ def test_texts_and_highlights_appear_on_the_results_page(page, visit, lead):
         assert [mark.quote for mark in session.scalars(select(Highlight))] == ["So", "nowhere"]
 
 
-def test_what_does_not_fit_is_named_and_can_be_called_missing(page):
+def test_unfit_values_are_named_and_can_become_missing(page):
     upload(page, "ratings_files", ("ratings.csv", ROWS + "2,zincum,w1,fluency,five\n"))
     assert any("1 rating" in error.value and "five" in error.value for error in page.error)
     assert "Row 6, column 'fluency': 'five' does not fit" in words(page)
@@ -168,7 +168,7 @@ def test_a_rubric_that_exists_can_be_chosen(page):
     assert "Verdict" in words(page)
 
 
-def test_a_file_with_errors_or_that_cannot_be_read_makes_nothing(page):
+def test_a_file_with_errors_creates_nothing(page):
     upload(page, "ratings_files", ("ratings.csv", LONG + "1,m,,c,4\n"))
     assert "Row 2, column 'annotator': does not say who rated." in words(page)
     assert "Import" not in labels(page)
@@ -178,7 +178,7 @@ def test_a_file_with_errors_or_that_cannot_be_read_makes_nothing(page):
     assert stored() == []
 
 
-def test_a_study_goes_on_only_with_texts_and_needs_a_title(page):
+def test_an_open_study_needs_texts_and_a_title(page):
     upload(page, "ratings_files", ("ratings.csv", ROWS))
     assert len(page.radio(key="state_after").options) == 1
     upload(page, "items_of_ratings", ("items.csv", ITEMS))
@@ -198,7 +198,7 @@ def test_texts_of_files_never_become_markup(page):
     assert SECRET in words(page)
 
 
-def test_the_list_of_studies_leads_to_the_page_and_annotators_reach_it_not(visit, lead, monkeypatch):
+def test_only_leads_reach_the_page_from_the_studies(visit, lead, monkeypatch):
     app = visit(lead, "studies.py")
     press(app, "Import ratings")
     assert [title.value for title in app.title] == ["Import ratings"]

@@ -59,7 +59,7 @@ def test_an_item_is_read_and_decided_on_its_page(visit, lab):
     assert f"Decided by {lead.pseudonym}" in words(app)
 
 
-def test_a_final_value_without_a_reason_is_refused_in_a_sentence(visit, lab):
+def test_a_final_value_needs_a_reason(visit, lab):
     study, lead, _, _ = lab
     app = visit(lead, "items.py", study=study.slug)
     box(app, "Fluency: System 1").set_value(3.0)
@@ -142,7 +142,7 @@ def test_the_check_reports_success_or_names_problems(visit, lab):
     assert "the log says 3" in words(app)
 
 
-def test_a_backup_is_made_and_gone_back_to_from_the_page(visit, lab):
+def test_a_backup_is_made_and_restored_on_the_page(visit, lab):
     study, lead, _, _ = lab
     app = visit(lead, "log.py", study=study.slug)
     app.session_state[f"log-section-{study.slug}"] = "Backup and capsule"

@@ -29,7 +29,7 @@ def slide(app, label: str, value):
 
 
 def press_run(app, **sliders: int):
-    """The dry run with these sliders, which stand in a form."""
+    """The dry run with these sliders, which are in a form."""
     for label, value in sliders.items():
         next(element for element in app.slider if element.label == label.replace("_", " ")).set_value(value)
     app = next(button for button in app.button if button.label == "Run").click().run()
@@ -64,7 +64,7 @@ def plan_of(app) -> list[int]:
         (3000, 1, 0, [2000, 1, 100], "2000"),
     ],
 )
-def test_a_study_is_planned_as_it_is_or_the_page_says_why_not(
+def test_a_study_is_planned_or_the_reason_shown(
     visit,
     make_study,
     monkeypatch,
@@ -98,7 +98,7 @@ def test_a_study_with_ratings_offers_its_own_scatter(visit, make_study):
     assert "points (the scale has 2 from end to end)" in " ".join(element.label for element in app.slider)
 
 
-def test_a_dry_run_reports_what_it_recovered_without_any_name_of_a_system(visit, make_study, monkeypatch):
+def test_a_dry_run_reports_without_naming_systems(visit, make_study, monkeypatch):
     monkeypatch.setattr(dry_run, "imagined", partial(recovery.imagined, count=100))
     with database.writing(web_engine()) as session:
         study, lead, _ = make_study(session, items=6)

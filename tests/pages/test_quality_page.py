@@ -67,7 +67,7 @@ def test_an_annotator_is_excluded_compared_both_ways_and_reinstated(visit, lab):
     assert "Nobody is excluded." in words(app)
 
 
-def test_a_criterion_that_many_could_not_answer_is_laid_at_the_rubrics_door(visit, lab):
+def test_a_criterion_that_many_cannot_answer_is_reported(visit, lab):
     study, lead, _ = lab
     text = words(visit(lead, "quality.py", study=study.slug))
 
@@ -76,7 +76,7 @@ def test_a_criterion_that_many_could_not_answer_is_laid_at_the_rubrics_door(visi
     assert "System" not in text
 
 
-def test_pay_is_live_then_from_the_pilot_and_before_that_from_a_guess(visit, lab, make_study):
+def test_pay_uses_live_times_then_pilot_then_a_guess(visit, lab, make_study):
     study, lead, people = lab
     set_pay(study, floor_per_hour=Decimal("20"))
     app = visit(lead, "quality.py", study=study.slug)

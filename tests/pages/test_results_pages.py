@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import pytest
 from helpers.ratings import exclude, set_aside, submit
@@ -34,7 +35,7 @@ def lab(make_study):
 
 
 def open_numbers(app, *criteria: str):
-    """The same page with the numbers of these criteria laid open."""
+    """The same page with the numbers of these criteria open."""
     for key in criteria:
         app.session_state[f"numbers-{key}"] = True
     return app.run()
@@ -43,7 +44,7 @@ def open_numbers(app, *criteria: str):
 SECTIONS = ["Which is better", "Can it be trusted", "Who disagrees", "What they say", "More analyses"]
 
 
-def test_the_page_tells_progress_and_findings_per_criterion(visit, lab):
+def test_the_page_shows_progress_and_findings_per_criterion(visit, lab):
     study, lead, people = lab
     app = visit(lead, "results.py", study=study.slug)
     assert [metric.value for metric in app.metric][:2] == ["2 of 3", "0 of 1"]
@@ -55,7 +56,7 @@ def test_the_page_tells_progress_and_findings_per_criterion(visit, lab):
     assert len(app.get("plotly_chart")) == 4
 
 
-def test_each_section_is_drawn_when_it_is_opened_and_not_before(visit, lab):
+def test_a_section_is_drawn_only_when_opened(visit, lab):
     study, lead, people = lab
     app = visit(lead, "results.py", study=study.slug)
     assert "Gwet's AC1 / AC2" not in words(app)
@@ -96,7 +97,7 @@ def test_a_study_without_ratings_says_so_and_shows_no_number(visit, make_study):
     assert not app.get("plotly_chart")
 
 
-def test_a_page_whose_ratings_all_fell_away_speaks_in_sentences(visit, lab):
+def test_a_page_without_remaining_ratings_explains_why(visit, lab):
     study, lead, people = lab
     with database.writing(web_engine()) as session:
         for who in people:
@@ -109,7 +110,7 @@ def test_a_page_whose_ratings_all_fell_away_speaks_in_sentences(visit, lab):
             assert "No item was rated by two annotators." in text
 
 
-def test_names_stay_blind_until_the_lead_unblinds_and_the_log_says_who(visit, lab):
+def test_names_stay_blind_until_a_logged_unblinding(visit, lab):
     study, lead, _ = lab
     app = open_numbers(visit(lead, "results.py", study=study.slug), "fluency")
     assert "System 1" in words(app)
@@ -159,7 +160,7 @@ def test_simulated_ratings_count_only_when_asked_for_and_are_named(visit, lab):
     assert "simulated annotators" in app.warning[0].value
 
 
-def test_items_that_most_ignored_can_be_taken_back_in(visit, make_study):
+def test_items_most_raters_ignored_can_be_included_again(visit, make_study):
     with database.writing(web_engine()) as session:
         study, lead, people = make_study(session, items=1, annotators=3)
         submit(session, study, people[0])
@@ -171,7 +172,7 @@ def test_items_that_most_ignored_can_be_taken_back_in(visit, make_study):
     assert app.get("plotly_chart")
 
 
-def test_the_list_of_ratings_tells_how_many_pass_its_filters(visit, lab):
+def test_the_list_of_ratings_counts_what_passes_its_filters(visit, lab):
     study, lead, people = lab
     app = visit(lead, "ratings.py", study=study.slug)
     assert app.text[0].value == "12 of 12 ratings."
@@ -182,7 +183,7 @@ def test_the_list_of_ratings_tells_how_many_pass_its_filters(visit, lab):
     assert app.text[0].value == "3 of 12 ratings."
 
 
-def test_a_link_from_a_number_opens_the_list_with_its_filters_set(visit, lab):
+def test_a_number_links_to_the_filtered_list(visit, lab):
     study, lead, people = lab
     app = visit(lead, "ratings.py", study=study.slug, criterion="Fluency", system=["System 1", "System 2"])
     assert app.text[0].value == "4 of 12 ratings."
@@ -233,14 +234,14 @@ def test_a_page_redraws_for_later_numbers_or_a_restored_backup(monkeypatch):
     monkeypatch.setattr(live.st, "fragment", lambda run_every: lambda function: function)
     monkeypatch.setattr(live, "_paces", {"study": live.Pace(told=7, since=time.monotonic(), spent=1e6)})
     for number, seen in ((7, 7), (9, 7), (9, 9)):
-        live.follow_at_a_pace("study", lambda number=number: number, seen)
+        live.follow_at_a_pace("study", partial(int, number), seen)
     assert drawn == []
     live.follow_at_a_pace("study", lambda: 9, 6)
     live.follow_at_a_pace("study", lambda: 5, 9)
     assert drawn == ["app", "app"]
 
 
-def test_titles_of_a_rubric_are_shown_as_they_stand(visit, make_study):
+def test_titles_of_a_rubric_are_shown_literally(visit, make_study):
     rubric = SMALL_RUBRIC.replace("title: Fluency", f"title: '{HOSTILE}'")
     with database.writing(web_engine()) as session:
         study, lead, people = make_study(session, rubric=rubric)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from helpers.analyses import NAMES, analysis
 from helpers.appendix import MANY, analysed, some_ratings
 from helpers.frames import crossed, make_frame
+from helpers.present import present
 from helpers.ratings import exclude, submit
 from helpers.studies import full_answers
 from streamlit.testing.v1 import AppTest
@@ -39,7 +42,7 @@ FINE = (
 OPTIONS = FINE.replace(SCALE, "{kind: choice, options: [{key: a, title: A}, {key: b, title: B}]}")
 
 
-def rated(rubric: str, **columns: object) -> StudyAnalysis:
+def rated(rubric: str, **columns: Callable[..., Any]) -> StudyAnalysis:
     """Ten items of two systems, each rated by three annotators."""
     item, who, system = (grid.ravel() for grid in np.indices((10, 3, 2)))
     rows = [
@@ -51,7 +54,7 @@ def rated(rubric: str, **columns: object) -> StudyAnalysis:
 
 
 @pytest.mark.parametrize("gap", [1.5, -1.5])
-def test_one_system_leads_only_where_it_stands_clearly_above_every_other(gap):
+def test_a_system_leads_only_when_clearly_above_all(gap):
     study_analysis = analysis(crossed(items=40, annotators=8, raters=4, gap=gap, criteria=2))
     best = 3 if gap > 0 else 1
     assert leader(study_analysis.contrasts_of("c1")) == (best, True)
@@ -80,11 +83,11 @@ def test_the_first_example_supports_the_difference_most(gap):
 def test_only_the_clearest_differences_are_drawn_within_the_scale():
     study_analysis = analysis(crossed(items=3, annotators=6, systems=6, gap=0.4))
     drawn = foremost(study_analysis.contrasts, 5)
-    assert max(contrast.p for contrast in drawn) <= min(c.p for c in study_analysis.contrasts if c not in drawn)
+    assert max(present(c.p) for c in drawn) <= min(present(c.p) for c in study_analysis.contrasts if c not in drawn)
     low, high = figures.forest(drawn, NAMES, 0.5).layout.xaxis.range
     assert -0.6 < low < high < 0.6
-    lines = printed.differences(study_analysis.criteria[0], study_analysis.contrasts, NAMES)
-    ends = [float(line.get(end)) for line in lines.iter("line") for end in ("x1", "x2")]
+    lines = present(printed.differences(study_analysis.criteria[0], study_analysis.contrasts, NAMES))
+    ends = [float(present(line.get(end))) for line in lines.iter("line") for end in ("x1", "x2")]
     assert printed.LABEL - 1 <= min(ends) <= max(ends) <= printed.WIDTH
     assert len(list(lines.iter("circle"))) == printed.MOST_PAIRS
 
@@ -93,18 +96,18 @@ def test_a_fine_scale_shows_means_without_shares_of_equal_ratings():
     study_analysis = rated(FINE, value=lambda i, a, s: 30 + 40 * s + 3 * i + a)
     (result,) = study_analysis.criteria
     assert charts.answers(result, NAMES) is None
-    assert comparisons._levels(study_analysis, result).data[0].x[1] == pytest.approx(84.5)
+    assert present(comparisons._levels(study_analysis, result)).data[0].x[1] == pytest.approx(84.5)
     assert comparisons.agreement_sentence(result).startswith("Agreement: Krippendorff's alpha")
 
 
-def test_an_interval_that_ends_at_zero_is_drawn_to_its_end():
+def test_an_interval_ending_at_zero_is_drawn_fully():
     study_analysis = rated(
         FINE.replace("low: 0, high: 100", "low: -100, high: 0"), value=lambda i, a, s: -40.0 * (i == 0) * s
     )
     (result,) = study_analysis.criteria
-    interval = result.systems[1].interval
+    interval = present(result.systems[1].interval)
     assert (interval.mean, interval.high) == (-4, 0)
-    assert charts.means(result, NAMES).data[0].error_x.array[1] == 4
+    assert present(charts.means(result, NAMES)).data[0].error_x.array[1] == 4
 
 
 def test_unordered_options_are_the_reason_given_for_unchecked_annotators():
@@ -130,7 +133,7 @@ def test_unordered_options_are_the_reason_given_for_unchecked_annotators():
     assert not {"Severity", "With the others", "Seconds"} & {*app.dataframe[0].value.columns}
 
 
-def test_a_check_that_failed_for_some_pairs_says_for_how_many():
+def test_a_check_that_failed_counts_its_pairs():
     frame = crossed(items=6, annotators=6)
     rows = frame.ratings["system"].ne(3) | frame.ratings["item"].eq("item-0")
     study_analysis = analysis(replace(frame, ratings=frame.ratings[rows].reset_index(drop=True)))
@@ -152,7 +155,7 @@ def test_intervals_of_means_state_their_simulated_coverage_once():
     assert interval_note(*analysis(crossed(items=1, annotators=6)).criteria) == "No interval: there is only one item."
 
 
-def test_differences_and_changes_are_written_on_the_page_as_in_a_report():
+def test_the_page_writes_differences_like_a_report():
     study_analysis, further = analysed(some_ratings(5, 3, 12, 3))
     book = Book.of(study_analysis, further.numbers)
     for contrast, row in zip(

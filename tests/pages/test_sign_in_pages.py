@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from helpers.present import present
 from helpers.sign_in import app, arrival, be, field, press, shown, signs_in
 from helpers.studies import add_person, personal_link
 
@@ -77,7 +78,7 @@ def test_the_setup_link_makes_the_lead_account_and_signs_in(engine):
     press(test, "Create the account")
 
     with writing(engine) as session:
-        assert signs_in(session, test).role == Role.lead
+        assert present(signs_in(session, test)).role == Role.lead
 
 
 def test_a_refused_passcode_is_explained_and_makes_no_account(engine):
@@ -116,10 +117,10 @@ def test_a_lead_signs_in_with_name_and_passcode(engine):
     press(test, "Sign in")
 
     with writing(engine) as session:
-        assert signs_in(session, test).person_id == lead.id
+        assert present(signs_in(session, test)).person_id == lead.id
 
 
-def test_a_wrong_passcode_is_refused_in_the_same_words_as_an_unknown_name(engine):
+def test_wrong_passcode_and_unknown_name_get_the_same_message(engine):
     with writing(engine) as session:
         accounts.create_lead(session, "Ada", PASSCODE)
     test = app()
@@ -133,15 +134,15 @@ def test_a_wrong_passcode_is_refused_in_the_same_words_as_an_unknown_name(engine
 # Annotators
 
 
-def test_a_newcomer_sees_the_return_code_once_and_is_signed_in(engine, study):
+def test_a_newcomer_sees_their_return_code_once(engine, study):
     test = app()
     field(test, "Your name").input("Anna")
     press(test, "Start")
-    code = arrival(test).return_code
+    code = present(present(arrival(test)).return_code)
 
     assert code in shown(test)
     with writing(engine) as session:
-        who = signs_in(session, test)
+        who = present(signs_in(session, test))
         again = accounts.return_to_study(session, lifecycle.by_slug(session, study.slug), "Anna", code)
         assert who.person_id == again.id
 
@@ -178,12 +179,12 @@ def test_the_link_of_an_open_study_offers_this_study_only(engine, make_study, st
     field(test, "Your name").input("Anna")
     press(test, "Start")
     with writing(engine) as session:
-        who = signs_in(session, test)
+        who = present(signs_in(session, test))
         assert [joined.slug for joined in lifecycle.for_annotator(session, who.person_id)] == [study.slug]
 
 
 @pytest.mark.parametrize("now", [StudyState.paused, StudyState.closed])
-def test_the_link_of_a_paused_or_closed_study_still_takes_its_people_back(engine, study, now):
+def test_members_can_return_to_a_paused_or_closed_study(engine, study, now):
     with writing(engine) as session:
         accounts.join_open_study(session, study, "Anna")
         lifecycle.by_slug(session, study.slug).state = now
@@ -199,10 +200,10 @@ def test_the_return_code_brings_an_annotator_back(engine, study):
     press(test, "Continue")
 
     with writing(engine) as session:
-        assert signs_in(session, test).person_id == person.id
+        assert present(signs_in(session, test)).person_id == person.id
 
 
-def test_a_name_that_looks_like_markdown_is_shown_as_it_stands(engine, study):
+def test_a_name_that_looks_like_markdown_is_shown_literally(engine, study):
     name = "![x](https://evil.example/x.png) <b>"
     with writing(engine) as session:
         accounts.join_open_study(session, study, name)
@@ -214,14 +215,14 @@ def test_a_name_that_looks_like_markdown_is_shown_as_it_stands(engine, study):
     assert name in shown(test)
 
 
-def test_a_personal_link_signs_in_the_person_it_was_made_for(engine, study):
+def test_a_personal_link_signs_in_its_person(engine, study):
     with writing(engine) as session:
         secret = personal_link(session, study, "Anna")
         person = accounts.accept_invitation(session, secret)
     test = app(join=secret)
 
     with writing(engine) as session:
-        assert signs_in(session, test).person_id == person.id
+        assert present(signs_in(session, test)).person_id == person.id
 
 
 def test_a_link_that_is_not_valid_says_so():
@@ -248,7 +249,7 @@ def test_a_panel_address_signs_in_its_participant(engine, study):
     test = app(study=study.slug, PROLIFIC_PID="5f1", SESSION_ID="s")
 
     with writing(engine) as session:
-        who = signs_in(session, test)
+        who = present(signs_in(session, test))
         person = accounts.join_from_panel(session, lifecycle.by_slug(session, study.slug), "prolific", "5f1", "s")
         assert who.person_id == person.id
         assert who.name is None

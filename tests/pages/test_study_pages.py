@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from helpers.present import present
 from helpers.results_pages import words
 from helpers.studies import SMALL_RUBRIC
 from helpers.study_pages import ROUTER, SECRET_TEXT, button, labels, rendered_markdown, stored
@@ -35,7 +36,7 @@ def count(table) -> int:
 # The list
 
 
-def test_the_list_shows_each_study_with_its_progress_and_sets_the_demo_apart(visit, lead, make_study):
+def test_the_list_shows_progress_and_separates_the_demo(visit, lead, make_study):
     demo.load_demo(web_engine())
     with database.writing(web_engine()) as session:
         _, lead, _ = make_study(session, items=2, title=SECRET_TEXT)
@@ -50,7 +51,7 @@ def test_the_list_shows_each_study_with_its_progress_and_sets_the_demo_apart(vis
     assert "evil" not in rendered_markdown(app)
 
 
-def test_the_demo_studies_are_removed_by_one_button_with_a_question_before(visit, lead):
+def test_a_confirmed_button_removes_the_demo_studies(visit, lead):
     demo.load_demo(web_engine())
     app = visit(lead, "studies.py")
     assert "Everything that was tried out" not in words(app)
@@ -110,7 +111,7 @@ def test_a_study_is_paused_reopened_and_closed_by_buttons(visit, own_study):
         assert not app.error
 
 
-def test_an_open_study_gives_its_address_and_a_panel_study_its_template(visit, own_study):
+def test_an_open_study_shows_its_address_or_panel_template(visit, own_study):
     study, lead, _ = own_study()
     assert visit(lead, "study.py", study=study.slug).code[0].value.endswith(f"/?study={study.slug}")
 
@@ -119,7 +120,7 @@ def test_an_open_study_gives_its_address_and_a_panel_study_its_template(visit, o
     assert template.endswith(f"?study={study.slug}&PROLIFIC_PID={{{{%PROLIFIC_PID%}}}}&SESSION_ID={{{{%SESSION_ID%}}}}")
 
 
-def test_a_study_is_duplicated_as_its_next_round_and_the_draft_deleted(visit, own_study):
+def test_a_study_is_duplicated_as_its_next_round(visit, own_study):
     study, lead, _ = own_study()
     app = visit(lead, "study.py", study=study.slug)
     assert "Delete the draft" not in labels(app)
@@ -146,7 +147,7 @@ def upload(app: AppTest, name: str, data: bytes) -> AppTest:
 
 @pytest.fixture
 def with_rubric(visit, lead):
-    """The page with SMALL_RUBRIC, or a text of its own, uploaded."""
+    """The page after an upload of SMALL_RUBRIC, or of another text."""
 
     def uploaded(yaml: str = SMALL_RUBRIC):
         app = visit(lead, "new_study.py")
@@ -158,7 +159,7 @@ def with_rubric(visit, lead):
     return uploaded
 
 
-def test_a_file_is_shown_before_anything_is_stored_and_then_becomes_a_study(with_rubric):
+def test_a_file_is_previewed_then_becomes_a_study(with_rubric):
     app = upload(with_rubric(), "items.csv", GOOD)
 
     text = words(app)
@@ -183,7 +184,7 @@ def test_a_file_is_shown_before_anything_is_stored_and_then_becomes_a_study(with
     assert "Launch …" in labels(app)
 
 
-def test_every_error_is_named_with_its_row_and_nothing_can_be_created(with_rubric):
+def test_errors_are_named_by_row_and_block_creation(with_rubric):
     app = upload(with_rubric(), "items.csv", TWICE)
 
     assert "Row 3" in words(app)
@@ -191,7 +192,7 @@ def test_every_error_is_named_with_its_row_and_nothing_can_be_created(with_rubri
     assert count(Item) == 0
 
 
-def test_a_study_without_a_title_is_refused_and_the_file_stays(with_rubric):
+def test_a_missing_title_is_refused_and_the_file_stays(with_rubric):
     app = upload(with_rubric(), "items.csv", GOOD)
     button(app, "Create the study").click().run()
 
@@ -212,7 +213,7 @@ def test_no_hostile_file_causes_a_traceback_or_partial_study(with_rubric, path):
     assert ("Create the study" in labels(app)) == accepted
 
 
-def test_a_file_that_cannot_be_read_is_refused_on_the_page(with_rubric):
+def test_an_unreadable_file_is_refused_on_the_page(with_rubric):
     app = upload(with_rubric(), "book.xlsx", b"PK\x03\x04" + bytes(2**20))
 
     assert len(app.error) == 1
@@ -225,7 +226,7 @@ def test_a_rubric_with_a_mistake_says_where_it_is(with_rubric):
     assert not [element for element in app.file_uploader if element.key == "item_file"]
 
 
-def test_an_unknown_speaker_is_reported_and_a_field_can_become_the_last_turn(visit, lead):
+def test_an_unknown_speaker_is_reported(visit, lead):
     turns = '[{"speaker": "usr", "text": "Hello"}, {"speaker": "bot_9", "text": "Hi"}]'
     lines = f'{{"item_id": "1", "context": {turns}, "closing": "The last word"}}\n'
     app = visit(lead, "new_study.py")
@@ -241,7 +242,7 @@ def test_an_unknown_speaker_is_reported_and_a_field_can_become_the_last_turn(vis
     button(app, "Create the study").click().run()
     with database.reading(web_engine()) as session:
         candidate = session.scalars(select(Candidate).join(Item).where(Item.purpose == "main")).one()
-    assert candidate.turns[-1] == ["sys", "The last word"]
+    assert present(candidate.turns)[-1] == ["sys", "The last word"]
 
 
 def test_a_workbook_with_several_sheets_offers_them(with_rubric):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import pytest
+from helpers.present import present
 from helpers.studies import SMALL_RUBRIC, draft_items, personal_link
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,7 +25,7 @@ PASSCODE = "correct horse battery"
 
 
 @pytest.fixture
-def move_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[..., datetime]:
+def move_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Moves the one clock forward."""
     start = clock.now()
     passed = [timedelta()]
@@ -43,7 +44,7 @@ def study(sqlite_engine, make_study):
 
 
 def refused(engine, command, *args) -> str:
-    """The message with which a command in a transaction of its own is refused; empty if it is not."""
+    """The message that refuses a command in its own transaction; empty if it is accepted."""
     try:
         with writing(engine) as session:
             command(session, *args)
@@ -59,7 +60,8 @@ def set_access(engine, study, access: Access) -> None:
 
 
 def signed_in(session, person: Person) -> Who:
-    return accounts.who_is(session, accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person)))
+    login = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
+    return present(accounts.who_is(session, login))
 
 
 # Leads and the set-up link
@@ -113,7 +115,7 @@ def test_a_weak_passcode_is_refused(sqlite_engine, passcode):
     assert refused(sqlite_engine, accounts.create_lead, "Ada", passcode)
 
 
-def test_a_lead_signs_in_with_any_spelling_and_the_right_passcode(sqlite_engine):
+def test_a_lead_signs_in_with_any_spelling_of_their_name(sqlite_engine):
     with writing(sqlite_engine) as session:
         lead = accounts.create_lead(session, "Zoë Straße", PASSCODE)
     with writing(sqlite_engine) as session:
@@ -130,7 +132,7 @@ def test_two_leads_cannot_have_one_name(sqlite_engine):
     assert "already" in refused(sqlite_engine, accounts.create_lead, "ADA", PASSCODE)
 
 
-def test_a_reset_passcode_replaces_the_old_one_and_ends_every_login(sqlite_engine):
+def test_a_reset_passcode_ends_every_login(sqlite_engine):
     with writing(sqlite_engine) as session:
         lead = accounts.create_lead(session, "Ada", PASSCODE)
         secret = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, lead))
@@ -145,7 +147,7 @@ def test_a_reset_passcode_replaces_the_old_one_and_ends_every_login(sqlite_engin
 # Guessing
 
 
-def test_after_ten_failures_even_the_right_passcode_waits_a_quarter_of_an_hour(sqlite_engine, move_clock):
+def test_ten_failures_lock_the_account_for_fifteen_minutes(sqlite_engine, move_clock):
     with writing(sqlite_engine) as session:
         accounts.create_lead(session, "Ada", PASSCODE)
     for _ in range(10):
@@ -238,13 +240,13 @@ def test_signing_out_ends_this_login_and_no_other(sqlite_engine, study):
     with writing(sqlite_engine) as session:
         person, _ = accounts.join_open_study(session, study, "Anna")
         first, second = (accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person)) for _ in range(2))
-        accounts.sign_out(session, accounts.who_is(session, first))
+        accounts.sign_out(session, present(accounts.who_is(session, first)))
 
         assert accounts.who_is(session, first) is None
         assert accounts.who_is(session, second).person_id == person.id
 
 
-def test_a_disabled_person_is_signed_out_at_once_and_stays_out(sqlite_engine, study):
+def test_a_disabled_person_is_signed_out_and_stays_out(sqlite_engine, study):
     with writing(sqlite_engine) as session:
         person, code = accounts.join_open_study(session, study, "Anna")
         login, ticket = (accounts.issue_sign_in_ticket(session, person) for _ in range(2))
@@ -268,7 +270,7 @@ def test_a_made_up_secret_is_not_signed_in(sqlite_engine, secret):
 # Open studies
 
 
-def test_a_newcomer_becomes_an_annotator_of_the_study_under_a_pseudonym(sqlite_engine, study):
+def test_a_newcomer_becomes_an_annotator_under_a_pseudonym(sqlite_engine, study):
     with writing(sqlite_engine) as session:
         person, code = accounts.join_open_study(session, study, "Anna")
         who = signed_in(session, person)
@@ -432,7 +434,7 @@ def test_an_unusable_panel_id_is_refused(sqlite_engine, study, external_id):
     assert "participant id" in refused(sqlite_engine, accounts.join_from_panel, study, "prolific", external_id, "")
 
 
-def test_a_panel_address_leads_to_its_study_by_the_parameters_of_the_settings(sqlite_engine, study):
+def test_a_panel_address_uses_the_parameters_of_the_settings(sqlite_engine, study):
     set_access(sqlite_engine, study, Access.panel)
     with writing(sqlite_engine) as session:
         address = {"study": study.slug, "PROLIFIC_PID": "5f1"}
@@ -443,7 +445,8 @@ def test_a_panel_address_leads_to_its_study_by_the_parameters_of_the_settings(sq
         here.settings = {"panel": {"id_param": "workerId", "name": "mturk"}}
         session.flush()
         assert accounts.panel_study(session, address) is None
-        assert accounts.panel_of(accounts.panel_study(session, {"study": study.slug, "workerId": "W"})).name == "mturk"
+        addressed = present(accounts.panel_study(session, {"study": study.slug, "workerId": "W"}))
+        assert accounts.panel_of(addressed).name == "mturk"
 
 
 def test_a_login_row_knows_its_person(sqlite_engine, study):
@@ -504,7 +507,7 @@ def test_a_list_that_became_invalid_invites_no_one(sqlite_engine, study):
         assert [member.name for member in roster.members_of(session, study) if member.role == Role.annotator] == ["ben"]
 
 
-def test_two_leads_who_invite_the_same_person_at_once_make_one_person(engine, make_study):
+def test_two_simultaneous_invitations_make_one_person(engine, make_study):
     with writing(engine) as session:
         study = make_study(session, annotators=0)[0]
 
@@ -557,7 +560,7 @@ def test_an_invited_lead_can_be_removed_and_invited_again(sqlite_engine, study):
         assert accounts.sign_in_lead(session, "Rosa", PASSCODE).id == rosa.id
 
 
-def test_an_invited_lead_is_added_by_name_after_choosing_a_passcode(sqlite_engine, study, make_study):
+def test_an_invited_lead_can_be_added_by_name(sqlite_engine, study, make_study):
     with writing(sqlite_engine) as session:
         other = make_study(session, annotators=0)[0]
         dora = invitations.invite_one(session, study, "Dora", "", Role.lead, "L")

@@ -1,4 +1,4 @@
-"""Erasing a person leaves no byte of theirs, the log holds, and earlier copies are listed."""
+"""Erasing a person leaves no byte of their data, the log holds, and earlier copies are listed."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from triptych.privacy import erasure, personal_data, withdrawal
 from triptych.results.frame.upkeep import build_frame, frame_of
 from triptych.storage import database, events
 from triptych.storage.database import Wiped
+from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Assignment,
     EntryAttempt,
@@ -142,10 +143,12 @@ def passes_an_entry_test(engine, study, annotator) -> None:
         session.flush()
         session.add(TestAnswer(attempt_id=attempt.id, question="q", option="a", correct=True, answered_at=clock.now()))
         new = {"attempt": 1, "right": 1, "asked": 1, "answers": {"q": "a"}}
-        events.record(session, study.id, "entry test passed", annotator.pseudonym, subject=annotator.pseudonym, new=new)
+        events.record(
+            session, study.id, EventKind.entry_test_passed, annotator.pseudonym, subject=annotator.pseudonym, new=new
+        )
 
 
-def test_who_leaves_one_of_two_studies_keeps_name_and_words_in_the_other(sqlite_engine, make_study):
+def test_leaving_one_study_changes_nothing_in_another(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, lead, _ = make_study(session, items=2)
         other, _, _ = make_study(session, items=2, title="Another")
@@ -237,7 +240,7 @@ def test_an_erased_person_cannot_come_back(sqlite_engine, make_study):
         with pytest.raises(Conflict):
             erasure.erase(session, study, person.pseudonym, lead)
         assert "erased" in [member.state for member in roster.members_of(session, study)]
-        accounts.join_open_study(session, study, "Anna")  # the name is free for somebody else
+        accounts.join_open_study(session, study, "Anna")  # the name is free for another person
     with database.writing(sqlite_engine) as session, pytest.raises(NotAllowed):
         accounts.return_to_study(session, study, "Anna", code)
 
@@ -338,7 +341,7 @@ def test_personal_data_are_complete_and_unblind_nothing(sqlite_engine, make_stud
     assert ",A,Verdict,Reject,rude,'=1+1 qwxplain" in "\n".join(rows)
 
 
-def test_one_study_tells_nothing_of_another(sqlite_engine, make_study):
+def test_ones_own_data_of_one_study_reveal_no_other(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, _, (anna, _) = make_study(session)
         other, _, _ = make_study(session, title="Another study")

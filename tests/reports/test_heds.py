@@ -44,28 +44,28 @@ def sheet(report):
 
 @pytest.fixture
 def form(shared):
-    """id → (number, whether it stands once per criterion) of every control of the form."""
+    """id → (number, whether it occurs once per criterion) of every control of the form."""
     with (shared / "heds3_fields.csv").open(encoding="utf-8", newline="") as file:
         return {
             row["element_id"]: (row["number"], row["repeated_per_criterion"] == "1") for row in csv.DictReader(file)
         }
 
 
-def test_the_file_has_every_control_of_the_form_and_no_other(sheet, form):
+def test_the_file_has_exactly_the_controls_of_the_form(sheet, form):
     assert sheet.keys() == form.keys()
     assert {name: answer.get("number", "") for name, answer in sheet.items()} == {
         name: number for name, (number, _) in form.items()
     }
 
 
-def test_controls_about_criteria_hold_one_value_per_criterion_the_others_one(sheet, form):
+def test_controls_about_criteria_hold_a_value_per_criterion(sheet, form):
     for name, (_, per_criterion) in form.items():
         if name != "heds-criteria-criterion":
             assert list(sheet[name]["data"]) == (["Fluency", "Verdict"] if per_criterion else [""]), name
     assert sheet["heds-criteria-criterion"] == {"data": {}, "control": {"Fluency": True, "Verdict": False}, "text": {}}
 
 
-def test_options_are_true_or_false_with_words_only_where_chosen_and_boxes_are_text(sheet):
+def test_options_are_booleans_and_boxes_are_text(sheet):
     for name, field in sheet.items():
         if name.rpartition("-")[2].isdigit():
             assert all(isinstance(chosen, bool) for chosen in field["data"].values())
@@ -75,13 +75,13 @@ def test_options_are_true_or_false_with_words_only_where_chosen_and_boxes_are_te
             assert "text" not in field
 
 
-def test_one_option_at_most_is_chosen_where_the_form_takes_one(sheet):
+def test_a_single_choice_has_at_most_one_option(sheet):
     for question in (question for question in QUESTIONS if question.kind == "one"):
         options = [sheet[f"heds-{question.id}-{n}"]["data"] for n in range(1, len(question.options) + 1)]
         assert all(sum(option[key] for option in options) <= 1 for key in options[0])
 
 
-def test_the_study_knows_25_questions_and_the_lead_is_asked_the_37_others(sheet):
+def test_the_study_answers_25_questions_and_the_lead_37(sheet):
     assert len(KNOWN.split()) == 25
     assert sorted(question.number for question in QUESTIONS if not question.asked) == sorted(KNOWN.split())
     assert sum(question.asked for question in QUESTIONS) == 37
@@ -95,7 +95,7 @@ def _options(question) -> list[str]:
     return [f"heds-{question.id}-{n}" for n in range(1, len(question.options) + 1)]
 
 
-def test_agreement_scale_and_form_of_response_are_those_of_the_study(sheet, report):
+def test_the_datasheet_has_the_studys_agreement_and_scale(sheet, report):
     before = "heds-criteria-criterion-response_elicitation-"
     assert sheet[f"{before}size_of_scale"]["data"] == {"Fluency": "3", "Verdict": "3"}
     assert sheet[f"{before}list_or_range"]["data"]["Fluency"] == "1: Poor; 2; 3: Good"
@@ -106,7 +106,7 @@ def test_agreement_scale_and_form_of_response_are_those_of_the_study(sheet, repo
     assert sheet["heds-system-input_languages-42"]["text"] == {"": "42. English"}
 
 
-def test_what_was_rated_twice_and_the_checks_among_the_items_are_in_the_datasheet(sheet, tmp_path, make_study):
+def test_repeats_and_checks_are_in_the_datasheet(sheet, tmp_path, make_study):
     asked_twice = "heds-criteria-criterion-response_elicitation-intra_annotator-intra_annotator_agreement"
     quality = "heds-sample_evaluators_design-experimental_design-quality_assurance-description"
     assert sheet[asked_twice]["data"] == {"Fluency": "Not measured.", "Verdict": "Not measured."}
@@ -142,7 +142,7 @@ def test_what_was_rated_twice_and_the_checks_among_the_items_are_in_the_datashee
     assert "items given a second time among the others: see 4.3.12" in words
 
 
-def test_what_the_lead_says_of_a_power_analysis_is_in_the_datasheet_and_nothing_else_is(sheet, tmp_path, make_study):
+def test_only_the_leads_power_analysis_is_in_the_datasheet(sheet, tmp_path, make_study):
     box = "heds-sample_evaluators_design-sample-statistical_power"
     assert [sheet[f"{box}-{name}"]["data"] for name in ("method", "value", "script")] == [{"": ""}] * 3
 
@@ -156,7 +156,7 @@ def test_what_the_lead_says_of_a_power_analysis_is_in_the_datasheet_and_nothing_
     assert datasheet[f"{box}-value"]["data"] == {"": "0.83, as the planner told"}
 
 
-def test_answers_are_kept_with_the_study_go_into_the_file_and_are_logged(tmp_path, make_study):
+def test_answers_are_stored_logged_and_in_the_file(tmp_path, make_study):
     engine = opened(tmp_path)
     answers = {
         ("1.1.1", ""): Answer((1,), "https://example.org/paper"),
@@ -188,7 +188,7 @@ def test_answers_are_kept_with_the_study_go_into_the_file_and_are_logged(tmp_pat
     assert "Ada `L.`" in report.files["CITATION.cff"].decode()
 
 
-def test_criteria_of_the_same_title_get_tabs_of_their_own():
+def test_criteria_of_the_same_title_get_separate_tabs():
     rubric = parse_rubric(
         """
 key: twins

@@ -1,4 +1,4 @@
-"""A report of a study: one list of numbers behind every file, made again by the script that goes with it."""
+"""A report of a study: one list of numbers behind every file, recomputed by the script in its zip."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def report(filled):
     return report_of(*filled[:2])
 
 
-def test_the_script_of_a_report_makes_every_number_again_with_nothing_but_numpy_and_scipy(report, tmp_path):
+def test_the_reports_script_recomputes_every_number(report, tmp_path):
     folder = unpack(report, tmp_path / "report")
 
     done = run_alone(folder)
@@ -89,7 +89,7 @@ def test_the_script_of_a_report_makes_every_number_again_with_nothing_but_numpy_
 
 
 def run_alone(folder):
-    """analysis.py in a fresh interpreter that can import nothing but NumPy and SciPy beside the standard library."""
+    """analysis.py in a fresh interpreter that can import only NumPy, SciPy and the standard library."""
     command = [sys.executable, "-I", "-c", ALONE, str(folder)]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=240)
 
@@ -113,7 +113,7 @@ def test_the_script_run_alone_finds_a_planted_difference(report, tmp_path, name,
     assert sentence in done.stdout
 
 
-def test_one_changed_rating_makes_the_script_fail_and_name_the_numbers(report, tmp_path, monkeypatch):
+def test_a_changed_rating_makes_the_script_name_the_numbers(report, tmp_path, monkeypatch):
     rows = report.files["ratings.csv"].decode().replace(",3.0,", ",1.0,", 1)
     changed = type(report)(**{**vars(report), "files": {**report.files, "ratings.csv": rows.encode()}})
 
@@ -131,7 +131,7 @@ def test_a_changed_number_makes_the_script_fail(report, tmp_path, monkeypatch):
     assert any("the report says 0.99" in words for words in again(other, tmp_path / "other", monkeypatch))
 
 
-def test_every_file_names_the_snapshot_or_stands_in_it(report):
+def test_every_file_names_the_snapshot_or_is_listed_there(report):
     listed = json.loads(report.files["snapshot.json"])["files"]
     assert hashlib.sha256(report.files["snapshot.json"]).hexdigest() == report.sha256
     for name, content in report.files.items():
@@ -149,7 +149,7 @@ def test_every_file_names_the_snapshot_or_stands_in_it(report):
     )
 
 
-def test_tables_in_latex_html_and_spreadsheets_print_the_numbers_of_the_csv(report):
+def test_all_tables_print_the_numbers_of_the_csv(report):
     tex, page = (report.files[name].decode() for name in ("results.tex", "report.html"))
     sheet = load_workbook(io.BytesIO(report.files["results.xlsx"]))["results"]
     cells = {cell.value for row in sheet.iter_rows() for cell in row}
@@ -172,7 +172,7 @@ def test_tables_in_latex_html_and_spreadsheets_print_the_numbers_of_the_csv(repo
     ]
 
 
-def test_the_same_state_has_the_same_hash_and_other_filters_have_another(filled, report):
+def test_a_hash_depends_on_state_and_filters(filled, report):
     engine, study, *_ = filled
     assert report_of(engine, study).sha256 == report.sha256
     assert report_of(engine, study, Counted(with_excluded=True)).sha256 != report.sha256
@@ -204,7 +204,7 @@ def test_a_blind_report_holds_no_system_name_and_no_seed(filled, report):
     assert b"System 3" in report.files["ratings.csv"]
 
 
-def test_after_the_unblinding_a_report_has_names_and_all_that_makes_the_orders_again(tmp_path, monkeypatch):
+def test_an_unblinded_report_has_names_and_order_seeds(tmp_path, monkeypatch):
     engine, rng = opened(tmp_path), random.Random(1)
     with database.writing(engine) as session:
         study, lead, people = new_study(session, items=2, annotators=2)
@@ -236,7 +236,7 @@ def test_a_report_marks_what_a_lead_rated_after_the_unblinding(sqlite_engine):
     assert "after_unblinding" in json.loads(report.files["codebook.json"])["columns"]
 
 
-def test_a_report_tells_what_stands_out_about_single_annotators(sqlite_engine):
+def test_a_report_shows_what_is_unusual_about_single_annotators(sqlite_engine):
     rng = random.Random(2)
     with database.writing(sqlite_engine) as session:
         study, _, people = new_study(session, items=4, annotators=3)
@@ -251,7 +251,7 @@ def test_a_report_tells_what_stands_out_about_single_annotators(sqlite_engine):
     assert f'<li dir="auto">{sentence}</li>' in report.files["report.html"].decode()
 
 
-def test_orders_are_made_again_from_the_seed_and_from_no_other(filled):
+def test_orders_follow_from_their_seed_only(filled):
     engine, study, *_ = filled
     with database.reading(engine) as session:
         shown = replay.shown_in(session, study)
@@ -266,7 +266,7 @@ def test_no_text_that_an_annotator_wrote_is_in_a_report(report):
     assert files_with_text == []
 
 
-def test_agreement_on_highlights_is_printed_and_where_they_stand_without_their_words(report):
+def test_agreement_on_highlights_is_printed_without_quotes(report):
     rows = list(csv.DictReader(io.StringIO(report.files["highlights.csv"].decode())))
     assert len(rows) == 6 * 4 * 3
     assert {(row["start"], row["end"], row["label"]) for row in rows} == {
@@ -355,15 +355,13 @@ def frame(filled):
 @given(
     seed=st.integers(0, 10**6), row_share=st.floats(0, 1), points=st.sampled_from([[2.0], [1.0, 3.0], [1.0, 2.0, 3.0]])
 )
-def test_whatever_was_rated_every_number_is_finite_or_words_and_made_again(
-    seed, row_share, points, frame, report, tmp_path
-):
+def test_any_ratings_give_finite_numbers_or_reasons(seed, row_share, points, frame, report, tmp_path):
     of_study, names = frame
     rng = np.random.default_rng(seed)
     rows = of_study.ratings.sample(frac=row_share, random_state=seed).reset_index(drop=True)
     options = rng.choice(["accept", "reject", "unsure"], len(rows), p=rng.dirichlet([0.3] * 3))
     is_choice = (rows["criterion"] == "verdict").to_numpy()
-    rows["option"] = pd.Categorical(np.where(is_choice, options, None), rows["option"].cat.categories)
+    rows["option"] = pd.Categorical(pd.Series(options).where(is_choice), rows["option"].cat.categories)
     rows["missing"] = is_choice & (options == "unsure")
     rows["value"] = np.where(is_choice, np.nan, rng.choice(points, len(rows)))
     results = StudyAnalysis(replace(of_study, ratings=rows), Counted(with_excluded=bool(seed % 2)), names)
@@ -388,7 +386,7 @@ def test_whatever_was_rated_every_number_is_finite_or_words_and_made_again(
         assert listed.value is None or value == pytest.approx(listed.value, rel=1e-9, abs=1e-9), listed
 
 
-def test_numbers_are_written_without_a_negative_zero_and_p_never_as_zero():
+def test_neither_negative_zero_nor_a_p_of_zero_is_written():
     styles = ("number", "difference", "share", "points", "count")
     assert [written(-1e-12, style) for style in styles] == ["0.00", "0.00", "0 %", "0 points", "0"]
     assert written(1e-9, "p") == "< 0.001"

@@ -1,4 +1,4 @@
-"""The numbers of a report's appendix: as the results page has them, and made again from the ratings alone."""
+"""The numbers of a report's appendix: the same as on the results page, and recomputed from the ratings alone."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PARTS = {"reliability", "without annotator", "annotator pairs", "ranks", "streng
 
 
 def made_again(analysis, further, folder: Path) -> dict:
-    """What the script makes of the files of a report."""
+    """What the script computes from the files of a report."""
     variables = [asdict(ratings.variable) for ratings in analysis.ratings]
     study = {"study": {"systems": list(NAMES.values())}, "variables": variables}
     family = sorted(analysis.frame.settings.preregistration.family)
@@ -49,7 +49,7 @@ def made_again(analysis, further, folder: Path) -> dict:
     ("systems", "items", "shown"),
     [pytest.param(6, 32, 3, id="never all together"), pytest.param(4, 12, 4, id="always together")],
 )
-def test_every_number_of_the_appendix_is_made_again_from_the_ratings_alone(systems, items, shown, tmp_path):
+def test_the_appendix_is_recomputed_from_the_ratings_alone(systems, items, shown, tmp_path):
     analysis, further = analysed(some_ratings(5, systems, items, shown))
     book = compared(analysis, further, tmp_path)
 
@@ -63,7 +63,7 @@ def test_every_number_of_the_appendix_is_made_again_from_the_ratings_alone(syste
 
 
 def compared(analysis, further, folder: Path) -> Book:
-    """The numbers of a report, every one of which the script has made again."""
+    """The numbers of a report, each of which the script has recomputed."""
     book = Book.of(analysis, further.numbers)
     again = made_again(analysis, further, folder)
     assert again.keys() == {number.place for number in book.numbers}
@@ -102,7 +102,7 @@ def assert_defined_where_they_can_be(book: Book, together: bool) -> None:
     assert judged.isdisjoint(defined) if together else judged <= defined
 
 
-def test_the_ordinal_model_is_printed_and_made_again_from_eight_annotators_on(tmp_path):
+def test_the_ordinal_model_is_printed_from_eight_annotators_on(tmp_path):
     rows = some_ratings(5, 2, 8, 2, MANY)
     always = (rows["criterion"] == "kind") & (rows["system"] == 2)
     rows.loc[always, ["option", "missing"]] = ["fits", False]
@@ -121,7 +121,7 @@ def test_the_ordinal_model_is_printed_and_made_again_from_eight_annotators_on(tm
     assert refused.printed in [check.why for check in all_not_run(analysis) if check.check == "Ordinal mixed model"]
 
 
-def test_the_methods_paragraph_tells_the_floor_and_the_degrees_of_freedom_of_the_headline_test():
+def test_the_methods_paragraph_describes_the_headline_test():
     analysis, further = analysed(some_ratings(5, 2, 8, 2))
     paragraph = " ".join(statistics(analysis, Book.of(analysis, further.numbers)))
 
@@ -133,7 +133,7 @@ def declaring(**declared) -> StudySettings:
     return StudySettings(preregistration=Preregistration(**declared), expertise="expert")
 
 
-def test_declared_criteria_are_a_family_of_their_own_and_the_script_adjusts_as_the_page_does(tmp_path):
+def test_the_script_adjusts_declared_criteria_as_their_own_family(tmp_path):
     rows = some_ratings(2, 3, 12, 3)
     analysis, further = analysed(rows, settings=declaring(primary_criterion="slider", criteria=("points", "slider")))
     book = compared(analysis, further, tmp_path)
@@ -159,12 +159,13 @@ def test_declared_criteria_are_a_family_of_their_own_and_the_script_adjusts_as_t
 
 
 @pytest.mark.parametrize(("items", "together"), [(12, 1), (13, 12)])
-def test_correlations_that_too_few_items_speak_for_have_no_interval_in_the_script_either(items, together, tmp_path):
+def test_correlations_of_too_few_items_have_no_interval(items, together, tmp_path):
     table = some_ratings(3, 2, items, 2)
     alone = table["item"].isin([f"item-{n}" for n in range(together, items)]) & (table["system"] == 2)
     table = table[~alone]
     table.loc[(table["item"] != "item-0") & (table["criterion"] == "slider"), "value"] = 50
-    book = compared(*analysed(table.reset_index(drop=True)), tmp_path)
+    analysis, further = analysed(table.reset_index(drop=True))
+    book = compared(analysis, further, tmp_path)
 
     for part, before, judge in (("length", "", ""), ("judges", "within items ", "J-1")):
         assert book[part, "points", f"{before}items", judge].value == together
@@ -173,7 +174,7 @@ def test_correlations_that_too_few_items_speak_for_have_no_interval_in_the_scrip
         assert (book[part, "points", f"{before}Pearson low", judge].value is None) == (together < 10)
 
 
-def test_a_metric_stands_beside_every_criterion_that_compares_systems_in_the_report_too(tmp_path):
+def test_the_report_correlates_a_metric_with_every_criterion(tmp_path):
     table = some_ratings(5, 6, 12, 6)
     table = table[(table["criterion"] != "slider") | (table["kind"] == "judge")]
     analysis, further = analysed(table.reset_index(drop=True))

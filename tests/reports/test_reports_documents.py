@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 from helpers import browser
@@ -40,7 +41,7 @@ def table_of(texts: list[str]) -> Table:
 
 
 def tex_is_safe(text: str) -> bool:
-    """Braces are balanced, nothing special stands unescaped, and only commands that we write occur."""
+    """Braces are balanced, no special character is unescaped, and only commands that we write occur."""
     without = text.replace(r"\{", "").replace(r"\}", "")
     depth = 0
     for sign in without:
@@ -54,13 +55,13 @@ def tex_is_safe(text: str) -> bool:
 
 @settings(max_examples=150, deadline=None)
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=40) | st.text("\\{}$&#^_~%[]*-`?!<>|\"' a1"))
-def test_whatever_people_write_latex_gets_balanced_braces_and_no_command_of_theirs(text):
+def test_latex_from_people_is_balanced_and_without_commands(text):
     escaped = tex.escaped(text)
     assert tex_is_safe(escaped), escaped
     assert escaped.isascii() or not tex.UNKNOWN.search("".join(sign for sign in escaped if not sign.isascii()))
 
 
-def test_a_latex_table_has_as_many_cells_in_every_row_as_columns():
+def test_every_latex_row_has_a_cell_per_column():
     latex = tex.tabular(table_of(HOSTILE))
     body = latex.split(r"\toprule")[1].split(r"\bottomrule")[0].replace(r"\midrule", "")
     rows = [row for row in body.split("\\\\\n") if row.strip()]
@@ -69,12 +70,12 @@ def test_a_latex_table_has_as_many_cells_in_every_row_as_columns():
     assert r"\begin{tabular}{lr}" in latex
 
 
-def test_a_number_below_zero_gets_a_minus_and_a_date_does_not():
+def test_a_negative_number_gets_a_minus_sign():
     assert tex.escaped("-0.31 [-1.00, 0.52]") == r"\(-\)0.31 {[}\(-\)1.00, 0.52{]}"
     assert tex.escaped("2026-11-21, item-3") == "2026-11-21, item-3"
 
 
-def test_a_long_latex_table_goes_on_in_further_ones_and_loses_no_row():
+def test_a_long_latex_table_is_split_without_loss():
     rows = tuple((Cell(f"row {n}"), Cell("1")) for n in range(99))
     latex = tex.tabular(Table("long", "Long", ("What", "A title of two lines"), rows, ("The note.",)))
     assert re.findall(r"row \d+", latex) == [f"row {n}" for n in range(99)]
@@ -92,7 +93,7 @@ def test_a_hash_can_be_broken_into_lines():
 
 
 @pytest.mark.parametrize("packages", ["booktabs", "booktabs,graphicx"])
-def test_latex_compiles_whatever_people_wrote_and_fits_the_page_where_it_may_scale(packages, tmp_path):
+def test_latex_compiles_with_any_text_and_fits_the_page(packages, tmp_path):
     engine = shutil.which("pdflatex")
     if engine is None:
         pytest.skip("pdfLaTeX is missing on this machine.")
@@ -139,7 +140,7 @@ def hostile_page() -> str:
     return html.page(HOSTILE[3], [(HOSTILE[2], HOSTILE[3])], parts, HOSTILE[2])
 
 
-def test_what_people_wrote_is_text_in_the_html_report_and_nothing_in_it_leads_outside():
+def test_the_html_report_holds_text_and_no_outside_link():
     tags = Tags()
     tags.feed(hostile_page())
     assert not tags.names & {"script", "img", "iframe", "link", "a", "form", "object"}
@@ -149,7 +150,7 @@ def test_what_people_wrote_is_text_in_the_html_report_and_nothing_in_it_leads_ou
 
 
 @pytest.mark.browser
-def test_the_html_report_opens_with_the_network_cut_and_runs_nothing(chromium, tmp_path):
+def test_the_html_report_opens_offline_and_runs_nothing(chromium, tmp_path):
     (tmp_path / "report.html").write_text(hostile_page(), encoding="utf-8")
     context = chromium.new_context(offline=True)
     page = context.new_page()
@@ -178,6 +179,6 @@ def test_a_criterion_without_answers_has_no_figure():
     from types import SimpleNamespace
 
     scale = SimpleNamespace(options=())
-    empty = SimpleNamespace(systems=(), points=(1.0, 2.0), criterion=SimpleNamespace(title="x", scale=scale))
+    empty: Any = SimpleNamespace(systems=(), points=(1.0, 2.0), criterion=SimpleNamespace(title="x", scale=scale))
     assert means(empty, {}) is None
     assert answers(empty, {}) is None

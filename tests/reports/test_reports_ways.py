@@ -1,4 +1,4 @@
-"""How a report is made, kept and given out: the store, the address, the command line, the lead's page."""
+"""How a report is made, stored and delivered: the store, the address, the command line, the lead's page."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def rated(engine, make_study):
 
 
 def freeze(engine, study, scope=None):
-    """Makes a report and keeps it, as the page does."""
+    """Makes a report and stores it, as the page does."""
     with database.reading(engine) as session:
         report = build_report(session, lifecycle.by_slug(session, study.slug), scope)
     with database.writing(engine) as session:
@@ -48,7 +48,7 @@ def freeze(engine, study, scope=None):
     return report
 
 
-def test_a_snapshot_is_kept_as_it_was_when_the_study_goes_on(engine, make_study):
+def test_a_snapshot_stays_the_same_when_the_study_continues(engine, make_study):
     study, _, people = rated(engine, make_study)
     first = freeze(engine, study)
     again = freeze(engine, study)
@@ -72,7 +72,7 @@ def test_a_snapshot_is_kept_as_it_was_when_the_study_goes_on(engine, make_study)
             snapshot.file_of(session, study, "0" * 64)
 
 
-def test_what_the_annotators_are_is_kept_with_a_reason_and_is_the_same_on_the_page_and_in_reports(engine, make_study):
+def test_the_kind_of_annotators_is_stored_with_a_reason(engine, make_study):
     study, lead, _ = rated(engine, make_study)
     with database.reading(engine) as session:
         before = frame_of(session, study)
@@ -90,7 +90,7 @@ def test_what_the_annotators_are_is_kept_with_a_reason_and_is_the_same_on_the_pa
     assert "They are editors." in report.files["methods.md"].decode()
 
 
-def test_a_report_names_the_kinds_that_count_and_tells_items_that_were_taken_out(engine, make_study):
+def test_a_report_names_counted_kinds_and_removed_items(engine, make_study):
     with database.writing(engine) as session:
         study, _, people = make_study(session, items=2, annotators=3)
         for who in people * 2:
@@ -143,7 +143,7 @@ def test_the_command_says_that_a_study_is_not_there(tmp_path, capsys):
     assert "There is no study called 'nowhere'." in capsys.readouterr().err
 
 
-def test_a_lead_makes_a_report_with_one_click_and_finds_it_with_its_hash(visit, make_study):
+def test_a_lead_makes_a_report_with_one_click(visit, make_study):
     study, lead, _ = rated(web_engine(), make_study)
     app = visit(lead, "report.py", study=study.slug)
     assert "None yet." in words(app)
@@ -159,7 +159,7 @@ def test_a_lead_makes_a_report_with_one_click_and_finds_it_with_its_hash(visit, 
     assert any(name.endswith("/report.html") for name in zipfile.ZipFile(io.BytesIO(content)).namelist())
 
 
-def test_the_questions_of_the_datasheet_are_asked_once_and_go_into_the_next_report(visit, make_study):
+def test_datasheet_answers_go_into_the_next_report(visit, make_study):
     study, lead, _ = rated(web_engine(), make_study)
     app = visit(lead, "report.py", study=study.slug)
     label = "5.1 Which ethics committee approved the experiment?"
@@ -175,7 +175,7 @@ def test_the_questions_of_the_datasheet_are_asked_once_and_go_into_the_next_repo
     assert sheet["heds-ethics-review_body"]["data"] == {"": "The board of *this* place"}
 
 
-def test_a_database_of_the_first_release_gets_the_table_and_keeps_its_rows(tmp_path, monkeypatch):
+def test_a_database_of_the_first_release_keeps_its_rows(tmp_path, monkeypatch):
     engine = database.open_engine(f"sqlite:///{tmp_path / 'old.db'}")
     with monkeypatch.context() as release:
         release.setattr(database, "HEAD", "0001")

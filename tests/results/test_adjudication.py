@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from helpers.ratings import BEST_RUBRIC, first_work, resubmit, set_aside, submit
+from helpers.ratings import BEST_RUBRIC, assigned, first_work, resubmit, set_aside, submit
 from helpers.studies import SMALL_RUBRIC, full_answers
 from sqlalchemy import func, select
 
@@ -34,7 +34,7 @@ def rated(sqlite_engine, make_study):
     return engine, study, lead, people, "item-1"
 
 
-def stored(session) -> list[tuple]:
+def stored(session) -> list[str]:
     """Every rating of the annotators."""
     expected = select(Rating.assignment_id, Rating.position, Rating.criterion_id, Rating.number, Rating.option_id)
     theirs = expected.join(Assignment, Assignment.id == Rating.assignment_id).where(Assignment.purpose == Purpose.main)
@@ -45,7 +45,7 @@ def decide(session, study, lead, item, values, reason=WHY):
     adjudication.record(session, study, item, values, reason, lead)
 
 
-def test_a_final_value_stands_beside_the_ratings_and_in_no_number(rated):
+def test_a_final_value_changes_no_number(rated):
     engine, study, lead, people, item = rated
     with writing(engine) as session:
         before = stored(session), frame_of(session, study).ratings.shape
@@ -68,7 +68,7 @@ def test_a_final_value_stands_beside_the_ratings_and_in_no_number(rated):
     assert {(each.same, each.of) for each in shares} == {(1, 2), (0, 2)}
 
 
-def test_a_final_value_is_changed_and_taken_back_with_the_old_one_in_the_log(rated):
+def test_a_changed_final_value_stays_in_the_log(rated):
     engine, study, lead, _, item = rated
     with writing(engine) as session:
         decide(session, study, lead, item, {(1, "fluency"): 3})
@@ -88,7 +88,7 @@ def test_a_final_value_is_changed_and_taken_back_with_the_old_one_in_the_log(rat
         assert session.scalar(select(func.count()).where(Assignment.purpose == Purpose.adjudication)) == 1
 
 
-def test_an_adjudicated_item_can_no_longer_be_edited_by_its_annotators_and_others_may_still_rate_it(rated):
+def test_an_adjudicated_item_is_closed_to_its_annotators_only(rated):
     engine, study, lead, (first, _, third), item = rated
     with writing(engine) as session:
         work = first_work(session, first)
@@ -120,7 +120,7 @@ def test_nobody_is_asked_who_would_never_get_the_item(rated):
         assert assignments.current(session, study, first).purpose == Purpose.adjudication
 
 
-def test_a_chosen_annotator_decides_on_the_workbench_after_what_she_holds(engine, make_study):
+def test_a_chosen_annotator_decides_after_their_current_item(engine, make_study):
     with writing(engine) as session:
         study, lead, (first, second) = make_study(session, items=3)
         done = submit(session, study, first)
@@ -145,7 +145,7 @@ def test_a_chosen_annotator_decides_on_the_workbench_after_what_she_holds(engine
         assert verify.verify(session, study).holds, verify.verify(session, study).sentence
 
 
-def test_whoever_was_asked_may_skip_and_somebody_else_is_asked(sqlite_engine, make_study):
+def test_an_asked_annotator_may_skip_and_another_is_asked(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         rubric = SMALL_RUBRIC + "skip: {title: Skip, reasons: [{key: unclear, title: Unclear}]}\n"
         study, lead, (first, second) = make_study(session, items=1, rubric=rubric)
@@ -159,11 +159,11 @@ def test_whoever_was_asked_may_skip_and_somebody_else_is_asked(sqlite_engine, ma
         assert verify.verify(session, study).holds
 
 
-def test_the_lead_may_decide_herself_while_an_annotator_is_asked(rated):
+def test_a_lead_may_decide_while_an_annotator_is_asked(rated):
     engine, study, lead, people, item = rated
     with writing(engine) as session:
         adjudication.ask(session, study, item, people[2].pseudonym, lead)
-        asked = assignments.current(session, study, people[2])
+        asked = assigned(session, study, people[2])
         decide(session, study, lead, item, {(3, "fluency"): 1})
         with pytest.raises(NotFound):
             assignments.by_token(session, people[2], asked.token)
@@ -192,7 +192,7 @@ def test_what_fits_no_scale_or_has_no_reason_is_refused(sqlite_engine, make_stud
             decide(session, study, lead, "item-99", {(1, "fluency"): 1})
 
 
-def test_the_best_response_and_questions_about_the_item_have_final_values_too(sqlite_engine, make_study):
+def test_best_and_item_questions_have_final_values(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         study, lead, _ = make_study(session, items=1, rubric=BEST_RUBRIC)
         values = {(1, "winner"): 1, (2, "winner"): 0, (3, "winner"): 0, (0, "worth"): 0.3}

@@ -1,4 +1,4 @@
-"""One item across its annotators: everything that was given for it, and nothing that would unblind."""
+"""One item across its annotators: everything that they answered, and nothing that would unblind."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def lines_and_look(engine, study, item=None, counted=Counted()):  # noqa: B008
         return look_at(session, session.get_one(Study, study.id), item, counted)
 
 
-def test_every_item_is_listed_the_most_disputed_first_with_what_happened_to_it(sqlite_engine, lab):
+def test_items_are_listed_with_the_most_disputed_first(sqlite_engine, lab):
     study, _, _, item = lab
     lines, _ = lines_and_look(sqlite_engine, study)
     assert {line.item for line in lines} == {"item-1", "item-2"}
@@ -54,7 +54,7 @@ def test_every_item_is_listed_the_most_disputed_first_with_what_happened_to_it(s
     assert sum(line.ignored for line in lines) == 1
 
 
-def test_a_look_shows_what_everybody_gave_said_and_set_aside_in_the_rubrics_words(sqlite_engine, lab):
+def test_a_review_shows_all_answers_in_the_rubrics_words(sqlite_engine, lab):
     study, _, people, item = lab
     _, look = lines_and_look(sqlite_engine, study, item)
     own = look.ratings[look.ratings["Annotator"] == people[0].pseudonym]
@@ -69,7 +69,7 @@ def test_a_look_shows_what_everybody_gave_said_and_set_aside_in_the_rubrics_word
     assert not [name for name in ("plumbum", "stannum", "ferrum") if name in everything]
 
 
-def test_reasons_for_ignoring_and_for_setting_a_response_aside_are_told(sqlite_engine, lab):
+def test_reasons_for_ignoring_and_setting_aside_are_shown(sqlite_engine, lab):
     study, _, people, item = lab
     looks = [lines_and_look(sqlite_engine, study, name)[1] for name in ("item-1", "item-2")]
     reported = {(each.annotator, each.what.split()[0], each.text) for look in looks for each in look.remarks}
@@ -78,7 +78,7 @@ def test_reasons_for_ignoring_and_for_setting_a_response_aside_are_told(sqlite_e
     assert "not rated" in {value for look in looks for value in look.ratings["Fluency"]}
 
 
-def test_the_final_value_stands_below_the_ratings_of_its_response(sqlite_engine, lab):
+def test_the_final_value_follows_the_ratings_of_its_response(sqlite_engine, lab):
     study, lead, _, item = lab
     with writing(sqlite_engine) as session:
         adjudication.record(session, study, item, {(1, "fluency"): 2, (1, "verdict"): "unsure"}, "two of three", lead)
@@ -88,7 +88,7 @@ def test_the_final_value_stands_below_the_ratings_of_its_response(sqlite_engine,
     assert {line.item: line.final for line in lines}[item] == "recorded"
 
 
-def test_excluded_annotators_are_out_until_asked_for_and_names_come_with_the_unblinding(sqlite_engine, lab):
+def test_excluded_annotators_are_hidden_until_asked_for(sqlite_engine, lab):
     study, _, people, item = lab
     with writing(sqlite_engine) as session:
         exclude(session, study, people[0])

@@ -48,7 +48,7 @@ def found_in(frame: Frame, **scope) -> list[JudgeOf]:
     return judges(frame, counted, criterion_ratings(frame, counted))
 
 
-def test_a_good_judge_may_stand_in_and_a_guessing_one_may_not():
+def test_a_good_judge_may_replace_people_a_guessing_may_not():
     good, guessing = (found_in(make_frame(likert_rubric(), table(noise)))[0] for noise in (0.3, 9.0))
 
     assert isinstance(good.stand_in, AltTest) and isinstance(guessing.stand_in, AltTest)
@@ -70,7 +70,7 @@ def test_three_systems_are_too_few_for_a_correlation_over_systems():
     assert isinstance(result.of_systems, Undefined) and "3 systems" in result.of_systems.reason
 
 
-def test_a_judge_is_never_compared_with_itself_when_its_ratings_count_too():
+def test_a_judge_is_never_compared_with_itself():
     frame = make_frame(likert_rubric(), table(0.3))
 
     both = found_in(frame, kinds=frozenset({"human", "judge"}))
@@ -78,7 +78,7 @@ def test_a_judge_is_never_compared_with_itself_when_its_ratings_count_too():
     assert both == found_in(frame)
 
 
-def test_options_without_an_order_are_compared_by_how_often_they_agree():
+def test_unordered_options_are_compared_by_share_of_agreement():
     rows = table(0.3)
     rows["option"], rows["value"] = np.where(rows["value"] > 4, "red", "blue"), np.nan
     (result,) = found_in(make_frame(OPTIONS, rows))
@@ -87,7 +87,7 @@ def test_options_without_an_order_are_compared_by_how_often_they_agree():
     assert isinstance(result.within_items, Undefined)
 
 
-def test_what_the_annotators_are_decides_how_much_worse_the_judge_may_be():
+def test_the_kind_of_annotators_decides_the_judges_tolerance():
     result = [
         found_in(make_frame(likert_rubric(), table(0.3), settings=StudySettings(expertise=people)))[0].stand_in
         for people in ("expert", "crowd")
@@ -113,7 +113,7 @@ def with_metric(**part) -> Frame:
     return make_frame(likert_rubric(3), pd.concat([people, other, scores], ignore_index=True), **part)
 
 
-def test_what_judges_alone_gave_is_a_metric_beside_every_criterion():
+def test_ratings_from_judges_alone_are_a_metric():
     c1, c2 = found_in(with_metric())
 
     assert [(each.judge, each.criterion, each.scores, each.shared) for each in (c1, c2)] == [
@@ -125,7 +125,7 @@ def test_what_judges_alone_gave_is_a_metric_beside_every_criterion():
     assert c2.within_items.kendall.value == pytest.approx(-c1.within_items.kendall.value)
 
 
-def test_a_metric_is_set_beside_the_share_of_positive_options_and_beside_nothing_that_has_no_order():
+def test_a_metric_is_correlated_only_with_ordered_criteria():
     scale = "scale: {kind: choice, options: [{key: red, title: Red, positive: true}, {key: blue, title: Blue}]}"
     positive = f"  - {{key: c2, title: Better, definition: Which., {scale}}}\n"
     about_item = (
@@ -133,7 +133,8 @@ def test_a_metric_is_set_beside_the_share_of_positive_options_and_beside_nothing
     )
     metric = "  - {key: c3, title: Metric, definition: Any., scale: {kind: number, low: 0, high: 9}}\n"
     rows = table(0.3)
-    rows["option"] = np.where(rows["kind"] == "judge", None, np.where(rows["value"] > 4, "red", "blue"))
+    rows["option"] = np.where(rows["value"] > 4, "red", "blue")
+    rows.loc[rows["kind"] == "judge", "option"] = None
     people, scores = rows[rows["kind"] == "human"].assign(value=np.nan), rows[rows["kind"] == "judge"]
     about = people.assign(criterion="c4", system=0, option=None, value=3.0).drop_duplicates(["annotator", "item"])
     parts = [people, people.assign(criterion="c2"), about, scores.assign(criterion="c3")]
@@ -143,7 +144,7 @@ def test_a_metric_is_set_beside_the_share_of_positive_options_and_beside_nothing
     assert result.within_items.kendall.value > 0.5
 
 
-def test_a_judge_of_a_criterion_that_people_rated_too_is_no_metric():
+def test_a_judge_of_a_criterion_people_rated_is_no_metric():
     frame = with_metric()
     rows = frame.ratings.assign(criterion=frame.ratings["criterion"].astype(str).replace("c3", "c1"))
     (result,) = found_in(make_frame(likert_rubric(3), rows))

@@ -15,7 +15,7 @@ from triptych.study.settings import Pay
 HALF = Pay(per_item=Decimal("0.50"), floor_per_hour=Decimal("12"))
 
 
-def test_pay_per_hour_is_that_of_each_annotators_mean_time_lowest_first():
+def test_pay_per_hour_uses_mean_times_lowest_first():
     result = pay.meter(HALF, ["P-1", "P-1", "P-2"], [100.0, 200.0, 60.0])
 
     assert [(each.annotator, each.items, each.seconds, each.per_hour) for each in result.annotators] == [
@@ -27,7 +27,7 @@ def test_pay_per_hour_is_that_of_each_annotators_mean_time_lowest_first():
     assert not result.warning
 
 
-def test_who_earns_less_than_the_floor_is_named_with_the_pay_that_would_reach_it():
+def test_pay_below_the_floor_is_named_with_the_remedy():
     result = pay.meter(HALF, ["P-1", "P-2", "P-2"], [151.0, 60.0, 60.0])
 
     assert [each.annotator for each in result.below] == ["P-1"]
@@ -43,7 +43,7 @@ def test_who_earns_less_than_the_floor_is_named_with_the_pay_that_would_reach_it
     floor=st.decimals(Decimal("0.01"), 90, places=2),
     rate=st.decimals(Decimal("0.01"), 9, places=2),
 )
-def test_the_pay_that_is_named_reaches_the_floor_for_everybody_and_a_cent_less_does_not(seconds, floor, rate):
+def test_the_proposed_pay_just_reaches_the_floor_for_everybody(seconds, floor, rate):
     names = [f"P-{n % 3}" for n in range(len(seconds))]
     result = pay.meter(Pay(per_item=rate, floor_per_hour=floor), names, seconds)
     cents = round(Decimal(str(result.needed)), 2)
@@ -54,7 +54,7 @@ def test_the_pay_that_is_named_reaches_the_floor_for_everybody_and_a_cent_less_d
         assert less.annotators[0].per_hour < float(floor) + 1e-6
 
 
-def test_times_that_are_not_known_are_left_out_and_none_at_all_is_said_in_words():
+def test_unknown_times_are_left_out_of_pay():
     result = pay.meter(HALF, ["P-1", "P-2", "P-3"], [60.0, 0.0, float("nan")])
 
     assert [each.annotator for each in result.annotators] == ["P-1"]

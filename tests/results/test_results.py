@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from triptych.annotate import assignments
+from triptych.annotate.assignments import Assigned
 from triptych.errors import NotFound
 from triptych.results import criterion as findings
 from triptych.results import texts
@@ -28,7 +29,7 @@ from triptych.results.progress import overview
 from triptych.stats.analysis.systems import agreement_of
 from triptych.stats.undefined import Undefined
 from triptych.storage import database, events
-from triptych.storage.models import Assignment, Kind, Person
+from triptych.storage.models import Kind, Person
 from triptych.study import lifecycle
 from triptych.study.system_names import system_names
 
@@ -45,7 +46,7 @@ def test_the_kept_frame_equals_one_built_from_nothing_whatever_happened(sqlite_e
     with database.writing(sqlite_engine) as session:
         study, _, people = make_study(session, items=3, annotators=3, title=f"S {uuid.uuid4().hex[:6]}")
         frame_of(session, study)
-        last: dict[int, Assignment] = {}
+        last: dict[int, Assigned] = {}
         out: set[int] = set()
         for n, kind, value in steps:
             who = people[n]
@@ -85,7 +86,7 @@ def criterion(session, study, key, counted=Counted()):  # noqa: B008
     return next(result for result in analysed if result.criterion.key == key)
 
 
-def test_a_frame_without_ratings_has_the_columns_of_a_full_one(sqlite_engine, make_study):
+def test_an_empty_frame_has_all_columns(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, _, people = make_study(session)
         before = build_frame(session, study)
@@ -100,7 +101,12 @@ def test_only_what_an_event_names_is_read_again(filled, monkeypatch):
     frame_of(session, study)
     asked = []
     load = upkeep.load
-    monkeypatch.setattr(upkeep, "load", lambda s, y, only: asked.append(only) or load(s, y, only))
+
+    def counted(session, study, only):
+        asked.append(only)
+        return load(session, study, only)
+
+    monkeypatch.setattr(upkeep, "load", counted)
     work = first_work(session, people[0])
     resubmit(session, people[0], work, full_answers(fluency=1))
     assert len(frame_of(session, study).ratings) == 48
@@ -116,7 +122,7 @@ def test_means_medians_and_distributions_are_per_system(filled):
         assert "annotators are too few" in each.interval.sentence or each.interval.kind == "none"
 
 
-def test_a_question_that_nobody_answered_differently_has_no_alpha_but_a_sentence(filled):
+def test_equal_answers_have_no_alpha_but_a_reason(filled):
     session, study, _, _ = filled
     verdict = criterion(session, study, "verdict").agreement
     assert (verdict.percent, verdict.alpha) == (1.0, Undefined("Not defined: no variation (every rating is the same)."))
@@ -138,7 +144,7 @@ def test_an_empty_study_speaks_in_sentences_everywhere(sqlite_engine, make_study
         assert ratings_table(board.frame, Filters(), board.names).count == 0
 
 
-def test_missing_options_stand_apart_from_the_accept_rate(sqlite_engine, make_study):
+def test_missing_options_are_not_in_the_accept_rate(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, _, people = make_study(session, items=2, annotators=1)
         submit(session, study, people[0], full_answers(verdict="accept"))
@@ -153,7 +159,7 @@ def test_missing_options_stand_apart_from_the_accept_rate(sqlite_engine, make_st
     assert (each.majority.items, each.majority.positive) == (1, 1)
 
 
-def test_a_response_set_aside_is_missing_and_nobody_disagrees_about_it(sqlite_engine, make_study):
+def test_a_response_set_aside_is_missing_not_disputed(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, _, people = make_study(session, items=1)
         answers = full_answers()
@@ -164,7 +170,7 @@ def test_a_response_set_aside_is_missing_and_nobody_disagrees_about_it(sqlite_en
     assert (result.n, result.missing, result.agreement.units) == (5, 1, 2)
 
 
-def test_best_is_the_share_of_wins_with_ties_counted_for_each(sqlite_engine, make_study):
+def test_best_is_the_share_of_wins_including_ties(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, _, people = make_study(session, items=2, annotators=1, rubric=BEST_RUBRIC)
         for worth in (0.3, 0.7):
@@ -176,7 +182,7 @@ def test_best_is_the_share_of_wins_with_ties_counted_for_each(sqlite_engine, mak
     assert sum(worth.systems[0].counts) == 2
 
 
-def test_an_item_that_most_raters_ignored_is_left_out_until_asked_for(sqlite_engine, make_study):
+def test_an_item_most_raters_ignored_is_left_out(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, _, people = make_study(session, items=1, annotators=3)
         submit(session, study, people[0])
@@ -191,7 +197,7 @@ def test_an_item_that_most_raters_ignored_is_left_out_until_asked_for(sqlite_eng
         assert criterion(session, study, "fluency", Counted(annotators=only, with_ignored=True)).n == 3
 
 
-def test_highlights_of_an_item_that_most_raters_ignored_are_left_out_with_its_ratings(sqlite_engine, make_study):
+def test_highlights_of_an_ignored_item_are_left_out(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, _, people = make_study(session, items=1, annotators=3)
         mark = {"slot": "A", "turn": None, "start": 0, "end": 6, "label": "good", "comment": "too vague"}
@@ -210,7 +216,7 @@ def test_highlights_of_an_item_that_most_raters_ignored_are_left_out_with_its_ra
     assert result == {False: ({}, 0, 0), True: ({"item-1": 1}, 3, 1)}
 
 
-def test_an_excluded_annotator_counts_nowhere_but_in_the_list_of_ratings(filled):
+def test_an_excluded_annotator_appears_only_in_the_list(filled):
     session, study, _, people = filled
     exclude(session, study, people[0])
     assert criterion(session, study, "fluency").systems[0].summary.mean == 2
@@ -258,7 +264,7 @@ def test_the_mean_by_position_shows_who_always_likes_the_first(sqlite_engine, ma
     assert positions[0].mean > 1 > 0 > positions[1].mean
 
 
-def test_progress_tells_what_is_in_what_is_expected_and_the_time_left(filled):
+def test_progress_shows_done_expected_and_time_left(filled):
     session, study, _, people = filled
     set_up = overview(session, study, Counted())
     assert (set_up.done, set_up.expected, set_up.minutes_left, set_up.items_complete) == (8, 12, 4, 0)
@@ -268,7 +274,7 @@ def test_progress_tells_what_is_in_what_is_expected_and_the_time_left(filled):
     assert set_up.annotators[0].minutes_per_item == 1
 
 
-def test_the_list_of_ratings_is_filtered_first_then_cut_and_tells_the_count(filled):
+def test_the_list_of_ratings_is_filtered_before_cut(filled):
     session, study, _, people = filled
     frame, names = frame_of(session, study), system_names(session, study)
     expected = Filters(annotators=frozenset({people[0].pseudonym}), criteria=frozenset({"fluency"}))
@@ -289,7 +295,7 @@ def test_systems_are_numbers_until_the_lead_unblinds(filled):
     assert events.since(session, study.id, 0)[-1].kind == "unblinded"
 
 
-def test_highlights_of_an_item_lie_over_the_texts_they_were_made_in(filled):
+def test_highlights_keep_the_text_they_were_made_in(filled):
     session, study, _, people = filled
     work = first_work(session, people[0])
     spans = [{"slot": "A", "turn": None, "start": 26, "end": 29, "label": "good", "comment": "a smile"}]
@@ -306,7 +312,7 @@ def test_highlights_of_an_item_lie_over_the_texts_they_were_made_in(filled):
         highlights_of_item(session, study, "item-99", Counted())
 
 
-def test_no_number_on_the_page_is_nan_and_no_interval_leaves_its_scale(filled):
+def test_page_numbers_are_finite_and_intervals_within_scale(filled):
     session, study, _, _ = filled
     for result in criterion_results(frame_of(session, study)):
         for each in result.systems:

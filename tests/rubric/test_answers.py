@@ -44,7 +44,7 @@ def test_a_required_criterion_that_is_not_answered_is_named():
         check(answers)
 
 
-def test_a_response_set_aside_is_missing_on_its_criteria_and_needs_no_answers():
+def test_a_response_set_aside_needs_no_answers():
     answers = full_answers("AC") | {"set_aside": {"B": "blank"}}
 
     checked = check(answers)
@@ -122,7 +122,7 @@ criteria:
 """
 
 
-def test_best_gives_one_row_per_slot_one_for_chosen_and_nought_for_not():
+def test_best_gives_a_row_of_0_or_1_per_slot():
     answers = parse_answers({"ratings": {"item": {"winner": ["A", "C"]}}})
 
     rows = check_answers(parse_rubric(BEST), "main", 3, answers).ratings

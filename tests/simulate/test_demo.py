@@ -1,4 +1,4 @@
-"""The demo studies: there at a first start, marked, half filled by simulated annotators, gone for good when removed."""
+"""The demo studies: present at a first start, marked, half filled by simulated annotators, deleted for good."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_loading_twice_makes_nothing_twice(loaded):
         assert len(demo_studies(session)) == len(shipped_rubrics())
 
 
-def test_removed_demo_studies_stay_away_and_leave_nothing_behind(engine):
+def test_removed_demo_studies_leave_nothing_and_do_not_return(engine):
     demo.load_demo(engine)
     with database.writing(engine) as session:
         assert lifecycle.delete_demo(session) == len(shipped_rubrics())
@@ -116,7 +116,7 @@ def test_one_study_is_half_done_by_simulated_annotators_only(loaded):
         assert events.first_broken(session, half_done.id) is None
 
 
-def test_no_place_of_an_item_stays_taken_by_a_simulated_annotator_who_left(loaded):
+def test_simulated_annotators_who_leave_free_their_items(loaded):
     with database.reading(loaded) as session:
         finished = select(Assignment.item_id).where(Assignment.state.in_(["submitted", "ignored"]))
         done = Counter(session.scalars(finished))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 from helpers.frames import crossed
 from helpers.studies import SMALL_RUBRIC, draft_items
-from sqlalchemy import func, select, update
+from sqlalchemy import Row, func, select, update
 from sqlmodel import Session
 
 from triptych.errors import NotAllowed
@@ -22,7 +23,7 @@ from triptych.simulate.annotators import Crowd, Recipe
 from triptych.simulate.demo import DEMO
 from triptych.simulate.recovery import Planted, Recovered, checks
 from triptych.storage import database
-from triptych.storage.models import Base, Item, PlannedItem, Rating
+from triptych.storage.models import Base, Item, PlannedItem, Rating, Round
 from triptych.study import launch, lifecycle, pairing, settings
 
 STRONG = Recipe(annotators=8, gap=0.5, first=0.3, severe=0.2)
@@ -30,7 +31,7 @@ NOTHING = Recipe(annotators=8, gap=0.0, first=0.0, severe=0.0, careless=0)
 ENDS = {"Ranking of systems", "Place on the screen", "Careless annotators", "Strict annotator", "Severities"}
 
 
-def make(session: Session, items, rubric: str = SMALL_RUBRIC, study_round: str = "main"):
+def make(session: Session, items, rubric: str = SMALL_RUBRIC, study_round: Round = Round.main):
     plan = lifecycle.StudyPlan(title="Tried out", seed="fixed", round=study_round)
     return lifecycle.create_study(session, plan, rubric, items, "P-lead")
 
@@ -41,7 +42,7 @@ def overlap(study, items: int) -> None:
     study.settings = settings.stored(settings.changed(study, overlap={"items": items, "raters": 3}))
 
 
-def stored(engine) -> list[list[tuple]]:
+def stored(engine) -> list[Sequence[Row]]:
     """Every row of the database."""
     with database.reading(engine) as session:
         return [session.execute(select(table)).all() for table in Base.metadata.sorted_tables]
@@ -49,7 +50,7 @@ def stored(engine) -> list[list[tuple]]:
 
 @pytest.fixture(scope="module")
 def new_database(tmp_path_factory):
-    """Makes a database; orders of responses depend on the numbers of items, so what is found needs one of its own."""
+    """Makes a database; orders of responses depend on the ids of items, so that tests of findings need a new one."""
     made = []
 
     def make_one():
@@ -78,7 +79,7 @@ def imagining_less():
 
 @pytest.fixture(scope="module")
 def played(new_database):
-    """(run, shares told, rows before, rows after) of a draft of 50 items."""
+    """(run, shares reported, rows before, rows after) of a draft of 50 items."""
     engine = new_database()
     with database.writing(engine) as session:
         study = make(session, draft_items(50))
@@ -98,7 +99,7 @@ def test_planted_ranking_place_careless_and_strict_annotator_are_recovered(playe
     assert not [check for check in run.checks if check.recovered == Recovered.no]
 
 
-def test_a_dry_run_changes_no_row_and_needs_no_open_study(played):
+def test_a_dry_run_of_a_draft_changes_no_row(played):
     _, shares, before, after = played
     assert before == after
     assert shares == sorted(shares)
@@ -130,7 +131,7 @@ def test_a_large_dry_run_recovers_every_planted_effect(sqlite_engine, key):
 def test_every_shipped_rubric_can_be_tried_out(lab, key):
     items = read_items((DEMO / f"{key}.jsonl").read_bytes(), f"{key}.jsonl").items
     with database.writing(lab) as session:
-        study = make(session, items[:3], shipped_rubrics()[key].read_text(encoding="utf-8"), "crowd")
+        study = make(session, items[:3], shipped_rubrics()[key].read_text(encoding="utf-8"), Round.crowd)
         run = dry_run.dry_run(session, study, Recipe(annotators=3))
     asked = run.analysis.frame.rubric.asked("crowd")
     assert run.annotations == 9
@@ -147,7 +148,7 @@ def test_where_nothing_is_planted_nothing_is_found(sqlite_engine):
     assert all(check.planted in ("0.00", "0 %") for check in run.checks if check.effect == "Difference")
 
 
-def test_with_a_plan_one_simulated_annotator_stands_in_for_each_person_of_it(lab, make_study):
+def test_a_plan_gets_one_simulated_annotator_per_person(lab, make_study):
     with database.writing(lab) as session:
         study, _, people = make_study(session, items=6, annotators=3)
         main = session.scalars(select(Item.id).where(Item.study_id == study.id)).all()
@@ -172,7 +173,7 @@ def test_a_dry_run_uses_the_overlap_subset_of_the_launch(lab):
     assert rated == launched
 
 
-def test_part_of_a_drafts_items_keeps_the_share_of_its_subset(lab):
+def test_part_of_a_draft_keeps_the_subsets_share(lab):
     with database.writing(lab) as session:
         study = make(session, draft_items(40))
         overlap(study, 20)
@@ -183,7 +184,7 @@ def test_part_of_a_drafts_items_keeps_the_share_of_its_subset(lab):
     assert {item for item, times in rated.items() if times == 3} == set(rated.index) & subset
 
 
-def test_a_dry_run_of_a_running_study_starts_at_its_beginning(lab, make_study):
+def test_a_dry_run_of_a_running_study_starts_from_nothing(lab, make_study):
     with database.writing(lab) as session:
         study, _, people = make_study(session, items=3)
         session.execute(update(Item).where(Item.study_id == study.id).values(taken=2))

@@ -1,4 +1,4 @@
-"""The planner: what a round tells about scatter, what a plan is worth, and how fast it says so."""
+"""The planner: what a round shows about scatter, what a plan is worth, and how fast it answers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 from helpers.frames import crossed, make_frame
+from helpers.present import present
 from helpers.ratings import submit
 from helpers.studies import full_answers
 
@@ -46,7 +47,7 @@ def test_components_of_a_round_average_over_pairs_of_systems():
     assert max(pooled.item, pooled.annotator) < 0.3
 
 
-def test_without_enough_ratings_the_reason_stands_in_place_of_components():
+def test_too_few_ratings_give_a_reason_instead_of_components():
     assert pooled_components(()) == planner.NOT_YET
     assert (
         "no item was rated by two annotators" in pooled_components(analysed(crossed(6, 3, raters=1)).contrasts).reason
@@ -70,7 +71,7 @@ def test_shares_of_answers_are_planned_in_percent():
     assert basis.width == PERCENT
     assert basis.title == "Good (pilot round)"
     assert 10 < basis.components.residual < 100
-    assert 0 <= basis.mean_difference <= PERCENT
+    assert 0 <= present(basis.mean_difference) <= PERCENT
 
 
 def test_a_preset_grows_with_the_scale():
@@ -87,15 +88,18 @@ def test_an_outlook_gives_chance_hours_cost_and_advice():
 
 def test_a_point_of_a_slider_is_simulated_once(monkeypatch):
     simulated = []
-    monkeypatch.setattr(
-        planner, "what_more_buys", lambda plan, *arguments: simulated.append(plan) or what_more_buys(plan, *arguments)
-    )
+
+    def counted(plan, *arguments):
+        simulated.append(plan)
+        return what_more_buys(plan, *arguments)
+
+    monkeypatch.setattr(planner, "what_more_buys", counted)
     outlooks = [outlook(Plan(items, 3, 13), 0.31, SOME, 60, 12.0) for items in (30, 40, 30)]
     assert [plan.items for plan in simulated] == [30, 40]
     assert outlooks[0] == outlooks[2] != outlooks[1]
 
 
-def test_the_map_grows_with_items_and_annotators_and_leaves_out_what_cannot_be():
+def test_the_map_grows_and_leaves_out_impossible_designs():
     table = chances(Plan(40, 4, 6), 0.5, SOME)
     assert table.items == (20, 30, 40, 60, 80)
     assert table.annotators == (3, 4, 6, 9, 12)
@@ -121,7 +125,7 @@ def test_the_planner_reads_the_leads_own_rounds_of_a_series(sqlite_engine, make_
     assert titles == ["Fluency (pilot round)", "Verdict (pilot round)"]
 
 
-def test_pay_per_hour_comes_from_the_pay_per_item_else_from_the_floor(sqlite_engine, make_study):
+def test_pay_per_hour_follows_pay_per_item_or_floor(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, _, _ = make_study(session)
         assert pay_per_hour(study, 90) is None

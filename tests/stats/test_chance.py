@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -31,7 +32,7 @@ rows = st.lists(
 )
 
 
-def flat(table: list[list[float | None]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def flat(table: Sequence[Sequence[float | None]] | np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Units, annotators and values of a table with a row per unit and a column per annotator."""
     cells = np.array([[NAN if value is None else value for value in row] for row in table])
     unit, annotator = np.indices(cells.shape)
@@ -106,13 +107,13 @@ def test_the_interval_is_that_of_resampling_units_one_by_one(key, statistic):
     assert interval == pytest.approx(tuple(np.quantile(naive, [0.025, 0.975])), abs=0.04)
 
 
-def test_points_that_nobody_used_count_for_gwet_and_not_for_fleiss():
+def test_unused_points_count_for_gwet_but_not_fleiss():
     units, values = [0, 0, 1, 1, 2, 2], [1, 2, 2, 2, 1, 1]
     assert gwet_ac(units, values, "identity", [1, 2, 3, 4]) > gwet_ac(units, values)
     assert fleiss_kappa(units, values, "identity", [1, 2, 3, 4]) == fleiss_kappa(units, values)
 
 
-def test_an_annotator_whose_shares_differ_is_judged_by_their_own_shares():
+def test_cohen_uses_each_annotators_own_shares():
     # Joint table [[2, 1], [0, 1]]: po = 3/4, pe = 3/4 * 2/4 + 1/4 * 2/4 = 1/2.
     assert cohen_kappa([1, 1, 1, 2, 2], [1, 1, 2, 2, NAN]) == pytest.approx(0.5)
 
@@ -194,7 +195,7 @@ def test_each_pair_is_what_its_two_columns_say(ratings):
             assert np.ptp(x) == 0 or np.ptp(y) == 0
 
 
-def test_pairs_stand_in_the_order_of_names():
+def test_pairs_are_in_the_order_of_names():
     pairs = annotator_pairs([0, 0, 0], ["c", "a", "b"], [1, 2, 3])
     assert [(pair.first, pair.second) for pair in pairs] == [("a", "b"), ("a", "c"), ("b", "c")]
 
@@ -226,5 +227,5 @@ def test_a_slider_has_correlation_but_no_kappa():
         ([(0, "a", 1), (0, "a", 2)], "Not defined: an annotator rated an item twice; keep one of the two ratings."),
     ],
 )
-def test_undefined_pairs_are_said_in_words(ratings, words):
+def test_undefined_pairs_give_a_reason(ratings, words):
     assert attempt(annotator_pairs, *columns(ratings)) == Undefined(words)

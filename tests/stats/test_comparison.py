@@ -1,4 +1,4 @@
-"""Systems against each other: pencil examples, oracles, invariances, and words where nothing is defined."""
+"""Systems against each other: pencil examples, oracles, invariances, and reasons where nothing is defined."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from helpers.present import present
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -49,7 +50,7 @@ def pairs(*pairs_of_values: tuple[float, float], annotators: int = 1) -> SideByS
 
 
 def attempt(statistic, *arguments):
-    """The statistic, or the words that say why there is none."""
+    """The statistic, or the reason why there is none."""
     try:
         return statistic(*arguments)
     except UndefinedStatistic as undefined:
@@ -57,7 +58,7 @@ def attempt(statistic, *arguments):
 
 
 def everything(table: SideBySide) -> list:
-    """All that can be said of the three systems."""
+    """Every statistic of the three systems."""
     result = [attempt(statistic, table, *pair) for pair in combinations(SYSTEMS, 2) for statistic in PAIRED]
     return [*result, attempt(ranking, table, SYSTEMS), attempt(preferences, table, SYSTEMS, 50)]
 
@@ -95,7 +96,7 @@ def test_ratings_given_twice_are_averaged_before_they_are_paired():
     assert (result.mean, result.n) == (0.75, 2)
 
 
-def test_the_difference_has_the_interval_of_the_mean_of_the_differences():
+def test_a_difference_has_the_interval_of_its_mean():
     random = np.random.default_rng(4)
     new, base = random.normal(size=(2, 72)).round(6)
     result = difference(pairs(*zip(new, base, strict=True), annotators=6), "new", "base")
@@ -137,7 +138,7 @@ def test_signed_rank_agrees_with_scipy_on_item_means_with_ties(items):
     assert (result.items, result.unchanged) == (np.count_nonzero(changes), np.count_nonzero(changes == 0))
 
 
-def test_the_effect_of_the_signed_rank_test_is_the_share_of_favourable_ranks_less_the_others():
+def test_the_signed_rank_effect_is_the_rank_biserial_correlation():
     # Changes 1, 2, -3 have ranks 1, 2, 3: (3 - 3) / 6; 1, -2, 3: (4 - 2) / 6.
     assert signed_rank(pairs((2, 1), (3, 1), (1, 4)), "new", "base").effect == 0
     assert signed_rank(pairs((2, 1), (1, 3), (4, 1)), "new", "base").effect == pytest.approx(1 / 3)
@@ -160,13 +161,13 @@ def test_nemenyi_gives_five_percent_at_the_published_critical_difference():
     assert ranking(table, SYSTEMS).differences[0].p == pytest.approx(0.05, abs=0.001)
 
 
-def test_an_item_counts_in_the_ranking_only_with_annotators_who_rated_all_systems_there():
+def test_the_ranking_needs_annotators_who_rated_all_systems():
     full = [(item, 0, name, value) for item in range(3) for name, value in zip(SYSTEMS, (1, 2, 3), strict=True)]
     partly = [(0, 1, "base", 100), (3, 0, "base", 1), (3, 0, "new", 2)]
     assert same(ranking(side_by_side(full + partly), SYSTEMS), ranking(side_by_side(full), SYSTEMS))
 
 
-def test_holm_and_benjamini_hochberg_agree_with_pencil_and_paper_in_the_order_given():
+def test_holm_and_benjamini_hochberg_agree_with_pencil_and_paper():
     # Holm: 4 * .01, 3 * .02, 2 * .03, 1 * .04, running maximum. BH: 4/1 * .01, 4/2 * .02, 4/3 * .03, .04, from above.
     result = adjusted([("d", 0.04), ("a", 0.01), ("c", 0.03), ("b", 0.02)])
     assert [each.name for each in result] == ["d", "a", "c", "b"]
@@ -174,7 +175,7 @@ def test_holm_and_benjamini_hochberg_agree_with_pencil_and_paper_in_the_order_gi
     assert [each.benjamini_hochberg for each in result] == pytest.approx([0.04] * 4)
 
 
-def test_a_test_that_is_not_defined_stays_in_the_declared_family():
+def test_an_undefined_test_stays_in_the_declared_family():
     each, other = adjusted([("first", 0.03), ("second", None)])
     assert each.holm == pytest.approx(0.06)
     assert (other.p, other.holm, other.benjamini_hochberg) == (None, None, None)
@@ -187,8 +188,8 @@ def test_a_p_value_outside_its_range_is_refused():
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
-def test_adjusting_never_makes_a_p_value_smaller_and_keeps_the_order(p):
-    result = [each.holm for each in adjusted(enumerate(p))]
+def test_adjusting_never_lowers_p_and_keeps_the_order(p):
+    result = [present(each.holm) for each in adjusted(enumerate(p))]
     assert all(before <= after <= 1 for before, after in zip(p, result, strict=True))
     assert sorted(result) == [result[n] for n in np.argsort(p, kind="stable")]
 
@@ -225,7 +226,7 @@ def test_systems_that_never_met_are_compared_through_others():
     assert np.diff(values) == pytest.approx([-math.log(2)] * 3)
 
 
-def test_strengths_balance_what_each_system_got_and_what_the_model_expects():
+def test_strengths_balance_observed_and_expected_wins():
     random = np.random.default_rng(5)
     names = list("abcdef")
     ratings = [
@@ -259,21 +260,21 @@ def test_strengths_balance_what_each_system_got_and_what_the_model_expects():
         (duels(), "no annotator rated two"),
     ],
 )
-def test_strengths_that_no_data_define_are_refused_in_words(table, words):
+def test_undefined_strengths_give_a_reason(table, words):
     systems = sorted(set(table.systems) | {"a", "b"})
     with pytest.raises(UndefinedStatistic, match=words):
         preferences(table, systems)
 
 
-def test_a_circle_with_more_wins_than_ties_has_strengths_though_nobody_lost_to_all():
-    # a beat b, b beat c, a and c were level: the tie bounds a, the wins bound the share of ties.
+def test_a_circle_of_wins_has_strengths():
+    # a beat b, b beat c, a and c tied: the tie bounds a, the wins bound the share of ties.
     result = preferences(duels(("a", "b", 1, 0, 0), ("b", "c", 1, 0, 0), ("a", "c", 0, 0, 1)), "abc", 20)
     values = [each.value for each in result.strengths]
     assert values[0] == pytest.approx(-values[2])
     assert result.sentence.startswith("No interval: ")
 
 
-def test_signed_ranks_and_rankings_say_in_words_why_they_are_missing():
+def test_missing_signed_ranks_and_rankings_give_a_reason():
     level = pairs((2, 2), (3, 3))
     assert "level on every item" in attempt(signed_rank, level, "new", "base").reason
     assert "three systems" in attempt(ranking, level, ("new", "base")).reason
@@ -299,7 +300,7 @@ def test_every_comparison_of_any_study_is_finite_or_words(ratings):
 
 @given(rows, st.randoms(use_true_random=False))
 @settings(max_examples=25, deadline=None)
-def test_neither_row_order_nor_names_of_items_and_annotators_change_a_comparison(ratings, random):
+def test_row_order_and_names_change_no_comparison(ratings, random):
     item_names, annotator_names = random.sample(range(5), 5), random.sample("ABCDEFG", 7)
     moved = [
         (item_names[item], annotator_names[annotator], *rest)

@@ -8,6 +8,7 @@ import statistics
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.present import present
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,7 +31,7 @@ votes = st.lists(st.tuples(st.integers(0, 4), st.sampled_from(["yes", "no", "uns
 
 
 def attempt(statistic, *arguments):
-    """The statistic, or the words that say why there is none."""
+    """The statistic, or the reason why there is none."""
     try:
         return statistic(*arguments)
     except UndefinedStatistic as undefined:
@@ -38,7 +39,9 @@ def attempt(statistic, *arguments):
 
 
 def test_summary_leaves_missing_values_out():
-    assert summary([1, NAN, 2, 6, NAN]) == Summary(3, 3, 2, pytest.approx(math.sqrt(7)))
+    result = summary([1, NAN, 2, 6, NAN])
+    assert result == Summary(3, 3, 2, result.sd)
+    assert result.sd == pytest.approx(math.sqrt(7))
 
 
 def test_a_single_rating_has_a_mean_and_no_spread():
@@ -46,18 +49,18 @@ def test_a_single_rating_has_a_mean_and_no_spread():
 
 
 @pytest.mark.parametrize("values", [[], [NAN, NAN]])
-def test_a_summary_of_nothing_is_said_in_words(values):
+def test_a_summary_of_nothing_gives_a_reason(values):
     assert attempt(summary, values) == Undefined("Not defined: there is no rating yet.")
 
 
 @given(st.lists(st.floats(-1e100, 1e100), min_size=2, max_size=30))
 def test_summary_is_finite_for_numbers_of_any_size(values):
     result = summary(values)
-    assert all(map(math.isfinite, (result.mean, result.median, result.sd)))
+    assert all(map(math.isfinite, (result.mean, result.median, present(result.sd))))
     assert result.median == pytest.approx(statistics.median(values))
 
 
-def test_missing_options_are_counted_apart_with_a_denominator_of_their_own():
+def test_missing_options_have_their_own_denominator():
     result = shares(["a", "b", "a", "idk", None, "a"], ["a", "b", "c", "idk"], missing=["idk"])
     assert result.options == (
         OptionShare("a", 3, 4, 0.75, False),
@@ -68,7 +71,7 @@ def test_missing_options_are_counted_apart_with_a_denominator_of_their_own():
     assert (result.answered, result.missing, result.total) == (4, 1, 5)
 
 
-def test_an_i_dont_know_that_the_rubric_counts_as_a_category_has_all_answers_as_denominator():
+def test_a_counted_dont_know_has_all_answers_as_denominator():
     result = shares(["a", "idk"], ["a", "idk"])
     assert [row.share for row in result.options] == [0.5, 0.5]
 
@@ -84,7 +87,7 @@ def test_an_unknown_option_is_named_and_not_dropped():
     )
 
 
-def test_shares_of_nothing_are_said_in_words():
+def test_shares_of_nothing_give_a_reason():
     assert attempt(shares, [None], ["a"]) == Undefined("Not defined: there is no rating yet.")
 
 
@@ -124,7 +127,7 @@ def test_unknown_positions_are_left_out_of_the_system_means_too():
     assert [(row.position, row.mean, row.n) for row in result] == [(0, 1, 1), (2, -1, 1)]
 
 
-def test_ratings_without_any_known_position_are_said_in_words():
+def test_ratings_without_a_known_position_give_a_reason():
     assert attempt(position_means, [1, 2], [NAN, -1], ["a", "b"]) == Undefined(
         "Not defined: no rating has a known position."
     )
@@ -152,12 +155,12 @@ def test_a_positive_option_that_nobody_chose_has_share_zero():
     assert majority([0, 0], ["no", "no"], "yes") == MajorityShare(1, 0, 1, 0, 0)
 
 
-def test_a_majority_of_nothing_is_said_in_words():
+def test_a_majority_of_nothing_gives_a_reason():
     assert attempt(majority, [], [], "yes") == Undefined("Not defined: there is no rating yet.")
 
 
 @given(votes, st.randoms(use_true_random=False))
-def test_neither_row_order_nor_names_of_items_change_shares_and_majority(ballots, random):
+def test_row_order_and_names_change_no_majority(ballots, random):
     names = random.sample("PQRST", 5)
     moved = [(names[item], option) for item, option in random.sample(ballots, len(ballots))]
     before = attempt(majority, [row[0] for row in ballots], [row[1] for row in ballots], "yes")
@@ -168,7 +171,7 @@ def test_neither_row_order_nor_names_of_items_change_shares_and_majority(ballots
 
 
 @given(votes)
-def test_every_item_with_an_answer_falls_into_one_of_three_groups(ballots):
+def test_every_answered_item_is_in_one_of_three_groups(ballots):
     result = attempt(majority, [row[0] for row in ballots], [row[1] for row in ballots], "yes")
     answered = {item for item, option in ballots if option is not None}
     if not answered:

@@ -1,4 +1,4 @@
-"""Diagnostics of annotators: the careless stand out, the severe do not, and nothing is flagged on too little."""
+"""Diagnostics of annotators: the careless are flagged, the severe are not, and nobody is on too few ratings."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import math
 
 import numpy as np
 import pytest
+from helpers.present import present
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import pearsonr
 
 from triptych.stats.diagnostics import (
+    AnnotatorAgreement,
     agreement_with_others,
     drifts,
     gold_accuracy,
@@ -57,7 +59,7 @@ def study(random, kind="honest"):
 
 
 def auc(kind, runs=12) -> float:
-    """How often annotator 0 goes along with the others less than an honest annotator does."""
+    """How often annotator 0 agrees less with the others than an honest annotator does."""
     random = np.random.default_rng(1)
     below = []
     for _ in range(runs):
@@ -71,25 +73,25 @@ def auc(kind, runs=12) -> float:
 
 
 @pytest.mark.parametrize(("kind", "least"), [("random", 0.95), ("constant", 1), ("noise", 0.95), ("careless", 0.75)])
-def test_who_does_not_read_goes_along_with_the_others_less_than_who_does(kind, least):
+def test_careless_annotators_agree_less_with_the_others(kind, least):
     assert auc(kind) >= least
 
 
-def test_the_severe_but_careful_go_along_with_the_others_as_well_as_anybody():
+def test_severe_but_careful_annotators_agree_with_the_others():
     assert 0.25 <= auc("severe") <= 0.75
 
 
 def flagged(kind, runs=10):
     """Share of studies with an alarm for annotator 0, and share of alarms among the others."""
     random = np.random.default_rng(2)
-    result = []
+    result: list[AnnotatorAgreement] = []
     for _ in range(runs):
         values, units, _, annotators, _ = study(random, kind)
         result += agreement_with_others(values, units, annotators)
     return tuple(np.mean([each.alarm for each in result if (each.annotator == 0) == odd]) for odd in (True, False))
 
 
-def test_random_and_constant_ratings_raise_the_alarm_and_honest_ones_do_not():
+def test_random_and_constant_ratings_are_flagged():
     assert flagged("random")[0] >= 0.6
     assert flagged("constant")[0] == 1
     for kind in ("honest", "severe"):
@@ -108,7 +110,7 @@ def test_the_correlation_is_with_the_mean_of_the_others():
     assert "half of the others reach" in result[0].sentence
 
 
-def test_equal_ratings_of_one_annotator_have_no_correlation_and_raise_the_alarm():
+def test_equal_ratings_have_no_correlation_and_are_flagged():
     values = np.column_stack([np.full(12, 5), np.arange(12), np.arange(12) + 1])
     result = agreement_with_others(values.ravel(), np.repeat(range(12), 3), [0, 1, 2] * 12)
     assert (result[0].value, result[0].alarm) == (None, True)
@@ -126,23 +128,23 @@ def test_severity_is_the_mean_difference_from_the_others():
     # Two items by three annotators: b is one below the mean of a and c on both, and on item 1 by three.
     result = severities([4, 3, 4, 5, 2, 5], [0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 1], list("abcabc"))
     assert [(each.annotator, each.difference) for each in result] == [("a", 1), ("b", -2), ("c", 1)]
-    assert result[1].low < -2 < result[1].high
+    assert present(result[1].low) < -2 < present(result[1].high)
 
 
 def test_a_severe_annotator_is_seen_in_scale_points():
     values, units, items, annotators, _ = study(np.random.default_rng(3), "severe")
     result = {each.annotator: each for each in severities(values, units, items, annotators)}
-    assert result[0].high < 0
+    assert present(result[0].high) < 0
 
 
-def test_too_fast_to_read_is_three_seconds_or_720_words_a_minute():
+def test_too_fast_is_three_seconds_or_720_words_a_minute():
     result = speeds([2.9, 3.1, 9.9, 10.1, 60], [0, 0, 120, 120, 120], ["ann"] * 5)
     assert (result[0].unread, result[0].n, result[0].median) == (2, 5, 9.9)
     assert result[0].hurried == 2
     assert not result[0].flagged
 
 
-def test_speed_is_flagged_when_a_tenth_of_ten_annotations_is_too_fast():
+def test_speed_is_flagged_when_a_tenth_is_too_fast():
     words = [120] * 20
     slow, fast = [60] * 18 + [5] * 2, [60] * 17 + [5] * 3
     assert [speeds(times, words, ["ann"] * 20)[0].flagged for times in (slow, fast)] == [False, True]
@@ -181,12 +183,15 @@ def test_drift_is_flagged_where_it_turns():
     assert result[2].after - result[2].before == pytest.approx(-1.5, abs=0.5)
 
 
-def test_drift_is_the_same_whatever_the_order_of_the_rows_also_where_annotations_carry_one_time():
+def test_drift_does_not_depend_on_row_order():
     random = np.random.default_rng(3)
     item, annotator = np.repeat(np.arange(12), 2), np.tile(["a", "b"], 12)
     values, when = random.integers(1, 6, len(item)).astype(float), item // 3
     there, back = (
-        {each.annotator: each for each in drifts(*(c[::step] for c in (values, item, item, annotator, when)))}
+        {
+            each.annotator: each
+            for each in drifts(values[::step], item[::step], item[::step], annotator[::step], when[::step])
+        }
         for step in (1, -1)
     )
     assert there["a"].turn % 3 == 0
@@ -211,7 +216,7 @@ def test_missing_answers_above_a_fifth_are_flagged_per_criterion():
     ]
 
 
-def test_gold_accuracy_is_flagged_only_when_its_whole_interval_is_too_low():
+def test_gold_is_flagged_when_its_whole_interval_is_low():
     assert [gold_accuracy(*counts).flagged for counts in ((2, 10), (5, 10), (0, 7), (10, 10))] == [
         True,
         False,
@@ -241,16 +246,16 @@ def test_a_rate_has_wilsons_interval():
         (gold_accuracy, (0, 0), "nothing to count"),
     ],
 )
-def test_what_is_not_defined_is_said_in_words(statistic, arguments, words):
+def test_an_undefined_diagnostic_gives_a_reason(statistic, arguments, words):
     with pytest.raises(UndefinedStatistic, match=words):
         statistic(*arguments)
 
 
 @given(rows, st.randoms(use_true_random=False))
 @settings(max_examples=40, deadline=None)
-def test_row_order_and_names_change_nothing_and_nothing_is_ever_nan(ratings, random):
+def test_row_order_and_names_change_no_diagnostic(ratings, random):
     moved = [(f"i{i}", s + 9, "VWXYZ"[a], v) for i, s, a, v in random.sample(ratings, len(ratings))]
-    result = []
+    result: list[dict[object, AnnotatorAgreement] | str] = []
     for table in (ratings, moved):
         item, system, annotator, value = (list(column) for column in zip(*table, strict=True)) if table else [[]] * 4
         unit = [f"{i} {s}" for i, s in zip(item, system, strict=True)]
@@ -266,7 +271,7 @@ def test_row_order_and_names_change_nothing_and_nothing_is_ever_nan(ratings, ran
         except UndefinedStatistic as undefined:
             result.append(str(undefined))
     each, other = result
-    if isinstance(each, str):
+    if isinstance(each, str) or isinstance(other, str):
         assert each == other
         return
     assert each.keys() == other.keys()

@@ -77,14 +77,14 @@ def test_incomplete_ratings_have_the_one_way_form_only():
     assert result.one_way.single == pytest.approx((between - within) / (between + (result.k - 1) * within))
 
 
-def test_the_one_way_form_finds_the_truth_in_ratings_half_of_which_are_missing():
+def test_the_one_way_form_recovers_truth_from_half_the_ratings():
     random = np.random.default_rng(4)
     table = random.normal(size=(4000, 1)) + random.normal(size=(4000, 4))
     table[random.random(table.shape) < 0.5] = NAN
     assert reliability(*flat(table)).one_way.single == pytest.approx(0.5, abs=0.04)
 
 
-def test_an_annotator_who_rates_a_unit_twice_makes_the_table_incomplete():
+def test_rating_a_unit_twice_makes_the_table_incomplete():
     result = reliability([0, 0, 0, 1, 1], ["a", "b", "b", "a", "b"], [1, 2, 1, 3, 4])
     assert not result.complete
     assert isinstance(result.one_way, Intraclass)
@@ -106,7 +106,7 @@ def test_units_that_differ_by_severity_alone_have_no_consistency():
         ([0, 0, 1, 1], list("abab"), [4, 4, 4, 4], "Not defined: no variation (every rating is the same)."),
     ],
 )
-def test_undefined_reliability_is_said_in_words(units, annotators, values, words):
+def test_undefined_reliability_gives_a_reason(units, annotators, values, words):
     with pytest.raises(UndefinedStatistic) as undefined:
         reliability(units, annotators, values)
     assert str(undefined.value) == words
@@ -114,7 +114,7 @@ def test_undefined_reliability_is_said_in_words(units, annotators, values, words
 
 @given(rows, st.randoms(use_true_random=False), st.floats(0.1, 50), st.floats(-100, 100))
 @settings(max_examples=100)
-def test_neither_order_nor_names_nor_the_unit_of_measurement_change_it(ratings, random, stretch, shift):
+def test_order_names_and_units_change_no_icc(ratings, random, stretch, shift):
     moved = [
         (f"i{unit}", {"a": 3, "b": 1, "c": 2}[who], value * stretch + shift)
         for unit, who, value in random.sample(ratings, len(ratings))
@@ -134,6 +134,7 @@ def test_neither_order_nor_names_nor_the_unit_of_measurement_change_it(ratings, 
 
 def attempt(ratings):
     try:
-        return reliability(*([row[at] for row in ratings] for at in range(3)))
+        values, unit, annotator = ([row[at] for row in ratings] for at in range(3))
+        return reliability(values, unit, annotator)
     except UndefinedStatistic as undefined:
         return Undefined(str(undefined))

@@ -12,7 +12,7 @@ MODULES = sorted((ROOT / "triptych" / "stats").rglob("*.py"))
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
-def test_a_module_of_stats_imports_only_its_own_room_numpy_and_scipy(path):
+def test_stats_imports_only_itself_numpy_and_scipy(path):
     names = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):

@@ -66,7 +66,7 @@ def test_the_test_is_the_papers_step_by_step(measure, noise):
     assert result.passes == (omega >= 0.5)
 
 
-def test_a_judge_that_knows_the_quality_passes_and_one_that_guesses_does_not():
+def test_a_knowing_judge_passes_and_a_guessing_judge_fails():
     random = np.random.default_rng(1)
     table, quality = ratings(random)
     good, bad = compare(table, np.round(4 + 1.3 * quality)), compare(table, random.integers(1, 8, len(quality)))
@@ -77,7 +77,7 @@ def test_a_judge_that_knows_the_quality_passes_and_one_that_guesses_does_not():
     assert bad.sentence.startswith("The judge may not stand in")
 
 
-def test_a_judge_that_copies_one_annotator_ties_with_her_everywhere():
+def test_a_judge_that_copies_an_annotator_always_ties_with_them():
     table, _ = ratings(np.random.default_rng(2), missing=0)
     result = compare(table, table[:, 1])
     copied = result.comparisons[1]
@@ -101,9 +101,9 @@ def test_candidates_of_one_item_count_as_one_item():
         np.tile(np.arange(annotators), items),
         np.repeat(np.round(4 + quality), annotators),
     )
-    doubled = [np.tile(column, 2) for column in columns]
-    doubled[1] = np.concatenate([unit, unit + 1000])
-    once, twice = alt_test(*columns), alt_test(*doubled)
+    values, _, item, annotator, judge = (np.tile(column, 2) for column in columns)
+    once = alt_test(*columns)
+    twice = alt_test(values, np.concatenate([unit, unit + 1000]), item, annotator, judge)
     assert [each.p for each in once.comparisons] == pytest.approx([each.p for each in twice.comparisons])
 
 
@@ -130,19 +130,20 @@ def test_permuted_rows_and_renamed_annotators_change_nothing():
     ("shape", "words"),
     [((60, 2), "at least 3 annotators, and 2 rated"), ((29, 4), "0 do, and the most anybody shares is 29")],
 )
-def test_too_few_annotators_or_items_are_said_in_words(shape, words):
-    table, quality = ratings(np.random.default_rng(0), *shape, missing=0)
+def test_too_few_annotators_or_items_give_a_reason(shape, words):
+    items, annotators = shape
+    table, quality = ratings(np.random.default_rng(0), items, annotators, missing=0)
     with pytest.raises(UndefinedStatistic, match=words):
         compare(table, np.round(4 + quality))
 
 
-def test_a_judge_that_rated_nothing_is_said_in_words():
+def test_a_judge_that_rated_nothing_gives_a_reason():
     table, _ = ratings(np.random.default_rng(0))
     with pytest.raises(UndefinedStatistic, match="and 0 rated what it rated"):
         compare(table, np.full(len(table), NAN))
 
 
-def test_nobody_beside_anybody_is_said_in_words():
+def test_annotators_without_shared_items_give_a_reason():
     table = np.full((90, 3), NAN)
     for annotator in range(3):
         table[annotator * 30 : annotator * 30 + 30, annotator] = 4

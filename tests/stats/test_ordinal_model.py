@@ -109,7 +109,7 @@ def test_the_published_fit_of_two_crossed_groups_is_reproduced():
     assert fit.spreads**2 == pytest.approx(published["variances"], abs=1e-3)
 
 
-def test_intercepts_that_do_not_scatter_leave_the_published_fit_without_any():
+def test_intercepts_without_scatter_leave_the_published_fit():
     categories, design, _, bottle = wine()
     fit, published = fit_ordinal(categories, design, [bottle]), OTHERS["wine"]["published"]
     assert fit.spreads[0] == pytest.approx(0, abs=1e-3)
@@ -147,7 +147,7 @@ def packed(fit) -> np.ndarray:
     return np.concatenate([fit.thresholds, fit.effects, fit.spreads])
 
 
-def test_the_laplace_approximation_understates_two_ratings_per_group_as_published_quadrature_shows():
+def test_laplace_understates_two_ratings_per_group_as_published():
     """The hardest case: two ratings for each intercept. Quadrature finds what was printed; Laplace falls 8 % short."""
     data, published = OTHERS["insomnia"], OTHERS["insomnia"]["published"]
     counts = np.array([data["placebo"], data["active"]])
@@ -166,7 +166,7 @@ def test_the_laplace_approximation_understates_two_ratings_per_group_as_publishe
 
 
 @pytest.mark.parametrize("seed", [2, 9])
-def test_the_laplace_error_with_crossed_groups_is_a_small_part_of_a_standard_error(seed):
+def test_the_laplace_error_with_crossed_groups_is_small(seed):
     """How far the effect would move from the Laplace maximum by one Newton step on the integral itself.
 
     Over a dozen seeds it is 0.1 to 0.3 % of a standard error, and 5 % where items scatter by two logits.
@@ -277,9 +277,9 @@ def test_turning_the_scale_round_mirrors_the_differences(small, fitted):
 
 
 def test_missing_ratings_are_left_out(small, fitted):
-    values, *labels = ([*column, column[0]] for column in small)
+    values, items, annotators, systems = ([*column, column[0]] for column in small)
     values[-1] = math.nan
-    assert ordinal_model(values, *labels) == fitted
+    assert ordinal_model(values, items, annotators, systems) == fitted
 
 
 def grid(items=10, annotators=8, systems=2):
@@ -298,12 +298,12 @@ def grid(items=10, annotators=8, systems=2):
         (grid(), lambda n: np.full(n, math.nan), "there are 0"),
     ],
 )
-def test_too_little_for_the_model_is_said_in_words(columns, values, words):
+def test_too_few_ratings_for_the_model_give_a_reason(columns, values, words):
     with pytest.raises(UndefinedStatistic, match=words):
         ordinal_model(values(len(columns[0])), *columns)
 
 
-def test_a_fit_that_does_not_converge_is_said_in_words():
+def test_a_fit_that_does_not_converge_gives_a_reason():
     item, annotator, system = grid(items=20)
     values = np.where(system == 1, 5, np.random.default_rng(0).integers(1, 5, len(item)))
     with pytest.raises(UndefinedStatistic, match="did not converge"):

@@ -44,7 +44,7 @@ def test_known_components_are_recovered_from_incomplete_designs():
     assert squares == pytest.approx((0.64, 0.49, 1.44), rel=0.15)
 
 
-def test_components_do_not_change_with_the_shift_the_order_or_the_names():
+def test_shift_order_and_names_change_no_component():
     random = np.random.default_rng(1)
     differences, items, annotators = pilot(random)
     order = random.permutation(len(items))
@@ -61,12 +61,12 @@ def test_components_do_not_change_with_the_shift_the_order_or_the_names():
         ([], [], "no item was rated by two annotators"),
     ],
 )
-def test_a_pilot_that_cannot_tell_the_components_apart_is_said_in_words(items, annotators, words):
+def test_a_pilot_that_cannot_separate_components_gives_a_reason(items, annotators, words):
     with pytest.raises(UndefinedStatistic, match=words):
         variance_components(range(len(items)), items, annotators)
 
 
-def test_an_annotator_twice_beside_an_item_is_a_mistake_of_the_caller():
+def test_an_annotator_twice_at_an_item_is_refused():
     with pytest.raises(ValueError, match="one difference per item and annotator"):
         variance_components([1, 2], [0, 0], [0, 0])
 
@@ -89,7 +89,7 @@ def test_studies_without_variation_show_nothing():
 
 @given(plans)
 @settings(max_examples=30, deadline=None)
-def test_a_plan_gives_every_item_its_raters_and_shares_the_work_evenly(plan):
+def test_a_plan_shares_the_work_evenly(plan):
     item, annotator = plan.assigned()
     whole = plan.items if plan.overlap is None else plan.overlap
     assert len(item) == plan.annotations
@@ -118,13 +118,13 @@ def test_more_people_on_the_same_work_show_more():
     assert shares[0] < 0.15 < shares[1] < shares[2]
 
 
-def test_power_grows_with_the_shift_and_does_not_care_for_its_sign():
+def test_power_grows_with_the_size_of_the_shift():
     result = [power(Plan(60, 2, 8), shift, SOME).rate.share for shift in (-1, 0, 0.5, 1)]
     assert result[1] < result[2] < result[3]
     assert result[0] == pytest.approx(result[3], abs=0.05)
 
 
-def test_the_same_seed_gives_the_same_power_in_small_batches_too():
+def test_equal_seeds_give_equal_power_in_any_batches():
     assert power(Plan(60, 2, 8), 0.5, SOME) == power(Plan(60, 2, 8), 0.5, SOME)
     assert power(Plan(60, 2, 8), 0.5, SOME, studies=50).rate.n == 50
 
@@ -145,12 +145,12 @@ def test_below_five_annotators_the_plan_speaks_for_them_only():
         (Plan(3, 1, 5), "every annotator needs an item"),
     ],
 )
-def test_an_impossible_plan_is_said_in_words(plan, words):
+def test_an_impossible_plan_gives_a_reason(plan, words):
     with pytest.raises(UndefinedStatistic, match=words):
         power(plan, 0.5, SOME)
 
 
-def test_it_says_when_a_few_more_annotators_buy_more_than_more_items():
+def test_advice_prefers_annotators_where_they_add_more_power():
     result = what_more_buys(Plan(50, 3, 5), 0.4, Components(0.3, 0.8, 0.8))
     assert result.sentence.startswith("A few more annotators buy more than more items: 2 more annotators would raise")
     assert result.more_items.plan == Plan(75, 2, 5)
@@ -166,7 +166,7 @@ def test_it_says_when_neither_helps():
     assert what_more_buys(Plan(100, 2, 10), 3, SOME).sentence.startswith("Neither 2 more annotators nor more items")
 
 
-def test_where_items_have_one_rater_already_more_items_cost_more_annotations():
+def test_with_one_rater_more_items_cost_more_annotations():
     result = what_more_buys(Plan(100, 1, 6), 0.4, SOME)
     assert result.more_items.plan == Plan(125, 1, 6)
     assert "for 25 more annotations" in result.sentence
@@ -185,12 +185,12 @@ def test_effort_counts_annotations_and_training():
 
 
 @pytest.mark.parametrize("seconds", [0, -1, math.nan, math.inf])
-def test_effort_without_a_time_is_said_in_words(seconds):
+def test_effort_without_a_time_gives_a_reason(seconds):
     with pytest.raises(UndefinedStatistic, match="must be known"):
         effort(Plan(10, 1, 2), seconds, 12)
 
 
-def test_presets_are_for_a_scale_from_0_to_1_and_widen_with_it():
+def test_presets_widen_with_the_scale():
     low, high = PRESETS["low"], PRESETS["high"]
     assert (low.item, low.annotator) == (0.13, 0.04)
     assert high.on_scale(6).annotator == pytest.approx(0.66)

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -17,25 +18,25 @@ from sqlalchemy import select
 from triptych.exchange import import_ratings
 from triptych.formats import read_items
 from triptych.formats.ratings.assemble import Asked, assemble
-from triptych.results.criterion import criterion_ratings, criterion_result
+from triptych.results.criterion import StudyRatings, criterion_ratings, criterion_result
 from triptych.results.frame.model import Counted
 from triptych.stats.agreement import krippendorff_alpha
 from triptych.stats.analysis.annotators import people_of
-from triptych.stats.analysis.ratings import Ratings
 from triptych.stats.descriptive import majority, summary
 from triptych.stats.icc import reliability
 from triptych.stats.pairs import AnnotatorPair, annotator_pairs, pair_means
+from triptych.stats.undefined import Undefined
 from triptych.storage.models import Person, System
 
 
 @cache
 def ratings(path: Path) -> pd.DataFrame:
-    """item_id, system, annotator, criterion, value: everything as text, nothing taken for missing."""
+    """item_id, system, annotator, criterion, value: everything as text, no value read as missing."""
     return pd.read_csv(path, dtype=str, keep_default_na=False)
 
 
 def cases(shared: Path, statistic: str) -> list[tuple[dict, pd.DataFrame]]:
-    """The published cases of one statistic, each with the ratings that it speaks of."""
+    """The published cases of one statistic, each with the ratings that it is about."""
     folder = shared / "acceptance"
     listed = json.loads((folder / "ACCEPTANCE.json").read_text())["cases"]
     return [(case, chosen(folder / case["data"], case["where"])) for case in listed if case["statistic"] == statistic]
@@ -123,7 +124,7 @@ def test_no_published_case_is_left_out(shared):
 
 
 class Study:
-    """A set of ratings after its import: what the results and the report make their numbers of."""
+    """A set of ratings after its import: what results and report are computed from."""
 
     def __init__(self, study, frame, session):
         self.frame = frame
@@ -133,11 +134,11 @@ class Study:
         names = dict(map(tuple, session.execute(select(Person.pseudonym, Person.name))))
         self.people = [names[pseudonym] for pseudonym in frame.ratings["annotator"].cat.categories]
 
-    def of(self, criterion: str | None) -> Ratings:
+    def of(self, criterion: str | None) -> StudyRatings:
         return self.ratings[criterion] if criterion else next(iter(self.ratings.values()))
 
-    def number(self, case: dict) -> float:
-        """What the study says where a case states a number."""
+    def number(self, case: dict) -> float | Undefined:
+        """The study's number for a case."""
         where, ratings = case["where"], self.of(case["where"].get("criterion"))
         match case["statistic"]:
             case "mean":
@@ -155,12 +156,15 @@ class Study:
                 return majority(ratings.units, ratings.number, case["params"]["value"]).positive
             case "pairwise_mae" | "pairwise_pearson":
                 return getattr(pair_means(self.pairs_over_all_criteria()), case["statistic"].removeprefix("pairwise_"))
+        raise AssertionError(case["statistic"])
 
     def pairs_over_all_criteria(self) -> tuple[AnnotatorPair, ...]:
         every = list(self.ratings.values())
         units = np.concatenate([each.units * len(every) + place for place, each in enumerate(every)])
-        columns = (np.concatenate([getattr(each, name) for each in every]) for name in ("annotator", "number"))
-        return annotator_pairs(units, *columns)
+        annotator, number = (
+            np.concatenate([getattr(each, name) for each in every]) for name in ("annotator", "number")
+        )
+        return annotator_pairs(units, annotator, number)
 
 
 def blind_codes(session, study) -> list[tuple[int, str]]:
@@ -168,7 +172,7 @@ def blind_codes(session, study) -> list[tuple[int, str]]:
     return list(map(tuple, session.execute(statement)))
 
 
-def asked_with(level: str | None, files) -> Asked:
+def asked_with(level: Literal["nominal"] | None, files) -> Asked:
     """The rubric that the values suggest, with another level where the lead knows better."""
     criteria = import_ratings.proposed(files)
     return import_ratings.asked_as_proposed(
@@ -190,7 +194,7 @@ LARGE = {"dices350": None, "dices990": None}
 @pytest.mark.parametrize(
     ("name", "level"), [*SETS.items(), *(pytest.param(*each, marks=pytest.mark.slow) for each in LARGE.items())]
 )
-def test_published_numbers_come_out_of_the_study_that_their_ratings_are_imported_into(imported, shared, name, level):
+def test_published_numbers_follow_from_their_imported_ratings(imported, shared, name, level):
     path = public_set(shared, name)
     files = [read(path.read_bytes(), path.name)]
     numbers_of_study = Study(*imported(assemble(files, asked_with(level, files))))
@@ -202,7 +206,7 @@ def test_published_numbers_come_out_of_the_study_that_their_ratings_are_imported
     assert of_this_set
 
 
-def test_real_ratings_of_experts_and_a_crowd_agree_in_the_study_as_they_do_in_their_file(imported, shared):
+def test_imported_real_ratings_agree_as_in_their_file(imported, shared):
     real = shared / "real"
     files = [read((real / "summeval_3_ratings.csv").read_bytes(), "summeval_3_ratings.csv")]
     items = read_items((real / "summeval_3.jsonl").read_bytes(), "summeval_3.jsonl")

@@ -28,7 +28,7 @@ def set_clock(monkeypatch: pytest.MonkeyPatch, *times: datetime) -> None:
 
 
 @pytest.mark.parametrize("away", [-30, 0.5, 45])
-def test_a_clock_that_is_away_from_ours_is_gone_by(monkeypatch, away):
+def test_a_differing_database_clock_is_followed(monkeypatch, away):
     second = timedelta(seconds=1)
     set_clock(monkeypatch, NOON, NOON + second / 5, NOON + HOUR)
     clock.go_by(lambda: NOON + second / 10 + away * second)
@@ -36,14 +36,14 @@ def test_a_clock_that_is_away_from_ours_is_gone_by(monkeypatch, away):
     assert clock.now() == NOON + HOUR + away * second
 
 
-def test_a_clock_that_may_be_the_same_as_ours_changes_nothing(monkeypatch):
+def test_a_clock_that_may_equal_ours_changes_nothing(monkeypatch):
     set_clock(monkeypatch, NOON, NOON + MINUTE, NOON + HOUR)
     clock.go_by(lambda: NOON + MINUTE / 4)
 
     assert clock.now() == NOON + HOUR
 
 
-def test_when_this_computers_clock_is_set_right_nothing_is_added_any_more(monkeypatch):
+def test_a_corrected_clock_gets_no_offset(monkeypatch):
     set_clock(monkeypatch, NOON, NOON, NOON + HOUR, NOON + HOUR, NOON + 2 * HOUR)
     clock.go_by(lambda: NOON + HOUR)
     clock.go_by(lambda: NOON + HOUR)
@@ -51,7 +51,7 @@ def test_when_this_computers_clock_is_set_right_nothing_is_added_any_more(monkey
     assert clock.now() == NOON + 2 * HOUR
 
 
-def test_an_app_on_postgresql_goes_by_the_servers_clock_whatever_its_own_says(postgres_engine, monkeypatch):
+def test_an_app_on_postgresql_uses_the_servers_clock(postgres_engine, monkeypatch):
     monkeypatch.setattr(database, "RESTED", 0)
 
     def distance() -> timedelta:

@@ -1,12 +1,14 @@
-"""The event chain shows what was changed or removed by hand."""
+"""The event chain shows what was changed or removed outside the app."""
 
 from __future__ import annotations
 
 import pytest
+from helpers.present import present
 from sqlalchemy import select, text
 
 from triptych.storage import events
 from triptych.storage.database import reading, writing
+from triptych.storage.events import EventKind
 from triptych.storage.models import Event, EventDetail
 
 
@@ -15,7 +17,7 @@ def chained(engine, make_study):
     with writing(engine) as session:
         study, _, _ = make_study(session, annotators=0)
         for n in range(3):
-            events.record(session, study.id, "noted", "P-1", new={"n": n})
+            events.record(session, study.id, EventKind.link_issued, "P-1", new={"n": n})
     return engine, study
 
 
@@ -54,7 +56,7 @@ def test_a_row_changed_or_removed_by_hand_is_named(chained, statement, message):
             connection.execute(text("DELETE FROM event_detail"))
         connection.execute(text(statement))
 
-    assert message in broken(engine, study)
+    assert message in present(broken(engine, study))
 
 
 def test_erasing_the_values_of_an_event_leaves_the_chain_whole(chained):
@@ -65,7 +67,7 @@ def test_erasing_the_values_of_an_event_leaves_the_chain_whole(chained):
     assert broken(engine, study) is None
 
 
-def test_the_digest_tells_values_apart_and_is_salted():
+def test_the_digest_distinguishes_values_and_is_salted():
     assert events.digest("a", None, {"n": 1}) != events.digest("a", None, {"n": 2})
     assert events.digest("a", None, {"n": 1}) != events.digest("b", None, {"n": 1})
 
@@ -74,7 +76,7 @@ def test_one_transaction_adds_many_events_in_their_order(chained):
     engine, study = chained
     with writing(engine) as session:
         for n in range(3000):
-            events.record(session, study.id, "noted", "lead", new={"n": n} if n % 2 else None)
+            events.record(session, study.id, EventKind.link_issued, "lead", new={"n": n} if n % 2 else None)
     assert broken(engine, study) is None
     with reading(engine) as session:
         assert [event.number for event in events.since(session, study.id, 5)] == list(range(6, 3006))
@@ -85,7 +87,7 @@ def test_one_transaction_adds_many_events_in_their_order(chained):
 def test_what_a_failed_transaction_recorded_is_not_written(chained):
     engine, study = chained
     with pytest.raises(RuntimeError), writing(engine) as session:
-        events.record(session, study.id, "noted", "lead")
+        events.record(session, study.id, EventKind.link_issued, "lead")
         raise RuntimeError("no")
     with reading(engine) as session:
         assert events.last_number(session, study.id) == 5

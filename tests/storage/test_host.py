@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import webbrowser
+from typing import Any
 
 import pytest
 
@@ -25,14 +26,12 @@ AT_A_SCREEN = {"DISPLAY": ":0"}
         ("127.0.0.1", True, {**AT_A_SCREEN, "SSH_CONNECTION": "10.0.0.2 5 10.0.0.1 22"}, False),
     ],
 )
-def test_the_set_up_link_is_printed_and_opened_only_for_somebody_at_this_computer(
-    bound, is_terminal, environment, opened, monkeypatch, capsys
-):
+def test_the_set_up_link_is_only_for_this_computer(bound, is_terminal, environment, opened, monkeypatch, capsys):
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "SSH_CONNECTION"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    shown = []
+    shown: list[Any] = []
     monkeypatch.setattr(host.sys, "platform", "linux")
     monkeypatch.setattr(webbrowser, "open", shown.append)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)

@@ -59,7 +59,7 @@ def test_sound_items_give_no_finding() -> None:
         (("A fine text.", " \n", "Another one."), "1 candidate without a text"),
     ],
 )
-def test_a_missing_or_empty_candidate_stands_in_the_way(texts: tuple[str | None, ...], words: str) -> None:
+def test_a_missing_or_empty_candidate_blocks_the_launch(texts: tuple[str | None, ...], words: str) -> None:
     finding = only(lint([*sound(), item(99, *texts)]), words)
     assert (finding.severity, finding.blocking, finding.items, finding.rows) == ("grave", True, ("i99",), (100,))
 
@@ -79,7 +79,7 @@ def test_items_whose_systems_differ_may_have_fewer_candidates() -> None:
     assert (finding.severity, finding.blocking, finding.items) == ("warning", False, ("i9",))
 
 
-def test_systems_with_equal_texts_are_grave_and_one_pair_a_warning() -> None:
+def test_systems_with_equal_texts_are_grave() -> None:
     same = [item(n, "x" * n + " end.", "X" * n + " end. ", f"Other {n}.") for n in range(1, 9)]
     assert only(lint(same), "have the same text in 8 of 8").severity == "grave"
     finding = only(lint([*sound(), item(50, "Quite the same.", "Quite the same.", "No.")]), "of the same text")
@@ -92,7 +92,7 @@ def test_a_systems_repeated_text_is_reported_once() -> None:
     assert only(lint(canned), "one and the same text for 5 items").items == ("i0", "i60", "i61", "i62", "i63")
 
 
-def test_items_that_stand_twice_are_grave_and_a_shared_context_is_a_note() -> None:
+def test_repeated_items_are_grave_shared_contexts_a_note() -> None:
     twice = [*sound(), replace(sound()[4], external_id="again", row=70)]
     finding = only(lint(twice), "in the file more than once")
     assert (finding.severity, finding.items) == ("grave", ("i4", "again"))
@@ -122,7 +122,7 @@ def test_training_items_among_the_main_ones_are_grave() -> None:
         ("You could take a walk by the river in the week", "end in the middle", "warning"),
     ],
 )
-def test_texts_that_give_themselves_away_or_were_not_cleaned_are_found(text: str, words: str, severity: str) -> None:
+def test_revealing_or_uncleaned_texts_are_reported(text: str, words: str, severity: str) -> None:
     finding = only(lint([*sound(), item(77, text, "A fine text.", "Another one.")]), words)
     assert (finding.severity, finding.items, finding.blocking) == (severity, ("i77",), False)
 
@@ -189,7 +189,7 @@ def test_a_system_cut_at_a_maximum_length_is_reported() -> None:
     assert (finding.severity, len(finding.items)) == ("warning", 12)
 
 
-def test_texts_without_closing_punctuation_count_only_where_other_systems_have_it() -> None:
+def test_missing_punctuation_counts_only_where_other_systems_have_it() -> None:
     bare = [item(n, *(f"{s.rstrip('.')} {n}{k}" for k, s in enumerate(SENTENCES[:3]))) for n in range(10)]
     assert not [finding for finding in lint(bare) if "punctuation" in finding.text]
     one_bare = [
@@ -208,7 +208,7 @@ def test_much_longer_systems_and_single_outlying_texts_are_reported() -> None:
     assert (odd.severity, odd.items) == ("note", ("i90",))
 
 
-def test_a_plan_that_falls_apart_stands_in_the_way_and_names_its_parts() -> None:
+def test_a_disconnected_plan_blocks_and_names_its_parts() -> None:
     items = sound(4)
     plan = [PlanLine("A-1", "i0"), PlanLine("A-2", "i0"), PlanLine("A-3", "i1"), PlanLine("A-3", "i2")]
     findings = lint(items, plan=plan)
@@ -234,7 +234,7 @@ def test_annotators_who_would_share_no_item_are_a_warning(sqlite_engine, raters,
     assert [(finding.severity, finding.blocking) for finding in sharing] == [("warning", False)] * count
 
 
-def test_at_most_five_are_open_and_all_that_block_come_first() -> None:
+def test_blocking_findings_come_first_and_five_are_open() -> None:
     texts = ["<br>", "**b** x", "<|im_end|>", "User: x", "```", "As an AI model"]
     items = [*sound(), *(item(70 + n, f"{text} well.", "", "Another.") for n, text in enumerate(texts))]
     findings = lint(items)
@@ -243,7 +243,7 @@ def test_at_most_five_are_open_and_all_that_block_come_first() -> None:
     assert {finding.severity for finding in folded} <= {"warning", "note"}
 
 
-def test_a_stored_study_is_linted_under_the_names_that_its_leads_may_see(sqlite_engine, make_study) -> None:
+def test_a_stored_study_is_linted_under_blind_names(sqlite_engine, make_study) -> None:
     items = [
         replace(draft, candidates=(CandidateDraft("plumbum", "Plumbum says so."), *draft.candidates[1:]))
         for draft in draft_items(3)

@@ -196,7 +196,7 @@ def test_a_stored_plan_keeps_its_ranks_over_a_round_trip(engine) -> None:
         assert session.scalars(select(PlannedItem)).all() == []
 
 
-def test_after_launch_a_plan_is_an_amendment_that_keeps_what_was_rated(sqlite_engine) -> None:
+def test_a_plan_after_launch_is_an_amendment(sqlite_engine) -> None:
     with Session(sqlite_engine) as session:
         study, people = draft_study(session, items=1, raters=1)
         lifecycle.set_state(session, study, StudyState.open, "P-lead")
@@ -216,7 +216,7 @@ def test_after_launch_a_plan_is_an_amendment_that_keeps_what_was_rated(sqlite_en
             plans.store(session, study, [], "P-lead", "too late")
 
 
-def test_a_proposed_plan_covers_all_items_or_names_what_is_missing(sqlite_engine) -> None:
+def test_a_proposed_plan_covers_items_or_names_gaps(sqlite_engine) -> None:
     with Session(sqlite_engine) as session:
         study, _ = draft_study(session, items=6, raters=2, names="abcd")
         plan = plans.check(session, study, plans.propose(session, study))

@@ -42,11 +42,11 @@ def rows(session, table) -> int:
 
 
 def create(session, lead, data: bytes = GOOD, rubric: str = SMALL_RUBRIC, **plan) -> Study:
-    plan = lifecycle.StudyPlan(**{"title": "A study", **plan})
-    return lifecycle.create_from_file(session, plan, rubric, read_items(data, "items.csv"), lead)
+    planned = lifecycle.StudyPlan(**{"title": "A study", **plan})
+    return lifecycle.create_from_file(session, planned, rubric, read_items(data, "items.csv"), lead)
 
 
-def test_a_study_from_a_file_holds_its_items_candidates_criteria_and_options(session, lead):
+def test_a_study_from_a_file_holds_items_and_criteria(session, lead):
     study = create(session, lead, raters_per_item=2, items_per_annotator=5)
 
     assert (study.state, study.item_count, study.raters_per_item) == ("draft", 2, 2)
@@ -99,7 +99,7 @@ def test_the_numbers_that_hide_systems_do_not_follow_their_names(session, lead):
     assert orders == {(1, 2), (2, 1)}
 
 
-def test_the_steps_of_a_study_are_draft_open_paused_closed_and_back(session, lead):
+def test_a_study_moves_between_its_states(session, lead):
     study = create(session, lead)
     for state in (StudyState.open, StudyState.paused, StudyState.open, StudyState.closed, StudyState.open):
         lifecycle.set_state(session, study, state, lead.pseudonym)
@@ -129,7 +129,7 @@ def test_opening_fixes_the_design_and_reopening_keeps_it(session, lead):
 
 
 @pytest.mark.parametrize(("state", "refused"), [("open", False), ("paused", False), ("closed", True), ("draft", True)])
-def test_only_an_open_or_just_paused_study_takes_what_is_on_screen(session, lead, state, refused):
+def test_only_an_open_or_just_paused_study_accepts_work(session, lead, state, refused):
     study = create(session, lead)
     if state != "draft":
         lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
@@ -215,8 +215,8 @@ def test_the_list_counts_whatever_happened_as_the_results_do(sqlite_engine, make
 
 def fits(rubric: str, data: bytes, name: str = "items.jsonl", **options) -> list[str]:
     rubrics = shipped_rubrics()
-    rubric = load_rubric(rubrics[rubric]) if rubric in rubrics else parse_rubric(rubric)
-    return lifecycle.misfits(rubric, read_items(data, name, ReadOptions(**options)))
+    parsed = load_rubric(rubrics[rubric]) if rubric in rubrics else parse_rubric(rubric)
+    return lifecycle.misfits(parsed, read_items(data, name, ReadOptions(**options)))
 
 
 @pytest.mark.parametrize("key", shipped_rubrics())
@@ -244,7 +244,7 @@ def test_a_file_for_another_kind_of_rubric_is_recognised():
     assert "single responses, but 1" in fits(SMALL_RUBRIC, talk)[0]
 
 
-def test_fields_that_the_rubric_shows_and_the_file_lacks_are_named():
+def test_fields_missing_from_the_file_are_named():
     message = " ".join(fits("rrgen", GOOD, "items.csv"))
 
     assert "'stars'" in message

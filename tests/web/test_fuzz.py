@@ -96,7 +96,7 @@ def is_still_valid(path: tuple[Any, ...], old: Any, junk: Any) -> bool:
     if name in FREE_TEXT and isinstance(junk, str) and junk not in (LONG, SURROGATE):
         return True
     if (name, junk) in (("turn", 3), ("end", 10**12)) and "draft" in path:
-        return True  # where a span lies is looked at when it is submitted
+        return True  # the position of a span is checked when it is submitted
     # whole numbers may come as 5.0, and seconds have a fraction
     return name == "active_seconds" and isinstance(junk, float) and junk >= 0
 
@@ -147,7 +147,7 @@ def impossible_answers(answers: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def unfit_for_submit(answers: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """What may stand in a draft but never in a submission."""
+    """What a draft may hold but a submission may not."""
     a = answers["ratings"]["A"]
     return {
         "nothing at all": {},
@@ -314,7 +314,8 @@ async def wrong_actions(served: Served) -> list[str]:
         for reason in ("bored", "", None, LONG):
             wrong.append((f"skip for {str(reason)[:10]!r}", {**skip(annotator, right["assignment"]), "reason": reason}))
         wrong += [("an action of no kind", {}), ("an action with another kind", {"kind": "unblind"})]
-        wrong += [(f"the action {junk!r}", junk) for junk in ([], "submit", 5, True)]
+        junk: tuple[Any, ...] = ([], "submit", 5, True)
+        wrong += [(f"the action {action!r}", action) for action in junk]
         for name, message in wrong:
             await annotator.act(message)
             work = annotator.view["work"] if annotator.has_work else {}

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 from starlette.applications import Starlette
+from starlette.requests import Request
 from starlette.routing import Route
 
 from triptych import settings
@@ -23,6 +24,9 @@ EVERYWHERE = "0.0.0.0"  # noqa: S104
 STRONG = "v8Kq2LmZx7Wc4RtYb9NpJd3HsGf6QaUe1ToXiVk5"
 
 
+NO_REQUEST = Request({"type": "http"})
+
+
 @pytest.fixture
 def served(sqlite_engine, monkeypatch):
     monkeypatch.setattr(health, "web_engine", lambda: sqlite_engine)
@@ -30,8 +34,8 @@ def served(sqlite_engine, monkeypatch):
 
 
 def ready() -> tuple[int, dict]:
-    answer = health.readyz(None)
-    return answer.status_code, json.loads(answer.body)
+    answer = health.readyz(NO_REQUEST)
+    return answer.status_code, json.loads(bytes(answer.body))
 
 
 def broken_engine(tmp_path: Path):
@@ -41,7 +45,7 @@ def broken_engine(tmp_path: Path):
 def test_the_process_is_healthy_whatever_its_database_does(monkeypatch):
     monkeypatch.setattr(health, "web_engine", lambda: pytest.fail("nobody asks the database"))
 
-    assert asyncio.run(health.healthz(None)).status_code == 200
+    assert asyncio.run(health.healthz(NO_REQUEST)).status_code == 200
 
 
 def test_ready_means_database_tables_and_disk(served):
@@ -75,7 +79,7 @@ def test_a_full_disk_is_not_ready(served, monkeypatch):
     assert ready()[0] == 503
 
 
-def test_a_database_that_is_gone_is_one_sentence_for_people(tmp_path):
+def test_an_unavailable_database_is_one_sentence_for_people(tmp_path):
     engine = broken_engine(tmp_path)
 
     with pytest.raises(DatabaseAway, match="kept in this browser"), reading(engine) as session:
@@ -83,12 +87,12 @@ def test_a_database_that_is_gone_is_one_sentence_for_people(tmp_path):
     assert not database.answers(engine)
 
 
-def test_a_mistake_in_a_statement_is_not_taken_for_an_outage(sqlite_engine):
+def test_an_invalid_statement_is_no_outage(sqlite_engine):
     with pytest.raises(database.OperationalError, match="no such table"), reading(sqlite_engine) as session:
         session.execute(text("SELECT * FROM nowhere"))
 
 
-def test_a_connection_that_postgresql_cuts_is_an_outage_and_the_next_one_works(postgres_engine):
+def test_a_cut_connection_is_an_outage_until_the_next(postgres_engine):
     cut = text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = :it")
     with pytest.raises(DatabaseAway), reading(postgres_engine) as session:
         session.execute(text("SELECT 1"))
@@ -99,7 +103,7 @@ def test_a_connection_that_postgresql_cuts_is_an_outage_and_the_next_one_works(p
     assert database.answers(postgres_engine)
 
 
-def test_an_error_of_a_statement_does_not_quote_what_people_wrote(engine):
+def test_a_statements_error_quotes_no_user_text(engine):
     with pytest.raises(database.DBAPIError) as caught, writing(engine) as session:
         session.execute(text("INSERT INTO person (name) VALUES (:name)"), {"name": "Rosalind"})
 
@@ -116,7 +120,10 @@ def test_an_outage_is_answered_with_503_and_the_sentence():
     async def send(message) -> None:
         sent.append(message)
 
-    asyncio.run(app({"type": "http", "method": "GET", "path": "/x", "headers": [], "root_path": ""}, None, send))
+    async def receive() -> dict:
+        return {"type": "http.disconnect"}
+
+    asyncio.run(app({"type": "http", "method": "GET", "path": "/x", "headers": [], "root_path": ""}, receive, send))
 
     assert sent[0]["status"] == 503
     assert json.loads(sent[1]["body"]) == {"refused": "away", "message": database.AWAY}
@@ -186,7 +193,7 @@ def test_one_process_with_a_file_generates_its_own_secret(monkeypatch):
     assert not settings.is_weak(settings.cookie_secret())
 
 
-def test_processes_on_postgresql_need_their_shared_secret_even_behind_a_proxy(monkeypatch):
+def test_processes_on_postgresql_need_a_shared_secret(monkeypatch):
     monkeypatch.setenv("TRIPTYCH_DATABASE_URL", "postgresql://triptych_app@db/triptych")
     monkeypatch.delenv("TRIPTYCH_SECRET", raising=False)
 

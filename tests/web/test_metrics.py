@@ -64,7 +64,7 @@ def test_who_does_not_have_the_token_gets_no_number(meter, sent):
     assert b"triptych" not in answer.body
 
 
-def test_who_has_the_token_gets_the_numbers_as_prometheus_reads_them(meter):
+def test_the_token_gives_metrics_in_prometheus_format(meter):
     answer = ask(authorization=f"Bearer {TOKEN}")
 
     assert answer.status_code == 200
@@ -93,7 +93,7 @@ def test_a_request_that_breaks_counts_as_500(meter):
     assert numbers(meter)['triptych_request_seconds_count{route="/desk/act",status="500"}'] == 1
 
 
-def test_open_pages_and_their_annotators_are_counted_while_they_are_open(meter, sqlite_engine):
+def test_open_pages_and_their_annotators_are_counted(meter, sqlite_engine):
     with writing(sqlite_engine) as session:
         cookies = []
         for name, role in (("ann", Role.annotator), ("lead", Role.lead)):
@@ -130,7 +130,7 @@ def test_errors_are_counted_wherever_they_are_logged_and_transactions_timed(mete
     assert values["triptych_transaction_seconds_count"] >= 1
 
 
-def test_a_database_that_is_away_is_a_number_too(meter, monkeypatch, tmp_path):
+def test_an_unavailable_database_is_a_metric_too(meter, monkeypatch, tmp_path):
     from sqlalchemy import create_engine
 
     monkeypatch.setattr(metrics, "web_engine", lambda: create_engine(f"sqlite:///{tmp_path}/no/folder.db"))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from http.cookies import SimpleCookie
 
 import pytest
+from helpers.present import present
 from starlette.requests import Request
 
 from bench.server import Server, running_app
@@ -86,7 +87,7 @@ def holder(data, answer: Answer) -> Who | None:
         patch.setenv("TRIPTYCH_SECRET", SECRET)
         secret = session.login_secret(answer.cookie.value)
     with reading(data) as transaction:
-        return accounts.who_is(transaction, secret)
+        return accounts.who_is(transaction, present(secret))
 
 
 def test_a_ticket_becomes_a_cookie_that_no_script_can_read(server, data, lead):
@@ -235,7 +236,7 @@ def test_health_says_that_the_process_answers(server):
     assert json.loads(send(server, "GET", "/healthz").body) == {"status": "ok"}
 
 
-def test_the_cookie_secret_is_made_once_and_for_its_owner_only(tmp_path, monkeypatch):
+def test_the_cookie_secret_is_made_once_and_private(tmp_path, monkeypatch):
     monkeypatch.delenv("TRIPTYCH_SECRET", raising=False)
     first, second = settings.cookie_secret(), settings.cookie_secret()
 

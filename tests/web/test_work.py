@@ -1,4 +1,4 @@
-"""The workbench's routes: what an action is answered when somebody else was faster, or the message is strange."""
+"""The workbench's routes: answers to actions that come too late, and to messages that no workbench sends."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def at_work(monkeypatch):
 
         def act(action, showing=None, login=login):
             answer = work._run(work._act, work._refused_desk, login, {"action": action, "showing": showing})
-            return answer.status_code, json.loads(answer.body)
+            return answer.status_code, json.loads(bytes(answer.body))
 
         return act
 
@@ -57,9 +57,7 @@ def test_a_closed_study_refuses_submissions_with_reason_and_no_receipt(sqlite_en
     assert "closed" in answer["message"]
 
 
-def test_a_study_closed_while_a_submission_is_under_way_takes_it_no_more(
-    postgres_engine, make_study, at_work, monkeypatch
-):
+def test_a_study_closed_during_a_submission_refuses_it(postgres_engine, make_study, at_work, monkeypatch):
     slug, who, view = begin(postgres_engine, make_study)
     act, answer = at_work(postgres_engine, who), work._answer
 
@@ -87,7 +85,7 @@ def test_an_excluded_annotator_stores_nothing_more(sqlite_engine, make_study, at
     assert (status, answer["nothing"]) == (409, "excluded")
 
 
-def test_an_item_that_another_is_reserving_right_now_may_come_free(postgres_engine, make_study):
+def test_an_item_being_reserved_elsewhere_may_become_free(postgres_engine, make_study):
     with writing(postgres_engine) as session:
         study, _, (first, second) = make_study(session, items=1)
         slug = study.slug
@@ -99,7 +97,7 @@ def test_an_item_that_another_is_reserving_right_now_may_come_free(postgres_engi
     assert other.nothing == "nothing free"
 
 
-def test_work_shown_beside_a_refusal_is_of_the_same_study(sqlite_engine, make_study, at_work):
+def test_work_shown_with_a_refusal_is_of_the_same_study(sqlite_engine, make_study, at_work):
     loose = SMALL_RUBRIC.replace("key: small", "key: loose", 1) + "context: {title: Q, show: [model]}\n"
     with writing(sqlite_engine) as session:
         shows, _, (who, _) = make_study(session, rubric=loose, title="one")
@@ -117,7 +115,7 @@ def test_work_shown_beside_a_refusal_is_of_the_same_study(sqlite_engine, make_st
 
 
 @pytest.mark.parametrize("token", ["a\x00", "\ud800", "", None, 7])
-def test_a_strange_token_is_refused_in_words(engine, make_study, at_work, token):
+def test_an_unknown_token_is_refused_with_a_reason(engine, make_study, at_work, token):
     _, who, _ = begin(engine, make_study)
 
     status, answer = at_work(engine, who)({"kind": "back", "assignment": token})
