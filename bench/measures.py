@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import analysis, lead, load, processes, resources, results, surface
+from bench import analysis, lead, load, processes, proof, resources, results, surface
 from bench.figures import Figure
 from bench.options import Options
 
@@ -26,4 +26,5 @@ MEASURES: dict[str, Callable[[Options, Path], list[Figure]]] = {
     "analysis": analysis.analysis,
     "results-size": results.large_study,
     "results-tabs": results.many_tabs,
+    "verify": proof.proof,
 }
