@@ -26,11 +26,13 @@ from sqlalchemy import (
 from sqlalchemy.pool import StaticPool
 from sqlmodel import Session
 
-from triptych.operations import against, verify
+from triptych.operations import against, fold, verify
+from triptych.operations.fold import PLAIN
 from triptych.storage import events
 from triptych.storage.database import open_engine
+from triptych.storage.events import CARRIED, EventKind
 from triptych.storage.models import Event, Study, Utc
-from triptych.storage.rows import TABLES, UNPROVED
+from triptych.storage.rows import DESIGN, TABLES, TAKING_PART, UNPROVED, WORK
 
 PROVED = [table for name, table in TABLES.items() if name not in UNPROVED or name == "test_answer"]
 COLUMNS = [column for table in PROVED for column in table.columns]
@@ -280,6 +282,19 @@ def test_a_rewritten_chain_is_found_with_a_head_that_somebody_kept(attacked):
 
     assert events.first_broken(attacked, study.id) is None
     assert not against.compare(attacked, head).holds
+
+
+def test_the_log_says_something_about_every_table():
+    """A new table is carried by events, or has a reason why it is not."""
+    carried = {table.name for table in (*DESIGN, *TAKING_PART, *WORK)}
+
+    assert TABLES.keys() == carried | {name for name in UNPROVED if name in TABLES} | {"event", "event_detail"}
+    assert {str(column) for table in TABLES.values() for column in table.columns} >= {n for n in UNPROVED if "." in n}
+
+
+@pytest.mark.parametrize("kind", EventKind)
+def test_every_kind_of_event_is_played_back(kind):
+    assert (kind in CARRIED) != (kind in PLAIN) or kind in fold.ANSWERED
 
 
 def test_the_page_on_security_prints_the_list():

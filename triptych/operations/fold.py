@@ -183,7 +183,9 @@ class _Fold:
                 place: {"assignment_id": number, "position": place, "candidate_id": candidate}
                 for place, candidate in enumerate(new["order"])
             }
-            work.answers, work.highlights, work.submissions = (), (), {} if event.rows else None
+            work.answers, work.highlights = (), ()
+        if event.kind in (EventKind.reserved, EventKind.imported) and event.rows:
+            work.submissions = {}
         if event.kind in ANSWERED and not event.has_values:
             work.answers = work.highlights = None
         elif "ratings" in new or event.kind in ANSWERED:

@@ -102,7 +102,7 @@ def verify(session: Session, study: Study) -> Verdict:
         folded = fold(events.chain(session, study.id))
     except BrokenChain as broken:
         return Verdict(study.slug, study.event_number, study.event_hash, str(broken))
-    session.refresh(study)
+    study = session.get_one(Study, study.id, populate_existing=True)
     differences = tuple(islice(_readable(_differences(session, study, folded)), MAX_DIFFERENCES))
     head = study.slug, study.event_number, study.event_hash, None
     return Verdict(*head, differences, len(folded.erased), folded.baseline)
