@@ -131,7 +131,7 @@ def row_numbers(session: Session, table: Table) -> list[int]:
 
 
 @pytest.mark.parametrize("column", COLUMNS, ids=str)
-def test_every_column_of_every_table_is_proved_or_on_the_list(attacked, column):
+def test_every_column_is_proved_or_listed(attacked, column):
     table = column.table
     numbers = row_numbers(attacked, table)
     assert numbers, f"the study has no row of {table.name}"
@@ -222,13 +222,13 @@ def test_an_added_row_is_named(attacked, name):
     assert reported(attacked)
 
 
-def test_a_person_or_rubric_of_no_study_is_no_row_of_one(attacked):
+def test_a_rubric_of_no_study_is_not_compared(attacked):
     changed(attacked, "INSERT INTO rubric (key, sha256, yaml, loaded_at) VALUES ('a', 'b', 'c', '2026-01-01 00:00:00')")
 
     assert reported(attacked) == []
 
 
-def test_an_explanation_added_to_a_rating_without_one_is_named(attacked):
+def test_an_added_explanation_is_named(attacked):
     bare = "SELECT min(id) FROM rating WHERE id NOT IN (SELECT rating_id FROM explanation)"
     changed(attacked, f"INSERT INTO explanation (rating_id, reasons, text, words) VALUES (({bare}), '[]', '', 0)")  # noqa: S608
 
@@ -262,13 +262,13 @@ def changed_rows(session: Session, query: str) -> list[Any]:
     return list(session.connection().execute(text(query)))
 
 
-def test_a_value_that_is_none_of_its_column_ends_the_check_with_a_sentence(attacked):
+def test_an_unreadable_value_is_reported(attacked):
     changed(attacked, "UPDATE item SET meta = 'x' WHERE id = 1")
 
     assert any("cannot be read" in line for line in reported(attacked))
 
 
-def test_a_rewritten_chain_is_found_with_a_head_that_somebody_kept(attacked):
+def test_a_rewritten_chain_differs_from_an_earlier_head(attacked):
     """The one who rewrites the log computes every hash again, so nothing else shows it."""
     study = attacked.scalars(select(Study)).one()
     head = against.EarlierHead(study.event_number, (study.event_hash,))

@@ -80,6 +80,7 @@ DOORS = {
         cli.studies.invite cli.studies.set_state operations.backup.restore operations.capsule.open_capsule
         operations.move.move people.accounts.create_lead
         people.accounts.issue_setup_ticket people.accounts.reset_passcode simulate.demo.load_demo
+        storage.database.migrate
     """,
     "inner": """
         annotate.annotations.hand_in annotate.annotations.set_aside_item annotate.annotations.submit

@@ -54,7 +54,7 @@ def page(session, study: Study, folder: Path) -> str:
 
 def export(session, study: Study, folder: Path) -> str:
     path = folder / "export.zip"
-    path.write_bytes(b"".join(exports.export_zip(session, study, "ratings", ExportOptions(0, None))))
+    path.write_bytes(b"".join(exports.export_zip(session, study, "csv", ExportOptions(0, None))))
     return str(path)
 
 
@@ -67,7 +67,7 @@ def printed(session, study: Study, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("kept", [report, page, export, copy, printed], ids=lambda kept: kept.__name__)
-def test_a_log_cut_since_is_found_with_what_somebody_kept(sqlite_engine, studied, tmp_path, capsys, kept):
+def test_a_log_cut_since_is_found(sqlite_engine, studied, tmp_path, capsys, kept):
     session, study = studied
     source = kept(session, study, tmp_path)
     session.close()

@@ -65,7 +65,7 @@ def verdicts(engine: Engine) -> list[verify.Verdict]:
         return [verify.verify(session, study) for study in session.scalars(select(Study)).all()]
 
 
-def test_an_older_database_holds_after_the_upgrade_and_says_since_when(older):
+def test_an_older_database_holds_after_the_upgrade(older):
     database.migrate(older)
 
     for verdict in verdicts(older):
@@ -83,7 +83,7 @@ def test_an_upgrade_takes_one_baseline(older):
         assert sorted(taken) == sorted(session.scalars(select(Study.id)).all())
 
 
-def test_a_row_that_older_events_left_out_is_proved_since_the_upgrade(older):
+def test_later_changes_are_named_after_the_upgrade(older):
     database.migrate(older)
     with writing(older) as session:
         session.execute(text("UPDATE membership SET joined_at = '2020-02-02 02:02:02+00:00'"))
@@ -91,7 +91,7 @@ def test_a_row_that_older_events_left_out_is_proved_since_the_upgrade(older):
     assert any("membership" in line and "joined_at" in line for v in verdicts(older) for line in v.differences)
 
 
-def test_a_rating_changed_before_the_upgrade_is_named_after_it(older):
+def test_a_rating_changed_before_the_upgrade_is_named(older):
     with writing(older) as session:
         query = "UPDATE rating SET number = number + 1 WHERE id = (SELECT max(id) FROM rating WHERE number IS NOT NULL)"
         session.execute(text(query))

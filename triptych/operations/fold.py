@@ -45,7 +45,7 @@ PLAIN = ANSWERED | {
 BASELINES = (EventKind.baseline, EventKind.person_baseline)
 # what an event of an annotation calls a column of its assignment
 FACTS = {"state": "state", "note": "note", "reason": "reason", "seconds": "active_seconds", "at": "submitted_at"}
-KEPT = ("item_id", "purpose", "person_id")  # no event of an older version changes them, except by handing over
+FIRM = ("item_id", "purpose", "person_id")  # no event of an older version changes them, except by handing over
 _ASSIGNMENT, _EXPLANATION = Assignment.__table__, Explanation.__table__
 _WORK_NAMES = {table.name for table in WORK}
 
@@ -90,7 +90,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Gone:
-    """An event whose values were deleted; people: of whom one must have left since."""
+    """An event whose values were deleted; people: one of them must have left since."""
 
     number: int
     assignment_id: int | None
@@ -301,7 +301,7 @@ class _Fold:
 
 def _forgetful(work: Work, names: set[str], event: Logged) -> Work:
     """The work without what the event is about to say, or did say and no longer does."""
-    kept = [name for name in KEPT if event.assignment_id is None or name != "person_id"]
+    kept = [name for name in FIRM if event.assignment_id is None or name != "person_id"]
     after = Work(work.row, work.slots, work.submissions, work.answers, work.highlights, work.hidden)
     if "assignment" in names:
         after.row = {name: work.row[name] for name in kept if name in work.row}

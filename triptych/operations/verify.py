@@ -135,7 +135,7 @@ def _of_baseline(folded: FoldedStudy) -> Iterator[str]:
             yield f"annotation {number} at the baseline: {difference}"
 
 
-# Rows of the design and of whoever takes part
+# Rows of the design and of everybody who takes part
 
 
 def _of_rows(session: Session, study: Study, folded: FoldedStudy, persons: Mapping[int, str]) -> Iterator[str]:

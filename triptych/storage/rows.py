@@ -49,7 +49,7 @@ WORK = tuple(table.__table__ for table in (Assignment, Slot, Submission, Rating,
 TAKING_PART = tuple(table.__table__ for table in (Person, Membership, EntryAttempt, TestAnswer, Workbook))
 
 _ACCOUNT = "An account belongs to the installation and may take part in several studies; no log holds names or secrets."
-_SECRETS = "Links, logins and one-time secrets belong to the installation; whoever takes part is in membership."
+_SECRETS = "Links, logins and one-time secrets belong to the installation; people who take part are in membership."
 _DRAFT = "A draft is saved every few seconds, without an event; what was submitted is in the log."
 _NUMBER = "A number that the database chose. Rows are compared by what they belong to, and references are followed."
 _REPORT = "A report is a copy and carries its own hash; `verify --against` compares the event that it names."
@@ -156,7 +156,7 @@ def within(table: Table, roots: Mapping[Table, ColumnElement[bool]]) -> ColumnEl
 
 
 def of_study(study_id: int) -> dict[Table, ColumnElement[bool]]:
-    """Roots of everything that belongs to a study, with its rubric and whoever takes part."""
+    """Roots of everything that belongs to a study, with its rubric and everybody who takes part."""
     study, rubric, person = Study.__table__, RubricText.__table__, Person.__table__
     parts = [Membership.__table__, Assignment.__table__, Workbook.__table__, PlannedItem.__table__]
     return {
