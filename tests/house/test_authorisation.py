@@ -80,7 +80,6 @@ DOORS = {
         cli.studies.invite cli.studies.set_state operations.backup.restore operations.capsule.open_capsule
         operations.move.move people.accounts.create_lead
         people.accounts.issue_setup_ticket people.accounts.reset_passcode simulate.demo.load_demo
-        storage.database.migrate
     """,
     "inner": """
         annotate.annotations.hand_in annotate.annotations.set_aside_item annotate.annotations.submit
@@ -93,7 +92,7 @@ DOORS = {
         people.accounts.end_logins people.accounts.enrol people.accounts.issue_link
         people.accounts.new_person people.passcodes.forget_failures people.passcodes.note_failure
         people.roster.enrol_lead privacy.scrub.forget_identity privacy.scrub.forget_words
-        storage.events.record_baseline storage.events.write_pending
+        storage.database.migrate storage.events.record_baseline storage.events.write_pending
         storage.writes.add_submission storage.writes.replace_answers
         storage.writes.update_row study.check_items.add_check_items
         study.contents.number_systems study.contents.remove_items study.contents.rewrite_rubric

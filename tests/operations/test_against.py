@@ -66,10 +66,10 @@ def printed(session, study: Study, folder: Path) -> str:
     return study.event_hash
 
 
-@pytest.mark.parametrize("kept", [report, page, export, copy, printed], ids=lambda kept: kept.__name__)
-def test_a_log_cut_since_is_found(sqlite_engine, studied, tmp_path, capsys, kept):
+@pytest.mark.parametrize("source_of", [report, page, export, copy, printed], ids=lambda function: function.__name__)
+def test_a_log_cut_since_is_found(sqlite_engine, studied, tmp_path, capsys, source_of):
     session, study = studied
-    source = kept(session, study, tmp_path)
+    source = source_of(session, study, tmp_path)
     session.close()
 
     assert program.main(["verify", "--against", source]) == 0
