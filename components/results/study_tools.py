@@ -7,6 +7,7 @@ import streamlit as st
 from components.results import charts
 from components.results.export_menu import export_menu
 from components.shell import state
+from components.shell.choices import confirmed
 from triptych.results.page import Board
 from triptych.study import lifecycle
 
@@ -28,10 +29,8 @@ def study_tools(board: Board, pseudonym: str) -> None:
         export_menu(study, {criterion.key: criterion.title for criterion in asked})
         charts.choose_picture()
     if study.unblinded_at is None:
-        with st.popover("Unblind"):
-            st.text(BLIND)
-            if st.button("Show the system names", type="primary"):
-                state.run_command(lifecycle.unblind, study, pseudonym)
-                st.rerun()
+        if confirmed("Unblind", BLIND, "Show the system names", f"unblind-{study.slug}"):
+            state.run_command(lifecycle.unblind, study, pseudonym)
+            st.rerun()
     else:
         st.text(f"Unblinded {study.unblinded_at:%Y-%m-%d %H:%M} UTC")

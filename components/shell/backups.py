@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
 import streamlit as st
 
-from components.shell.state import plain
+from components.shell.choices import choose
+from components.shell.state import form_button
 from components.shell.words import NONE, moment
 from triptych.operations.backup import Backup, Restored
 from triptych.storage.models import Study
@@ -53,7 +53,7 @@ def backup_table(backups: Sequence[Backup], slug: str) -> None:
                 "Last event of this study": NONE if number is None else str(number),
             }
         )
-    st.dataframe(pd.DataFrame(rows), hide_index=True, key="backups")
+    st.dataframe(rows, hide_index=True, key="backups")
     st.text("The backups are in this folder of the computer that runs Triptych. Copy them to another computer.")
     st.code(str(backups[0].path.parent), language=None, wrap_lines=True)
 
@@ -71,9 +71,9 @@ def choose_restore(backups: Sequence[Backup], allowed: bool) -> str | None:
             st.text("There is no backup yet.")
             return None
         with st.form("restore", border=False):
-            chosen = st.selectbox("Backup", list(names), format_func=names.__getitem__)
+            chosen = choose("Backup", names, "backup")
             sure = st.checkbox("Replace the database of all studies with this backup")
-            sent = st.form_submit_button("Restore this backup")
+            sent = form_button("Restore this backup", "restore")
     return chosen if sent and sure else None
 
 
@@ -91,4 +91,4 @@ def capsule(study: Study) -> None:
     if study.unblinded_at is None:
         st.text("This study is blind. Unblind it on its results page first.")
         return
-    st.link_button(plain("Download the capsule"), f"capsule/{study.slug}.zip", icon=":material/download:")
+    st.link_button("Download the capsule", f"capsule/{study.slug}.zip", icon=":material/download:")

@@ -166,7 +166,7 @@ def test_the_page_writes_differences_like_a_report():
         place = ("contrasts", contrast.criterion)
         pair = study_analysis.name(contrast.system), study_analysis.name(contrast.baseline)
         low, high = (book[*place, f"these annotators {end}", *pair].printed for end in ("low", "high"))
-        assert row["Mean"] == book[*place, "difference", *pair].printed
+        assert row["Difference"] == book[*place, "difference", *pair].printed
         assert row["These annotators"] == f"{low} to {high}"
     assert {contrast.share for contrast in study_analysis.contrasts} == {True, False}
 
@@ -175,14 +175,14 @@ def test_the_page_writes_differences_like_a_report():
 
         from components.results.trust import without_each
 
-        without_each(st.session_state["people"])
+        without_each(st.session_state["analysis"], st.session_state["key"], "")
 
     app = AppTest.from_function(page, default_timeout=30)
-    app.session_state["people"] = study_analysis.people[0]
+    app.session_state["analysis"], app.session_state["key"] = study_analysis, study_analysis.people[0].criterion
     app.run()
     table = app.dataframe[0].value
     assert table["Change"].tolist() == [
-        book["without annotator", "points", "change", who].printed for who in table["Without"]
+        book["without annotator", "points", "change", who].printed for who in table["Annotator left out"]
     ]
 
 

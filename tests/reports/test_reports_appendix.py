@@ -6,9 +6,11 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from helpers.appendix import MANY, NAMES, analysed, some_ratings
 
+from components.results.comparisons import contrast_table
 from triptych.formats.long_csv import write_csv
 from triptych.reports import data
 from triptych.reports.analysis import recomputed
@@ -21,7 +23,7 @@ from triptych.results.warnings import all_not_run
 from triptych.stats.undefined import Undefined
 from triptych.study.settings import Preregistration, StudySettings
 
-TABLES = {"strengths", "reliability", "without", "pairs", "repeats", "repeats_by_annotator"}
+TABLES = {"strengths", "reliability", "pair_means", "without", "pairs", "repeats", "repeats_by_annotator"}
 TABLES |= {"length", "judges", "wins", "effects", "shifts", "annotators", "highlights"}
 PARTS = {"reliability", "without annotator", "annotator pairs", "ranks", "strengths", "length", "repeats", "judges"}
 
@@ -212,3 +214,19 @@ def ends(further) -> list[float]:
         if not isinstance(each, Undefined)
     ]
     return [end for each in every for coefficient in (each.kendall, each.pearson) for end in coefficient.interval]
+
+
+def test_report_and_page_count_the_items_of_a_difference():
+    analysis, further = analysed(some_ratings(5, 4, 12, 4))
+    book = Book.of(analysis, further.numbers)
+    table = next(table for table in tables_of(analysis, book) if table.name == "contrasts")
+    page = contrast_table(analysis.contrasts, analysis)
+    for contrast, row, shown in zip(analysis.contrasts, table.rows, page["Items"], strict=True):
+        ratings = analysis.ratings_of(contrast.criterion)
+        rows = pd.DataFrame(vars(ratings) | {"variable": 0, "criterion": 0}).dropna(subset="number")
+        pairs = rows.pivot_table("number", ["item", "annotator"], "system")
+        both = pairs[[contrast.system, contrast.baseline]].dropna()
+        items = str(both.index.get_level_values("item").nunique())
+        names = analysis.name(contrast.system), analysis.name(contrast.baseline)
+        listed = book["contrasts", contrast.criterion, "items", *names].printed
+        assert [listed, row[table.header.index("Items")].text, shown] == [items] * 3

@@ -43,14 +43,14 @@ def _design(facts: Facts, analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     systems = f"{len(facts.outputs)} {'system' if len(facts.outputs) == 1 else 'systems'}"
     yield (
         f"{annotators} annotators (kind: {kinds}) rated responses of {systems} to {_items(facts, analysis, book)}"
-        + ("." if facts.imported else f"; {facts.raters_per_item} annotators per item were planned.")
+        + ("." if facts.imported else f"; {facts.study.raters_per_item} annotators per item were planned.")
     )
     asked = "; ".join(_asked(result.criterion) for result in analysis.judged)
     yield f"They judged {len(analysis.judged)} {'criterion' if len(analysis.judged) == 1 else 'criteria'}: {asked}."
     if facts.imported:
         yield "The ratings were collected elsewhere and imported; the order on screen is not known."
         return
-    together = "side by side" if facts.presentation == "side_by_side" else "one after another"
+    together = "side by side" if facts.study.presentation == "side_by_side" else "one after another"
     yield (
         f"The responses of an item were shown {together}, without the names of their systems, in an order balanced "
         "over annotators and items by minimisation (Pocock and Simon 1975)."
@@ -69,7 +69,7 @@ def _items(facts: Facts, analysis: StudyAnalysis, book: Book) -> str:
 
 def _people(facts: Facts, book: Book) -> Iterator[str]:
     """How annotators were found, which rules a panel enforced, what they were paid."""
-    recruitment = facts.recruitment
+    recruitment = facts.settings.recruitment
     if recruitment.how:
         yield f"Recruitment: {_ended(recruitment.how)}"
     if recruitment.eligibility:
@@ -89,7 +89,7 @@ def _people(facts: Facts, book: Book) -> Iterator[str]:
 
 def _declared(facts: Facts) -> Iterator[str]:
     """What was said before the first annotation, and what was changed after it."""
-    lines = list(declared(facts.rubric, facts.preregistration))
+    lines = list(declared(facts.rubric, facts.settings.preregistration))
     if lines:
         yield "The following was preregistered and frozen with the design before the first annotation."
     for heading, words in lines:

@@ -52,6 +52,11 @@ class StudyAnalysis(StudyNumbers):
     def title(self, criterion: str) -> str:
         return next(ratings.variable.title for ratings in self.ratings if ratings.variable.key == criterion)
 
+    @property
+    def titles(self) -> dict[str, str]:
+        """Key → title of every criterion with results."""
+        return {result.criterion.key: result.criterion.title for result in self.criteria}
+
     @cached_property
     def ratings(self) -> tuple[StudyRatings, ...]:
         """The ratings that count, by criterion."""

@@ -19,7 +19,6 @@ from triptych.storage.models import (
     Assignment,
     Base,
     Candidate,
-    Criterion,
     EntryAttempt,
     Explanation,
     Highlight,
@@ -32,6 +31,7 @@ from triptych.storage.models import (
     Reference,
     RubricText,
     Slot,
+    StoredCriterion,
     Study,
     Submission,
     System,
@@ -43,7 +43,7 @@ from triptych.storage.models import (
 TABLES: Mapping[str, Table] = Base.metadata.tables
 DESIGN = tuple(
     table.__table__
-    for table in (RubricText, Study, Criterion, Option, Item, Turn, System, Candidate, Reference, PlannedItem)
+    for table in (RubricText, Study, StoredCriterion, Option, Item, Turn, System, Candidate, Reference, PlannedItem)
 )
 WORK = tuple(table.__table__ for table in (Assignment, Slot, Submission, Rating, Explanation, Highlight))
 TAKING_PART = tuple(table.__table__ for table in (Person, Membership, EntryAttempt, TestAnswer, Workbook))

@@ -40,7 +40,7 @@ def refused(status: int, reason: str, message: str, **more: Any) -> JSONResponse
     return JSONResponse({"refused": reason, "message": message, **more}, status_code=status)
 
 
-async def _command(request: Request, answer: Callable[[str | None, Any], Response]) -> Response:
+async def _command(answer: Callable[[str | None, Any], Response], request: Request) -> Response:
     """One command of a signed-in annotator's own page: `answer` gets their login's secret and the JSON body."""
     if not is_our_own(request):
         return refused(403, "foreign", "This request does not come from a Triptych page.")
@@ -160,20 +160,8 @@ def _answer(current: Desk) -> Response:
     return Response(f'{{"showing": {json.dumps(current.showing)}, "view": {view}}}', media_type="application/json")
 
 
-async def draft(request: Request) -> Response:
-    return await _command(request, _next_draft)
-
-
-async def renew(request: Request) -> Response:
-    return await _command(request, partial(_run, _renew, _as_refusal))
-
-
-async def act(request: Request) -> Response:
-    return await _command(request, partial(_run, _act, _refused_desk))
-
-
 WORK_ROUTES = [
-    Route("/desk/draft", draft, methods=["POST"]),
-    Route("/desk/renew", renew, methods=["POST"]),
-    Route("/desk/act", act, methods=["POST"]),
+    Route("/desk/draft", partial(_command, _next_draft), methods=["POST"]),
+    Route("/desk/renew", partial(_command, partial(_run, _renew, _as_refusal)), methods=["POST"]),
+    Route("/desk/act", partial(_command, partial(_run, _act, _refused_desk)), methods=["POST"]),
 ]

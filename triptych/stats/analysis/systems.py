@@ -111,7 +111,7 @@ class CriterionNumbers:
 
 def criterion_numbers(ratings: Ratings, systems: list[int]) -> CriterionNumbers:
     """systems: the codes of all systems of the study."""
-    rated = systems if ratings.variable.is_of_systems else [ABOUT_ITEM]
+    rated = systems if ratings.variable.per_response else [ABOUT_ITEM]
     return CriterionNumbers(
         ratings.variable,
         int((~ratings.missing).sum()),
@@ -168,7 +168,7 @@ def _majority(ratings: Ratings) -> MajorityShare | Undefined:
 
 def _positions(ratings: Ratings) -> tuple[PositionMean, ...] | Undefined:
     variable = ratings.variable
-    if not variable.is_of_systems:
+    if not variable.per_response:
         return Undefined("Asked about the item, which has no position.")
     if why := variable.not_comparable:
         return why
