@@ -63,7 +63,7 @@ def _log_batch(session: Session, study: Study, batch: list[int], people: dict[in
     ratings: dict[int, list[LoggedRating]] = defaultdict(list)
     query = select_answers(Rating.assignment_id, *ANSWER).where(Rating.assignment_id.in_(batch))
     for number, *answer in session.execute(query):
-        ratings[number].append(LoggedRating(*answer[:5], reasons=[], text=""))
+        ratings[number].append(LoggedRating._make([*answer[:5], [], ""]))
     for row in rows.stored(connection, Assignment.__table__, Assignment.id.in_(batch)):
         number, who = row["id"], people[row["person_id"]]
         carried = rows.inserted(Assignment, [row], who) | rows.inserted(Slot, slots[number])

@@ -37,7 +37,7 @@ class EarlierHead:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class HeadComparison:
     """Whether the log still has the event, and the sentence that says so."""
 
     holds: bool
@@ -91,12 +91,12 @@ def _in_json(value: Any) -> Iterator[EarlierHead]:
             yield from _in_json(part)
 
 
-def compare(session: Session, head: EarlierHead) -> Comparison:
+def compare(session: Session, head: EarlierHead) -> HeadComparison:
     """Looks for the event in the logs of all studies."""
     query = select(Study.slug, Event.number).join(Event, Event.study_id == Study.id)
     event = session.execute(query.where(Event.hash.in_(head.hashes)).order_by(Event.number.desc())).first()
     if event is not None and head.number in (None, event.number):
-        return Comparison(True, f"Event {event.number} of {event.slug} is in the log as it was then.")
+        return HeadComparison(True, f"Event {event.number} of {event.slug} is in the log as it was then.")
     which = f"Event {head.number} with hash {head.hashes[0][:12]}" if head.number else "No event with such a hash"
     verb = "is in no log any more" if head.number else "is in any log"
-    return Comparison(False, f"{which} {verb}: the log was cut or rewritten since, or it is of another database.")
+    return HeadComparison(False, f"{which} {verb}: the log was cut or rewritten since, or it is of another database.")

@@ -50,7 +50,7 @@ _ASSIGNMENT, _EXPLANATION = Assignment.__table__, Explanation.__table__
 _WORK_NAMES = {table.name for table in WORK}
 
 
-class Answer(NamedTuple):
+class FoldedAnswer(NamedTuple):
     """A rating with its explanation; without one, reasons, text and words are None.
 
     Criterion and option by their numbers; by their keys until the log has been read, where an annotator's event names
@@ -66,14 +66,14 @@ class Answer(NamedTuple):
     text: str | None
     words: int | None
 
-    def hidden(self) -> Answer:
+    def hidden(self) -> FoldedAnswer:
         """With the explanation as the log's rows carry it."""
         words = as_carried(_EXPLANATION, {"reasons": self.reasons, "text": self.text}, {})
         return self._replace(**words)
 
 
 @dataclass(slots=True)
-class Work:
+class FoldedWork:
     """An assignment and what belongs to it. None: unknown, or the whole annotation was erased.
 
     hidden: explanations and comments are digests. A highlight's quote is None where it is what its text says there.
@@ -82,14 +82,14 @@ class Work:
     row: Row = field(default_factory=dict)
     slots: dict[int, Row] = field(default_factory=dict)
     submissions: dict[str, Row] | None = None
-    answers: Sequence[Answer] | None = None
+    answers: Sequence[FoldedAnswer] | None = None
     highlights: Sequence[LoggedHighlight] | None = None
     hidden: bool = False
     number: int = 0
 
 
 @dataclass(frozen=True)
-class Gone:
+class ErasedEvent:
     """An event whose values were deleted; people: one of them must have left since."""
 
     number: int
@@ -98,7 +98,7 @@ class Gone:
 
 
 @dataclass
-class Study:
+class FoldedStudy:
     """The rows that the log says the study has.
 
     tables: of each table but those of the work, number → row. erased: assignments whose values were erased with their
@@ -108,15 +108,15 @@ class Study:
     """
 
     tables: dict[str, dict[int, Row]] = field(default_factory=lambda: defaultdict(dict))
-    works: dict[int, Work] = field(default_factory=dict)
+    works: dict[int, FoldedWork] = field(default_factory=dict)
     erased: set[int] = field(default_factory=set)
-    gone: list[Gone] = field(default_factory=list)
+    gone: list[ErasedEvent] = field(default_factory=list)
     baseline: tuple[int, datetime] | None = None
-    restated: list[tuple[int, Work, Work]] = field(default_factory=list)
+    restated: list[tuple[int, FoldedWork, FoldedWork]] = field(default_factory=list)
     design: tuple[dict[str, Any], int] | None = None
 
 
-def fold(log: Iterable[Logged]) -> Study:
+def fold(log: Iterable[Logged]) -> FoldedStudy:
     """Plays the log back. Raises BrokenChain where it was changed."""
     folding = _Fold()
     for event in log:
@@ -129,7 +129,7 @@ class _Fold:
     """What has been played back so far."""
 
     def __init__(self) -> None:
-        self.study = Study()
+        self.study = FoldedStudy()
         self.of_person: dict[str, set[int]] = defaultdict(set)
         self.tells_all = False  # an event with rows was seen, so this version writes the log
 
@@ -157,9 +157,9 @@ class _Fold:
             self._let_go(event)
 
     def _note_gone(self, event: Logged) -> None:
-        work = self.study.works.get(event.assignment_id or 0, Work())
+        work = self.study.works.get(event.assignment_id or 0, FoldedWork())
         people = {event.subject, work.row.get("person_id", ""), event.actor if event.assignment_id else ""}
-        self.study.gone.append(Gone(event.number, event.assignment_id, frozenset(people)))
+        self.study.gone.append(ErasedEvent(event.number, event.assignment_id, frozenset(people)))
 
     def _let_go(self, departure: Logged) -> None:
         """Values that went with somebody who left are no fault."""
@@ -173,7 +173,7 @@ class _Fold:
 
     def _play_work(self, event: Logged) -> None:
         number, new = event.assignment_id or 0, event.new
-        work = self.study.works.setdefault(number, Work())
+        work = self.study.works.setdefault(number, FoldedWork())
         work.number = event.number
         if "order" in new:
             purpose = {"purpose": new["purpose"]} if "purpose" in new else {}
@@ -191,7 +191,7 @@ class _Fold:
         elif "ratings" in new or event.kind in ANSWERED:
             self._answer(work, new)
 
-    def _answer(self, work: Work, new: dict[str, Any]) -> None:
+    def _answer(self, work: FoldedWork, new: dict[str, Any]) -> None:
         facts = {column: new[name] for name, column in FACTS.items() if name in new}
         if "version" in new:
             facts["version"] = new["version"] + 1
@@ -211,7 +211,7 @@ class _Fold:
         if event.assignment_id is None:
             self._replace(event, names - _WORK_NAMES, rows)
         works = self._works_of(event, rows)
-        before = {number: self.study.works.get(number, Work()) for number in works}
+        before = {number: self.study.works.get(number, FoldedWork()) for number in works}
         for number in works:
             self.study.works[number] = _forgetful(before[number], names, event)
         self._add_work(rows)
@@ -255,7 +255,7 @@ class _Fold:
         """Rows of assignments and below: known from now on, next to what was known."""
         works = self.study.works
         for row in unpacked(rows["assignment"]) if "assignment" in rows else ():
-            work = works.setdefault(row["id"], Work())
+            work = works.setdefault(row["id"], FoldedWork())
             work.row |= row
             if "person_id" in row:
                 self.of_person[row["person_id"]].add(row["id"])
@@ -272,11 +272,11 @@ class _Fold:
         """Ratings, explanations and highlights as rows, with their texts as digests."""
         explained = {row["rating_id"]: row for row in unpacked(rows["explanation"])}
         none: Row = {"reasons": None, "text": None, "words": None}
-        answers: dict[int, list[Answer]] = defaultdict(list)
+        answers: dict[int, list[FoldedAnswer]] = defaultdict(list)
         for row in unpacked(rows["rating"]):
             why = explained.get(row["id"], none)
             shown = row["position"], row["criterion_id"], row["number"], row["option_id"], bool(row["missing"])
-            answers[row["assignment_id"]].append(Answer(*shown, why["reasons"], why["text"], why["words"]))
+            answers[row["assignment_id"]].append(FoldedAnswer(*shown, why["reasons"], why["text"], why["words"]))
         marks: dict[int, list[LoggedHighlight]] = defaultdict(list)
         for row in unpacked(rows["highlight"]):
             marks[row["assignment_id"]].append(_mark(row))
@@ -299,10 +299,10 @@ class _Fold:
             work.answers = work.answers and numbered
 
 
-def _forgetful(work: Work, names: set[str], event: Logged) -> Work:
+def _forgetful(work: FoldedWork, names: set[str], event: Logged) -> FoldedWork:
     """The work without what the event is about to say, or did say and no longer does."""
     kept = [name for name in FIRM if event.assignment_id is None or name != "person_id"]
-    after = Work(work.row, work.slots, work.submissions, work.answers, work.highlights, work.hidden)
+    after = FoldedWork(work.row, work.slots, work.submissions, work.answers, work.highlights, work.hidden)
     if "assignment" in names:
         after.row = {name: work.row[name] for name in kept if name in work.row}
     if "slot" in names:
@@ -318,10 +318,10 @@ def _forgetful(work: Work, names: set[str], event: Logged) -> Work:
     return after
 
 
-def _answered(rating: LoggedRating) -> Answer:
+def _answered(rating: LoggedRating) -> FoldedAnswer:
     if not (rating.reasons or rating.text):
-        return Answer(*rating[:4], bool(rating.missing), None, None, None)
-    return Answer(*rating[:4], bool(rating.missing), rating.reasons, rating.text, count_words(rating.text))
+        return FoldedAnswer(*rating[:4], bool(rating.missing), None, None, None)
+    return FoldedAnswer(*rating[:4], bool(rating.missing), rating.reasons, rating.text, count_words(rating.text))
 
 
 def _mark(row: Row) -> LoggedHighlight:

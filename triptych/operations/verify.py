@@ -20,8 +20,7 @@ from sqlmodel import Session
 
 from triptych.annotate.logged import LoggedHighlight
 from triptych.operations import frozen
-from triptych.operations.fold import Answer, Work, fold, hidden_mark
-from triptych.operations.fold import Study as FoldedStudy
+from triptych.operations.fold import FoldedAnswer, FoldedStudy, FoldedWork, fold, hidden_mark
 from triptych.rubric.answers import LETTERS
 from triptych.stats.numbers import counted
 from triptych.storage import events
@@ -197,7 +196,7 @@ def _in(study: Study) -> Any:
 
 def _stored_work(
     session: Session, batch: Sequence[int], persons: Mapping[int, str]
-) -> Iterator[tuple[int, Work, Mapping[str, Any]]]:
+) -> Iterator[tuple[int, FoldedWork, Mapping[str, Any]]]:
     """A batch of assignments as the tables hold them; the row as it is stored."""
     run = session.connection().execute
     answers = frozen.grouped(run(_answers(batch)))
@@ -209,11 +208,11 @@ def _stored_work(
     for row in stored(session.connection(), ASSIGNMENT, ASSIGNMENT.c.id.in_(batch)):
         number = row["id"]
         sent = [as_carried(SUBMISSION, submission, {}) for submission in submissions[number]]
-        work = Work(
+        work = FoldedWork(
             as_carried(ASSIGNMENT, row, persons),
             {slot["position"]: as_carried(SLOT, slot, {}) for slot in slots[number]},
             {submission["id"]: submission for submission in sent},
-            [Answer(*answer) for answer in answers[number]],
+            [FoldedAnswer(*answer) for answer in answers[number]],
             [_marked(span) for span in spans[number]],
         )
         yield number, work, row
@@ -254,7 +253,9 @@ def _marked(span: Sequence[Any]) -> LoggedHighlight:
     return LoggedHighlight(position, turn, start, end, label, comment, None if as_in_text else quote)
 
 
-def _compared(expected: Work, actual: Work, criteria: Mapping[int, Row], complete: bool = False) -> Iterator[str]:
+def _compared(
+    expected: FoldedWork, actual: FoldedWork, criteria: Mapping[int, Row], complete: bool = False
+) -> Iterator[str]:
     """What differs; complete: what the log does not say is a difference too."""
     yield from _of_assignment(expected.row, actual.row, complete)
     yield from _keyed("slot {}", expected.slots, actual.slots, complete)
@@ -310,14 +311,14 @@ def _keyed(name: str, there: Mapping[Any, Row], here: Mapping[Any, Row], complet
             yield f"{', '.join(sorted(here[key].keys() - there[key].keys()))} of {called}: not in the log."
 
 
-def _hidden(work: Work, hidden: bool) -> Sequence[Answer]:
+def _hidden(work: FoldedWork, hidden: bool) -> Sequence[FoldedAnswer]:
     if not hidden or work.hidden:
         return work.answers or ()
     return [answer.hidden() if answer.words is not None else answer for answer in work.answers or ()]
 
 
 def _of_answers(
-    logged: Sequence[Answer], stored_answers: Sequence[Answer], criteria: Mapping[int, Row]
+    logged: Sequence[FoldedAnswer], stored_answers: Sequence[FoldedAnswer], criteria: Mapping[int, Row]
 ) -> Iterator[str]:
     there, here = ({answer[:2]: answer for answer in side} for side in (logged, stored_answers))
     if there == here and len(logged) == len(stored_answers):
@@ -331,7 +332,7 @@ def _of_answers(
             yield from _of_answer(name, old, new)
 
 
-def _of_answer(name: str, old: Answer, new: Answer) -> Iterator[str]:
+def _of_answer(name: str, old: FoldedAnswer, new: FoldedAnswer) -> Iterator[str]:
     for column in ("number", "option_id", "missing"):
         logged, value = getattr(old, column), getattr(new, column)
         if logged != value:
