@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from enum import StrEnum
 from functools import cache
 from typing import Any
 
@@ -108,27 +109,49 @@ def digest_of(text: str) -> str:
     return f"#{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:LONGEST_PLAIN]}"
 
 
+class _Shape(StrEnum):
+    """How a column's values are carried."""
+
+    plain = "plain"
+    person = "person"
+    json = "json"
+    hidden = "hidden"
+
+
+@cache
+def _shapes(table: Table) -> dict[str, _Shape]:
+    """Name of each carried column → how; worked out once, as every annotation carries rows."""
+    return {name: _shape(table, name) for name in carried(table)}
+
+
+def _shape(table: Table, name: str) -> _Shape:
+    if name == "person_id":
+        return _Shape.person
+    if isinstance(table.columns[name].type, JSON):
+        return _Shape.json
+    return _Shape.hidden if f"{table.name}.{name}" in ALWAYS_HIDDEN else _Shape.plain
+
+
 def as_carried(table: Table, row: Mapping[str, Any], persons: Mapping[int, str]) -> Row:
     """A row as the log carries it: people by their pseudonyms, times as text, long texts as digests.
 
     Columns that `row` lacks are left out.
     """
-    return {name: _value(table, name, row[name], persons) for name in carried(table) if name in row}
+    return {name: _value(row[name], shape, persons) for name, shape in _shapes(table).items() if name in row}
 
 
-def _value(table: Table, name: str, value: Any, persons: Mapping[int, str]) -> Any:
+def _value(value: Any, shape: _Shape, persons: Mapping[int, str]) -> Any:
+    if shape is _Shape.person:
+        return persons.get(value, value)
     if value is None:
         return None
-    if name == "person_id":
-        return persons.get(value, value)
+    if shape is _Shape.json:
+        value = json.dumps(value, sort_keys=True, ensure_ascii=False)
     if isinstance(value, datetime):
         return value.isoformat()
-    if isinstance(table.columns[name].type, JSON):
-        value = json.dumps(value, sort_keys=True, ensure_ascii=False)
     if not isinstance(value, str):
         return value
-    is_plain = len(value) <= LONGEST_PLAIN and f"{table.name}.{name}" not in ALWAYS_HIDDEN
-    return str(value) if is_plain else digest_of(value)
+    return str(value) if len(value) <= LONGEST_PLAIN and shape is not _Shape.hidden else digest_of(value)
 
 
 def owner(table: Table) -> ForeignKeyConstraint | None:
@@ -205,8 +228,8 @@ def written(model: type[Base], values: Sequence[Mapping[str, Any]], pseudonym: s
 
 def inserted(model: type[Base], values: Iterable[Mapping[str, Any]], pseudonym: str = "") -> dict[str, Any]:
     """As `written`, of whole new rows: what the values leave out is NULL."""
-    nothing = dict.fromkeys(column.name for column in model.__table__.columns if column.name != "person_id")
-    return written(model, [{**nothing, **row} for row in values], pseudonym)
+    empty = dict.fromkeys(carried(model.__table__))
+    return written(model, [{**empty, **row} for row in values], pseudonym)
 
 
 def read(
