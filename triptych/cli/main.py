@@ -38,7 +38,7 @@ try:
     from triptych.storage.models import Access, Round, Study, StudyState
     from triptych.study import lifecycle
     from triptych.study.persons import Who
-    from triptych.study.settings import USUAL_CHECKS
+    from triptych.study.settings import USUAL_CHECKS, USUAL_ORDER
 except ModuleNotFoundError as missing:
     sys.exit(examination.explain_missing(missing))
 
@@ -205,6 +205,7 @@ def create_study(arguments: argparse.Namespace) -> int:
         round=Round(arguments.round),
         items_per_annotator=arguments.most,
         checks=USUAL_CHECKS,
+        item_order=USUAL_ORDER,
     )
     lifecycle.refuse_unusable_plan(plan)
     text, file = studies.rubric_text(arguments.rubric), studies.items_from(arguments.files)
