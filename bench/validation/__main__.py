@@ -1,4 +1,4 @@
-"""`python -m bench.validation [folder] [--runs n] [--only text] [--write-docs]`.
+"""`python -m bench.validation [folder] [--runs n] [--only text …] [--write-docs]`.
 
 Adds batches of simulated studies to results.jsonl in the folder, a line for each, what is farthest behind first;
 it can be stopped at any time and continues where it was. With --write-docs the tables become docs/validation.md.
@@ -62,13 +62,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.validation", description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=FOLDER, help=f"{FOLDER.relative_to(ROOT)} by default")
     parser.add_argument("--runs", type=int, default=RUNS, help=f"{RUNS} by default; costly ones get fewer; 0: none")
-    parser.add_argument("--only", default="", help="simulations whose name contains this text")
+    parser.add_argument(
+        "--only", action="append", metavar="text", help="simulations whose name contains it; can be repeated"
+    )
     parser.add_argument("--write-docs", action="store_true", help="write docs/validation.md")
     chosen = parser.parse_args()
     chosen.folder.mkdir(parents=True, exist_ok=True)
     path = chosen.folder / "results.jsonl"
     tallies = stored(path)
-    simulations = [simulation for simulation in SIMULATIONS if chosen.only in key_of(simulation)]
+    simulations = [
+        simulation for simulation in SIMULATIONS if any(text in key_of(simulation) for text in chosen.only or [""])
+    ]
+
+    if not simulations:
+        parser.error("no simulation has such a name")
 
     def share(simulation: Simulation) -> float:
         return tallies[key_of(simulation)].runs / simulation.most
