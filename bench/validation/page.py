@@ -89,7 +89,7 @@ OUTSIDE = """
 FARTHER = """By two standard errors (SE) or more in one figure at least:
 """
 NEARLY = """
-By less, which among so many figures happens by chance:
+By less; among so many figures some are outside by chance:
 """
 CLEARLY = 2.0
 EQUIVALENCE = """
