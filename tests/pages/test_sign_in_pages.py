@@ -282,3 +282,17 @@ def test_plain_text_leaves_no_mark_unescaped(text):
 
 def test_an_icon_name_does_not_become_an_icon():
     assert ":smile:" not in state.plain(":smile:").replace("\\", "")
+
+
+def test_who_tries_to_sign_in_too_often_is_told_when_to_come_back(engine, monkeypatch):
+    with writing(engine) as session:
+        accounts.create_lead(session, "Ada", PASSCODE)
+    monkeypatch.setenv("TRIPTYCH_BUDGETS", "sign_ins=2/0.01")
+    test = app()
+    for number in range(3):
+        field(test, "Name").input("Ada")
+        field(test, "Passcode").input(PASSCODE if number == 2 else "a guess of a stranger")
+        press(test, "Sign in")
+
+    assert arrival(test) is None
+    assert "Try again in 100 seconds." in shown(test)

@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, bindparam, func, select
+from sqlalchemy import ColumnElement, Select, String, bindparam, cast, func, select
 from sqlalchemy.orm import defer
 from sqlmodel import Session
 
@@ -33,7 +33,9 @@ from triptych.storage.models import (
     SEEN,
     Assignment,
     AssignmentState,
+    Candidate,
     Item,
+    Membership,
     Origin,
     PlannedItem,
     Purpose,
@@ -270,6 +272,14 @@ def asked_by(session: Session, login_secret: str | None, token: str) -> tuple[Wh
 @cache
 def _study_of_token() -> Select[Study]:
     return select(Study).join(Assignment, Assignment.study_id == Study.id).where(_is_own_token())
+
+
+def longest_text(session: Session, who: Who) -> int:
+    """Characters of the longest response in this person's studies, as JSON where it is a dialogue; 0 without any."""
+    theirs = select(Membership.study_id).where(Membership.person_id == who.person_id)
+    length = func.coalesce(func.length(Candidate.text), func.length(cast(Candidate.turns, String)))
+    longest = select(func.max(length)).join(Item, Item.id == Candidate.item_id).where(Item.study_id.in_(theirs))
+    return session.execute(longest).scalar_one() or 0
 
 
 def own_work(session: Session, study: Study, who: Who) -> list[Assignment]:
