@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import html
 import logging
+import os
 import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, Any
 
 from sqlalchemy import Engine, QueuePool
@@ -19,8 +22,13 @@ from triptych.storage import database, host
 from triptych.storage.database import reading, writing
 from triptych.web import budgets, metrics
 from triptych.web.origins import configured
-from triptych.web.session import web_engine
+from triptych.web.session import serve_below, web_engine
 
+OPENER = "open-setup.html"
+PLAIN_HTTP = (
+    "This is plain http: other servers of this computer, and anybody who reads along on the network, see your browser's "
+    "sign-in cookie. https is in docs/deploying.md."
+)
 EVERYWHERE = (None, "", "0.0.0.0", "::")  # noqa: S104 (compared with)
 SHUTDOWN_SECONDS = 10.0  # that a stopping server waits for transactions
 log = logging.getLogger("triptych.web")
@@ -34,6 +42,7 @@ def running(option: Callable[[str], Any]) -> Iterator[None]:
     UnsafeSettings, UnsafeDatabase if another server uses the file, DatabaseAway.
     """
     logs.settle()
+    serve_below(option("server.baseUrlPath"))
     bound = option("server.address")
     try:
         reached_at = address(option)
@@ -52,6 +61,7 @@ def running(option: Callable[[str], Any]) -> Iterator[None]:
     try:
         yield
     finally:
+        _opener().unlink(missing_ok=True)
         finish_writes(engine)
         engine.dispose()
         if lock:
@@ -94,6 +104,8 @@ def announce(address: str, bound: str | None) -> None:
     sys.stdout.write(f"\n  Triptych runs at {address}\n")
     if bound in EVERYWHERE and not configured().origins:
         sys.stdout.write(f"  On other computers: {address.replace('127.0.0.1', socket.gethostname().lower())}\n")
+    if address.startswith("http:"):
+        sys.stdout.write(f"  {PLAIN_HTTP}\n")
     sys.stdout.flush()
 
 
@@ -131,4 +143,17 @@ def hand_out(link: str, bound: str | None) -> None:
     if settings.is_loopback(bound) and host.is_at_a_screen():
         import webbrowser  # needed at the first start only
 
-        webbrowser.open(link)
+        webbrowser.open(_leading_to(link).as_uri())
+
+
+def _opener() -> Path:
+    return settings.local_folder() / OPENER
+
+
+def _leading_to(link: str) -> Path:
+    """A private file that leads a browser to the link: what a browser is started with stands in the process list."""
+    opener = _opener()
+    opener.unlink(missing_ok=True)
+    with os.fdopen(os.open(opener, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
+        file.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={html.escape(link)}">\n')
+    return opener.resolve()

@@ -30,7 +30,7 @@ from triptych.storage.database import DatabaseAway, reading, writing
 from triptych.storage.models import Study
 from triptych.study.persons import Who
 from triptych.web import budgets
-from triptych.web.session import COOKIE, is_our_own, login_secret, web_engine
+from triptych.web.session import cookie_in, is_https, is_our_own, login_secret, web_engine
 
 KB = 2**10
 USUAL_BODY = 256 * KB
@@ -50,7 +50,7 @@ async def _command(request: Request, answer: Callable[[str | None, Any], Respons
     """One command of a signed-in annotator's own page: `answer` gets their login's secret and the JSON body."""
     if not is_our_own(request):
         return refused(403, "foreign", "This request does not come from a Triptych page.")
-    secret = login_secret(request.cookies.get(COOKIE))
+    secret = login_secret(cookie_in(request.cookies, is_https(request)))
     if secret is None:
         return refused(401, "signed_out", accounts.SIGNED_OUT)
     length = request.headers.get("content-length", "")
