@@ -46,7 +46,7 @@ def column(title: str, sentence: str | None = None, width: int = WIDTH) -> Itera
 def ask_before_changing_person(who: Who | None, person_id: int | None, link: str) -> None:
     """Stops the page until somebody who is signed in has agreed that a link of another person signs them out.
 
-    `person_id`: the person the link is for, None for somebody new or a link that is not valid; `link` tells links apart.
+    `person_id`: who the link is for, None for somebody new or a link that is not valid; `link` tells links apart.
     """
     if who is None or who.person_id == person_id:
         return

@@ -22,7 +22,7 @@ from bench.server import free_port, start_server
 from triptych.people import accounts
 from triptych.storage import database
 from triptych.storage.models import Person
-from triptych.web.session import COOKIE
+from triptych.web.session import COOKIE, cookie_name
 
 pytestmark = pytest.mark.deploy
 VISITORS = 6
@@ -83,8 +83,9 @@ def test_a_sign_in_through_the_proxy_holds_in_every_process(stack):
             headers = {"X-Triptych": "1", "X-Triptych-Ticket": ticket}
             options = {"ssl": stack.proxy.trust(), "headers": headers}
             async with http.post(f"{stack.proxy.url}/auth/ticket", **options) as answer:
-                assert answer.cookies[COOKIE]["secure"]
-                return answer.status, answer.cookies[COOKIE].value
+                sent = answer.cookies[cookie_name(COOKIE, https=True)]
+                assert sent["secure"]
+                return answer.status, sent.value
 
     status, cookie = asyncio.run(sign_in())
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 
 import pytest
 from helpers.present import present
@@ -22,19 +20,6 @@ from triptych.study import lifecycle
 from triptych.study.persons import Who
 
 PASSCODE = "correct horse battery"
-
-
-@pytest.fixture
-def move_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Moves the one clock forward."""
-    start = clock.now()
-    passed = [timedelta()]
-    monkeypatch.setattr(clock, "now", lambda: start + passed[0])
-
-    def move(**time: float) -> None:
-        passed[0] += timedelta(**time)
-
-    return move
 
 
 @pytest.fixture

@@ -76,7 +76,7 @@ def refuse_if_full(session: Session, study: Study, person_id: int | None) -> Non
     log.warning("Study %s: all %d places are taken; somebody from the panel was turned away.", study.slug, most)
     minutes = settings_of(study).panel.free_after_minutes
     raise StudyFull(
-        "Thank you for coming. All places of this study are taken at the moment, so there is nothing for you to do, and "
+        "Thank you for coming. All places of this study are taken at the moment, so there is nothing to do, and "
         f"nothing was stored about you. Places of people who do not begin become free after {minutes} minutes: open "
         "the study again from your panel later, or return it there."
     )

@@ -26,12 +26,17 @@ def live_logins(login_secrets: list[str]) -> set[str]:
 class OpenSocket:
     """One socket, which can be closed from outside of the app that serves it."""
 
-    def __init__(self, send: Send) -> None:
-        self._send = send
+    def __init__(self, receive: Receive, send: Send) -> None:
+        self._receive, self._send = receive, send
         self._is_closed = False
 
+    async def receive(self) -> Message:
+        """As `receive` of ASGI; after a close nothing is read any more, however the browser takes it."""
+        message = await self._receive()
+        return {"type": "websocket.disconnect", "code": POLICY_CODE} if self._is_closed else message
+
     async def send(self, message: Message) -> None:
-        """As `send` of ASGI; after a close, nothing is sent any more."""
+        """As `send` of ASGI; after a close nothing is sent any more."""
         if self._is_closed:
             return
         self._is_closed = message["type"] == "websocket.close"
@@ -39,7 +44,8 @@ class OpenSocket:
 
     async def close(self) -> None:
         """Ends the connection; the app hears of it as of any other end."""
-        await self.send({"type": "websocket.close", "code": POLICY_CODE, "reason": "signed out"})
+        with suppress(OSError, RuntimeError):  # it was going by itself
+            await self.send({"type": "websocket.close", "code": POLICY_CODE, "reason": "signed out"})
 
 
 class LoginSockets:
@@ -47,16 +53,17 @@ class LoginSockets:
 
     def __init__(self) -> None:
         self._open: defaultdict[str, set[OpenSocket]] = defaultdict(set)
+        self._closing: set[asyncio.Task[None]] = set()
         self._watch: asyncio.Task[None] | None = None
 
     async def serve(self, app: ASGIApp, login: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves a socket that ends with its login."""
-        socket = OpenSocket(send)
+        socket = OpenSocket(receive, send)
         self._open[login].add(socket)
         if self._watch is None or self._watch.done():
             self._watch = asyncio.create_task(self._close_ended())
         try:
-            await app(scope, receive, socket.send)
+            await app(scope, socket.receive, socket.send)
         finally:
             self._open[login].discard(socket)
             if not self._open[login]:
@@ -73,6 +80,7 @@ class LoginSockets:
         logins = list(self._open)
         live = await run_in_threadpool(live_logins, logins)
         for login in set(logins) - live:
-            for socket in list(self._open.get(login, ())):
-                with suppress(OSError, RuntimeError):  # it was going by itself
-                    await socket.close()
+            for socket in self._open.get(login, ()):
+                closing = asyncio.create_task(socket.close())  # it may wait for a browser that does not answer
+                self._closing.add(closing)
+                closing.add_done_callback(self._closing.discard)

@@ -26,8 +26,8 @@ from triptych.web.session import serve_below, web_engine
 
 OPENER = "open-setup.html"
 PLAIN_HTTP = (
-    "This is plain http: other servers of this computer, and anybody who reads along on the network, see your browser's "
-    "sign-in cookie. https is in docs/deploying.md."
+    "This is plain http: other servers of this computer, and anybody who reads along on the network, see the "
+    "sign-in cookie of your browser. docs/deploying.md sets up https."
 )
 EVERYWHERE = (None, "", "0.0.0.0", "::")  # noqa: S104 (compared with)
 SHUTDOWN_SECONDS = 10.0  # that a stopping server waits for transactions
