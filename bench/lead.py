@@ -17,7 +17,7 @@ from triptych.formats import read_items
 from triptych.formats.model import CandidateDraft, ItemDraft
 from triptych.rubric.files import load_rubric, shipped_rubrics
 from triptych.simulate.demo import HALF_DONE
-from triptych.simulate.planner import outlook
+from triptych.simulate.planner import advise
 from triptych.stats.components import Components
 from triptych.stats.power import Plan
 from triptych.study import lint
@@ -96,6 +96,6 @@ def long_items() -> list[ItemDraft]:
 def slider(rounds: int) -> Figure:
     """Each round another plan, so that nothing was computed before."""
     scatter, items = Components(item=0.5, annotator=0.4, residual=1.2), iter(range(100, 100 + rounds))
-    taken = milliseconds(lambda: outlook(Plan(next(items), 3, 12), 0.31, scatter, 60, 12.0), rounds)
+    taken = milliseconds(lambda: advise(Plan(next(items), 3, 12), 0.31, scatter), rounds)
     note = "1,000 simulated studies of about 100 items × 3 raters, 12 annotators, with what more of either would buy"
     return at_most("planner: one point of a slider", "ms", taken, 150, note=note)

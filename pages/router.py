@@ -88,6 +88,7 @@ def show() -> None:
         page = st.navigation(pages_of(who), position="top")
         st.logo(str(LOGO), size="large")
         account(who.pseudonym)
+        state.turn_to(page.url_path)
         page.run()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from components.shell import addresses
+from components.shell import addresses, state
 from triptych.formats.long_csv import write_csv
 from triptych.formats.model import Problem
 from triptych.people.accounts import LONGEST_NAME
@@ -23,20 +23,26 @@ ONCE_HINT = "Copy these links now: they are not stored and cannot be shown again
 LINKS_HEADER = ("name", "email", "role", "pseudonym", "link")
 
 
-def guest_form(role: Role) -> tuple[str, str] | None:
+def form_name(slug: str) -> str:
+    """The name of all invitation forms of a study, to renew them by."""
+    return f"invite-{slug}"
+
+
+def guest_form(role: Role, slug: str) -> tuple[str, str] | None:
     """Name and e-mail address of one person to invite."""
-    with st.form(f"invite-{role}", clear_on_submit=True, width=560):
+    key = f"{role}-{state.numbered(form_name(slug))}"
+    with st.form(key, width=560):
         name = st.text_input("Name", max_chars=LONGEST_NAME)
         email = st.text_input("E-mail address (optional)", max_chars=200)
-        if st.form_submit_button("Create a personal link"):
+        if state.form_button("Create a personal link", key):
             return name, email
     return None
 
 
-def list_upload(key: str) -> bytes | None:
+def list_upload(slug: str) -> bytes | None:
     """The bytes of an uploaded list."""
     st.caption(LIST_HINT)
-    uploaded = st.file_uploader("List", ["csv", "tsv", "txt"], key=key)
+    uploaded = st.file_uploader("List", ["csv", "tsv", "txt"], key=f"list-{state.numbered(form_name(slug))}")
     return uploaded.getvalue() if uploaded else None
 
 

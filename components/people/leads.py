@@ -35,7 +35,7 @@ def leads(study: Study, everybody: Sequence[Member], who: Who) -> Invited | None
             _add(study, actor)
         with st.popover("Invite a new lead"):
             st.text(INVITE_HINT)
-            guest = guest_form(Role.lead)
+            guest = guest_form(Role.lead, study.slug)
             if guest:
                 invited = state.run_command(invitations.invite_one, study, *guest, Role.lead, actor)
         fellow = [member for member in everybody if member.role == Role.lead]
@@ -51,10 +51,13 @@ def leads(study: Study, everybody: Sequence[Member], who: Who) -> Invited | None
 
 def _add(study: Study, actor: str) -> None:
     st.text(ADD_HINT)
-    with st.form("add-lead", clear_on_submit=True, border=False):
+    name_of_form = f"add-lead-{study.slug}"
+    key = state.numbered(name_of_form)
+    with st.form(key, border=False):
         name = st.text_input("Name they sign in with", max_chars=accounts.LONGEST_NAME)
-        if st.form_submit_button("Add"):
+        if state.form_button("Add", key):
             state.run_command(roster.add_lead, study, name, actor, done="The study has another lead.")
+            state.renew(name_of_form)
             st.rerun()
 
 
@@ -74,4 +77,3 @@ def _remove(study: Study, fellow: Sequence[Member], who: Who) -> None:
         if state.run_command(roster.remove_lead, study, chosen.pseudonym, who.pseudonym, done=done):
             clear()
         st.rerun()
-    state.show_messages()

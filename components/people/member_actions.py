@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from components.shell import state
 from components.shell.certainty import certain
+from components.shell.choices import confirmed
+from components.shell.state import form_button
 from components.shell.words import moment
 from triptych.annotate.exclusions import LONGEST_REASON
 from triptych.people.roster import Member
@@ -60,7 +61,7 @@ def steps(member: Member, study: Study, promised: str, who: Who, annotations: in
             )
             if offered and st.button(label, help=hint, icon=icon)
         ]
-        why = _reason_to_let_in(member)
+        why = _reason_to_let_in(member, study)
         if why is not None:
             chosen.append("let in")
         if not member.withdrawn_at and _confirmed("Withdraw", f"{WITHDRAW_HINTS[promised]} {NAME_HINT}", member):
@@ -70,29 +71,27 @@ def steps(member: Member, study: Study, promised: str, who: Who, annotations: in
                 losses = f"{counted(annotations, 'annotation')} of {member.pseudonym} in this study. {ERASE_HINT}"
                 if certain(who, f"Erase {member.pseudonym}", losses, f"erase-{member.pseudonym}"):
                     chosen.append("erase")
-                state.show_messages()
         for form in ("json", "csv"):
             address = f"people/{study.slug}/{member.pseudonym}.{form}"
             st.link_button(f"Data as {form.upper()}", address, icon=":material/download:")
     return (chosen[0], why or "") if chosen else None
 
 
-def _reason_to_let_in(member: Member) -> str | None:
+def _reason_to_let_in(member: Member, study: Study) -> str | None:
     """The lead's reason for letting in somebody who was turned away; None until it is sent."""
     if member.turned_away_as is None or member.withdrawn_at:
         return None
-    with st.popover("Let in"), st.form(f"let-in-{member.pseudonym}", border=False):
+    key = f"let-in-{study.slug}-{member.pseudonym}"
+    with st.popover("Let in"), st.form(key, border=False):
         st.text(LET_IN_HINTS[member.turned_away_as])
         why = st.text_input("Why", max_chars=LONGEST_REASON, key=f"why-{member.pseudonym}")
-        return why if st.form_submit_button(f"Let {member.pseudonym} in", type="primary") else None
+        return why if form_button(f"Let {member.pseudonym} in", key, type="primary") else None
 
 
 def _confirmed(label: str, consequence: str, member: Member) -> bool:
     """Whether the lead confirmed a step that cannot be undone."""
-    with st.popover(label):
-        st.text(consequence)
-        sure = st.checkbox("I am sure", key=f"{label}-sure-{member.pseudonym}")
-        return st.button(f"{label} {member.pseudonym}", type="primary", disabled=not sure)
+    key = f"{label}-{member.pseudonym}"
+    return confirmed(label, consequence, f"{label} {member.pseudonym}", key, "I am sure")
 
 
 def copies(remaining: Sequence[Copy]) -> bool | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
 from components.shell.state import say
@@ -39,7 +38,7 @@ def pay_meter(meter: PayMeter, whose: str) -> None:
         for annotator in meter.annotators
     ]
     with st.expander(f"By annotator, lowest first ({len(rows)})"):
-        st.dataframe(pd.DataFrame(rows), hide_index=True, key="pay")
+        st.dataframe(rows, hide_index=True, key="pay")
     st.caption(TIME_NOTE)
 
 

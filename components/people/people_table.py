@@ -7,23 +7,13 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
+from components.shell.choices import choose
 from components.shell.words import duration, moment
 from triptych.people.roster import Member
-from triptych.results.progress import AnnotatorProgress, Overview
+from triptych.results.progress import AnnotatorProgress
 from triptych.storage.models import Role
 
 PROGRESS = st.column_config.ProgressColumn("Progress", format="%d %%", min_value=0, max_value=100)
-
-
-def progress(view: Overview) -> None:
-    """Annotations submitted and expected, and the time left."""
-    with st.container(horizontal=True):
-        st.metric("Annotations", f"{view.done} of {view.expected}")
-        st.metric("Items complete", f"{view.items_complete} of {view.items}")
-        st.metric("Annotator time left", duration(view.minutes_left))
-        st.metric("Annotators", len(view.annotators))
-    st.progress(min(view.done / view.expected, 1.0) if view.expected else 0.0)
-    st.caption(f"Last annotation: {moment(view.last_at)}")
 
 
 def people_table(rows: Sequence[AnnotatorProgress]) -> None:
@@ -67,8 +57,8 @@ def _consent(row: Member) -> str:
 def choose_member(rows: Sequence[Member], label: str, key: str) -> Member:
     """The member the lead chooses, by pseudonym and name."""
     named = {row.pseudonym: f"{row.pseudonym} · {row.name}" if row.name else row.pseudonym for row in rows}
-    by_name = {row.pseudonym: row for row in rows}
-    return by_name[st.selectbox(label, list(named), format_func=named.__getitem__, key=key)]
+    chosen = choose(label, named, key)
+    return next(row for row in rows if row.pseudonym == chosen)
 
 
 def leads_table(rows: Sequence[Member]) -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from weakref import WeakKeyDictionary
 
 import plotly.graph_objects as go
@@ -56,31 +56,46 @@ def means(result: CriterionResult, names: dict[int, str]) -> go.Figure | None:
     if not intervals:
         return None
     scale = 100 if result.share else 1
-    dots = go.Scatter(
-        x=[scale * interval.mean for _, interval in intervals],
-        y=[_name(system, names) for system, _ in intervals],
-        error_x={
-            "type": "data",
-            "symmetric": False,
-            "array": [scale * (i.high - i.mean) if i.high is not None else 0 for _, i in intervals],
-            "arrayminus": [scale * (i.mean - i.low) if i.low is not None else 0 for _, i in intervals],
-            "thickness": 2,
-            "color": palette.THESE,
-            "width": 5,
-        },
-        mode="markers",
-        marker={"size": 11, "color": palette.THESE},
-        text=[f"{spoken(interval, result.share)}, n = {system.n}" for system, interval in intervals],
-        hovertemplate="%{y}: %{text}<extra></extra>",
+    figure = dots(
+        [_name(system, names) for system, _ in intervals],
+        [_ends(interval, scale) for _, interval in intervals],
+        [f"{spoken(interval, result.share)}, n = {system.n}" for system, interval in intervals],
     )
     low, high = (scale * end for end in result.ends)
     room = (high - low) * 0.04
-    figure = go.Figure(dots)
-    frame(figure, len(result.systems), [_name(system, names) for system in result.systems])
+    frame(figure, [_name(system, names) for system in result.systems])
     title = f"{result.counts_as}, % of answers" if result.share else "Mean and 95 % interval"
     ticks = [point for point in result.points if point == round(point)] or None
     figure.update_xaxes(range=[low - room, high + room], title=axis_title(title), showgrid=True, tickvals=ticks)
     return figure
+
+
+def _ends(interval: Interval, scale: int) -> tuple[float, float, float]:
+    low, high = (interval.mean if end is None else end for end in (interval.low, interval.high))
+    return scale * interval.mean, scale * low, scale * high
+
+
+def dots(rows: list[str], intervals: Sequence[tuple[float, float, float]], hover: list[str]) -> go.Figure:
+    """A dot in each row with its interval; intervals: (value, low, high), all equal where there is none."""
+    return go.Figure(
+        go.Scatter(
+            x=[value for value, _, _ in intervals],
+            y=rows,
+            mode="markers",
+            marker={"size": 11, "color": palette.THESE},
+            error_x={
+                "type": "data",
+                "symmetric": False,
+                "array": [high - value for value, _, high in intervals],
+                "arrayminus": [value - low for value, low, _ in intervals],
+                "color": palette.THESE,
+                "thickness": 2,
+                "width": 5,
+            },
+            text=hover,
+            hovertemplate="%{y}: %{text}<extra></extra>",
+        )
+    )
 
 
 def answers(result: CriterionResult, names: dict[int, str]) -> go.Figure | None:
@@ -92,19 +107,14 @@ def answers(result: CriterionResult, names: dict[int, str]) -> go.Figure | None:
 
 def _diverging_bars(result: CriterionResult, names: dict[int, str]) -> go.Figure:
     """Points below the middle to the left, above to the right, the middle one (if there is one) across it."""
-    figure = go.Figure()
-    rows = [system for system in result.systems if sum(system.counts)]
-    shares = [[100 * count / sum(system.counts) for count in system.counts] for system in rows]
-    starts = [-_left_of_middle(row) for row in shares]
-    for place, (point, title) in enumerate(_point_titles(result)):
-        widths = [row[place] for row in shares]
-        colour = palette.along_scale(place / (len(result.points) - 1))
-        counts = [system.counts[place] for system in rows]
-        _bars(
-            figure, title, [_name(system, names) for system in rows], widths, list(starts), colour, counts, f"{point:g}"
-        )
-        starts = [start + width for start, width in zip(starts, widths, strict=True)]
-    frame(figure, len(result.systems), [_name(system, names) for system in result.systems])
+    last = len(result.points) - 1
+    pieces = [
+        (title, palette.along_scale(place / last), f"{point:g}")
+        for place, (point, title) in enumerate(_point_titles(result))
+    ]
+    rows = [(_name(system, names), list(system.counts)) for system in result.systems if sum(system.counts)]
+    figure = _stacks(rows, pieces, lambda widths: -_left_of_middle(widths))
+    frame(figure, [_name(system, names) for system in result.systems])
     figure.add_vline(x=0, line_width=1, line_color="rgba(128,128,128,0.7)")
     figure.update_xaxes(
         showticklabels=False, showgrid=False, zeroline=False, title=axis_title("Share of answers per point")
@@ -131,56 +141,57 @@ def _point_titles(result: CriterionResult) -> list[tuple[float, str]]:
 
 def _option_bars(result: CriterionResult, scale: Choice, names: dict[int, str]) -> go.Figure:
     """Shares of the options among the answers that are not missing."""
-    figure = go.Figure()
-    rows = [(system, system.shares) for system in result.systems if not isinstance(system.shares, Undefined)]
-    starts = [0.0] * len(rows)
     colours = palette.of_options([option.positive for option in scale.options])
-    for place, option in enumerate(scale.options):
-        if option.missing:
-            continue
-        widths = [100 * (shares.options[place].share or 0) for _, shares in rows]
-        counts = [shares.options[place].count for _, shares in rows]
-        labels = [_name(system, names) for system, _ in rows]
-        _bars(figure, plain_label(option.title[:40]), labels, widths, list(starts), colours[place], counts, "")
-        starts = [start + width for start, width in zip(starts, widths, strict=True)]
-    frame(figure, len(result.systems), [_name(system, names) for system in result.systems])
+    places = [place for place, option in enumerate(scale.options) if not option.missing]
+    pieces = [(plain_label(scale.options[place].title[:40]), colours[place], "") for place in places]
+    rows = [
+        (_name(system, names), [system.shares.options[place].count for place in places])
+        for system in result.systems
+        if not isinstance(system.shares, Undefined)
+    ]
+    figure = _stacks(rows, pieces, lambda _: 0.0)
+    frame(figure, [_name(system, names) for system in result.systems])
     figure.update_xaxes(range=[0, 100], showgrid=False, title=axis_title("Share of answers, %"))
     return figure
 
 
-def _bars(
-    figure: go.Figure,
-    title: str,
-    names: list[str],
-    widths: list[float],
-    starts: list[float],
-    colour: str,
-    counts: list[int],
-    short: str,
-) -> None:
-    """One point or option, a piece of every system's bar."""
-    inside = [short or f"{width:.0f} %" if width >= 100 * NARROW else "" for width in widths]
-    figure.add_bar(
-        name=title,
-        x=widths,
-        y=names,
-        base=starts,
-        orientation="h",
-        marker={"color": colour, "line": {"width": 0}},
-        text=inside,
-        textposition="inside",
-        insidetextanchor="middle",
-        textangle=0,
-        customdata=list(zip(counts, widths, strict=True)),
-        hovertemplate="%{y}: %{fullData.name}, %{customdata[0]} (%{customdata[1]:.0f} %)<extra></extra>",
-    )
+def _stacks(
+    rows: list[tuple[str, list[int]]], pieces: list[tuple[str, str, str]], start: Callable[[list[float]], float]
+) -> go.Figure:
+    """A bar in each row, with a piece for each point or option.
+
+    rows: name and counts; pieces: title, colour, and what is written on it instead of its share; start: where a bar
+    of these widths begins.
+    """
+    figure = go.Figure()
+    widths = [[100 * count / (sum(counts) or 1) for count in counts] for _, counts in rows]
+    starts = [start(row) for row in widths]
+    for place, (title, colour, written) in enumerate(pieces):
+        part = [row[place] for row in widths]
+        figure.add_bar(
+            name=title,
+            x=part,
+            y=[name for name, _ in rows],
+            base=starts,
+            orientation="h",
+            marker={"color": colour, "line": {"width": 0}},
+            text=[written or (f"{width:.0f} %" if width >= 100 * NARROW else "") for width in part],
+            textposition="inside",
+            insidetextanchor="middle",
+            textangle=0,
+            customdata=[(counts[place], width) for (_, counts), width in zip(rows, part, strict=True)],
+            hovertemplate="%{y}: %{fullData.name}, %{customdata[0]} (%{customdata[1]:.0f} %)<extra></extra>",
+        )
+        starts = [begin + width for begin, width in zip(starts, part, strict=True)]
+    return figure
 
 
-def frame(figure: go.Figure, rows: int, order: list[str]) -> None:
+def frame(figure: go.Figure, order: list[str]) -> None:
+    """The layout of every figure, with these rows from top to bottom."""
     figure.update_layout(
         barmode="overlay",
         bargap=0.35,
-        height=FRAME + 36 + ROW * rows,
+        height=FRAME + 36 + ROW * len(order),
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",

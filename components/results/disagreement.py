@@ -16,7 +16,7 @@ NOTHING = "Nothing was rated by two annotators yet."
 
 def people(analysis: StudyAnalysis, slug: str) -> None:
     """How far each annotator is from the others, by criterion."""
-    disagreement, titles = analysis.disagreement, _titles(analysis)
+    disagreement, titles = analysis.disagreement, analysis.titles
     if not disagreement.annotators:
         st.text(NOTHING)
         return
@@ -42,7 +42,7 @@ def people(analysis: StudyAnalysis, slug: str) -> None:
 
 def items(analysis: StudyAnalysis, slug: str) -> str | None:
     """Items on which annotators are farthest apart; returns the one that the reader picks."""
-    disagreement, titles = analysis.disagreement, _titles(analysis)
+    disagreement, titles = analysis.disagreement, analysis.titles
     if not disagreement.items:
         return None
     sentence = f"Annotators are farthest apart on {disagreement.items[0].item}. Pick an item to read it."
@@ -68,7 +68,3 @@ def _item_table(disagreement: Disagreement, titles: dict[str, str]) -> pd.DataFr
 
 def _by_criterion(parts: dict[str, float], titles: dict[str, str]) -> dict[str, str]:
     return {title: percent(parts[key]) if key in parts else NONE for key, title in titles.items()}
-
-
-def _titles(analysis: StudyAnalysis) -> dict[str, str]:
-    return {result.criterion.key: result.criterion.title for result in analysis.criteria}

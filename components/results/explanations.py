@@ -10,13 +10,12 @@ import streamlit as st
 from components.results import charts
 from components.results.figures import highlights as highlights_figure
 from components.results.marked import pick_item
+from components.shell.choices import choose
 from components.shell.words import number
 from triptych.results.frame.table import Filters, ratings_table
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import HighlightLabel
-from triptych.rubric.scales import (
-    Choice,
-)
+from triptych.rubric.scales import Choice
 from triptych.stats.numbers import counted
 from triptych.stats.spans import SpanAgreement
 from triptych.stats.undefined import Undefined
@@ -54,13 +53,10 @@ def browser(analysis: StudyAnalysis, slug: str) -> str | None:
         st.text("No rating has an explanation or a ticked reason. They are listed here as soon as there is one.")
         return None
     st.text(f"Explanations in an annotator's own words: {written:,}.")
-    titles = {result.criterion.key: result.criterion.title for result in analysis.criteria}
     first, second, third = st.columns(3)
-    criterion = first.selectbox("Criterion", list(titles), format_func=titles.__getitem__, key=f"why-{slug}")
-    options = _options(analysis, criterion)
-    option = second.selectbox(
-        "Answer", [EVERY, *options], format_func=lambda key: options.get(key, key), key=f"why-{slug}-{criterion}"
-    )
+    criterion = choose("Criterion", analysis.titles, f"why-{slug}", place=first)
+    options = {EVERY: EVERY, **_options(analysis, criterion)}
+    option = choose("Answer", options, f"why-{slug}-{criterion}", place=second)
     systems = third.multiselect("System", analysis.frame.systems, format_func=analysis.name, key=f"why-system-{slug}")
     filters = Filters(
         annotators=analysis.scope.annotators,

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from components.shell.choices import choose
 from triptych.formats.writers import FORMATS, ExportFormat
 from triptych.storage.models import Study
 
@@ -16,7 +17,7 @@ EVERY = ""
 
 def export_menu(study: Study, criteria: Mapping[str, str]) -> None:
     """A box to choose a format and a link that downloads it. criteria: key → title."""
-    key = st.selectbox("Format", list(FORMATS), format_func=lambda k: FORMATS[k].title, key=f"export-{study.slug}")
+    key = choose("Format", {key: each.title for key, each in FORMATS.items()}, f"export-{study.slug}")
     chosen = FORMATS[key]
     st.text(chosen.sentence)
     options = _options(chosen, criteria, f"export-{study.slug}")
@@ -30,8 +31,7 @@ def _options(chosen: ExportFormat, criteria: Mapping[str, str], name: str) -> di
     """What the format asks, as it is in the address."""
     options: dict[str, str] = {}
     if "criterion" in chosen.asks:
-        titles = {EVERY: "Every criterion", **criteria}
-        picked = st.selectbox("Criterion", list(titles), format_func=titles.__getitem__, key=f"{name}-criterion")
+        picked = choose("Criterion", {EVERY: "Every criterion", **criteria}, f"{name}-criterion")
         options |= {"criterion": picked} if picked else {}
     if "margin" in chosen.asks:
         hint = "Pairs whose mean ratings differ by no more than this are ties and left out. In units of the scale."

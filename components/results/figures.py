@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from components.results.charts import axis_title, frame, plain_label, short
+from components.results.charts import axis_title, dots, frame, plain_label, short
 from components.shell.words import signed
 from triptych.results.disagreement import Disagreement
 from triptych.rubric import palette
@@ -49,7 +49,7 @@ def forest(contrasts: Sequence[Contrast], names: dict[int, str], widest: float) 
         text=[signed(difference.mean, share) for _, difference in defined],
         hovertemplate="%{y}: %{text}<extra></extra>",
     )
-    frame(figure, len(rows), rows)
+    frame(figure, rows)
     figure.add_vline(x=0, line_width=1, line_color=GREY)
     figure.update_xaxes(range=_range([*thin, *thick], scale, widest))
     unit = "Percentage points" if share else "Points"
@@ -156,7 +156,7 @@ def _map(table: np.ndarray, columns: list[str], rows: list[str], hover: str, hig
             showscale=False,
         )
     )
-    frame(figure, 0, rows[::-1])
+    frame(figure, rows[::-1])
     figure.update_layout(height=90 + 26 * max(len(rows), 3))
     figure.update_xaxes(showgrid=False, type="category", automargin=True)
     figure.update_yaxes(showgrid=False, type="category", categoryorder="trace")
@@ -180,25 +180,8 @@ def alphas(agreements: Sequence[Agreement], titles: dict[str, str]) -> go.Figure
         (alpha, alpha, alpha) if isinstance(agreement.interval, Undefined) else (alpha, *agreement.interval)
         for agreement, alpha in defined
     ]
-    figure = go.Figure(
-        go.Scatter(
-            x=[alpha for alpha, _, _ in limits],
-            y=rows,
-            mode="markers",
-            marker={"size": 11, "color": palette.THESE},
-            error_x={
-                "type": "data",
-                "symmetric": False,
-                "array": [high - alpha for alpha, _, high in limits],
-                "arrayminus": [alpha - low for alpha, low, _ in limits],
-                "color": palette.THESE,
-                "thickness": 2,
-                "width": 5,
-            },
-            hovertemplate="%{y}: %{x:.2f}<extra></extra>",
-        )
-    )
-    frame(figure, len(rows), rows)
+    figure = dots(rows, limits, [f"{alpha:.2f}" for alpha, _, _ in limits])
+    frame(figure, rows)
     lowest = min([0.0, *(low - 0.05 for _, low, _ in limits)])
     for band in BANDS:  # they overlap, so that what is above both is darker
         figure.add_vrect(x0=band, x1=1.02, fillcolor=BAND, line_width=0, layer="below")

@@ -4,37 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
 import streamlit as st
 
 from components.shell.state import plain
 from components.shell.words import duration, moment
+from triptych.results import warnings
 from triptych.results.frame.table import Filters
-from triptych.results.page import Board
+from triptych.results.progress import Overview
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.results.warnings import Finding, NotRun
+from triptych.results.warnings import Finding
 
 SHOWN_FIRST = 2
 
 
-def header(board: Board) -> None:
-    """State, what is in and what is expected, time to go."""
-    view, study = board.overview, board.study
-    figures = {
-        "Annotations in": f"{view.done:,} of {view.expected:,}",
-        "Items complete": f"{view.items_complete:,} of {view.items:,}",
-        "Annotator time to go": duration(view.minutes_left),
-        "State": study.state.capitalize(),
-    }
+def progress(view: Overview, name: str, figure: str) -> None:
+    """What is in and what is expected, time to go, and one more figure under its name."""
     with st.container(horizontal=True, gap="medium"):
-        for title, figure in figures.items():
-            st.metric(title, figure, width="content")
+        st.metric("Annotations in", f"{view.done:,} of {view.expected:,}", width="content")
+        st.metric("Items complete", f"{view.items_complete:,} of {view.items:,}", width="content")
+        st.metric("Annotator time to go", duration(view.minutes_left), width="content")
+        st.metric(name, figure, width="content")
     st.progress(min(view.done / view.expected, 1.0) if view.expected else 0.0)
-    extra = [
-        f"{n} {word}"
-        for n, word in ((view.skipped, "skipped"), (view.ignored, "ignored"), (view.surplus, "surplus"))
-        if n
-    ]
+    apart = {"skipped": view.skipped, "ignored": view.ignored, "surplus": view.surplus}
+    extra = [f"{n} {word}" for word, n in apart.items() if n]
     st.caption(" · ".join([f"Last annotation: {moment(view.last_at)}", *extra]))
 
 
@@ -75,8 +67,9 @@ def ratings_link(label: str, examples: Filters, analysis: StudyAnalysis, slug: s
     st.page_link("lead/ratings.py", label=plain(label), icon=":material/table_rows:", query_params=asked)
 
 
-def not_run(checks: Sequence[NotRun]) -> None:
+def not_run(analysis: StudyAnalysis, _key: str, _slug: str) -> None:
     """Checks that these data do not allow, with the reason."""
+    checks = warnings.not_run(analysis)
     if not checks:
         st.text("Every check could run.")
         return
@@ -84,4 +77,4 @@ def not_run(checks: Sequence[NotRun]) -> None:
         {"Check": check.check, "Criterion": ", ".join(check.criteria) or "All", "Why not": check.why}
         for check in checks
     ]
-    st.dataframe(pd.DataFrame(rows), hide_index=True, key="not-run", column_config={"Why not": {"width": "large"}})
+    st.dataframe(rows, hide_index=True, key="not-run", column_config={"Why not": {"width": "large"}})

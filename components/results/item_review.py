@@ -10,10 +10,10 @@ import pandas as pd
 import streamlit as st
 
 from components.results.marked import marked_item
-from components.shell.state import plain
+from components.shell.state import form_button, plain
 from components.shell.words import NONE, moment, percent, read_aloud
-from triptych.results.adjudication import Agreement, FinalValue
-from triptych.results.item_review import ItemLine, Look, about
+from triptych.results.adjudication import FinalAgreement, FinalValue
+from triptych.results.item_review import Look, ReviewLine, about
 from triptych.rubric.model import Criterion
 from triptych.rubric.scales import Best, Choice, Likert, NumberScale, Scale
 
@@ -28,7 +28,7 @@ KINDS = {
 MAX_LISTED_STEPS = 21
 
 
-def choose_item(lines: Sequence[ItemLine], asked: str, slug: str) -> str | None:
+def choose_item(lines: Sequence[ReviewLine], asked: str, slug: str) -> str | None:
     """The item that the lead picks from the list; at first the one in the address."""
     left, right = st.columns([2, 3])
     part = left.text_input("Item id contains", key=f"find-{slug}")
@@ -58,7 +58,7 @@ def choose_item(lines: Sequence[ItemLine], asked: str, slug: str) -> str | None:
     return shown[at or 0].item
 
 
-def _lines(lines: Sequence[ItemLine]) -> pd.DataFrame:
+def _lines(lines: Sequence[ReviewLine]) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
@@ -137,14 +137,14 @@ def ask_somebody(people: Sequence[str], name: str) -> str | None:
         return None
     with st.form(f"ask-{name}", border=False, width=420):
         chosen = st.selectbox("Ask an annotator", people, key=f"asked-{name}")
-        return chosen if st.form_submit_button("Assign as their next item") else None
+        return chosen if form_button("Assign as their next item", f"ask-{name}") else None
 
 
 def take_back(name: str) -> str | None:
     """Why the final value is taken back, when the lead does."""
     with st.popover("Take it back"), st.form(f"back-{name}", border=False):
         why = st.text_input("Why", key=f"why-{name}")
-        return why if st.form_submit_button("Take it back") else None
+        return why if form_button("Take it back", f"back-{name}") else None
 
 
 def final_form(look: Look, criteria: Sequence[Criterion], slug: str) -> tuple[dict[tuple[int, str], Any], str] | None:
@@ -164,7 +164,7 @@ def final_form(look: Look, criteria: Sequence[Criterion], slug: str) -> tuple[di
                 if value is not None:
                     chosen[code, criterion.key] = value
         reason = st.text_input("Why", value=look.final.reason if look.final else "", key=f"{name}-why")
-        sent = st.form_submit_button("Record the final values", type="primary")
+        sent = form_button("Record the final values", name, type="primary")
     return (chosen, reason) if sent else None
 
 
@@ -196,7 +196,7 @@ def _options(scale: Scale) -> dict[Any, str]:
     return {round(float(value), 9): f"{value:g}" for value in values}
 
 
-def agreement_with_final(shares: Sequence[Agreement]) -> None:
+def agreement_with_final(shares: Sequence[FinalAgreement]) -> None:
     """How often each annotator gave what was decided afterwards; no judgement of anybody by itself."""
     if not shares:
         return

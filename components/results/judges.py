@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
 import streamlit as st
 
-from components.shell.words import NONE, p_value, percent, signed, signed_limits
+from components.results.statistics_row import cells
+from components.shell.words import NONE
 from triptych.results.judges import judges, judges_in, margin
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.stats.analysis.judges import JudgeOf
-from triptych.stats.correlation import Correlation, Correlations
+from triptych.stats.analysis.statistics import OF_SYSTEMS, SHARED, STAND_IN, STAND_IN_PAIR, WITHIN_ITEMS
 from triptych.stats.judge import AltTest
 from triptych.stats.undefined import Undefined
 from triptych.study.settings import EXPERTISE
@@ -33,7 +33,7 @@ def judge_analysis(analysis: StudyAnalysis, key: str, slug: str) -> None:
     if not results:
         st.text("No judge rated this criterion." if len(analysis.ratings_of(key)) else NOT_RATED)
         return
-    st.dataframe(pd.DataFrame([_row(each, analysis) for each in results]), hide_index=True, key=f"judges-{slug}")
+    st.dataframe([_row(each, analysis) for each in results], hide_index=True, key=f"judges-{slug}")
     st.caption(
         "The alternative annotator test leaves out each annotator in turn. The annotators are "
         f"{EXPERTISE[analysis.frame.settings.expertise]}, so epsilon is {margin(analysis.frame):g}, here and in "
@@ -50,22 +50,12 @@ def _row(each: JudgeOf, analysis: StudyAnalysis) -> dict[str, object]:
     return {
         "Judge": each.judge,
         "Its scores": analysis.title(each.scores),
-        "Candidates shared": each.shared,
         "May stand in": NONE if test is None else ("yes" if test.passes else "no"),
-        "Won against": NONE if test is None else percent(test.winning_rate),
-        "Within items": _shown(each.within_items),
-        "Over systems": _shown(each.of_systems),
+        **cells(SHARED, each),
+        **cells(STAND_IN, test),
+        **cells(WITHIN_ITEMS, each.within_items, reasons=False),
+        **cells(OF_SYSTEMS, each.of_systems, reasons=False),
     }
-
-
-def _shown(correlations: Correlations | Undefined) -> str:
-    if isinstance(correlations, Undefined):
-        return NONE
-    return signed(correlations.kendall.value) + _interval(correlations.kendall)
-
-
-def _interval(correlation: Correlation) -> str:
-    return "" if isinstance(correlation.interval, Undefined) else f" ({signed_limits(*correlation.interval)})"
 
 
 def _in_words(each: JudgeOf, analysis: StudyAnalysis) -> None:
@@ -75,17 +65,14 @@ def _in_words(each: JudgeOf, analysis: StudyAnalysis) -> None:
         st.text(f"{who}: {finding if isinstance(finding, Undefined) else finding.sentence}")
     if isinstance(each.stand_in, AltTest):
         with st.expander(f"{each.judge} against each annotator"):
-            st.dataframe(pd.DataFrame(_against(each.stand_in)), hide_index=True, key=f"against-{each.judge}")
+            st.dataframe(_against(each.stand_in), hide_index=True, key=f"against-{each.judge}")
 
 
 def _against(test: AltTest) -> Sequence[dict[str, str]]:
     return [
         {
             "Annotator": str(comparison.annotator),
-            "Items": str(comparison.n),
-            "Judge at least as close": percent(comparison.judge_wins),
-            "Annotator at least as close": percent(comparison.annotator_wins),
-            "p, corrected": p_value(comparison.corrected),
+            **cells(STAND_IN_PAIR, comparison),
             "Judge holds its own": "yes" if comparison.won else "no",
         }
         for comparison in test.comparisons

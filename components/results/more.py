@@ -6,19 +6,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
-import pandas as pd
 import streamlit as st
 
 from components.results import comparisons, trust
 from components.results.findings import not_run
 from components.results.judges import judge_analysis
-from components.shell.words import NONE, number, p_value, signed, signed_limits
-from triptych.results import warnings
+from components.results.statistics_row import cells
+from components.shell.choices import choose
+from components.shell.words import number, p_value
 from triptych.results.study_analysis import StudyAnalysis, lengths
 from triptych.results.texts import Texts
 from triptych.stats.analysis.contrasts import RankingOf
-from triptych.stats.ordinal_model import OrdinalModel
+from triptych.stats.analysis.statistics import ORDINAL_DIFFERENCE, RANK_DIFFERENCE, STRENGTH
 from triptych.stats.preferences import Preferences
+from triptych.stats.proportional_odds import LogitDifference
+from triptych.stats.ranking import RankDifference
 from triptych.stats.undefined import Undefined
 
 
@@ -34,48 +36,14 @@ class Analysis:
 
 def more(analysis: StudyAnalysis, texts: Callable[[], Texts], slug: str) -> None:
     """A box to choose an analysis, and the analysis."""
-    every = {**ANALYSES, "lengths": Analysis("Length of responses", LENGTHS, _lengths_with(texts))}
-    chosen = every[
-        st.selectbox("Analysis", list(every), format_func=lambda key: every[key].title, key=f"analysis-{slug}")
-    ]
+    of_lengths = Analysis(
+        "Length of responses", LENGTHS, lambda *_: trust.lengths(lengths(analysis, texts()), analysis)
+    )
+    every = {**ANALYSES, "lengths": of_lengths}
+    chosen = every[choose("Analysis", {key: each.title for key, each in every.items()}, f"analysis-{slug}")]
     st.caption(chosen.when)
-    key = ""
-    if chosen.of_criterion:
-        titles = {result.criterion.key: result.criterion.title for result in analysis.criteria}
-        key = st.selectbox("Criterion", list(titles), format_func=titles.__getitem__, key=f"more-{slug}")
+    key = choose("Criterion", analysis.titles, f"more-{slug}") if chosen.of_criterion else ""
     chosen.draw(analysis, key, slug)
-
-
-def _means(analysis: StudyAnalysis, key: str, slug: str) -> None:
-    comparisons.means(analysis, next(result for result in analysis.criteria if result.criterion.key == key), slug)
-
-
-def _wins(analysis: StudyAnalysis, key: str, slug: str) -> None:
-    comparisons.wins(analysis, key, slug)
-
-
-def _pairs(analysis: StudyAnalysis, key: str, slug: str) -> None:
-    trust.pairs(next(people for people in analysis.people if people.criterion == key), slug)
-
-
-def _without_each(analysis: StudyAnalysis, key: str, slug: str) -> None:
-    trust.without_each(next(people for people in analysis.people if people.criterion == key))
-
-
-def _reliability(analysis: StudyAnalysis, key: str, slug: str) -> None:
-    trust.reliability(analysis.people, analysis)
-
-
-def _effects(analysis: StudyAnalysis, key: str, slug: str) -> None:
-    trust.effects(analysis.effects, analysis)
-
-
-def _not_run(analysis: StudyAnalysis, key: str, slug: str) -> None:
-    not_run(warnings.not_run(analysis))
-
-
-def _lengths_with(texts: Callable[[], Texts]) -> Callable[[StudyAnalysis, str, str], None]:
-    return lambda analysis, key, slug: trust.lengths(lengths(analysis, texts()), analysis)
 
 
 def _ranks(analysis: StudyAnalysis, key: str, slug: str) -> None:
@@ -95,16 +63,9 @@ def _friedman(ranking: RankingOf, analysis: StudyAnalysis) -> None:
     st.text(f"Friedman's test over {ranked.items} items: chi-square {number(ranked.statistic)}, p {_equals(ranked.p)}.")
     means = zip(ranked.systems, ranked.mean_ranks, strict=True)
     rows = [{"System": _name(analysis, system), "Mean rank (1 is highest)": number(mean)} for system, mean in means]
-    st.dataframe(pd.DataFrame(rows), hide_index=True, key="ranks")
-    pairs = [
-        {
-            "Pair": f"{_name(analysis, pair.system)} − {_name(analysis, pair.baseline)}",
-            "Difference of ranks": signed(pair.difference),
-            "Nemenyi's p": p_value(pair.p),
-        }
-        for pair in ranked.differences
-    ]
-    st.dataframe(pd.DataFrame(pairs), hide_index=True, key="nemenyi")
+    st.dataframe(rows, hide_index=True, key="ranks")
+    pairs = [{"Systems": _pair(analysis, pair), **cells(RANK_DIFFERENCE, pair)} for pair in ranked.differences]
+    st.dataframe(pairs, hide_index=True, key="nemenyi")
 
 
 def _name(analysis: StudyAnalysis, label: object) -> str:
@@ -112,8 +73,8 @@ def _name(analysis: StudyAnalysis, label: object) -> str:
     return analysis.name(cast(int, label))
 
 
-def _limits(low: float | None, high: float | None) -> str:
-    return NONE if low is None or high is None else signed_limits(low, high)
+def _pair(analysis: StudyAnalysis, pair: RankDifference | LogitDifference) -> str:
+    return f"{_name(analysis, pair.system)} − {_name(analysis, pair.baseline)}"
 
 
 def _equals(p: float) -> str:
@@ -121,19 +82,16 @@ def _equals(p: float) -> str:
 
 
 def _strengths(ranking: RankingOf, analysis: StudyAnalysis) -> None:
-    if not isinstance(ranking.preferences, Preferences):
-        st.text(f"Bradley-Terry strengths. {ranking.preferences}")
+    fitted = ranking.preferences
+    if not isinstance(fitted, Preferences):
+        st.text(f"Bradley-Terry strengths. {fitted}")
         return
     rows = [
-        {
-            "System": _name(analysis, strength.system),
-            "Strength (log)": signed(strength.value),
-            "95 % interval": _limits(strength.low, strength.high),
-        }
-        for strength in ranking.preferences.strengths
+        {"System": _name(analysis, strength.system), **cells(STRENGTH, (strength, fitted.sentence))}
+        for strength in fitted.strengths
     ]
-    st.dataframe(pd.DataFrame(rows), hide_index=True, key="strengths")
-    st.caption(ranking.preferences.sentence)
+    st.dataframe(rows, hide_index=True, key="strengths")
+    st.caption(fitted.sentence)
 
 
 def _ordinal(analysis: StudyAnalysis, key: str, slug: str) -> None:
@@ -141,34 +99,21 @@ def _ordinal(analysis: StudyAnalysis, key: str, slug: str) -> None:
         st.text(analysis.not_compared[key])
         return
     with st.spinner("Fitting the model"):
-        model = analysis.ordinal_model_of(key)
+        model = next(fit.model for fit in analysis.ordinal_models if fit.criterion == key)
     if isinstance(model, Undefined):
         st.text(model.reason)
         return
-    st.dataframe(pd.DataFrame(_model_rows(model, analysis)), hide_index=True, key=f"ordinal-{key}")
-
-
-def _model_rows(model: OrdinalModel, analysis: StudyAnalysis) -> list[dict[str, str]]:
-    return [
-        {
-            "Pair": f"{_name(analysis, pair.system)} − {_name(analysis, pair.baseline)}",
-            "Logits": signed(pair.estimate),
-            "95 % interval": signed_limits(pair.low, pair.high),
-            "p": p_value(pair.p),
-            "SD of items": number(model.item),
-            "SD of annotators": number(model.annotator),
-        }
-        for pair in model.differences
-    ]
+    rows = [{"Systems": _pair(analysis, pair), **cells(ORDINAL_DIFFERENCE, pair)} for pair in model.differences]
+    st.dataframe(rows, hide_index=True, key=f"ordinal-{key}")
 
 
 LENGTHS = "When longer responses may get higher ratings for their length: correlation within items."
 ANALYSES = {
-    "means": Analysis("Mean of each system", "When you report each system by itself.", _means, True),
+    "means": Analysis("Mean of each system", "When you report each system by itself.", comparisons.means, True),
     "wins": Analysis(
         "Wins, ties and losses",
         "When the distances of the scale mean little: only which response was rated higher counts.",
-        _wins,
+        comparisons.wins,
         True,
     ),
     "ranks": Analysis(
@@ -178,25 +123,27 @@ ANALYSES = {
         True,
     ),
     "ordinal": Analysis(
-        "Ordinal mixed model",
-        "When points may not be averaged. Takes seconds; needs eight annotators.",
+        "Proportional odds",
+        "When points may not be averaged: uses only the order of ratings.",
         _ordinal,
         True,
     ),
     "effects": Analysis(
-        "Place on screen and time", "When the first response may have an advantage, or annotators tire.", _effects
+        "Place on screen and time", "When the first response may have an advantage, or annotators tire.", trust.effects
     ),
     "reliability": Analysis(
-        "How many annotators per item", "When you plan the next study, or defend the size of this one.", _reliability
+        "How many annotators per item",
+        "When you plan the next study, or defend the size of this one.",
+        trust.reliability,
     ),
     "pairs": Analysis(
         "Annotators two by two",
         "When agreement is low: shows whether one of them reads the rubric differently.",
-        _pairs,
+        trust.pairs,
         True,
     ),
     "without": Analysis(
-        "Agreement without each annotator", "When one annotator may pull agreement down.", _without_each, True
+        "Agreement without each annotator", "When one annotator may pull agreement down.", trust.without_each, True
     ),
     "judges": Analysis(
         "A judge model compared with the annotators",
@@ -204,5 +151,5 @@ ANALYSES = {
         judge_analysis,
         True,
     ),
-    "not_run": Analysis("Checks that could not run", "Before you report: what these data cannot show.", _not_run),
+    "not_run": Analysis("Checks that could not run", "Before you report: what these data cannot show.", not_run),
 }

@@ -38,6 +38,5 @@ def study_tools(board: Board, who: Who) -> None:
             if certain(who, "Show the system names", losses, f"unblind-{study.slug}"):
                 state.run_command(lifecycle.unblind, study, who.pseudonym)
                 st.rerun()
-            state.show_messages()
     else:
         st.text(f"Unblinded {study.unblinded_at:%Y-%m-%d %H:%M} UTC")

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
 import streamlit as st
 
-from components.shell import state
 from components.shell.certainty import certain
-from components.shell.state import plain
+from components.shell.choices import choose
 from components.shell.words import NONE, moment
 from triptych.operations.backup import Backup, Head, Restored
 from triptych.stats.numbers import counted
@@ -57,7 +55,7 @@ def backup_table(backups: Sequence[Backup], slug: str) -> None:
                 "Last event of this study": NONE if number is None else str(number),
             }
         )
-    st.dataframe(pd.DataFrame(rows), hide_index=True, key="backups")
+    st.dataframe(rows, hide_index=True, key="backups")
     st.text("The backups are in this folder of the computer that runs Triptych. Copy them to another computer.")
     st.code(str(backups[0].path.parent), language=None, wrap_lines=True)
 
@@ -74,10 +72,9 @@ def choose_restore(backups: Sequence[Backup], allowed: bool, heads: Sequence[Hea
             st.text("There is no backup yet.")
             return None
         names = {name: f"{moment(made.at)} ({name})" for name, made in by_name.items()}
-        chosen = st.selectbox("Backup", list(names), format_func=names.__getitem__)
+        chosen = choose("Backup", names, "backup")
         losses = f"{_losses(by_name[chosen], heads)} {RESTORE_NOTE}"
         is_certain = certain(who, "Restore this backup", losses, "restore")
-        state.show_messages()
     return chosen if is_certain else None
 
 
@@ -105,4 +102,4 @@ def capsule(study: Study) -> None:
     if study.unblinded_at is None:
         st.text("This study is blind. Unblind it on its results page first.")
         return
-    st.link_button(plain("Download the capsule"), f"capsule/{study.slug}.zip", icon=":material/download:")
+    st.link_button("Download the capsule", f"capsule/{study.slug}.zip", icon=":material/download:")

@@ -20,4 +20,7 @@ def certain(who: Who, label: str, losses: str, key: str) -> bool:
         pressed = state.form_button(label, f"certain-{key}-pressed", type="primary")
     if pressed and not is_sure:
         state.say("Nothing was done. Tick the box first.", "info")
-    return pressed and is_sure and (is_fresh or state.confirm_passcode(who, passcode))
+    is_certain = pressed and is_sure and (is_fresh or state.confirm_passcode(who, passcode))
+    if pressed and not is_certain:
+        state.show_messages()
+    return is_certain

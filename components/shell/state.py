@@ -26,6 +26,7 @@ from triptych.web.session import browser_in, cookie_in, wait_to_sign_in, web_eng
 MESSAGES, ARRIVAL, RAN_BY_ITSELF = "messages", "arrival", "ran by itself"
 PASSCODE_TYPED_AT = "passcode typed at"
 THIS_COMPUTER = "127.0.0.1"  # for which Streamlit gives no address
+CLICKS, PAGE = "clicks", "page"
 PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 SHORTCODE = re.compile(r":(?=[\w+\-/]+:)")
 AUTOLINK = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=[\w.+\-])(?=@)", re.IGNORECASE)
@@ -153,17 +154,42 @@ def take(key: str, default: Any = None) -> Any:
 def form_button(label: str, key: str, **options: Any) -> bool:
     """Draws a form's button; whether it was clicked.
 
-    The click is remembered until a run reads it here: Streamlit forgets the click of a run that the next click
-    interrupts. `key` names the form and the button.
+    Streamlit forgets the click of a run that the next click interrupts, so it is remembered until a run of the same
+    page reads it here. `key` names the study, the form and the button. The form must not have `clear_on_submit`: the
+    run that reads the click would get its fields empty (see `numbered`).
     """
-    st.form_submit_button(label, on_click=remember, args=(key, True), **options)
-    return bool(take(key, False))
+    st.form_submit_button(label, on_click=_note_click, args=(key,), **options)
+    clicks = recall(CLICKS, frozenset())
+    remember(CLICKS, clicks - {key})
+    return key in clicks
 
 
-def run_command(command: Callable[..., Any], *args: Any, done: str | None = None, **kwargs: Any) -> Any:
+def _note_click(key: str) -> None:
+    remember(CLICKS, recall(CLICKS, frozenset()) | {key})
+
+
+def numbered(name: str) -> str:
+    """A key for a form or a field, which is empty again after `renew(name)`."""
+    return f"{name}-{recall(name, 0)}"
+
+
+def renew(name: str) -> None:
+    remember(name, recall(name, 0) + 1)
+
+
+def turn_to(page: str) -> None:
+    """Called with the page that a run draws: clicks that another page did not read are forgotten."""
+    if recall(PAGE) != page:
+        remember(PAGE, page)
+        forget(CLICKS)
+
+
+def run_command(
+    command: Callable[..., Any], *args: Any, done: str | Callable[[Any], str] | None = None, **kwargs: Any
+) -> Any:
     """Run one core command in its own transaction; a refusal becomes a message and None is returned.
 
-    For callbacks: the message waits for show_messages(). `done` is the message after success.
+    For callbacks: the message waits for show_messages(). `done` is the message after success or makes it of the result.
     """
     try:
         with writing() as session:
@@ -172,7 +198,7 @@ def run_command(command: Callable[..., Any], *args: Any, done: str | None = None
         _say_later("error", str(refusal))
         return None
     if done:
-        _say_later("success", done)
+        _say_later("success", done if isinstance(done, str) else done(result))
     return result
 
 

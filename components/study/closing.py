@@ -22,4 +22,3 @@ def close(study: Study, view: Overview, who: Who) -> None:
         if certain(who, "Close the study", losses, f"close-{study.slug}"):
             state.run_command(lifecycle.set_state, study, StudyState.closed, who.pseudonym)
             st.rerun()
-        state.show_messages()

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from components.study.import_preview import import_preview
-from components.study.settings_form import DesignRequest, finish, is_draft, reason_for, save_label
+from components.study.settings_form import DesignRequest, finish, is_draft, lines_of, reason_for, save_label
 from components.study.study_form import choose_file
 from triptych.rubric.model import Rubric
 from triptych.stats.numbers import counted
@@ -67,14 +67,14 @@ def more_items(study: Study, rubric: Rubric) -> DesignRequest | None:
 
 def retired_items(study: Study) -> DesignRequest | None:
     """Ids of items to retire, or to remove from a draft."""
-    key = f"retire-{study.slug}-{study.event_number if is_draft(study) else ''}"
-    with st.form(key, border=False, clear_on_submit=True):
+    key = f"retire-{study.slug}-{study.event_number if is_draft(study) else study.design_hash}"
+    with st.form(key, border=False):
         st.text(
             "The items are removed from this draft."
             if is_draft(study)
             else "Nobody gets these items any more. Their ratings stay in the results."
         )
         ids = st.text_area("Ids of the items, one per line", height=110, key=f"{key}-ids")
-        reason = finish(study, key)
-    named = tuple(dict.fromkeys(line for line in map(str.strip, ids.splitlines()) if line))
-    return DesignRequest(Parts(retire=named), reason) if reason is not None and named else None
+        named = tuple(lines_of(ids))
+        request = finish(study, key, Parts(retire=named))
+    return request if named else None

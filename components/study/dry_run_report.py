@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from components.results import charts, comparisons, figures, trust
-from components.shell.state import plain
+from components.shell.choices import choose
+from components.shell.state import form_button, plain
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.verdicts import verdict
 from triptych.simulate.annotators import Recipe
 from triptych.simulate.dry_run import DryRun
-from triptych.simulate.recovery import Check, Recovered
+from triptych.simulate.recovery import Recovered, RecoveryCheck
 from triptych.stats.numbers import counted
 from triptych.stats.undefined import Undefined
 
 DEFAULTS = Recipe()
+# effect → its label, and the most of it, in percent of the width of a scale
+EFFECTS = {
+    "gap": ("From the worst system to the best", 60),
+    "first": ("Gain of the response shown first", 40),
+    "spread": ("How much annotators differ in strictness", 20),
+    "severe": ("How much stricter one of them is", 40),
+}
 MARKS = {Recovered.yes: "✓ yes", Recovered.unclear: "? unclear", Recovered.no: "✗ no"}
 NO_TIME = Undefined("Not defined: simulated annotators take no time.")
 UNCLEAR_NOTE = (
@@ -42,26 +48,14 @@ def choose_recipe(items: int, slug: str) -> Recipe | None:
             "seed": right.number_input("Random seed", 1, 9999, DEFAULTS.seed, key=f"seed-{slug}"),
         }
         st.caption("How large the effects are, in percent of the width of a scale:")
-        left, right = st.columns(2)
-        shares: dict[str, Any] = {
-            "gap": left.slider("From the worst system to the best", 0, 60, _percent(DEFAULTS.gap), key=f"gap-{slug}"),
-            "first": right.slider(
-                "Gain of the response shown first", 0, 40, _percent(DEFAULTS.first), key=f"first-{slug}"
-            ),
-            "spread": left.slider(
-                "How much annotators differ in strictness", 0, 20, _percent(DEFAULTS.spread), key=f"spread-{slug}"
-            ),
-            "severe": right.slider(
-                "How much stricter one of them is", 0, 40, _percent(DEFAULTS.severe), key=f"severe-{slug}"
-            ),
+        columns = st.columns(2)
+        shares = {
+            name: columns[n % 2].slider(label, 0, most, round(100 * getattr(DEFAULTS, name)), key=f"{name}-{slug}")
+            for n, (name, (label, most)) in enumerate(EFFECTS.items())
         }
-        if st.form_submit_button("Run", type="primary", icon=":material/play_arrow:"):
+        if form_button("Run", f"recipe-{slug}", type="primary", icon=":material/play_arrow:"):
             return replace(Recipe(**counts), **{name: share / 100 for name, share in shares.items()})
     return None
-
-
-def _percent(share: float) -> int:
-    return round(100 * share)
 
 
 def report(run: DryRun, slug: str) -> None:
@@ -72,7 +66,7 @@ def report(run: DryRun, slug: str) -> None:
         f"{counted(run.annotators, 'simulated annotator')} made {counted(run.annotations, 'annotation')} of "
         f"{counted(run.items, 'item')} in {run.seconds:.0f} s. {run.sentence}"
     )
-    rows = pd.DataFrame([_row(check) for check in run.checks])
+    rows = [_row(check) for check in run.checks]
     st.dataframe(rows, hide_index=True, height="content", key=f"checks-{slug}")
     outcomes = {check.recovered for check in run.checks}
     if Recovered.unclear in outcomes:
@@ -88,7 +82,7 @@ def report(run: DryRun, slug: str) -> None:
     trust.annotators(analysis.annotators, NO_TIME)
 
 
-def _row(check: Check) -> dict[str, str]:
+def _row(check: RecoveryCheck) -> dict[str, str]:
     return {
         "Planted effect": check.effect,
         "About": check.about,
@@ -100,20 +94,14 @@ def _row(check: Check) -> dict[str, str]:
 
 def _comparison(analysis: StudyAnalysis, slug: str) -> None:
     """Means and differences of one criterion."""
-    results = {result.criterion.key: result for result in analysis.criteria}
-    key = st.selectbox(
-        "Criterion", list(results), format_func=lambda key: results[key].criterion.title, key=f"criterion-{slug}"
-    )
+    key = choose("Criterion", analysis.titles, f"criterion-{slug}")
     contrasts = analysis.contrasts_of(key)
     if any(not isinstance(contrast.difference, Undefined) for contrast in contrasts):
         sentence = verdict(analysis, key)
         st.text(sentence)
-        charts.show(
-            figures.forest(contrasts, analysis.names, results[key].widest),
-            f"dry-forest-{slug}",
-            f"dry-run-{slug}-{key}",
-            sentence,
-        )
+        widest = next(result.widest for result in analysis.criteria if result.criterion.key == key)
+        figure = figures.forest(contrasts, analysis.names, widest)
+        charts.show(figure, f"dry-forest-{slug}", f"dry-run-{slug}-{key}", sentence)
         st.dataframe(comparisons.contrast_table(contrasts, analysis), hide_index=True, key=f"dry-contrasts-{slug}")
         st.caption(plain(f"{comparisons.whom_for(contrasts)} {analysis.family}"))
-    comparisons.means(analysis, results[key], f"dry-run-{slug}")
+    comparisons.means(analysis, key, f"dry-run-{slug}")

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from components.shell.choices import choose, confirmed
 from components.study.study_form import ROUNDS
 from triptych.storage.models import Round, Study, StudyState
 from triptych.study.lifecycle import LONGEST_TITLE
 
 COPY = "A new draft with the same rubric and settings. Ratings, annotators and plan are not copied."
+DELETION = "This deletes the draft for good, with its items and invitations. Nobody has rated anything in it."
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ def copy_form(study: Study, free: Sequence[Round]) -> CopyRequest | None:
         key = f"copy-as-{study.slug}"
         names: dict[Round | None, str] = {None: "A study of its own"}
         names |= {each: f"Next round: {ROUNDS[each]}" for each in free}
-        next_round = st.selectbox("Duplicate as", list(names), format_func=names.__getitem__, key=key)
+        next_round = choose("Duplicate as", names, key)
         old = study.title.removeprefix("Demo: ")
         proposed = f"{old} (copy)" if next_round is None else old  # lists say which round it is
         title = st.text_input("Title", proposed[:LONGEST_TITLE], max_chars=LONGEST_TITLE, key=f"copy-{next_round}")
@@ -44,6 +46,4 @@ def delete_form(study: Study) -> bool:
     """Whether the lead confirmed deleting the draft."""
     if study.state != StudyState.draft:
         return False
-    with st.popover("Delete"):
-        st.text("This deletes the draft for good, with its items and invitations. Nobody has rated anything in it.")
-        return st.button("Delete the draft", type="primary", key=f"delete-{study.slug}")
+    return confirmed("Delete", DELETION, "Delete the draft", f"delete-{study.slug}")

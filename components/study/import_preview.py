@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-import pandas as pd
 import streamlit as st
 
 from components.shell import state
-from triptych.formats import (
-    ItemDraft,
-    ItemFile,
-    Problem,
-    TurnDraft,
-)
+from triptych.formats import ItemDraft, ItemFile, Problem, TurnDraft
+from triptych.formats.ratings.model import FinishedRatings
 from triptych.stats.numbers import counted
 
 MAX_CHARACTERS = 2000
@@ -59,12 +54,17 @@ def _problems(file: ItemFile) -> None:
         state.say("The file can be imported.", "success")
     else:
         state.say("There is no item in the file.")
+    problem_lists(file.problems)
+
+
+def problem_lists(problems: Sequence[Problem]) -> None:
+    """Errors, warnings and notes, one on a line; every text of the file is shown unformatted."""
     for severity, title in SEVERITIES.items():
-        problems = [problem for problem in file.problems if problem.severity == severity]
-        if problems:
+        lines = [str(problem) for problem in sorted(problems, key=_place) if problem.severity == severity]
+        if lines:
             st.caption(title)
-            with st.container(border=True, height=320 if len(problems) > MAX_LINES else "content"):
-                st.text("\n".join(str(problem) for problem in sorted(problems, key=_place)))
+            with st.container(border=True, height=320 if len(lines) > MAX_LINES else "content"):
+                st.text("\n".join(lines))
 
 
 def _place(problem: Problem) -> tuple[bool, str, int]:
@@ -74,11 +74,16 @@ def _place(problem: Problem) -> tuple[bool, str, int]:
 
 def _columns(file: ItemFile) -> None:
     st.subheader("Columns", anchor=False)
-    rows = [{"In the file": column, "Read as": meaning} for column, meaning in file.recognised.items()]
-    rows += [{"In the file": column, "Read as": "ignored"} for column in file.ignored]
-    st.dataframe(pd.DataFrame(rows, columns=["In the file", "Read as"]), hide_index=True, key="columns")
+    meanings = column_meanings(file)
+    st.dataframe(meanings, hide_index=True, key="columns")
     if file.ignored:
-        st.caption(f"{len(file.ignored)} of {len(rows)} will be ignored and not stored.")
+        st.caption(f"{len(file.ignored)} of {len(meanings['Read as'])} will be ignored and not stored.")
+
+
+def column_meanings(file: ItemFile | FinishedRatings) -> dict[str, list[str]]:
+    """The table of a file's columns or fields, and what each is read as."""
+    meanings = {**file.recognised, **dict.fromkeys(file.ignored, "ignored")}
+    return {"In the file": list(meanings), "Read as": list(meanings.values())}
 
 
 def _item(item: ItemDraft) -> None:

@@ -42,13 +42,13 @@ def plan_form(
     Nothing of a file with mistakes is used, so that half a plan is never stored.
     """
     st.text(PLAN_NOTE)
-    proposal, turn = f"plan-offered-{study.slug}", f"plan-turn-{study.slug}"
+    proposal, uploader = f"plan-offered-{study.slug}", f"plan-file-{study.slug}"
     if st.button("Propose a balanced plan", key=f"plan-propose-{study.slug}"):
         state.remember(proposal, propose() or ())
-        _empty_uploader(turn)
+        state.renew(uploader)
         st.rerun()
     name = f"A plan of your own ({', '.join(COLUMNS)})"
-    upload = st.file_uploader(name, list(plans.ENDINGS), key=f"plan-file-{study.slug}-{state.recall(turn, 0)}")
+    upload = st.file_uploader(name, list(plans.CONTENTS.endings), key=state.numbered(uploader))
     uploaded = None if upload is None else read(upload.getvalue(), upload.name)
     if uploaded is not None and uploaded.problems:
         state.say("The plan has problems:" if uploaded.ok else REFUSED, "warning" if uploaded.ok else "error")
@@ -60,16 +60,11 @@ def plan_form(
         save = bool(lines) and st.button("Save this plan" if is_draft(study) else "Amend the plan", type="primary")
         remove = bool(stored) and st.button("Remove the plan")
     if remove:
-        _empty_uploader(turn)
+        state.renew(uploader)
     if save or remove:
         state.forget(proposal)
         return PlanChange(() if remove else edited, reason)
     return None
-
-
-def _empty_uploader(turn: str) -> None:
-    """Empty the uploader: a widget with another key starts without a file."""
-    state.remember(turn, state.recall(turn, 0) + 1)
 
 
 def _table(lines: Sequence[PlanLine], study: Study) -> tuple[PlanLine, ...]:

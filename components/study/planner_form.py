@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import streamlit as st
 
 from components.results import charts, figures
+from components.shell.choices import choose
 from components.shell.state import say
+from components.shell.study_choice import titles_of
 from components.shell.words import percent
-from triptych.simulate.planner import PERCENT, Basis, Chances, Outlook, preset
-from triptych.stats.power import Plan
+from triptych.simulate.planner import PERCENT, Basis, Chances, preset
+from triptych.stats.power import Advice, Effort, Plan
 from triptych.storage.models import Study
 from triptych.study.settings import settings_of
 
@@ -32,13 +35,8 @@ CHANCE_NOTE = (
 
 def choose_for(studies: Sequence[Study]) -> str | None:
     """The slug of the study to plan for, None where there is none yet; the address keeps it."""
-    titles = {study.slug: f"{study.title} ({'demo' if study.demo else study.round})" for study in studies}
     requested = st.query_params.get("study")
-    options = [None, *titles]
-    place = options.index(requested) if requested in titles else 0
-    chosen = st.selectbox(
-        "Plan for", options, place, format_func=lambda slug: titles.get(slug, NO_STUDY), key=f"for-{requested}"
-    )
+    chosen = choose("Plan for", {None: NO_STUDY, **titles_of(studies)}, f"for-{requested}", requested)
     if chosen is None:
         st.query_params.pop("study", None)
     else:
@@ -49,16 +47,13 @@ def choose_for(studies: Sequence[Study]) -> str | None:
 def choose_basis(bases: Sequence[Basis], slug: str) -> Basis:
     """A criterion of a round with ratings, or a preset."""
     left, right = st.columns(2)
-    chosen = left.selectbox(
-        "How much ratings scatter",
-        [*bases, *SCATTER_LABELS],
-        format_func=lambda option: f"As in {option.title}" if isinstance(option, Basis) else SCATTER_LABELS[option],
-        key=f"basis-{slug}",
-    )
+    names: dict[Any, str] = {basis: f"As in {basis.title}" for basis in bases}
+    names |= SCATTER_LABELS
+    chosen = choose("How much ratings scatter", names, f"basis-{slug}", place=left)
     if isinstance(chosen, Basis):
         return chosen
     scale = right.selectbox("Scale", list(SCALES), 1, key=f"scale-{slug}")
-    return preset(str(chosen), SCALES[scale])
+    return preset(chosen, SCALES[scale])
 
 
 def choose_plan(study: Study | None, slug: str) -> Plan:
@@ -122,16 +117,16 @@ def choose_effort(basis: Basis, pay: float | None, currency: str, slug: str) -> 
     return seconds, rate
 
 
-def outlook(forecast: Outlook, currency: str) -> None:
+def outlook(advice: Advice, effort: Effort, currency: str) -> None:
     """The plan in numbers, and whether more annotators or more items would help it more."""
-    plan, effort = forecast.advice.plan, forecast.effort
+    plan = advice.plan
     with st.container(horizontal=True):
         st.metric("Chance to show it", percent(plan.rate.share))
         st.metric("Annotations", plan.plan.annotations)
         st.metric("Hours in total", f"{effort.hours:.1f}")
         st.metric("Hours per annotator", f"{effort.hours_each:.1f}")
         st.metric("Cost", f"{effort.cost:,.0f} {currency}")
-    say(f"{plan.sentence} {forecast.advice.sentence}", "success" if plan.rate.share >= GOOD_CHANCE else "info")
+    say(f"{plan.sentence} {advice.sentence}", "success" if plan.rate.share >= GOOD_CHANCE else "info")
 
 
 def chances(grid: Chances, name: str) -> None:

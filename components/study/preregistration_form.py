@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import streamlit as st
 
+from components.shell.choices import choose
 from components.study.settings_form import DesignRequest, finish, form_key, is_draft, long_text
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Study
@@ -35,23 +34,14 @@ def _form(study: Study, rubric: Rubric) -> DesignRequest | None:
         criteria = st.multiselect(
             "Criteria that will be reported", list(titles), reported, titles.__getitem__, key=f"{key}-all"
         )
-        index = list(titles).index(now.primary_criterion) if now.primary_criterion in titles else None
-        options: Any = {"format_func": titles.__getitem__, "placeholder": "None", "key": f"{key}-one"}
-        primary = st.selectbox("Primary criterion", list(titles), index, **options)
+        names = {"": "None", **titles}
         label = "Primary contrast: which systems, which difference, which test"
-        contrast = st.text_input(label, now.primary_contrast, max_chars=500, key=f"{key}-contrast")
-        sample = long_text("Items and annotators: how many, and why", now.sample, f"{key}-n")
-        stop_rule = long_text("When collection stops", now.stop_rule, f"{key}-stop")
-        exclusions = long_text("Who and what will be left out of the results", now.exclusions, f"{key}-out")
-        reason = finish(study, key)
-    if reason is None:
-        return None
-    values = {
-        "criteria": criteria,
-        "primary_criterion": primary or "",
-        "primary_contrast": contrast,
-        "sample": sample,
-        "stop_rule": stop_rule,
-        "exclusions": exclusions,
-    }
-    return DesignRequest(Parts(settings={"preregistration": values}), reason)
+        values = {
+            "criteria": criteria,
+            "primary_criterion": choose("Primary criterion", names, f"{key}-one", now.primary_criterion),
+            "primary_contrast": st.text_input(label, now.primary_contrast, max_chars=500, key=f"{key}-contrast"),
+            "sample": long_text("Items and annotators: how many, and why", now.sample, f"{key}-n"),
+            "stop_rule": long_text("When collection stops", now.stop_rule, f"{key}-stop"),
+            "exclusions": long_text("Who and what will be left out of the results", now.exclusions, f"{key}-out"),
+        }
+        return finish(study, key, Parts(settings={"preregistration": values}))

@@ -7,16 +7,17 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from components.shell import state
+from components.study.import_preview import column_meanings, problem_lists
 from components.study.study_form import choose_rubric
 from triptych.errors import ImportRefused, InvalidRubric
 from triptych.exchange import import_ratings
 from triptych.formats import MAX_UPLOAD, READERS, ItemFile, Problem, read_items
-from triptych.formats.ratings import ARCHIVE, ENDINGS, FinishedRatings, RaterKind, read_files
+from triptych.formats.ratings import ARCHIVE, ENDINGS, read_files
 from triptych.formats.ratings.assemble import Asked, Assembled, assemble
+from triptych.formats.ratings.model import FinishedRatings, RaterKind
 from triptych.formats.ratings.proposal import MAX_OPTIONS, ProposedCriterion, Use, number_in
 from triptych.stats.numbers import counted
 
@@ -31,7 +32,6 @@ PROPOSED, EXISTING = "Proposed from the values", "An existing rubric"
 ENDS_NOTE = "Compare lowest and highest with the scale that was used: a point that nobody chose is not in the files."
 MAX_VALUES = 12
 MAX_OFFERED = 200
-MAX_LINES = 12
 READ, ASSEMBLED = "ratings_read", "ratings_assembled"
 
 
@@ -93,23 +93,17 @@ def files_preview(files: Sequence[FinishedRatings]) -> None:
             counts["item"] = len(file.items.items) if file.items else 0
             parts = [counted(number, word) for word, number in counts.items() if number]
             st.text(f"{file.name}: {file.format}, {', '.join(parts) or 'nothing'}")
-            rows = [{"In the file": name, "Read as": meaning} for name, meaning in file.recognised.items()]
-            rows += [{"In the file": name, "Read as": "ignored"} for name in file.ignored]
-            with st.expander(f"{len(rows)} columns or fields, {len(file.ignored)} ignored"):
-                st.dataframe(pd.DataFrame(rows), hide_index=True)
+            columns = len(file.recognised) + len(file.ignored)
+            with st.expander(f"{columns} columns or fields, {len(file.ignored)} ignored"):
+                st.dataframe(column_meanings(file), hide_index=True)
             problems(file.problems)
 
 
 def problems(problems: Sequence[Problem]) -> None:
-    """Errors, then warnings and notes, one on a line; every text of the file is shown unformatted."""
-    errors = [str(problem) for problem in problems if problem.severity == "error"]
-    others = [str(problem) for problem in problems if problem.severity != "error"]
-    if errors:
+    """Every problem, after what errors mean."""
+    if any(problem.severity == "error" for problem in problems):
         state.say("Nothing can be imported until this is corrected:")
-    for lines in (errors, others):
-        if lines:
-            with st.container(border=bool(errors), height=320 if len(lines) > MAX_LINES else "content"):
-                st.text("\n".join(lines))
+    problem_lists(problems)
 
 
 def choose_asked(files: Sequence[FinishedRatings]) -> Asked | None:

@@ -12,7 +12,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from components.shell import state
-from components.study.study_form import ACCESS, PRESENTATIONS, ROUNDS, choose_key
+from components.shell.choices import choose
+from components.study.study_form import ACCESS, PRESENTATIONS, ROUNDS
 from triptych.annotate.entry_test import GOLD_ATTEMPTS, GOLD_PERCENT
 from triptych.rubric.model import Rubric
 from triptych.stats.numbers import counted
@@ -32,6 +33,15 @@ FORM_FIELDS = {
 }
 PROOFS = {"none": "None", "secret": "A secret in the link", "signature": "A signature of each id"}
 PROOF_HELP = "Without one, anybody who knows the address can invent ids. What the panel needs stands on *Overview*."
+# setting → its label, the least and the greatest number
+CHECK_RULES = {
+    "attention_every": ("An attention check every … items", 0, None),
+    "gold_every": ("A gold item every … items", 0, None),
+    "repeat_percent": ("Repeats, % of the items", 0, 50),
+    "repeats_at_least": ("Minimum repeats", 0, None),
+    "repeat_distance": ("Minimum items between the two", 1, None),
+}
+NOTE_HELP = "Shown before the first item; a button shows it again later."
 ENTRY = {"none": "No test", "questions": "The questions of the rubric", "gold": "Gold items, rated like any other"}
 
 
@@ -55,10 +65,11 @@ def form_key(study: Study, section: str) -> str:
     return f"{section}-{study.slug}-{hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:8]}"
 
 
-def finish(study: Study, key: str) -> str | None:
-    """The end of a form: the reason once the lead saves it ("" for a draft), None before."""
+def finish(study: Study, key: str, parts: Parts, pressed: bool = False) -> DesignRequest | None:
+    """The end of a form: what it asks for once the lead saves it, or `pressed` another button; None before."""
     reason = reason_for(study, key)
-    return reason if state.form_button(save_label(study), f"{key}-stored", type="primary") else None
+    stored = state.form_button(save_label(study), f"{key}-stored", type="primary")
+    return DesignRequest(parts, reason) if stored or pressed else None
 
 
 def reason_for(study: Study, key: str) -> str:
@@ -84,16 +95,12 @@ def basics(study: Study) -> DesignRequest | None:
         raters = left.number_input(
             "Annotators per item", least, MOST_RATERS, study.raters_per_item, help=help_text, key=f"{key}-raters"
         )
-        access = choose_key(right, "Who may take part", ACCESS, study.access, f"{key}-access")
-        study_round = choose_key(left, "Round", ROUNDS, study.round, f"{key}-round", disabled=frozen)
-        label = "Responses appear"
-        presentation = choose_key(right, label, PRESENTATIONS, study.presentation, f"{key}-ways", disabled=frozen)
+        access = choose("Who may take part", ACCESS, f"{key}-access", study.access, right)
+        study_round = choose("Round", ROUNDS, f"{key}-round", study.round, left, disabled=frozen)
+        label, place = "Responses appear", f"{key}-ways"
+        presentation = choose(label, PRESENTATIONS, place, study.presentation, right, disabled=frozen)
         settings = _limits(current, key) | _overlap(current, key, frozen)
-        reason = finish(study, key)
-    if reason is None:
-        return None
-    parts = Parts(title.strip(), raters, access, study_round, presentation, settings)
-    return DesignRequest(parts, reason)
+        return finish(study, key, Parts(title.strip(), raters, access, study_round, presentation, settings))
 
 
 def _limits(current: StudySettings, key: str) -> dict[str, Any]:
@@ -122,14 +129,8 @@ def _overlap(current: StudySettings, key: str, frozen: bool) -> dict[str, Any]:
     items = left.number_input(
         "Items with more annotators", 0, None, current.overlap.items, disabled=frozen, key=f"{key}-overlap"
     )
-    raters = right.number_input(
-        "Annotators for each of them",
-        1,
-        MOST_RATERS,
-        current.overlap.raters,
-        disabled=frozen,
-        key=f"{key}-overlap-raters",
-    )
+    label, key = "Annotators for each of them", f"{key}-overlap-raters"
+    raters = right.number_input(label, 1, MOST_RATERS, current.overlap.raters, disabled=frozen, key=key)
     return {"overlap": {"items": items, "raters": raters}}
 
 
@@ -137,37 +138,23 @@ def path(study: Study, rubric: Rubric) -> DesignRequest | None:
     """Consent, instructions, content note, contact, entry test: what comes before the first item."""
     current, key = settings_of(study), form_key(study, "path")
     with st.form(key, border=False):
-        consent = long_text(
-            "Consent", current.consent.text, f"{key}-consent", "If this is empty, annotators are not asked."
-        )
-        after_withdrawal = choose_key(
-            st.container(),
-            "If somebody withdraws",
-            WITHDRAWAL,
-            current.consent.after_withdrawal,
-            f"{key}-withdrawal",
-            help="The consent text should state this.",
-        )
-        instructions = long_text("Instructions besides the rubric's own", current.instructions, f"{key}-instructions")
-        note = long_text(
-            "Content note",
-            current.content_note,
-            f"{key}-note",
-            "Shown before the first item; a button shows it again later.",
-        )
-        contact = st.text_input("Contact for questions", current.contact, max_chars=500, key=f"{key}-contact")
-        entry = _entry(current, rubric, key)
-        reason = finish(study, key)
-    if reason is None:
-        return None
-    settings = {
-        "consent": {"text": consent, "after_withdrawal": after_withdrawal},
-        "instructions": instructions,
-        "content_note": note,
-        "contact": contact,
-        "entry": entry,
-    }
-    return DesignRequest(Parts(settings=settings), reason)
+        settings = {
+            "consent": _consent(current, key),
+            "instructions": long_text(
+                "Instructions besides the rubric's own", current.instructions, f"{key}-instructions"
+            ),
+            "content_note": long_text("Content note", current.content_note, f"{key}-note", NOTE_HELP),
+            "contact": st.text_input("Contact for questions", current.contact, max_chars=500, key=f"{key}-contact"),
+            "entry": _entry(current, rubric, key),
+        }
+        return finish(study, key, Parts(settings=settings))
+
+
+def _consent(current: StudySettings, key: str) -> dict[str, str]:
+    text = long_text("Consent", current.consent.text, f"{key}-consent", "If this is empty, annotators are not asked.")
+    label, after = "If somebody withdraws", current.consent.after_withdrawal
+    chosen = choose(label, WITHDRAWAL, f"{key}-withdrawal", after, help="The consent text should state this.")
+    return {"text": text, "after_withdrawal": chosen}
 
 
 def long_text(label: str, current: str, key: str, help_text: str | None = None) -> str:
@@ -187,7 +174,7 @@ def _entry(current: StudySettings, rubric: Rubric, key: str) -> dict[str, Any]:
     gold_rules = f"A test of gold items: {GOLD_PERCENT} %, {GOLD_ATTEMPTS} attempts."
     st.caption(f"{questions} {gold_rules} Leave the numbers empty to use these.")
     columns = st.columns(4)
-    kind = choose_key(columns[0], "Entry test", ENTRY, current.entry.kind, f"{key}-kind")
+    kind = choose("Entry test", ENTRY, f"{key}-kind", current.entry.kind, columns[0])
     own: Any = {"placeholder": "As above"}
     percent = columns[1].number_input("Percent to pass", 1, 100, current.entry.pass_percent, key=f"{key}-pass", **own)
     attempts = columns[2].number_input("Attempts", 1, 10, current.entry.attempts, key=f"{key}-attempts", **own)
@@ -200,32 +187,32 @@ def panel(study: Study) -> DesignRequest | None:
     current, key = settings_of(study), form_key(study, "panel")
     with st.form(key, border=False):
         codes, fill = _codes(current, key)
-        address = _address(current, key)
-        pay = _pay(current, key)
-        st.subheader("Recruitment", anchor=False)
-        how = long_text("How people were found, in the words of a paper", current.recruitment.how, f"{key}-how")
-        rules = "\n".join(current.recruitment.eligibility)
-        label = "Rules that the panel enforces, one per line (approval rate, earlier tasks, country …)"
-        rules = st.text_area(label, rules, height=110, key=f"{key}-rules")
-        expertise = _expertise(current, key)
-        reason = reason_for(study, key)
-        stored = state.form_button(save_label(study), f"{key}-stored", type="primary")
-    if not stored and not fill:
-        return None
-    settings = {
-        "codes": codes,
-        "panel": address,
-        "pay": pay,
-        "recruitment": {"how": how, "eligibility": [line for line in map(str.strip, rules.splitlines()) if line]},
-        "expertise": expertise,
-    }
-    return DesignRequest(Parts(settings=settings, new_codes=fill), reason)
+        settings = {
+            "codes": codes,
+            "panel": _address(current, key),
+            "pay": _pay(current, key),
+            "recruitment": _recruitment(current, key),
+            "expertise": _expertise(current, key),
+        }
+        return finish(study, key, Parts(settings=settings, new_codes=fill), fill)
+
+
+def _recruitment(current: StudySettings, key: str) -> dict[str, Any]:
+    st.subheader("Recruitment", anchor=False)
+    how = long_text("How people were found, in the words of a paper", current.recruitment.how, f"{key}-how")
+    label = "Rules that the panel enforces, one per line (approval rate, earlier tasks, country …)"
+    rules = st.text_area(label, "\n".join(current.recruitment.eligibility), height=110, key=f"{key}-rules")
+    return {"how": how, "eligibility": lines_of(rules)}
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text that are not empty, each once."""
+    return list(dict.fromkeys(line for line in map(str.strip, text.splitlines()) if line))
 
 
 def _expertise(current: StudySettings, key: str) -> str:
     help_text = "How much worse a judge model may be than one annotator: experts 0.2, skilled 0.15, a crowd 0.1."
-    label, key = "The annotators are", f"{key}-expertise"
-    return choose_key(st.container(), label, EXPERTISE, current.expertise, key, help=help_text)
+    return choose("The annotators are", EXPERTISE, f"{key}-expertise", current.expertise, help=help_text)
 
 
 def _codes(current: StudySettings, key: str) -> tuple[dict[str, str], bool]:
@@ -261,7 +248,7 @@ def _address(current: StudySettings, key: str) -> dict[str, Any]:
 def _places(current: StudySettings, key: str) -> dict[str, Any]:
     """How many people may come, and what shows that the panel sent them."""
     panel, columns = current.panel, st.columns(4)
-    proof = choose_key(columns[0], "Proof in the address", PROOFS, panel.proof, f"{key}-proof", help=PROOF_HELP)
+    proof = choose("Proof in the address", PROOFS, f"{key}-proof", panel.proof, columns[0], help=PROOF_HELP)
     return {
         "proof": proof,
         "proof_param": columns[1].text_input("Parameter of the proof", panel.proof_param, key=f"{key}-proof-param"),
@@ -303,24 +290,9 @@ def check_rules(study: Study, gold: int, attention: int) -> DesignRequest | None
         st.caption("You can still add more of them under Items, with a reason; annotators get them from then on.")
     with st.form(key, border=False):
         columns = st.columns(3)
-        every = columns[0].number_input(
-            "An attention check every … items", 0, None, current.attention_every, key=f"{key}-a"
-        )
-        gold_every = columns[1].number_input("A gold item every … items", 0, None, current.gold_every, key=f"{key}-g")
-        percent = columns[2].number_input("Repeats, % of the items", 0, 50, current.repeat_percent, key=f"{key}-r")
-        least = columns[0].number_input("Minimum repeats", 0, None, current.repeats_at_least, key=f"{key}-least")
-        apart = columns[1].number_input(
-            "Minimum items between the two", 1, None, current.repeat_distance, key=f"{key}-far"
-        )
+        rules = {
+            name: columns[place % 3].number_input(label, least, most, getattr(current, name), key=f"{key}-{name}")
+            for place, (name, (label, least, most)) in enumerate(CHECK_RULES.items())
+        }
         st.caption("0 means none.")
-        reason = finish(study, key)
-    if reason is None:
-        return None
-    rules = {
-        "attention_every": every,
-        "gold_every": gold_every,
-        "repeat_percent": percent,
-        "repeats_at_least": least,
-        "repeat_distance": apart,
-    }
-    return DesignRequest(Parts(settings={"checks": rules}), reason)
+        return finish(study, key, Parts(settings={"checks": rules}))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from components.shell import state
+from components.shell.choices import choose
 from components.shell.words import read_aloud
 from components.study.rubric_editor import checked_rubric, rubric_editor
 from triptych.errors import ImportRefused
@@ -41,23 +41,11 @@ PRESENTATIONS = {
 }
 
 
-Key = TypeVar("Key", bound=str)
-
-
-def choose_key(
-    place: DeltaGenerator, label: str, names: Mapping[Key, str], current: str, key: str, **options: Any
-) -> Key:
-    """A select box over the keys of `names`, which it shows by name; `current` is chosen at first."""
-    keys = list(names)
-    index = next(index for index, name in enumerate(keys) if name == current)
-    return place.selectbox(label, keys, index, format_func=names.__getitem__, key=key, **options)
-
-
 def choose_rubric() -> tuple[str, Rubric] | None:
     """The rubric's YAML and the rubric; None while there is none, or its mistakes are shown."""
     shipped = {key: _loaded(path, path.stat().st_mtime_ns) for key, path in shipped_rubrics().items()}
     titles = {key: rubric.title for key, (_, rubric) in shipped.items()}
-    chosen = st.selectbox("Rubric", [*shipped, OWN_FILE], format_func=lambda key: titles.get(key, key), key="rubric")
+    chosen = choose("Rubric", {**titles, OWN_FILE: OWN_FILE}, "rubric")
     text, name = (shipped[chosen][0], chosen) if chosen != OWN_FILE else _own_text()
     if text is None:
         return None
@@ -88,14 +76,10 @@ def _loaded(path: Path, changed_at: int) -> tuple[str, Rubric]:
 
 def choose_file(rubric: Rubric, key: str = "item_file") -> ItemFile | None:
     """The uploaded items, read as the lead chose; None while there is no file, or it cannot be read."""
-    several = (
-        st.segmented_control(
-            "Responses come in", FILE_LAYOUTS, default=FILE_LAYOUTS[0], required=True, key=f"{key}-way"
-        )
-        != FILE_LAYOUTS[0]
-    )
+    one_file = FILE_LAYOUTS[0]
+    layout = st.segmented_control("Responses come in", FILE_LAYOUTS, default=one_file, required=True, key=f"{key}-way")
     label = f"Items ({', '.join(READERS).upper()}; at most {MAX_UPLOAD // 2**20} MB)"
-    if several:
+    if layout != one_file:
         return _joined(st.file_uploader(label, list(READERS), True, key=f"{key}-several"), rubric, key)
     upload = st.file_uploader(label, list(READERS), key=key)
     if upload is None:
@@ -175,10 +159,10 @@ def choose_plan(rubric: Rubric) -> StudyPlan:
     left, right = st.columns(2)
     raters = left.number_input("Annotators per item", 1, MOST_RATERS, 3, key="raters")
     limit = right.number_input("Most items for one annotator", 1, None, None, placeholder="No limit", key="limit")
-    access = choose_key(left, "Who may take part", ACCESS, Access.open, "access")
+    access = choose("Who may take part", ACCESS, "access", Access.open, left)
     key = f"presentation-{rubric.key}"
-    presentation = choose_key(right, "Responses appear", PRESENTATIONS, rubric.presentation, key)
-    study_round = choose_key(left, "Round", ROUNDS, Round.main, "round")
+    presentation = choose("Responses appear", PRESENTATIONS, key, rubric.presentation, right)
+    study_round = choose("Round", ROUNDS, "round", Round.main, left)
     return StudyPlan(
         title=title.strip(),
         raters_per_item=raters,

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from components.shell import state
+from components.shell.choices import confirmed
 from components.shell.words import NONE, moment
 from triptych.annotate.workbooks import MAX_ITEMS, Returned, WorkbookLine
+from triptych.formats.workbook.checking import CellProblem
 from triptych.stats.numbers import counted
 from triptych.storage.models import Study
 
 NEW_PERSON = "Somebody new, by name"
 SEVERITIES = {"error": "Error", "warning": "Warning", "note": "Note"}
 MAX_ROWS = 12
+CANCELLING = "Its open items go to other annotators, and the file is no longer accepted."
+WIDTHS: Any = {
+    "Row": {"width": 50},
+    "Column": {"width": 150},
+    "Kind": {"width": 70},
+    "What is wrong": {"width": 330},
+    "What would be right": {"width": "large"},
+}
 PARTLY_LABEL = "Store what is complete, and leave items that were not begun for later"
 
 
@@ -39,9 +49,8 @@ def workbook_list(study: Study, lines: Sequence[WorkbookLine], cancel: Callable[
                 link = f"workbook/{study.slug}/{line.id}.xlsx"
                 st.link_button("Download", link, icon=":material/download:")
             if line.cancelled_at is None and line.done < line.items:
-                with st.popover("Cancel"):
-                    st.text("Its open items go to other annotators, and the file is no longer accepted.")
-                    st.button("Cancel the workbook", key=f"cancel-{line.id}", on_click=cancel, args=(line.id,))
+                later: Any = {"type": "secondary", "on_click": cancel, "args": (line.id,)}
+                confirmed("Cancel", CANCELLING, "Cancel the workbook", f"cancel-{line.id}", **later)
 
 
 def _story(line: WorkbookLine) -> str:
@@ -66,26 +75,22 @@ def workbook_check(returned: Returned) -> None:
         state.say("There is nothing to store: what is filled in was handed in before.", "info")
     if returned.findings:
         st.dataframe(
-            pd.DataFrame(
-                {
-                    "Row": [NONE if finding.row is None else str(finding.row) for finding in returned.findings],
-                    "Column": [finding.column or NONE for finding in returned.findings],
-                    "Kind": [SEVERITIES[finding.severity] for finding in returned.findings],
-                    "What is wrong": [finding.what for finding in returned.findings],
-                    "What would be right": [finding.right or NONE for finding in returned.findings],
-                }
-            ),
+            [_finding(finding) for finding in returned.findings],
             hide_index=True,
             height=460 if len(returned.findings) > MAX_ROWS else "content",
-            column_config={
-                "Row": st.column_config.TextColumn(width=50),
-                "Column": st.column_config.TextColumn(width=150),
-                "Kind": st.column_config.TextColumn(width=70),
-                "What is wrong": st.column_config.TextColumn(width=330),
-                "What would be right": st.column_config.TextColumn(width="large"),
-            },
+            column_config=WIDTHS,
             key="workbook_findings",
         )
+
+
+def _finding(finding: CellProblem) -> dict[str, str]:
+    return {
+        "Row": NONE if finding.row is None else str(finding.row),
+        "Column": finding.column or NONE,
+        "Kind": SEVERITIES[finding.severity],
+        "What is wrong": finding.what,
+        "What would be right": finding.right or NONE,
+    }
 
 
 def _counts(returned: Returned) -> str:

@@ -1,4 +1,7 @@
-"""The annotation surface: one component that answers every click in the browser. No script run, no system's name."""
+"""The annotation surface: one component that answers every click in the browser. No script run, no system's name.
+
+Beside it lies marked.js, with which leads read an item's highlights.
+"""
 
 from __future__ import annotations
 
@@ -9,29 +12,35 @@ import streamlit as st
 from triptych.annotate.blinding import View
 from triptych.web.assets import modules, version
 
-# The modules come from a versioned route that browsers may cache for ever; only these lines are in each message.
-LOADER = """
-const at = (file) => new URL('assets/%s/' + file, document.baseURI).href;
-if (!document.querySelector('link[data-tw-style]')) {
-  const style = document.createElement('link');
-  style.rel = 'stylesheet';
-  style.href = at('workbench.css');
-  style.dataset.twStyle = '';
-  document.head.append(style);
-  for (const file of %s) {
-    const ahead = document.createElement('link');
-    ahead.rel = 'modulepreload';
-    ahead.href = at(file);
-    document.head.append(ahead);
-  }
+AHEAD = """
+const link = (rel, file) => {
+  const element = Object.assign(document.createElement('link'), {rel, href: at(file)});
+  document.head.append(element);
+  return element;
+};
+let style = document.querySelector(`link[href="${at('workbench.css')}"]`);
+if (!style) {
+  style = link('stylesheet', 'workbench.css');
+  for (const file of %s) link('modulepreload', file);
 }
-const module = import(at('entry.js'));
-export default async (component) => (await module).default(component);
+const ready = style.sheet || new Promise((done) => (style.onload = style.onerror = done));
 """
+RUN = "export default async (component) => (await Promise.all([module, ready]))[0].default(component);\n"
+OF_LEADS = "marked.js"
 
-_mount = st.components.v2.component(
-    "triptych.workbench", js=LOADER % (version(), json.dumps(modules())), isolate_styles=False
-)
+
+def from_assets(file: str, before: str = "const ready = null;\n") -> str:
+    """The script of a component that is a module of this folder; `before` runs first, with its function `at`, and says
+    in `ready` what to wait for.
+
+    The modules come from a versioned route that browsers may cache for ever; only these lines are in each message.
+    """
+    at = f"const at = (file) => new URL('assets/{version()}/' + file, document.baseURI).href;\n"
+    return f"{at}{before}const module = import(at('{file}'));\n{RUN}"
+
+
+_ahead = AHEAD % json.dumps([name for name in modules() if name != OF_LEADS])
+_mount = st.components.v2.component("triptych.workbench", js=from_assets("workbench.js", _ahead), isolate_styles=False)
 
 
 def workbench(view: View, *, key: str, showing: str | None = None) -> str | None:

@@ -13,34 +13,28 @@ export function createActivity(now) {
   let hidden = false;
   let renewed = now();
 
-  function count() {
+  /** Since the last activity, where that is time at work. */
+  function worked() {
     const gap = now() - last;
-    if (hidden || gap > IDLE_MS) return;
-    onItem += gap;
-    sinceBreak += gap;
+    return hidden || gap > IDLE_MS ? 0 : gap;
   }
 
   /** Scroll, pointer or key: counts the time since the last activity, if that was not long ago. */
   function mark() {
-    count();
-    if (now() - last >= BREAK_MS) sinceBreak = 0;
+    onItem += worked();
+    sinceBreak = now() - last >= BREAK_MS ? 0 : sinceBreak + worked();
     last = now();
+  }
+
+  /** @param {boolean} next */
+  function setHidden(next) {
+    mark();
+    hidden = next;
   }
 
   return {
     mark,
-
-    hide() {
-      count();
-      last = now();
-      hidden = true;
-    },
-
-    show() {
-      if (now() - last >= BREAK_MS) sinceBreak = 0;
-      hidden = false;
-      last = now();
-    },
+    setHidden,
 
     /** Another item, with the seconds that were spent on it before. */
     nextItem(seconds = 0) {
@@ -50,10 +44,7 @@ export function createActivity(now) {
     },
 
     /** Seconds of activity on this item, to a tenth. */
-    seconds() {
-      const gap = now() - last;
-      return Math.round((onItem + (hidden || gap > IDLE_MS ? 0 : gap)) / 100) / 10;
-    },
+    seconds: () => Math.round((onItem + worked()) / 100) / 10,
 
     /** Whether a pause is due; asks again only after another such stretch. */
     pauseDue() {

@@ -1,7 +1,6 @@
 // Sends drafts of one assignment: one request at a time, paced, repeated until acknowledged. No DOM.
 
 /** @import { Answer, Clock, DraftMessage, LocalDraft, Post, Reply, SaveState, Timer } from "./types.js" */
-/** @typedef {{ resolve: (saved: boolean) => void, timer: Timer }} Waiter */
 /** @typedef {{ seq: number, abort: AbortController }} Flight */
 
 const QUIET_MS = 400; // after the last change
@@ -43,8 +42,8 @@ export function createDraftSender({ body, post, keep, onState, onRefused, clock,
   let timer;
   /** @type {Timer} */
   let keepTimer;
-  /** @type {Waiter[]} */
-  let waiters = [];
+  /** Resolve what waits for all to be stored. @type {((saved: boolean) => void)[]} */
+  const waiters = [];
 
   /** Something changed: store it here, send it soon. */
   function changed() {
@@ -176,10 +175,7 @@ export function createDraftSender({ body, post, keep, onState, onRefused, clock,
 
   /** @param {boolean} saved */
   function wake(saved) {
-    for (const waiter of waiters.splice(0)) {
-      clock.cancel(waiter.timer);
-      waiter.resolve(saved);
-    }
+    for (const resolve of waiters.splice(0)) resolve(saved);
   }
 
   return {
@@ -253,12 +249,8 @@ export function createDraftSender({ body, post, keep, onState, onRefused, clock,
       if (stopped) return Promise.resolve(false);
       send();
       return new Promise((resolve) => {
-        /** @type {Waiter} */
-        const waiter = { resolve, timer: clock.later(() => {
-          waiters = waiters.filter((other) => other !== waiter);
-          resolve(false);
-        }, ms) };
-        waiters.push(waiter);
+        waiters.push(resolve);
+        clock.later(() => resolve(false), ms);
       });
     },
   };

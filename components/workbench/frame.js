@@ -10,7 +10,6 @@ const PREVIEW = "Preview: nothing is saved";
 /** @type {Record<string, string>} */
 const NAMES = { training: "Training item", entry_test: "Test item" };
 const NARROW = 900; // pixels
-const LETTER_ROW = 56; // pixels between the head and what is scrolled to
 
 /** Which item this is: "Item 8 of 40". @param {View} view */
 function itemName({ work, progress }) {
@@ -88,13 +87,10 @@ const topOf = (frame) => (frame === document.scrollingElement ? 0 : frame.getBou
  */
 export function createRoom({ root, page, onResize }) {
   let margin = 0;
-  /** @type {HTMLElement[]} */
-  let watched = [];
   const observer = new ResizeObserver(() => {
     onResize();
     measure();
   });
-  observer.observe(root);
 
   function measure() {
     const { head, foot } = page();
@@ -133,22 +129,13 @@ export function createRoom({ root, page, onResize }) {
     isNarrow: () => innerWidth < NARROW || (root.clientWidth > 0 && root.clientWidth < NARROW - 140),
 
     /**
-     * Measures again when head or foot change their size, after the browser's layout and before it paints.
+     * Measures again when the surface, its head or its foot change their size, after the browser's layout and before
+     * it paints.
      * @param {...HTMLElement} elements
      */
     watch(...elements) {
-      for (const element of watched) observer.unobserve(element);
-      for (const element of elements) observer.observe(element);
-      watched = elements;
-    },
-
-    /** Scrolls just enough to show an element between head and foot. @param {HTMLElement} element */
-    reveal(element) {
-      const rect = element.getBoundingClientRect();
-      const top = page().head.getBoundingClientRect().bottom + LETTER_ROW;
-      const bottom = innerHeight - parseInt(root.style.getPropertyValue("--tw-foot"), 10) - 16;
-      const by = Math.min(rect.top - top, Math.max(0, rect.bottom - bottom));
-      if (by) scroller(root).scrollBy({ top: by, behavior: "instant" });
+      observer.disconnect();
+      for (const element of [root, ...elements]) observer.observe(element);
     },
 
     toTop() {

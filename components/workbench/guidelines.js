@@ -72,9 +72,8 @@ export function guidelinesPanel(rubric) {
 export function createGuidelines({ page, refocus }) {
   /** @param {boolean} open */
   function setOpen(open) {
-    const { guidelines, work, head } = page();
+    const { guidelines, head } = page();
     guidelines.hidden = !open;
-    work.classList.toggle("tw-with-guidelines", open);
     part(head, "[data-tw-guidelines-open]").setAttribute("aria-expanded", String(open));
   }
 

@@ -85,15 +85,22 @@ export function createHighlighter({ root, item, announce, refocus }) {
   /** @param {string} key */
   const titleOf = (key) => labels().find((label) => label.key === key)?.title ?? key;
 
-  /** Draws a box again: its text cut into marks. @param {HTMLElement} box */
-  function draw(box) {
+  /** What a box shows: the text, and its highlights with their UTF-16 offsets. @param {HTMLElement} box */
+  function contentOf(box) {
     const { slot, turn } = placeOf(box);
     const text = item().textOf(slot, turn);
-    const highlights = item().answers.highlightsOf(slot, turn);
-    const spans = highlights.map(({ start, end }) => ({ start: toUtf16(text, start), end: toUtf16(text, end) }));
+    const spans = item().answers.highlightsOf(slot, turn).map((highlight) =>
+      ({ highlight, start: toUtf16(text, highlight.start), end: toUtf16(text, highlight.end) }));
+    return { slot, turn, text, spans };
+  }
+
+  /** Draws a box again: its text cut into marks. @param {HTMLElement} box */
+  function draw(box) {
+    const { text, spans } = contentOf(box);
     box.replaceChildren(...pieces(text.length, spans).map((piece) => {
       const words = text.slice(piece.start, piece.end);
-      return piece.spans.length ? markOf(words, piece.spans.map((i) => highlights[i])) : document.createTextNode(words);
+      if (!piece.spans.length) return document.createTextNode(words);
+      return markOf(words, piece.spans.map((i) => spans[i].highlight));
     }));
   }
 
@@ -125,8 +132,8 @@ export function createHighlighter({ root, item, announce, refocus }) {
     const box = boxOf(live.anchorNode);
     if (!box || !root.contains(box)) return null;
     const range = live.getRangeAt(0);
-    const { slot, turn } = placeOf(box);
-    const ends = snap(item().textOf(slot, turn), offsetIn(box, range.startContainer, range.startOffset),
+    const { slot, turn, text } = contentOf(box);
+    const ends = snap(text, offsetIn(box, range.startContainer, range.startOffset),
       offsetIn(box, range.endContainer, range.endOffset, Infinity));
     return ends && { box, slot, turn, start: ends[0], end: ends[1], rect: range.getBoundingClientRect() };
   }
@@ -158,10 +165,8 @@ export function createHighlighter({ root, item, announce, refocus }) {
 
   /** Highlights at an UTF-16 offset of a box. @param {HTMLElement} box @param {number} offset */
   function highlightsAt(box, offset) {
-    const { slot, turn } = placeOf(box);
-    const text = item().textOf(slot, turn);
-    return item().answers.highlightsOf(slot, turn).filter(({ start, end }) =>
-      toUtf16(text, start) <= offset && offset <= toUtf16(text, end));
+    const inside = contentOf(box).spans.filter(({ start, end }) => start <= offset && offset <= end);
+    return inside.map(({ highlight }) => highlight);
   }
 
   function caret() {

@@ -4,30 +4,35 @@ import { canonical, createAnswers } from "./answers.js";
 import { nameOf } from "./dom.js";
 import { createDraftSender, judgeLocal } from "./drafts.js";
 import { browserClock, postTo } from "./network.js";
-import { createLocalDrafts, localKey } from "./store.js";
+import { createLocalDrafts, localKey, personOf } from "./store.js";
 import { questionsOf } from "./validate.js";
 
 /** @import { DraftSender } from "./drafts.js" */
 /** @import { Answer, Change, Question, SaveState, View } from "./types.js" */
 
 /** Drafts of this computer; none where storage is forbidden (then only the server stores them). */
-export const localDrafts = createLocalDrafts(() => localStorage);
+const localDrafts = createLocalDrafts(() => localStorage);
 
-/** Of the item on the desk and of those that were left before their draft had arrived. @type {Set<DraftSender>} */
-const senders = new Set();
-/** @type {WeakSet<DraftSender>} */
-const leftSenders = new WeakSet();
+/**
+ * Of the item on the desk and of those that were left before their draft had arrived; whether each was left.
+ * @type {Map<DraftSender, boolean>}
+ */
+const senders = new Map();
+/** Who worked in this page: one person, unless two signed in one after the other. @type {Set<string>} */
+const people = new Set();
 
 /** Resolves to whether everything has arrived within `ms`, of items left on the way as well. @param {number} ms */
 export async function allSettled(ms) {
-  const settled = await Promise.all([...senders].map((sender) => sender.settled(ms)));
+  const settled = await Promise.all([...senders.keys()].map((sender) => sender.settled(ms)));
   return settled.every(Boolean);
 }
 
-/** Nothing is sent or stored any more. */
+/** Nothing is sent or stored any more, and nothing stays on this computer. */
 export function giveUp() {
-  for (const sender of senders) sender.done();
+  for (const sender of senders.keys()) sender.done();
   senders.clear();
+  for (const person of people) localDrafts.forgetPerson(person);
+  people.clear();
 }
 
 /** @typedef {ReturnType<typeof createItem>} Item */
@@ -44,6 +49,7 @@ export function giveUp() {
  */
 export function createItem(view, { pen, seconds, on }) {
   const { work, routes } = view;
+  people.add(personOf(work.store_key));
   localDrafts.sweep();
   const key = localKey(work.store_key, pen);
   const entry = localDrafts.find(work.store_key);
@@ -67,8 +73,8 @@ export function createItem(view, { pen, seconds, on }) {
     },
     onState: on.saved, onRefused: on.refused, clock: browserClock, seq: work.draft_seq,
   });
-  for (const sender of senders) if (leftSenders.has(sender) && sender.isSettled) senders.delete(sender);
-  senders.add(drafts);
+  for (const [sender, left] of senders) if (left && sender.isSettled) senders.delete(sender);
+  senders.set(drafts, false);
   const { candidates } = view.item;
   const alone = candidates.length === 1;
   const questions = questionsOf(view);
@@ -102,7 +108,7 @@ export function createItem(view, { pen, seconds, on }) {
 
     /** The item or the page is left; what has not arrived is sent on. */
     leave() {
-      leftSenders.add(drafts);
+      senders.set(drafts, true);
       drafts.leave();
     },
 

@@ -7,6 +7,9 @@ import { isAnswered, isComplete, problemOf, problems } from "./validate.js";
 /** @import { Item } from "./item.js" */
 /** @import { Page, Problem, Question } from "./types.js" */
 
+/** Scrolls just enough; the style sheet says how far from head and foot. @param {HTMLElement | null} element */
+const reveal = (element) => element?.scrollIntoView({ block: "nearest", behavior: "instant" });
+
 /** @typedef {ReturnType<typeof createMoves>} Moves */
 
 /**
@@ -14,12 +17,11 @@ import { isAnswered, isComplete, problemOf, problems } from "./validate.js";
  * @param {HTMLElement} needs.root
  * @param {() => Item} needs.item
  * @param {() => Page} needs.page
- * @param {(element: HTMLElement) => void} needs.reveal
  * @param {() => void} needs.toTop
  * @param {(problems: Problem[]) => void} needs.showProblems and goes to the first
  * @param {() => void} needs.hideProblems
  */
-export function createMoves({ root, item, page, reveal, toTop, showProblems, hideProblems }) {
+export function createMoves({ root, item, page, toTop, showProblems, hideProblems }) {
   /** @type {string[]} */
   let steps = [];
   let step = 0;
@@ -27,8 +29,6 @@ export function createMoves({ root, item, page, reveal, toTop, showProblems, hid
   let opened = 0;
   /** The outlined question. @type {string | null} */
   let current = null;
-  /** @type {HTMLElement | null} */
-  let outlined = null;
 
   const inSteps = () => page().layout === "steps";
 
@@ -59,11 +59,8 @@ export function createMoves({ root, item, page, reveal, toTop, showProblems, hid
   }
 
   function outline() {
-    const fieldset = (current !== null && !item().readOnly && page().fieldsets.get(current)) || null;
-    if (outlined === fieldset) return;
-    outlined?.classList.remove("tw-current");
-    fieldset?.classList.add("tw-current");
-    outlined = fieldset;
+    find(page().board, ".tw-current")?.classList.remove("tw-current");
+    if (current !== null && !item().readOnly) page().fieldsets.get(current)?.classList.add("tw-current");
   }
 
   /** Outlines a question, shows it and puts the focus into it. @param {string} id */
@@ -83,7 +80,7 @@ export function createMoves({ root, item, page, reveal, toTop, showProblems, hid
     setCurrent(null);
     const next = find(page().board, `[data-tw-step-panel="${step}"] .tw-next`) ?? submitButton();
     next?.focus({ preventScroll: true });
-    if (next) reveal(next);
+    reveal(next);
   }
 
   /** @param {number} next */

@@ -3,7 +3,7 @@
 import { button, find, h } from "./dom.js";
 import { showSaved } from "./frame.js";
 import { browserClock } from "./network.js";
-import { uuid } from "./store.js";
+import { randomId } from "./store.js";
 import { problems } from "./validate.js";
 
 /** @import { Item } from "./item.js" */
@@ -138,7 +138,7 @@ export function createSending({ root, pen, item, page, seconds, trigger, notices
     const { drafts, view } = item();
     drafts.stop();
     const { token: assignment, version } = view.work;
-    const common = { assignment, version, base: drafts.base, pen, submission: uuid(), active_seconds: seconds() };
+    const common = { assignment, version, base: drafts.base, pen, submission: randomId(), active_seconds: seconds() };
     submission.start({ ...common, ...action });
     setBusy(true);
   }

@@ -8,16 +8,8 @@ const PEN_OF_DOCUMENT = Symbol.for("triptych.pen");
 const WEEK_MS = 7 * 24 * 3600 * 1000;
 
 /** 128 random bits as hex. Plain http on a LAN has no crypto.randomUUID, so it is not used. */
-const randomId = () =>
+export const randomId = () =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
-
-/** A random UUID (version 4). */
-export function uuid() {
-  const hex = randomId();
-  const variant = ((parseInt(hex[16], 16) & 3) | 8).toString(16);
-  const tail = `${variant}${hex.slice(17, 20)}-${hex.slice(20)}`;
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${tail}`;
-}
 
 /**
  * What `act` returns, or `fallback` where storage is full or forbidden.

@@ -9,31 +9,44 @@ import { createDrawing } from "./drawing.js";
 import { createRoom, showSaved, syncHead } from "./frame.js";
 import { createGuidelines } from "./guidelines.js";
 import { createHighlighter } from "./highlighter.js";
-import { createItem } from "./item.js";
+import { allSettled, createItem, giveUp } from "./item.js";
 import { createKeyboard } from "./keyboard.js";
 import { createMoves } from "./moves.js";
 import { renew } from "./network.js";
 import { createNotices, createTips } from "./notices.js";
 import { createRating } from "./rating.js";
 import { createSending } from "./sending.js";
-import { penOf, preferences } from "./store.js";
-import { applyTheme, createTextSize, untilStyled } from "./theme.js";
+import { dropPen, penOf, preferences } from "./store.js";
+import { createTextSize } from "./theme.js";
 
 /** @import { Listen } from "./controls.js" */
 /** @import { Item } from "./item.js" */
-/** @import { Action, Component, View } from "./types.js" */
+/** @import { Action, View } from "./types.js" */
 
 const PAUSE_CHECK_MS = 60_000;
+const SIGN_OUT_WAIT_MS = 3500; // less than the page that signs out waits
 let count = 0;
 
 /** @typedef {ReturnType<typeof createSurface>} Surface */
 
-/** @param {Component<View, Action>} component */
-export function createSurface(component) {
+// The page that signs out learns when it may go on, by detail.waitUntil(promise). Nothing is given up here: the
+// annotator may yet stay signed in.
+window.addEventListener("triptych:sign-out", (event) => {
+  const { detail } = /** @type {CustomEvent<{ waitUntil: (done: Promise<unknown>) => void }>} */ (event);
+  detail.waitUntil(allSettled(SIGN_OUT_WAIT_MS));
+});
+
+// What is left belongs to a person who signed out, and is neither stored nor sent.
+window.addEventListener("triptych:signed-out", () => {
+  giveUp();
+  dropPen();
+});
+
+/** @param {HTMLElement} parent @param {View} firstView @param {(action: Action) => void} act */
+export function createSurface(parent, firstView, act) {
   const uid = `tw${(count += 1)}`;
   const root = h("div", { class: "tw", tabindex: "-1" });
-  component.parentElement.append(root);
-  const styled = untilStyled(root);
+  parent.append(root);
   const [navigation] = /** @type {PerformanceNavigationTiming[]} */ (performance.getEntriesByType("navigation"));
   const pen = penOf(/** @type {any} */ (document), sessionStorage, navigation?.type ?? "navigate");
   const abort = new AbortController();
@@ -43,7 +56,6 @@ export function createSurface(component) {
 
   /** @type {Item} */
   let current;
-  let { setTriggerValue } = component;
   const item = () => current;
 
   // ---- the parts: what is made later is handed in as a function ----
@@ -54,7 +66,7 @@ export function createSurface(component) {
   const changeTextSize = createTextSize({ root, preferences });
   const room = createRoom({ root, page: () => drawing.page(), onResize: relayout });
   const moves = createMoves({
-    root, item, page: () => drawing.page(), reveal: room.reveal, toTop: room.toTop,
+    root, item, page: () => drawing.page(), toTop: room.toTop,
     showProblems: (problems) => sending.showProblems(problems), hideProblems: () => sending.hideProblems(),
   });
   const guidelines = createGuidelines({ page: () => drawing.page(), refocus: moves.refocus });
@@ -65,7 +77,7 @@ export function createSurface(component) {
   });
   const sending = createSending({
     root, pen, item, page: () => drawing.page(), seconds: activity.seconds,
-    trigger: (action) => setTriggerValue("action", action), notices, goTo: moves.goTo,
+    trigger: act, notices, goTo: moves.goTo,
     hidePopover: highlighter.hidePopover, adopt: rating.adopt, syncAll: () => drawing.syncAll(),
   });
   const dialogs = createDialogs({
@@ -128,7 +140,6 @@ export function createSurface(component) {
   listen(window, "keydown", keyboard.handleFirst, { capture: true });
   listen(window, "pagehide", () => current.drafts.leave());
   listen(window, "online", () => current.drafts.hurry());
-  listen(matchMedia("(prefers-color-scheme: dark)"), "change", () => applyTheme(root));
   for (const type of ["pointermove", "pointerdown", "keydown", "scroll"]) {
     listen(document, type, alive, { passive: true, capture: true });
   }
@@ -137,9 +148,8 @@ export function createSurface(component) {
     highlighter.hideFloat();
   }, { passive: true, capture: true });
   listen(document, "visibilitychange", () => {
-    if (document.visibilityState === "visible") return activity.show();
-    activity.hide();
-    current.drafts.leave();
+    activity.setHidden(document.hidden);
+    if (document.hidden) current.drafts.leave();
   });
   const pauses = setInterval(() => activity.pauseDue() && notices.remindOfPause(), PAUSE_CHECK_MS);
 
@@ -161,10 +171,8 @@ export function createSurface(component) {
     if (view.progress.done === 0) notices.openContentNote(view.rubric.content_note);
     if (current.older) notices.showOlder(current.older.time, (use) => rating.adopt(current.settleOlder(use)));
     current.sendAgain();
-    applyTheme(root);
-    if (!isFirst) room.toTop();
     // keys act only where the focus is; the first item takes it only if nothing has it
-    else styled.then(() => document.activeElement === document.body && room.toTop());
+    if (!isFirst || document.activeElement === document.body) room.toTop();
   }
 
   /** @param {View} view */
@@ -186,18 +194,16 @@ export function createSurface(component) {
     return next;
   }
 
-  open(component.data);
+  open(firstView);
 
   return {
-    /** @param {Component<View, Action>} component */
-    update({ data, ...others }) {
-      ({ setTriggerValue } = others);
-      if (current.view !== data) sending.receive(data);
-      if (!current.isOf(data)) return open(data);
-      current.view = data;
-      applyTheme(root);
-      syncHead(drawing.page().head, data);
-      notices.showNotice(data.notice);
+    /** @param {View} view */
+    update(view) {
+      if (current.view !== view) sending.receive(view);
+      if (!current.isOf(view)) return open(view);
+      current.view = view;
+      syncHead(drawing.page().head, view);
+      notices.showNotice(view.notice);
     },
 
     close() {

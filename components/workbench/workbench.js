@@ -1,43 +1,84 @@
-// The annotation surface: the default function is called at every change of data or theme,
-// with the same parent element; the surface lives on, and only what changed is drawn.
+// What Streamlit loads. It calls the default function at every run of the page with the same parent element; the page's
+// view counts the first time and when the annotator had left. Otherwise views come by the workbench's own route.
 
-import { allSettled, giveUp, localDrafts } from "./item.js";
-import { dropPen, personOf } from "./store.js";
+import { createDesk } from "./desk.js";
+import { postTo } from "./network.js";
 import { createSurface } from "./surface.js";
 
+/** @import { Component, View } from "./types.js" */
+/** @import { Reason } from "./desk.js" */
 /** @import { Surface } from "./surface.js" */
-/** @import { Action, Component, View } from "./types.js" */
+/** @typedef {{ view: string, showing: string | null }} Data the view as JSON */
+/** @typedef {ReturnType<typeof mount>} Bench */
 
-const SIGN_OUT_WAIT_MS = 3500; // less than the page that signs out waits
-/** @type {WeakMap<HTMLElement, Surface>} */
-const surfaces = new WeakMap();
-const people = new Set(); // who worked in this page: one person, unless two signed in one after the other
+const REPEAT_MS = 3000; // Streamlit drops an event while its websocket is down
+/** @type {WeakMap<HTMLElement, Bench>} */
+const mounted = new WeakMap();
 
-/** @param {Component<View, Action>} component */
-export default function workbench(component) {
-  const { parentElement, data } = component;
-  people.add(personOf(data.work.store_key));
-  const existing = surfaces.get(parentElement);
-  existing?.update(component);
-  const surface = existing ?? createSurface(component);
-  surfaces.set(parentElement, surface);
-  return () => {
-    surface.close();
-    surfaces.delete(parentElement);
+/** @param {Component<Data, Reason>} component */
+function mount({ parentElement, data, setTriggerValue }) {
+  /** @type {View} */
+  const first = JSON.parse(data.view);
+  let latest = data.view;
+  /** @type {ReturnType<typeof setInterval> | undefined} */
+  let leaving;
+  /** @type {Surface | undefined} */
+  let surface;
+  const stay = () => {
+    clearInterval(leaving);
+    leaving = undefined;
+  };
+  const desk = createDesk({
+    post: postTo(first.routes.act),
+    show(view) {
+      if (surface) surface.update(view);
+      else surface = createSurface(parentElement, view, (action) => desk.act(action));
+    },
+    leave(why) {
+      stay();
+      setTriggerValue("left", why);
+      leaving = setInterval(() => setTriggerValue("left", why), REPEAT_MS);
+    },
+  });
+  desk.open(first, data.showing);
+  return {
+    calls: 1,
+
+    /**
+     * Another run of the page: it may have found an item after all, or only the theme may be another. An earlier item
+     * that the annotator is leaving does not count as found.
+     * @param {Data} data
+     */
+    again({ view, showing }) {
+      const isNew = latest !== view && !showing;
+      latest = view;
+      if (!isNew || !leaving) return desk.redraw();
+      stay();
+      desk.open(JSON.parse(view));
+    },
+
+    close() {
+      stay();
+      surface?.close();
+      mounted.delete(parentElement);
+    },
   };
 }
 
-// The page that signs out learns when it may go on, by detail.waitUntil(promise). Nothing is given up here: the
-// annotator may yet stay signed in.
-window.addEventListener("triptych:sign-out", (event) => {
-  const { detail } = /** @type {CustomEvent<{ waitUntil: (done: Promise<unknown>) => void }>} */ (event);
-  detail.waitUntil(allSettled(SIGN_OUT_WAIT_MS));
-});
-
-// What is left belongs to a person who signed out, and is neither stored nor sent.
-window.addEventListener("triptych:signed-out", () => {
-  giveUp();
-  for (const person of people) localDrafts.forgetPerson(person);
-  people.clear();
-  dropPen();
-});
+/** @param {Component<Data, Reason>} component */
+export default function workbench(component) {
+  const { parentElement } = component;
+  let bench = mounted.get(parentElement);
+  if (bench) {
+    bench.calls += 1;
+    bench.again(component.data);
+  } else {
+    bench = mount(component);
+    mounted.set(parentElement, bench);
+  }
+  const { calls } = bench;
+  // Streamlit also cleans up after a call that a later one has replaced
+  return () => {
+    if (bench.calls === calls) bench.close();
+  };
+}

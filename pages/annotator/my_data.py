@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
 import streamlit as st
 
 from components.shell import state
+from components.shell.choices import confirmed
 from components.shell.words import moment
 from triptych.privacy import erasure, personal_data, withdrawal
 from triptych.privacy.personal_data import Part
@@ -43,20 +45,19 @@ def withdraw(study: Study) -> None:
 def draw(part: Part) -> None:
     with st.container(border=True):
         st.text(part.study.title)
-        agreed = f" · consent given {moment(part.consented_at)}" if part.consented_at else ""
-        st.caption(f"Joined {moment(part.joined_at)}{agreed}")
+        agreed = f" · consent given {moment(part.membership.consented_at)}" if part.membership.consented_at else ""
+        st.caption(f"Joined {moment(part.membership.joined_at)}{agreed}")
         st.text(
             f"{counted(part.annotations, 'item')} with ratings · {counted(part.highlights, 'highlight')} · "
             f"{counted(part.explanations, 'explanation')}"
         )
-        if part.withdrawn_at:
-            st.caption(f"You withdrew {moment(part.withdrawn_at)}.")
+        if part.membership.withdrawn_at:
+            st.caption(f"You withdrew {moment(part.membership.withdrawn_at)}.")
             return
-        with st.popover("Withdraw from this study"):
-            st.text(f"{WITHDRAWAL_NOTES[part.promised]} {FINAL_NOTE}")
-            sure = st.checkbox("I want to withdraw", key=f"sure-{part.study.slug}")
-            place = f"withdraw-{part.study.slug}"
-            st.button("Withdraw now", key=place, disabled=not sure, on_click=withdraw, args=(part.study,))
+        consequence, place = f"{WITHDRAWAL_NOTES[part.promised]} {FINAL_NOTE}", f"withdraw-{part.study.slug}"
+        label, sure = "Withdraw from this study", "I want to withdraw"
+        later: Any = {"type": "secondary", "on_click": withdraw, "args": (part.study,)}
+        confirmed(label, consequence, "Withdraw now", place, sure, **later)
 
 
 who = state.require("annotator")

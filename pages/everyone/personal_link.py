@@ -28,7 +28,7 @@ def choose_passcode() -> None:
     with st.form("invited-lead", border=False):
         label = f"Choose a passcode ({SHORTEST} characters or more)"
         passcode = st.text_input(label, type="password", autocomplete="new-password")
-        if st.form_submit_button("Create the account", type="primary", width="stretch"):
+        if state.form_button("Create the account", "invited-lead", type="primary", width="stretch"):
             state.sign_in_by(lambda: signing_in.invited_lead(state.engine(), secret, passcode))
 
 

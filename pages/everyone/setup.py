@@ -25,6 +25,6 @@ with column("Set up Triptych", "Create the first lead account. Leads run studies
         name = st.text_input("Your name", max_chars=accounts.LONGEST_NAME, autocomplete="username")
         label = f"Choose a passcode ({SHORTEST} characters or more)"
         passcode = st.text_input(label, type="password", autocomplete="new-password")
-        if st.form_submit_button("Create the account", type="primary", width="stretch"):
+        if state.form_button("Create the account", "setup", type="primary", width="stretch"):
             state.sign_in_by(lambda: signing_in.first_lead(state.engine(), secret, name, passcode))
     state.show_messages()

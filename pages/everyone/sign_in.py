@@ -50,7 +50,7 @@ def take_part(studies: list[Study], why_not: str) -> None:
         slug = choose(studies, "join_study")
         name = st.text_input("Your name", max_chars=accounts.LONGEST_NAME, autocomplete="name")
         st.caption("Only the lead of the study sees your name. In results you appear under a pseudonym.")
-        if st.form_submit_button("Start", type="primary", width="stretch"):
+        if state.form_button("Start", "take_part", type="primary", width="stretch"):
             state.sign_in_by(lambda: signing_in.newcomer(state.engine(), slug, name))
 
 
@@ -63,7 +63,7 @@ def come_back(studies: list[Study]) -> None:
         name = st.text_input("Your name in this study", max_chars=accounts.LONGEST_NAME, autocomplete="name")
         code = st.text_input("Return code", placeholder="XXXX-XXXX", max_chars=20, autocomplete="off")
         st.caption("Lost it? The lead of your study can send you a personal link.")
-        if st.form_submit_button("Continue", type="primary", width="stretch"):
+        if state.form_button("Continue", "come_back", type="primary", width="stretch"):
             study = next(study for study in studies if study.slug == slug)
             state.sign_in_by(lambda: signing_in.returning(state.engine(), study, name, code, state.browser()))
 
@@ -75,7 +75,7 @@ def lead(has_lead: bool) -> None:
     with st.form("lead", border=False):
         name = st.text_input("Name", max_chars=accounts.LONGEST_NAME, autocomplete="username")
         passcode = st.text_input("Passcode", type="password", autocomplete="current-password")
-        if st.form_submit_button("Sign in", type="primary", width="stretch"):
+        if state.form_button("Sign in", "lead", type="primary", width="stretch"):
             state.sign_in_by(lambda: signing_in.lead(state.engine(), name, passcode, state.browser()))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from components.shell import state
-from components.shell.study_choice import choose_study
+from components.shell.study_choice import chosen_study
 from components.study import design_items, preregistration_form, settings_form
 from components.study.launch_form import frozen, launch_form
 from components.study.plan_form import plan_form
@@ -98,14 +98,9 @@ SECTIONS = {
     "Launch": launch,
 }
 who = state.require("lead")
-st.title("Design", anchor=False)
-with state.reading() as session:
-    studies = lifecycle.for_lead(session, who)
-slug = choose_study(studies)
-with state.reading() as session:
-    study = lifecycle.led_by(session, who, slug)
+with chosen_study(who, "Design") as (session, study):
+    slug = study.slug
     rubric = lifecycle.design_of(session, study).rubric
-state.show_messages()
 st.page_link("lead/study.py", label="Overview", icon=":material/arrow_back:", query_params={"study": slug})
 requested = st.query_params.get("section")
 default = requested if requested in SECTIONS else None

@@ -3,13 +3,12 @@
 import streamlit as st
 
 from components.shell import state
-from components.shell.study_choice import choose_study
+from components.shell.study_choice import chosen_study
 from components.study import dry_run_report
 from triptych.errors import TriptychError
 from triptych.simulate.annotators import Recipe
 from triptych.simulate.dry_run import DryRun, dry_run
 from triptych.storage.models import Study
-from triptych.study import lifecycle
 
 INTRODUCTION = (
     "Simulated annotators fill a copy of this study: some systems are made better than others, one annotator is "
@@ -36,12 +35,8 @@ def run(study: Study, recipe: Recipe) -> DryRun | None:
 
 
 who = state.require("lead")
-st.title("Dry run", anchor=False)
-with state.reading() as session:
-    studies = lifecycle.for_lead(session, who)
-slug = choose_study(studies)
-with state.reading() as session:
-    study = lifecycle.led_by(session, who, slug)
+with chosen_study(who, "Dry run") as (_, study):
+    slug = study.slug
 st.text(INTRODUCTION)
 if study.item_count < 2:
     st.info("This study has no items to try out yet. Add items first.")

@@ -5,14 +5,13 @@ import streamlit as st
 from components.results import item_review as second_look
 from components.results.scope import choose_scope, scope_notes
 from components.shell import state
-from components.shell.study_choice import choose_study
+from components.shell.study_choice import chosen_study
 from triptych.results import adjudication, item_review
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.item_review import Look
 from triptych.results.study_analysis import analyse
 from triptych.storage.models import Study
-from triptych.study import lifecycle
 from triptych.study.system_names import system_names
 
 
@@ -47,12 +46,8 @@ def look_at(study: Study, item: str) -> Look:
 
 
 who = state.require("lead")
-st.title("Items", anchor=False)
-with state.reading() as session:
-    studies = lifecycle.for_lead(session, who)
-slug = choose_study(studies)
-with state.reading() as session:
-    study = lifecycle.led_by(session, who, slug)
+with chosen_study(who, "Items") as (session, study):
+    slug = study.slug
     kinds, frame = kinds_by_default(study), frame_of(session, study)
     names = system_names(session, study)
 scope = choose_scope(frame, kinds, slug)

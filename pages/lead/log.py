@@ -3,7 +3,7 @@
 import streamlit as st
 
 from components.shell import backups, log_table, state
-from components.shell.study_choice import choose_study
+from components.shell.study_choice import chosen_study
 from triptych.errors import TriptychError
 from triptych.operations import backup, verify
 from triptych.stats.numbers import counted
@@ -24,7 +24,9 @@ def event_section() -> None:
     start = log_table.choose_page(count, slug)
     with state.reading() as session:
         page_entries, _ = events.listed(session, study, filters, start, log_table.PAGE_ROWS)
-    st.text(f"{counted(count, 'event')}{' with these filters' if filters != events.Filters() else ''}, newest first.")
+    st.text(
+        f"{counted(count, 'event')}{' with these filters' if filters != events.EventFilters() else ''}, newest first."
+    )
     picked = log_table.log_table(page_entries, slug)
     if picked:
         log_table.changes(picked)
@@ -65,13 +67,8 @@ def run(command) -> None:
 SECTIONS = {"Events": event_section, "Integrity check": integrity, "Backup and capsule": backup_section}
 
 who = state.require("lead")
-st.title("Log", anchor=False)
-with state.reading() as session:
-    studies = lifecycle.for_lead(session, who)
-slug = choose_study(studies)
-with state.reading() as session:
-    study = lifecycle.led_by(session, who, slug)
-state.show_messages()
+with chosen_study(who, "Log") as (session, study):
+    slug = study.slug
 tabs = st.tabs(list(SECTIONS), key=f"log-section-{slug}", on_change="rerun")
 for tab, draw in zip(tabs, SECTIONS.values(), strict=True):
     if tab.open:

@@ -10,7 +10,7 @@ from components.people.leads import leads
 from components.people.people_table import choose_member, members_table
 from components.shell import state
 from components.shell.clearing import clear, what_is_left
-from components.shell.study_choice import choose_study
+from components.shell.study_choice import chosen_study
 from triptych.annotate import exclusions
 from triptych.errors import ImportRefused
 from triptych.people import invitations, roster
@@ -18,7 +18,6 @@ from triptych.people.invitations import Invited
 from triptych.people.roster import Member
 from triptych.privacy import erasure, withdrawal
 from triptych.storage.models import Access, Role
-from triptych.study import lifecycle
 from triptych.study.settings import settings_of
 
 NEW_LINKS = "links made"
@@ -27,6 +26,7 @@ NEW_LINKS = "links made"
 def keep_links(invited: list[Invited] | None) -> None:
     """Show new links until others are made, or the page is reloaded."""
     if invited:
+        state.renew(forms.form_name(slug))
         state.remember(NEW_LINKS, [(slug, invitation) for invitation in invited])
     st.rerun()
 
@@ -36,9 +36,9 @@ def invite() -> None:
         st.text("Annotators of this study come from a panel; its address is on the page Overview.")
     single, several = st.tabs(["One person", "A list"])
     with single:
-        guest = forms.guest_form(Role.annotator)
+        guest = forms.guest_form(Role.annotator, slug)
     with several:
-        data = forms.list_upload(f"list-{slug}-{len(everybody)}")  # empty again after a list was invited
+        data = forms.list_upload(slug)
         if data is not None:
             invite_list(data)
     if guest:
@@ -77,12 +77,8 @@ def run_step(step: str, why: str, member: Member) -> None:
 
 
 who = state.require("lead")
-st.title("People", anchor=False)
-with state.reading() as session:
-    studies = lifecycle.for_lead(session, who)
-slug = choose_study(studies)
-with state.reading() as session:
-    study = lifecycle.led_by(session, who, slug)
+with chosen_study(who, "People") as (session, study):
+    slug = study.slug
     everybody = roster.members_of(session, study)
     copies = erasure.copies(session, study)
 annotators = [member for member in everybody if member.role == Role.annotator]

@@ -6,6 +6,7 @@ from components.shell import state
 from components.study import planner_form
 from triptych.simulate import planner
 from triptych.simulate.planner import Basis
+from triptych.stats import power
 from triptych.stats.undefined import UndefinedStatistic
 from triptych.storage.models import Study
 from triptych.study import lifecycle
@@ -40,7 +41,8 @@ def planning(study: Study | None, bases: list[Basis]) -> None:
     paid = planner.pay_per_hour(study, basis.seconds) if study and basis.seconds else None
     effort = planner_form.choose_effort(basis, paid, currency, slug)
     try:
-        planner_form.outlook(planner.outlook(plan, shift, basis.components, *effort), currency)
+        advice = planner.advise(plan, shift, basis.components)
+        planner_form.outlook(advice, power.effort(plan, *effort), currency)
     except UndefinedStatistic as refusal:
         state.say(str(refusal), "info")
         return

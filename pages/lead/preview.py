@@ -5,17 +5,14 @@ from __future__ import annotations
 import streamlit as st
 
 from components.shell import state
-from components.shell.study_choice import choose_study
+from components.shell.study_choice import chosen_study
 from components.workbench import workbench
 from triptych.annotate import preview
 from triptych.study import contents, lifecycle
 
 who = state.require("lead")
-with state.reading() as session:
-    studies = lifecycle.for_lead(session, who)
-slug = choose_study(studies)
-with state.reading() as session:
-    study = lifecycle.led_by(session, who, slug)
+with chosen_study(who) as (session, study):
+    slug = study.slug
     rubric = lifecycle.design_of(session, study).rubric
     items = preview.samples(rubric, contents.stored_items(session, study, limit=preview.MAX_ITEMS))
 with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -7,7 +7,7 @@ import streamlit as st
 from components.people import pay_meter
 from components.results import annotators
 from components.shell import live, state
-from components.shell.study_choice import choose_study
+from components.shell.study_choice import chosen_study
 from triptych.annotate import exclusions
 from triptych.results import pay, texts
 from triptych.results import quality as watched
@@ -44,9 +44,10 @@ def exclusions_of(lines: list[Line], analysis: StudyAnalysis, who: Who) -> None:
         st.caption("Excluding deletes nothing: the ratings stay, marked, and every result can be shown with them.")
         left, right = st.columns(2)
         with left:
-            decide(exclusions.exclude, annotators.decision("Annotator", counted, "Exclude", slug), who, "is excluded")
+            taken_out = annotators.decision("Annotator", counted, "Exclude", state.numbered(f"exclude-{slug}"))
+            decide(exclusions.exclude, taken_out, who, "is excluded")
         with right:
-            taken_in = annotators.decision("Excluded annotator", out, "Reinstate", slug)
+            taken_in = annotators.decision("Excluded annotator", out, "Reinstate", state.numbered(f"reinstate-{slug}"))
             decide(exclusions.reinstate, taken_in, who, "counts again")
     if out:
         annotators.both_ways(analysis)
@@ -55,6 +56,7 @@ def exclusions_of(lines: list[Line], analysis: StudyAnalysis, who: Who) -> None:
 def decide(command: Callable[..., None], decision: tuple[str, str] | None, who: Who, now: str) -> None:
     if decision is not None:
         state.run_command(command, study, *decision, who.pseudonym, done=f"{decision[0]} {now}.")
+        state.renew(f"{command.__name__}-{slug}")
         st.rerun()
 
 
@@ -77,15 +79,10 @@ def pay_of(frame: Frame, studies: Iterable[Study]) -> None:
 
 
 who = state.require("lead")
-st.title("Quality", anchor=False)
-with state.reading() as session:
-    studies = lifecycle.for_lead(session, who)
-slug = choose_study(studies)
-with state.reading() as session:
-    study = lifecycle.led_by(session, who, slug)
+with chosen_study(who, "Quality") as (session, study):
+    slug, studies = study.slug, lifecycle.for_lead(session, who)
     kinds, frame = kinds_by_default(study), frame_of(session, study)
     names, twice = system_names(session, study), twice_rated(session, study, frame)
-state.show_messages()
 analysis = analyse(frame, Counted(kinds), names)
 everybody = analyse(frame, Counted(kinds, with_excluded=True), names)
 lines = lines_of(analysis, everybody, twice)

@@ -4,12 +4,11 @@ import streamlit as st
 
 from components.shell import live, state
 from components.shell.grid import ratings_grid
-from components.shell.study_choice import choose_study
+from components.shell.study_choice import chosen_study
 from triptych.results.frame.model import Frame
 from triptych.results.frame.table import MARKS, Filters, ratings_table, values_in
 from triptych.results.frame.upkeep import frame_of
 from triptych.stats.numbers import counted
-from triptych.study import lifecycle
 from triptych.study.system_names import system_names
 
 LIMIT = 2000
@@ -44,11 +43,8 @@ def filters(frame: Frame, names: dict[int, str]) -> Filters:
 
 
 who = state.require("lead")
-with state.reading() as session:
-    studies = lifecycle.for_lead(session, who)
-slug = choose_study(studies)
-with state.reading() as session:
-    study = lifecycle.led_by(session, who, slug)
+with chosen_study(who) as (session, study):
+    slug = study.slug
     frame = frame_of(session, study)
     names = system_names(session, study)
 table = ratings_table(frame, filters(frame, names), names, LIMIT)

@@ -6,7 +6,7 @@ from components.results.heds_form import heds_form
 from components.results.scope import choose_scope
 from components.results.snapshots import snapshots
 from components.shell import state
-from components.shell.study_choice import choose_study
+from components.shell.study_choice import chosen_study
 from triptych.exchange import exports
 from triptych.reports import build, heds, snapshot
 from triptych.results.frame.counted import kinds_by_default
@@ -52,15 +52,10 @@ def datasheet(study: Study, who: Who) -> None:
 
 
 who = state.require("lead")
-st.title("Report", anchor=False)
-with state.reading() as session:
-    studies = lifecycle.for_lead(session, who)
-slug = choose_study(studies)
-with state.reading() as session:
-    study = lifecycle.led_by(session, who, slug)
+with chosen_study(who, "Report") as (session, study):
+    slug = study.slug
     frame = frame_of(session, study)
     made = snapshot.listed(session, study)
-state.show_messages()
 st.text(WHAT)
 with st.expander("What is in it"):
     st.dataframe({"File": list(build.ABOUT), "What it is": list(build.ABOUT.values())}, hide_index=True)

@@ -10,7 +10,8 @@ from components.results.overview import overview
 from components.results.scope import choose_scope, scope_notes
 from components.results.study_tools import study_tools
 from components.shell import live, state
-from components.shell.study_choice import choose_study
+from components.shell.choices import choose
+from components.shell.study_choice import chosen_study
 from triptych.results import texts, warnings
 from triptych.results.annotators import speeds_of
 from triptych.results.frame.counted import kinds_by_default
@@ -20,7 +21,6 @@ from triptych.results.frame.upkeep import frame_of
 from triptych.results.page import Board, read_board
 from triptych.results.study_analysis import StudyAnalysis, analyse, spans
 from triptych.storage.models import Study
-from triptych.study import lifecycle
 
 SECTIONS = ["Which is better", "Can it be trusted", "Who disagrees", "What they say", "More analyses"]
 SMALL = 30_000
@@ -48,9 +48,9 @@ def disagreed(analysis: StudyAnalysis, board: Board) -> None:
     disagreement.people(analysis, study.slug)
     item(analysis, study, disagreement.items(analysis, study.slug), "apart")
     st.subheader("Items behind a difference", anchor=False)
-    titles = {key: analysis.title(key) for key in analysis.tables}
+    titles = {key: analysis.title(key) for key in analysis.compared}
     if titles:
-        key = st.selectbox("Criterion", list(titles), format_func=titles.__getitem__, key=f"difference-{study.slug}")
+        key = choose("Criterion", titles, f"difference-{study.slug}")
         item(analysis, study, comparisons.behind(analysis, key, study.slug), "behind")
 
 
@@ -89,20 +89,18 @@ def beyond(analysis: StudyAnalysis, board: Board) -> None:
 
 
 who = state.require("lead")
-with state.reading() as session:
-    studies = lifecycle.for_lead(session, who)
-slug = choose_study(studies)
+with chosen_study(who) as (_, study):
+    slug, kinds = study.slug, kinds_by_default(study)
 with live.drawing(slug):
     with state.reading() as session:
-        study = lifecycle.led_by(session, who, slug)
-        kinds, frame = kinds_by_default(study), frame_of(session, study)
+        frame = frame_of(session, study)
     with st.container(horizontal=True, vertical_alignment="center"):
         scope = choose_scope(frame, kinds, slug)
         with state.reading() as session:
             board = read_board(session, study, scope)
         study_tools(board, who)
     scope_notes(board.frame, scope, kinds)
-    findings.header(board)
+    findings.progress(board.overview, "State", study.state.capitalize())
     with st.expander(f"Annotators ({len(board.overview.annotators)})", key="annotators-open"):
         people_table(board.overview.annotators)
     live.follow_at_a_pace(slug, lambda: live.number_now(study), board.frame.number)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from components.shell import state
+from components.shell.choices import confirmed
 from components.shell.clearing import clear, what_is_left
 from triptych.stats.numbers import counted
 from triptych.study import lifecycle
@@ -12,6 +13,7 @@ from triptych.study.lifecycle import StudyLine
 
 NEW = "lead/new_study.py"
 IMPORT = "lead/import_ratings.py"
+REMOVAL = "This deletes the demo studies for good, with everything that was tried out in them. Your own studies stay."
 
 
 def draw(line: StudyLine) -> None:
@@ -32,14 +34,10 @@ def draw(line: StudyLine) -> None:
 
 def remove_demo() -> None:
     """Remove the demo studies, after a confirmation: annotations made in them are deleted too."""
-    with st.popover("Remove the demo studies"):
-        st.write(
-            "This deletes the demo studies for good, with everything that was tried out in them. Your own studies stay."
-        )
-        if st.button("Remove them", type="primary"):
-            if state.run_command(lifecycle.delete_demo, done="The demo studies were removed."):
-                clear()
-            st.rerun()
+    if confirmed("Remove the demo studies", REMOVAL, "Remove them", "remove-demo"):
+        if state.run_command(lifecycle.delete_demo, done="The demo studies were removed."):
+            clear()
+        st.rerun()
 
 
 who = state.require("lead")

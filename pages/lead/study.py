@@ -6,10 +6,10 @@ from typing import Literal
 
 import streamlit as st
 
-from components.people.people_table import progress
+from components.results.findings import progress
 from components.shell import live, state
 from components.shell.clearing import clear
-from components.shell.study_choice import choose_study
+from components.shell.study_choice import chosen_study
 from components.study import duplicate_form
 from components.study.access_address import access_address
 from components.study.closing import close
@@ -88,7 +88,7 @@ def more(study: Study) -> None:
 
 def facts(study: Study, view: Overview) -> None:
     """Progress, and the design in one line."""
-    progress(view)
+    progress(view, "Annotators", str(len(view.annotators)))
     presentation = PRESENTATIONS[study.presentation].lower()
     st.caption(f"{counted(study.raters_per_item, 'annotator')} per item · {study.round} round · {presentation}")
     others = [other for other in studies if other.series == study.series and other.id != study.id]
@@ -98,16 +98,11 @@ def facts(study: Study, view: Overview) -> None:
 
 
 who = state.require("lead")
-st.title("Study", anchor=False)
-with state.reading() as session:
+with chosen_study(who, "Study") as (session, study):
     studies = lifecycle.for_lead(session, who)
-slug = choose_study(studies)
-with state.reading() as session:
-    study = lifecycle.led_by(session, who, slug)
     number = events.last_number(session, study.id)
     free = duplicate.free_rounds(session, study)
     view = overview(session, study, Counted(kinds_by_default(study)))
-state.show_messages()
 state_of(study, view)
 facts(study, view)
 st.subheader("For annotators", anchor=False)

@@ -5,18 +5,26 @@ from __future__ import annotations
 import streamlit as st
 
 from components.shell import state
-from components.shell.study_choice import choose_study
+from components.shell.study_choice import chosen_study
 from components.study.workbook_check import PARTLY_LABEL, choose_annotator, workbook_check, workbook_list
 from triptych.annotate import workbooks
+from triptych.annotate.workbooks import Stored, WorkbookLine
 from triptych.errors import TriptychError
 from triptych.stats.numbers import counted
 from triptych.storage.models import Study, StudyState
-from triptych.study import lifecycle
 
 INTRODUCTION = (
     "For people who would rather work in a spreadsheet. A workbook holds items reserved for its annotator, in their "
     "own order and without any system's name. Send it by e-mail, and upload it here when it comes back."
 )
+
+
+def made(workbook: WorkbookLine) -> str:
+    return f"Workbook {workbook.id} holds {counted(workbook.items, 'item')}. Download it below."
+
+
+def stored(receipt: Stored) -> str:
+    return f"Stored: {counted(receipt.stored, 'item')} of {receipt.pseudonym}. The receipt is {receipt.receipt}."
 
 
 def make(study: Study) -> None:
@@ -26,11 +34,7 @@ def make(study: Study) -> None:
     annotator, is_name, count = choose_annotator(pseudonyms)
     if st.button("Make a workbook", type="primary", disabled=study.state != StudyState.open):
         command = workbooks.make_for_new if is_name else workbooks.make
-        workbook = state.run_command(command, study, annotator, int(count), who.pseudonym)
-        if workbook:
-            state.remember(
-                "workbook_said", f"Workbook {workbook.id} holds {counted(workbook.items, 'item')}. Download it below."
-            )
+        state.run_command(command, study, annotator, int(count), who.pseudonym, done=made)
         st.rerun()
     if study.state != StudyState.open:
         st.caption("Workbooks are made while the study is open. Open it on the page Overview.")
@@ -58,27 +62,13 @@ def take_back(study: Study) -> None:
         return
     workbook_check(checked)
     if checked.ok and checked.messages and st.button("Store the answers", type="primary"):
-        stored = state.run_command(workbooks.take_back, study, data, who.pseudonym, partly=partly)
-        if stored:
-            receipt = (
-                f"Stored: {counted(stored.stored, 'item')} of {stored.pseudonym}. The receipt is {stored.receipt}."
-            )
-            state.remember("workbook_said", receipt)
+        state.run_command(workbooks.take_back, study, data, who.pseudonym, done=stored, partly=partly)
         st.rerun()
 
 
 who = state.require("lead")
-st.title("Workbooks", anchor=False)
-with state.reading() as session:
-    studies = lifecycle.for_lead(session, who)
-slug = choose_study(studies)
-with state.reading() as session:
-    study = lifecycle.led_by(session, who, slug)
+with chosen_study(who, "Workbooks") as (session, study):
     lines = workbooks.listed(session, study)
-state.show_messages()
-message = state.take("workbook_said")
-if message:
-    state.say(message, "success")
 st.text(INTRODUCTION)
 st.subheader("Make a workbook", anchor=False)
 make(study)

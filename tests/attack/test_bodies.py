@@ -51,8 +51,8 @@ def served(tmp_path_factory, forked) -> Iterator[Served]:
 
 @pytest.mark.parametrize("who", ["stranger", "annotator", "forger", "page's visitor"])
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "POST"])
-def test_only_a_signed_in_lead_uploads_and_nobody_else_is_read(served, who, method):
-    """The body is announced and never comes: whoever would read it first would wait."""
+def test_only_a_lead_uploads_and_nobody_else_is_read(served, who, method):
+    """The body is announced and never comes: a server that reads it first would wait."""
     headers = {**served.people()[who], "Origin": served.url, "Content-Length": str(20 * MB)}
     answer = ask(served.url, method, UPLOAD.format(session="a", file="b"), headers)
 
@@ -121,7 +121,7 @@ def test_a_message_of_nobody_is_refused_before_it_is_read(served, path, who):
 
 
 @pytest.mark.parametrize("path", ROUTES)
-def test_a_message_that_is_announced_too_long_is_refused_before_it_is_read(served, path):
+def test_a_message_announced_too_long_is_refused_unread(served, path):
     headers = {**served.people()["annotator"], **our_headers(served.url), "Content-Length": str(3 * MB)}
 
     assert ask(served.url, "POST", path, headers).status == 413
@@ -138,7 +138,7 @@ def test_a_message_that_grows_too_long_is_cut_off(served):
         assert b" 413 " in connection.recv(100)
 
 
-def test_a_login_that_has_ended_is_asked_before_a_long_message_is_read(served):
+def test_long_messages_of_an_ended_login_are_refused_unread(served):
     ended = cookie(served.world.cookies[1])
     headers = {**ended, **our_headers(served.url), "Content-Length": str(1 * MB)}
     before = ask(served.url, "POST", "/desk/draft", headers).status

@@ -1,4 +1,4 @@
-"""A page that is not ours: it opens no socket and changes nothing with the cookie of whoever looks at it."""
+"""A page that is not ours: it opens no socket and changes nothing with the cookie of the person who looks at it."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_sockets_elsewhere_are_judged_by_the_same_rule(served):
 
 @pytest.mark.parametrize("method, path", CHANGING)
 @pytest.mark.parametrize("origin", ["http://127.0.0.1:8888", "null", ""])
-def test_no_request_with_a_cookie_changes_anything_without_our_own_origin(served, method, path, origin):
+def test_no_request_with_a_cookie_acts_without_our_origin(served, method, path, origin):
     sent = {**served.lead, "Origin": origin, "X-Triptych": "1", "Content-Length": "2"}
     answer = ask(served.url, method, path, sent, b"{}")
 
@@ -118,7 +118,7 @@ def test_a_foreign_page_without_cookies_is_refused_too(served):
     assert ask(served.url, "POST", "/auth/ticket", {"Origin": "http://evil.example", "X-Triptych": "1"}).status == 403
 
 
-def test_a_program_with_a_token_and_no_cookie_needs_no_origin(served):
+def test_a_program_with_a_token_alone_needs_no_origin(served):
     sent = {"Authorization": "Bearer of-a-script", "X-Triptych": "1"}
 
     assert "foreign" not in ask(served.url, "POST", "/desk/draft", sent, b"{}").body
@@ -135,7 +135,7 @@ def test_no_answer_lets_a_foreign_page_read_it(served, path):
     "host",
     ["127.0.0.1:{port}", "localhost:{port}", "127.0.0.1:9999", "localhost", "[::1]:8080", "10.2.3.4", "a.localhost"],
 )
-def test_our_own_page_opens_a_socket_under_every_address_of_this_computer(served, host):
+def test_our_page_opens_sockets_under_every_address_of_this_computer(served, host):
     """Mapped ports and tunnels show in Host and Origin alike."""
     here = host.format(port=served.port)
 
@@ -160,7 +160,7 @@ def test_a_name_that_leads_here_by_rebinding_is_misdirected(served, host, path):
     assert ask(served.url, "GET", path, headers).status == 421
 
 
-def test_a_rebound_name_opens_no_socket_though_its_page_has_that_origin(served):
+def test_a_rebound_name_opens_no_socket_for_its_own_page(served):
     assert served.shake(Host="evil.example", Origin="http://evil.example").status == 421
 
 
@@ -175,7 +175,7 @@ def test_the_health_routes_answer_under_any_name(served, path):
     assert ask(served.url, "GET", path, {"Host": "container-7:8501"}).status == 200
 
 
-def test_a_refusal_says_exactly_what_to_set_on_screen_and_in_the_log(served):
+def test_a_refusal_and_its_log_line_say_what_to_set(served):
     by_name = ask(served.url, "GET", "/", {"Host": f"lab.example:{served.port}"})
     by_origin = served.shake(Host=f"127.0.0.1:{served.port}", Origin="https://lab.example")
 
@@ -195,7 +195,7 @@ def test_what_an_attacker_writes_into_a_host_is_not_repeated(served):
 
 
 @pytest.mark.parametrize("name, value", [("X-Forwarded-Proto", "https"), ("X-Forwarded-Host", "evil.example")])
-def test_forwarded_headers_of_a_program_that_is_no_configured_proxy_do_not_count(served, name, value):
+def test_forwarded_headers_of_an_unconfigured_proxy_do_not_count(served, name, value):
     ticket = ask(served.url, "POST", "/auth/sign-out", {"X-Triptych": "1", name: value})
 
     assert ticket.status == 200
@@ -252,3 +252,9 @@ def test_the_cookie_is_secure_where_the_configured_proxy_says_https(behind):
     ]
 
     assert ["secure" in answer.headers["set-cookie"].lower() for answer in answers] == [True, False]
+
+
+def test_the_cookie_is_secure_where_the_configured_address_is_https(behind):
+    sent = {"X-Triptych": "1", "Origin": f"https://{OWN_NAME}"}
+
+    assert "secure" in ask(behind.url, "POST", "/auth/sign-out", sent).headers["set-cookie"].lower()

@@ -46,7 +46,7 @@ def is_refused_until_later(answer) -> bool:
     return answer.status == 429
 
 
-def test_handshakes_of_an_address_have_a_budget_and_those_who_are_signed_in_their_own(served):
+def test_handshakes_have_a_budget_per_address_and_per_account(served):
     server, world = served
     answers = [handshake(server.url, own(server, "192.0.2.1")) for _ in range(7)]
 
@@ -63,7 +63,7 @@ def test_a_visitor_with_a_whole_ipv6_network_is_one_visitor(served):
     assert handshake(server.url, own(server, "2001:db8:0:1::1")).status == 101
 
 
-def test_who_writes_other_addresses_into_the_header_of_the_proxy_is_still_one_visitor(served):
+def test_addresses_that_a_visitor_forwards_do_not_count(served):
     """The proxy puts the address it sees after what a visitor sent."""
     server, _ = served
     answers = [handshake(server.url, own(server, f"198.51.100.{n}, 192.0.2.3")) for n in range(6)]
@@ -71,7 +71,7 @@ def test_who_writes_other_addresses_into_the_header_of_the_proxy_is_still_one_vi
     assert answers[-1].status == 429
 
 
-def test_open_sockets_of_strangers_have_a_number_and_a_closed_one_is_free_again(served):
+def test_strangers_have_so_many_open_sockets_at_a_time(served):
     server, world = served
     headers = own(server, "192.0.2.4")
     with ExitStack() as sockets:
@@ -90,7 +90,7 @@ def test_tickets_of_an_address_have_a_budget(served):
     assert [is_refused_until_later(answer) for answer in answers] == [False] * 4 + [True] * 2
 
 
-def test_messages_of_an_account_have_a_budget_and_other_accounts_notice_nothing(served):
+def test_messages_of_an_account_have_a_budget_of_their_own(served):
     server, world = served
 
     def post(number: int) -> int:
@@ -128,7 +128,7 @@ def timed() -> Iterator[list[float]]:
 
 
 def test_strangers_messages_are_handed_on_no_faster_than_their_budget(tmp_path, forked):
-    """Whoever is signed in is not slowed down by them."""
+    """People who are signed in are not slowed down by them."""
     world = build_world(tmp_path, items=5)
 
     async def runs(server: Server, cookies: dict[str, str], times: int) -> float:
@@ -181,7 +181,7 @@ def test_fifty_annotators_behind_one_address_sign_in_within_a_minute(tmp_path, f
         ("TRIPTYCH_PROXIES", "nginx"),
     ],
 )
-def test_a_setting_that_cannot_be_read_stops_the_start_with_its_name(tmp_path, forked, name, words):
+def test_an_unreadable_setting_stops_the_start_with_its_name(tmp_path, forked, name, words):
     server = start_server(Path(tmp_path), {name: words}, start=forked)
     try:
         server.process.wait(60)

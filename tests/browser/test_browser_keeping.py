@@ -385,7 +385,7 @@ def test_answers_written_offline_survive_leaving_the_page(app, lined):
 def test_a_page_drawn_twice_mounts_one_workbench(app, lined):
     page, line = lined
     held: list[Any] = []
-    page.route("**/assets/*/entry.js", lambda route: held.append(route))
+    page.route("**/assets/*/workbench.js", lambda route: held.append(route))
     page.goto(f"{app.url}/annotate?study={SLUG}")
     browser.settled(page)
     line.open[0].close()

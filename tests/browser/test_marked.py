@@ -4,33 +4,45 @@ from __future__ import annotations
 
 import pytest
 from helpers import browser
+from playwright.sync_api import Route
 
-from components.results.marked import SCRIPT, STYLE, drawn
+from components.results.marked import STYLE, drawn
 from triptych.results.frame.highlights import HighlightedCandidate, HighlightedItem, Passage, Span
 from triptych.rubric.model import HighlightLabel
+from triptych.web.assets import files
 
 pytestmark = pytest.mark.browser
 chromium = browser.chromium
 
 LABELS = (HighlightLabel(key="good", title="Good"), HighlightLabel(key="bad", title="<u>Bad</u>"))
-DRAW = """async ([script, data]) => {
-  const source = URL.createObjectURL(new Blob([script], { type: 'text/javascript' }));
-  window.marked ??= await import(source);
+SITE = "http://triptych.test/"
+DRAW = """async (data) => {
+  window.marked ??= await import('/marked.js');
   window.marked.default({ parentElement: document.body, data });
 }"""
+
+
+def answer(route: Route) -> None:
+    """The page, and the modules as they are shipped."""
+    name = route.request.url.removeprefix(SITE)
+    if name in files():
+        route.fulfill(body=files()[name], content_type="text/javascript")
+    else:
+        route.fulfill(body=f"<style>{STYLE}</style><body></body>", content_type="text/html; charset=utf-8")
 
 
 @pytest.fixture
 def draw(chromium):
     """draw(text, spans) → the page with the text under System 1 and a hostile context above it."""
     page = chromium.new_page()
-    page.set_content(f"<style>{STYLE}</style><body></body>")
+    page.route("**/*", answer)
+    page.goto(SITE)
 
     def drawing(text: str, *spans: Span, speaker: str = ""):
         candidate = HighlightedCandidate("System 1", (Passage(speaker, text, spans),))
         context = (Passage("<i>Guest</i>", "<img src=x onerror='document.title=1'>"),)
         item = HighlightedItem("item", context, (candidate,), LABELS, 0)
-        page.evaluate(DRAW, [SCRIPT, drawn(item)])
+        page.evaluate(DRAW, drawn(item))
         return page
 
     yield drawing

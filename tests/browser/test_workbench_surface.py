@@ -800,9 +800,12 @@ def test_a_narrow_window_keeps_the_answers(open_view):
 
 def test_dark_and_light_follow_the_theme(open_view):
     page = open_view()
-    expect(page.locator(".tw")).to_have_attribute("data-tw-theme", "light")
-    page.evaluate("document.body.className = 'dark'; show(data)")
-    expect(page.locator(".tw")).to_have_attribute("data-tw-theme", "dark")
+    swatch, submit = page.locator(".tw-swatch").first, page.locator("[data-tw-submit]")
+    expect(swatch).to_have_css("background-color", "rgb(180, 83, 9)")
+    expect(submit).to_have_css("color", "color(srgb-linear 1 1 1)")
+    page.evaluate("document.body.className = 'dark'")
+    expect(swatch).to_have_css("background-color", "rgb(240, 179, 90)")
+    expect(submit).to_have_css("color", "color(srgb-linear 0 0 0)")
 
 
 @pytest.mark.parametrize("view", ["long", "manyTurns"])

@@ -184,7 +184,7 @@ def twice_the_same_member() -> bytes:
 HOSTILE = {
     "row bomb": (row_bomb, "cells"),
     "empty row bomb": (empty_row_bomb, "opened|XML elements"),
-    "text bomb": (text_bomb, "when opened"),
+    "text bomb": (text_bomb, "when it is opened"),
     "repeated text": (repeated_text_bomb, "repeats long texts"),
     "far corner": (far_corner, "row 1,048,576"),
     "entities": (entity_bomb, "XML entities"),

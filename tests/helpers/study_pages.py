@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import streamlit as st
 from sqlalchemy import select
 from streamlit.testing.v1 import AppTest
 
 from helpers.studies import ROOT, add_person
 from triptych.storage import database
 from triptych.storage.models import Role, Study
+from triptych.study import lifecycle
 from triptych.web.session import web_engine
 
 ROUTER = ROOT / "pages" / "router.py"
@@ -40,3 +42,17 @@ def labels(app: AppTest) -> list[str]:
 def rendered_markdown(app: AppTest) -> str:
     elements: list[Any] = [element for kind in ("markdown", "error", "warning", "info") for element in app.get(kind)]
     return "\n".join(str(element.value) for element in elements)
+
+
+def interrupt_once(monkeypatch) -> None:
+    """The next run of a lead's page ends before it draws a form, as when another click comes in."""
+    whole = lifecycle.for_lead
+    interrupted: list[bool] = []
+
+    def for_lead(*arguments):
+        if not interrupted:
+            interrupted.append(True)
+            st.rerun()
+        return whole(*arguments)
+
+    monkeypatch.setattr(lifecycle, "for_lead", for_lead)

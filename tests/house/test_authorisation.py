@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import contextlib
+import inspect
 import json
 from collections import defaultdict
 from collections.abc import Iterator
@@ -25,7 +26,7 @@ from helpers.studies import ROOT
 from starlette.applications import Starlette
 from streamlit.testing.v1 import AppTest
 
-from components.shell import state
+from components.shell import state, study_choice
 from triptych import clock
 from triptych.annotate import assignments, desk, entry_test, onboarding
 from triptych.errors import NotFound, TriptychError
@@ -46,7 +47,7 @@ PAGES = ROOT / "pages"
 #   way in     anybody; what is given (passcode, code, link, ticket, a panel's address) proves who it is
 #   annotator  a page of annotators; the command itself reads only their own data
 #   route      an HTTP route of the workbench or of signing in and out; tried with the routes below
-#   lead       a page of leads, which asks `lifecycle.led_by` for the study before anything else
+#   lead       a page of leads, which gets its study from `chosen_study`, which asks `lifecycle.led_by`
 #   shell      the command line and the start of the server
 #   inner      other commands only
 DOORS = {
@@ -94,7 +95,7 @@ DOORS = {
         people.accounts.new_person people.passcodes.begin_try people.passcodes.forget_tries
         people.roster.enrol_lead privacy.scrub.forget_identity privacy.scrub.forget_words
         storage.events.record_many storage.events.write_pending
-        storage.writes.add_submission storage.writes.replace_answers
+        storage.writes.add_events storage.writes.add_rows storage.writes.store_annotation
         storage.writes.update_row study.check_items.add_check_items
         study.contents.number_systems study.contents.remove_items study.contents.rewrite_rubric
         study.contents.store_rubric study.contents.write_criteria study.contents.write_items
@@ -362,7 +363,8 @@ def test_lead_pages_check_who_leads_the_study_first():
     for name in LEAD_PAGES:
         code = (PAGES / "lead" / name).read_text()
         assert 'who = state.require("lead")' in code, name
-        assert ("choose_study(" in code) == ("lifecycle.led_by(" in code) == (name not in ABOUT_NO_STUDY), name
+        assert ("\nwith chosen_study(who" in code) == (name not in ABOUT_NO_STUDY), name
+    assert "yield session, lifecycle.led_by(session, who, slug)" in inspect.getsource(study_choice)
     for name in ANNOTATOR_PAGES:
         assert 'who = state.require("annotator")' in (PAGES / "annotator" / name).read_text(), name
 

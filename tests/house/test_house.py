@@ -59,6 +59,13 @@ def test_session_state_is_touched_in_one_module(path: Path):
 
 
 @pytest.mark.parametrize("path", CODE, ids=name_of)
+def test_no_form_loses_an_interrupted_click(path: Path):
+    if name_of(path) != "components/shell/state.py":
+        assert "form_submit_button" not in path.read_text(), "use state.form_button"
+    assert "clear_on_submit=" not in path.read_text(), "use state.numbered"
+
+
+@pytest.mark.parametrize("path", CODE, ids=name_of)
 def test_no_function_is_longer_than_fifty_lines(path: Path):
     if "migrations" in path.parts:
         return

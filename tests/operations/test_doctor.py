@@ -79,6 +79,12 @@ def test_postgresql_without_its_driver_is_a_problem(tmp_path, monkeypatch):
     assert "psycopg[binary]" in next(doctor.packages(tmp_path / "requirements.txt")).text
 
 
+def test_an_installation_is_mended_where_it_is(monkeypatch):
+    monkeypatch.setattr(doctor, "is_installed", lambda: True)
+    sentence = doctor.explain_missing(ModuleNotFoundError(name="sqlmodel"))
+    assert f"{sys.executable} -m pip install -r {ROOT / 'requirements.txt'}" in sentence
+
+
 def test_without_the_packages_every_command_says_what_to_install():
     ended = subprocess.run(
         [sys.executable, "-S", "-m", "triptych", "doctor"], cwd=ROOT, capture_output=True, text=True, env={}

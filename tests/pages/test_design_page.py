@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
-import streamlit as st
 from helpers.results_pages import words
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, join
-from helpers.study_pages import SECRET_TEXT, button, labels, rendered_markdown
+from helpers.study_pages import SECRET_TEXT, button, interrupt_once, labels, rendered_markdown
 
 from triptych.storage import database
 from triptych.storage.models import Role, StudyState
@@ -79,20 +77,6 @@ def test_every_part_of_a_draft_is_edited_and_kept(section, draft):
     assert design_settings.codes.finished and design_settings.codes.failed_test
     assert "Primary criterion: Fluency" in app.code[0].value
     assert "evil" not in rendered_markdown(app)
-
-
-def interrupt_once(monkeypatch) -> None:
-    """The next run of the design page ends before it draws a form, as when another click comes in."""
-    whole = lifecycle.for_lead
-    interrupted: list[Any] = []
-
-    def for_lead(*arguments):
-        if not interrupted:
-            interrupted.append(True)
-            st.rerun()
-        return whole(*arguments)
-
-    monkeypatch.setattr(lifecycle, "for_lead", for_lead)
 
 
 @pytest.mark.parametrize("label", ["Save", "Make codes for the empty ones"])

@@ -11,7 +11,7 @@ from helpers.ratings import submit
 from helpers.results_pages import words
 from helpers.sign_in import app, field, press, shown, signs_in
 from helpers.studies import ROOT, full_answers, join
-from helpers.study_pages import button, labels, rendered_markdown
+from helpers.study_pages import button, interrupt_once, labels, rendered_markdown
 from sqlalchemy import select
 from starlette.applications import Starlette
 from streamlit.testing.v1 import AppTest
@@ -81,6 +81,28 @@ def test_a_list_is_previewed_before_each_person_gets_a_link(visit, people_study)
         assert accounts.accept_invitation(session, links["Link"][0].partition("?join=")[2]).name == HOSTILE
 
 
+def test_an_interrupted_invitation_is_sent_and_its_form_emptied(visit, people_study, monkeypatch):
+    study, lead, _ = people_study
+    page = visit(lead, "people.py", study=study.slug)
+    interrupt_once(monkeypatch)
+
+    assert invite(page, "Mia")
+
+    assert "Mia" in roster_of(study)
+    assert [element.value for element in page.text_input if element.label == "Name"] == ["", ""]
+
+
+def test_a_click_left_unread_is_forgotten_on_another_page(visit, people_study):
+    study, lead, _ = people_study
+    page = visit(lead, "people.py", study=study.slug)
+    next(element for element in page.text_input if element.label.startswith("Name they")).set_value("Nobody")
+    page.session_state["clicks"] = frozenset({f"add-lead-{study.slug}-0"})
+    page.switch_page(str(ROOT / "pages" / "lead" / "studies.py")).run()
+    page.switch_page(str(ROOT / "pages" / "lead" / "people.py")).run()
+
+    assert not page.error
+
+
 def test_list_errors_name_rows_and_invite_no_one(visit, people_study):
     study, lead, anna = people_study
     page = visit(lead, "people.py", study=study.slug)
@@ -146,7 +168,7 @@ def test_withdrawing_and_erasing_ask_first_and_say_what_happens(visit, people_st
     assert roster_of(study)[anna.name].state == "active"
     assert "Their ratings stay and are marked surplus" in words(page)
 
-    page.checkbox(key=f"Withdraw-sure-{anna.pseudonym}").check().run()
+    page.checkbox(key=f"Withdraw-{anna.pseudonym}-sure").check().run()
     button(page, withdraw).click().run()
     assert roster_of(study)[None].state == "withdrawn"
     assert not in_the_file(anna)
@@ -247,7 +269,7 @@ def test_an_annotator_reads_what_is_stored_and_withdraws(monkeypatch, people_stu
     assert "1 item with ratings · 0 highlights" in words(page)
     assert "All your work in this study is removed" in words(page)
 
-    page.checkbox(key=f"sure-{study.slug}").check().run()
+    page.checkbox(key=f"withdraw-{study.slug}-sure").check().run()
     button(page, "Withdraw now").click().run()
 
     assert "0 items with ratings" in words(page)

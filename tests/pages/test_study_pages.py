@@ -45,8 +45,10 @@ def test_the_list_shows_progress_and_separates_the_demo(visit, lead, make_study)
 
     titles = [element.value for element in app.text]
     assert titles[0] == SECRET_TEXT
-    assert all(title.startswith("Demo: ") for title in titles[1:])
-    assert len(titles) == 1 + len(shipped_rubrics())
+    *demos, removal = titles[1:]
+    assert all(title.startswith("Demo: ") for title in demos)
+    assert removal.startswith("This deletes the demo studies")
+    assert len(demos) == len(shipped_rubrics())
     assert "0 of 6 annotations · 2 annotators · main round" in words(app)
     assert "evil" not in rendered_markdown(app)
 

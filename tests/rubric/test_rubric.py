@@ -81,7 +81,7 @@ BROKEN = {
     ),
     "an option given twice": (
         replaced('"no"', '"yes"'),
-        ["criteria.0.scale: each option key may be used once; repeated: yes."],
+        ["criteria.0.scale.options: each option key may be used once; repeated: yes."],
     ),
     "a YAML key given twice": (
         replaced("summary:", "title: Again\nsummary:"),
@@ -130,7 +130,7 @@ BROKEN = {
     ),
     "a reason to skip given twice": (
         SMALL + "skip: {title: Skip, reasons: [{key: a, title: One}, {key: a, title: Two}]}\n",
-        ["bad.yaml: skip: each reason key may be used once; repeated: a."],
+        ["bad.yaml: skip.reasons: each reason key may be used once; repeated: a."],
     ),
     "a reference for no criterion": (
         SMALL + replaced("criterion: good", "criterion: bad", TRAINING),
@@ -166,7 +166,7 @@ BROKEN = {
     ),
     "a test question given twice": (
         SMALL + ENTRY_TEST + ENTRY_TEST[ENTRY_TEST.index("    - {key: q") :],
-        ["entry_test: each question key may be used once; repeated: q."],
+        ["entry_test.questions: each question key may be used once; repeated: q."],
     ),
     "text that is no YAML": ("key: [", ["bad.yaml, line 1: not valid YAML"]),
     "a list": ("- one\n- two\n", ["bad.yaml: a rubric is a mapping that starts with `key:`, `title:` and `summary:`."]),

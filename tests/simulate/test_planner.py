@@ -14,9 +14,9 @@ from helpers.studies import full_answers
 from triptych.results.frame.model import Counted
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.simulate import planner
-from triptych.simulate.planner import PERCENT, bases, chances, outlook, pay_per_hour, pooled_components, preset, rounds
+from triptych.simulate.planner import PERCENT, advise, bases, chances, pay_per_hour, pooled_components, preset, rounds
 from triptych.stats.components import PRESETS, Components
-from triptych.stats.power import Plan, what_more_buys
+from triptych.stats.power import Plan, effort
 from triptych.stats.undefined import UndefinedStatistic
 from triptych.storage import database
 from triptych.storage.models import Membership, Role
@@ -79,24 +79,19 @@ def test_a_preset_grows_with_the_scale():
 
 
 def test_an_outlook_gives_chance_hours_cost_and_advice():
-    worth = outlook(Plan(200, 3, 5), 0.4, Components(0.2, 0.5, 0.8), 60, 12.0)
-    assert (worth.effort.hours, worth.effort.hours_each, worth.effort.cost) == (10.0, 2.0, 120.0)
-    assert worth.advice.sentence.startswith("A few more annotators buy more than more items")
+    worth = effort(Plan(200, 3, 5), 60, 12.0)
+    assert (worth.hours, worth.hours_each, worth.cost) == (10.0, 2.0, 120.0)
+    advice = advise(Plan(200, 3, 5), 0.4, Components(0.2, 0.5, 0.8))
+    assert advice.sentence.startswith("A few more annotators buy more than more items")
     with pytest.raises(UndefinedStatistic, match="3 raters per item need 3 annotators"):
-        outlook(Plan(20, 3, 2), 0.4, SOME, 60, 12.0)
+        advise(Plan(20, 3, 2), 0.4, SOME)
 
 
-def test_a_point_of_a_slider_is_simulated_once(monkeypatch):
-    simulated = []
-
-    def counted(plan, *arguments):
-        simulated.append(plan)
-        return what_more_buys(plan, *arguments)
-
-    monkeypatch.setattr(planner, "what_more_buys", counted)
-    outlooks = [outlook(Plan(items, 3, 13), 0.31, SOME, 60, 12.0) for items in (30, 40, 30)]
-    assert [plan.items for plan in simulated] == [30, 40]
-    assert outlooks[0] == outlooks[2] != outlooks[1]
+def test_a_point_of_a_slider_is_simulated_once():
+    advise.cache_clear()
+    first, other, again = (advise(Plan(items, 3, 13), 0.31, SOME) for items in (30, 40, 30))
+    assert advise.cache_info().misses == 2
+    assert first is again and first != other
 
 
 def test_the_map_grows_and_leaves_out_impossible_designs():

@@ -33,7 +33,7 @@ def test_so_much_at_once_then_so_much_per_second():
     strategies.integers(1, 50),
     strategies.lists(strategies.floats(0, 2), min_size=1, max_size=200),
 )
-def test_in_no_span_of_time_is_more_taken_than_the_budget(at_once, per_second, pauses):
+def test_no_span_of_time_takes_more_than_the_budget(at_once, per_second, pauses):
     clock, taken = Clock(), []
     spending = Spending(Budget(at_once, per_second), clock=clock)
     for pause in pauses:
@@ -51,13 +51,13 @@ def test_who_waits_as_long_as_told_is_served(at_once, per_second, more):
     clock = Clock()
     spending = Spending(Budget(at_once, per_second), clock=clock)
     for _ in range(at_once + more):
-        clock.now += spending.take("k")
-    clock.now += spending.take("k") + 1e-6
+        wait = spending.take("k")
+        clock.now += wait
 
-    assert spending.take("k") == 0
+        assert not wait or spending.take("k") == 0
 
 
-def test_a_queue_takes_in_any_case_and_says_how_long_to_wait():
+def test_a_queue_takes_always_and_says_how_long_to_wait():
     spending = Spending(Budget(2, 4), clock=Clock())
 
     assert [spending.queue("k") for _ in range(5)] == [0, 0, 0.25, 0.5, 0.75]
@@ -80,7 +80,7 @@ def test_many_visitors_take_no_more_than_the_memory_for_some():
     assert spending.take("999") > 0
 
 
-def test_an_account_counts_for_itself_and_an_address_for_everybody_behind_it():
+def test_an_account_counts_for_itself_an_address_for_everybody():
     assert budgets.key_of("secret", "192.0.2.1") == budgets.key_of("secret", "192.0.2.2")
     assert budgets.key_of(None, "192.0.2.1") != budgets.key_of(None, "192.0.2.2")
     assert budgets.key_of(None, "2001:db8::1") == budgets.key_of(None, "2001:db8::ffff")

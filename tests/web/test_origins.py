@@ -36,7 +36,7 @@ def test_no_text_breaks_the_readers(text):
 
 
 @given(strategies.sampled_from(["http", "https"]), HOSTS, PORTS)
-def test_a_page_and_its_own_origin_are_equal_and_no_other_is(scheme, host, port):
+def test_a_page_equals_its_own_origin_and_no_other(scheme, host, port):
     called = origins.origin_of(scheme, Authority(host, port))
     other_scheme = "http" if scheme == "https" else "https"
     other_port = 8500 if port != 8500 else 8501
@@ -79,7 +79,7 @@ def test_all_other_names_do(host):
     assert not origins.needs_no_lookup(host)
 
 
-def test_this_machines_names_are_its_own_and_those_beside_it_in_the_hosts_file(tmp_path, monkeypatch):
+def test_this_machines_names_come_from_itself_and_its_hosts_file(tmp_path, monkeypatch):
     hosts = tmp_path / "hosts"
     hosts.write_text("127.0.0.1 localhost\n127.0.1.1 Lab7.cs.example lab7 # not other\n10.0.0.1 other.example other\n")
     monkeypatch.setattr(origins, "HOSTS_FILE", hosts)
@@ -107,7 +107,7 @@ PROXIES = Reach((), frozenset(), (ipaddress.ip_network("127.0.0.1"), ipaddress.i
         ("", "192.0.2.1", ""),
     ],
 )
-def test_the_last_forwarded_address_that_is_no_proxy_of_ours_is_the_visitors(peer, forwarded, visitor):
+def test_the_last_forwarded_address_of_no_proxy_is_the_visitors(peer, forwarded, visitor):
     assert origins.sender(peer, forwarded, PROXIES) == visitor
 
 

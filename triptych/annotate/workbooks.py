@@ -21,17 +21,9 @@ from triptych.annotate import blinding, reservations
 from triptych.annotate.annotations import SetAsideMessage, SubmitMessage, hand_in, read_message
 from triptych.annotate.blinding import SeenContext, SeenTurn
 from triptych.errors import Conflict, ImportRefused, NotAllowed, NotFound, StudyNotOpen
-from triptych.formats.workbook import (
-    MAX_TEXT_CHARACTERS,
-    CellProblem,
-    FilledWorkbook,
-    ReadItem,
-    WorkbookContents,
-    WorkbookItem,
-    check_filled,
-    read_filled,
-    write_book,
-)
+from triptych.formats.workbook.checking import CellProblem, ReadItem, check_filled
+from triptych.formats.workbook.reading import FilledWorkbook, read_filled
+from triptych.formats.workbook.writing import MAX_TEXT_CHARACTERS, WorkbookContents, WorkbookItem, write_book
 from triptych.people import accounts
 from triptych.people import membership as members
 from triptych.rubric.answers import check_answers, parse_answers

@@ -20,6 +20,7 @@ try:
     from sqlmodel import Session
 
     from triptych import settings
+    from triptych.cli import studies
     from triptych.cli.run import run
     from triptych.errors import NotFound, TriptychError
     from triptych.operations import move as moving
@@ -36,6 +37,7 @@ try:
     from triptych.storage import database
     from triptych.storage.models import Access, Round, Study, StudyState
     from triptych.study import lifecycle
+    from triptych.study.persons import Who
     from triptych.study.settings import USUAL_CHECKS
 except ModuleNotFoundError as missing:
     sys.exit(examination.explain_missing(missing))
@@ -50,8 +52,6 @@ def say(text: str) -> None:
 
 def say_beside(path: str, text: str) -> None:
     """Says it on the standard error where the data go to the standard output."""
-    from triptych.cli import studies
-
     (sys.stderr if path in studies.STANDARD_OUTPUT else sys.stdout).write(f"{text}\n")
 
 
@@ -133,7 +133,6 @@ def restore(arguments: argparse.Namespace) -> int:
 
 def capsule(arguments: argparse.Namespace) -> int:
     """Write a study into one file that opens on another machine; it holds pseudonyms only, and the names of systems."""
-    from triptych.cli import studies
     from triptych.operations import capsule as capsules
 
     studies.write(arguments.file, capsules.pieces(_to_read(), arguments.study))
@@ -173,7 +172,7 @@ def reset_passcode(arguments: argparse.Namespace) -> int:
 def import_ratings(arguments: argparse.Namespace) -> int:
     """Show what finished ratings from elsewhere would become; with --write, make a closed study of them."""
     # numpy and the readers take half a second to import, which no other command needs
-    from triptych.cli import ratings, studies
+    from triptych.cli import ratings
     from triptych.exchange import import_ratings as ratings_import
 
     plan = lifecycle.StudyPlan(title=arguments.title)
@@ -184,24 +183,14 @@ def import_ratings(arguments: argparse.Namespace) -> int:
         say(line)
     if not assembled.ok:
         return 2
-    if not arguments.write:
-        say("Nothing was written. Add --write to make the study.")
-        return 0
-
-    def create(session: Session) -> Study:
-        lead = studies.acting_lead(session, arguments.lead)
-        return ratings_import.import_ratings(session, plan, assembled, lead)
-
-    study = _written(create)
-    say(f"The study {study.slug} was made.")
+    study = _made_if_asked(arguments, lambda session, who: ratings_import.import_ratings(session, plan, assembled, who))
+    if study:
+        say(f"The study {study.slug} was made.")
     return 0
 
 
 def create_study(arguments: argparse.Namespace) -> int:
     """Show what files of items would become; with --write, make a draft study of them."""
-    # the readers and writers of files take half a second to import, which the other commands do not need
-    from triptych.cli import studies
-
     plan = lifecycle.StudyPlan(
         title=arguments.title,
         raters_per_item=arguments.raters,
@@ -220,24 +209,23 @@ def create_study(arguments: argparse.Namespace) -> int:
     say(f"{items} of {systems}, {counted(len(rubric.asked(plan.round)), 'question')} each.")
     if not file.ok:
         return 2
-    if not arguments.write:
-        say("Nothing was written. Add --write to make the study.")
-        return 0
-
-    def create(session: Session) -> Study:
-        lead = studies.acting_lead(session, arguments.lead)
-        return lifecycle.create_from_file(session, plan, text, file, lead)
-
-    study = _written(create)
-    launch = shlex.join(["set-state", arguments.lead, study.slug, "open"])
-    say(f"The draft study {study.slug} was made. Launch it: python -m triptych {launch}")
+    study = _made_if_asked(arguments, lambda session, who: lifecycle.create_from_file(session, plan, text, file, who))
+    if study:
+        launch = shlex.join(["set-state", arguments.lead, study.slug, "open"])
+        say(f"The draft study {study.slug} was made. Launch it: python -m triptych {launch}")
     return 0
+
+
+def _made_if_asked(arguments: argparse.Namespace, make: Callable[[Session, Who], Study]) -> Study | None:
+    """The study that the lead makes; None without --write."""
+    if arguments.write:
+        return _written(lambda session: make(session, studies.acting_lead(session, arguments.lead)))
+    say("Nothing was written. Add --write to make the study.")
+    return None
 
 
 def set_state(arguments: argparse.Namespace) -> int:
     """Launch, open, pause or close a study."""
-    from triptych.cli import studies
-
     state = StudyState(arguments.state)
     study = _written(lambda session: studies.set_state(session, arguments.lead, arguments.study, state))
     say(f"{study.slug} is {state}.")
@@ -246,8 +234,6 @@ def set_state(arguments: argparse.Namespace) -> int:
 
 def invite(arguments: argparse.Namespace) -> int:
     """Make a personal link for each person named or on a CSV list; it is shown once and not stored."""
-    from triptych.cli import studies
-
     made = _written(
         lambda session: studies.invite(session, arguments.lead, arguments.study, arguments.names, arguments.list)
     )
@@ -267,8 +253,6 @@ def list_studies(_: argparse.Namespace) -> int:
 
 def export(arguments: argparse.Namespace) -> int:
     """Write a study's data: the table ratings or highlights as CSV, or any format of the app as a zip."""
-    from triptych.cli import studies
-
     with database.reading(_to_read()) as session:
         studies.write(arguments.file, studies.exported(session, arguments.study, arguments.format))
     say_beside(arguments.file, f"Written to {arguments.file}.")
@@ -280,7 +264,6 @@ def report(arguments: argparse.Namespace) -> int:
     # numpy and the writers take a second to import, which no other command needs
     from triptych.exchange import exports
     from triptych.reports.build import build_report
-    from triptych.study import lifecycle
 
     with database.reading(_to_read()) as session:
         exports.see_one_state(session)

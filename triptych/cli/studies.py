@@ -12,7 +12,6 @@ from triptych.errors import ImportRefused, NotAllowed, NotFound
 from triptych.formats import ItemFile, join_files, read_items
 from triptych.people import accounts
 from triptych.people.invitations import Invited, invite_all, invite_one, read_list
-from triptych.results.frame.rows import export_highlights, export_ratings
 from triptych.rubric.files import (
     read_rubric,
     shipped_rubrics,
@@ -94,6 +93,7 @@ def exported(session: Session, slug: str, name: str) -> Iterator[bytes]:
     from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
     from triptych.formats.writers.model import ExportOptions
     from triptych.formats.writers.writing import in_blocks
+    from triptych.results.frame.rows import export_highlights, export_ratings
 
     exports.see_one_state(session)
     study = lifecycle.by_slug(session, slug)

@@ -11,10 +11,9 @@ import secrets
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Select, Table, bindparam, insert, inspect, select, update
+from sqlalchemy import Table, bindparam, insert, inspect, select, update
 from sqlmodel import Session, SQLModel
 
 from triptych import clock
@@ -169,10 +168,8 @@ class _Writer:
 
     def _items(self) -> dict[str, int]:
         main = Item.study_id == self.study.id, Item.purpose == Purpose.main
-        return dict(self._pairs(select(Item.external_id, Item.id).where(*main)))
-
-    def _pairs(self, query: Select[*tuple[Any, ...]]) -> list[tuple[Any, Any]]:
-        return [(key, value) for key, value in self.session.execute(query)]
+        rows = self.session.execute(select(Item.external_id, Item.id).where(*main))
+        return {row.external_id: row.id for row in rows}
 
     def _people(self) -> dict[tuple[str, str], Person]:
         """A person of this study for every name, its kind with it."""
@@ -217,11 +214,10 @@ class _Writer:
             self._assignment(work, person, items[work.item], main.get((work.kind, work.annotator, work.item)))
             for work, person in zip(works, owners, strict=True)
         ]
-        self._insert(Assignment, values)
-        ids = dict(self._pairs(select(Assignment.token, Assignment.id).where(Assignment.study_id == self.study.id)))
+        ids = self._insert_numbered(Assignment, values)
         return [
-            _Row(work, ids[value["token"]], person, _positions(work))
-            for work, value, person in zip(works, values, owners, strict=True)
+            _Row(work, number, person, _positions(work))
+            for work, number, person in zip(works, ids, owners, strict=True)
         ]
 
     def _assignment(self, work: ItemWork, person: Person, item_id: int, repeat_of: int | None) -> dict[str, Any]:
@@ -268,23 +264,19 @@ class _Writer:
         )
 
     def _insert(self, table: type[SQLModel], values: list[dict[str, Any]]) -> None:
-        """Many rows at once; their ids are asked for afterwards, as returning them costs a statement for each."""
         if values:
-            self.session.connection().execute(insert(_table(table)), values)
+            self.session.execute(insert(table), values)
+
+    def _insert_numbered(self, table: type[Assignment | Rating], values: list[dict[str, Any]]) -> list[int]:
+        """Many rows at once; returns their ids in the same order."""
+        numbered = insert(table).returning(table.id, sort_by_parameter_order=True)
+        return list(self.session.scalars(numbered, values)) if values else []
 
     def _ratings(self, rows: Sequence[_Row]) -> None:
         pairs = [(row, rating) for row in rows for rating in row.work.ratings]
-        values = [_rating(self.design, row, rating) for row, rating in pairs]
-        self._insert(Rating, values)
-        place = itemgetter("assignment_id", "position", "criterion_id")
-        explained = {place(v): r for v, (_, r) in zip(values, pairs, strict=True) if r.explanation or r.reasons}
-        if not explained:
-            return
-        query = select(Rating.assignment_id, Rating.position, Rating.criterion_id, Rating.id)
-        query = query.join(Assignment, Assignment.id == Rating.assignment_id)
-        written = self.session.execute(query.where(Assignment.study_id == self.study.id))
-        ids = {tuple(where): number for *where, number in written}
-        self._insert(Explanation, [_explanation(ids[where], rating) for where, rating in explained.items()])
+        ids = self._insert_numbered(Rating, [_rating(self.design, row, rating) for row, rating in pairs])
+        rated = zip(ids, (rating for _, rating in pairs), strict=True)
+        self._insert(Explanation, [_explanation(*pair) for pair in rated if pair[1].explanation or pair[1].reasons])
 
     def _highlights(self, rows: Sequence[_Row]) -> None:
         self._insert(

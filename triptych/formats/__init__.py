@@ -19,7 +19,7 @@ from triptych.formats.model import (
     ReadOptions,
     TurnDraft,
 )
-from triptych.formats.readers import READERS, read_records
+from triptych.formats.readers import READERS, read_items_source
 
 _DEFAULT = ReadOptions()
 
@@ -43,4 +43,4 @@ def read_items(data: bytes, filename: str, options: ReadOptions = _DEFAULT) -> I
     Raises ImportRefused with a sentence for the lead where nothing can be read.
     """
     findings = Findings()
-    return make_items(read_records(data, filename, options, findings), options, findings)
+    return make_items(read_items_source(data, filename, options, findings), options, findings)

@@ -10,23 +10,25 @@ and gold items become the fields `purpose` and `reference`.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from triptych.errors import ImportRefused
 from triptych.formats.layout import ID_NAMES, NUMBERED, is_header, is_known, known_columns, simple
-from triptych.formats.long_csv import restore_cell
 from triptych.formats.model import Findings, Json, JsonObject, Record, Source
-from triptych.formats.values import NumberText, kind_of
+from triptych.formats.tables import restored
+from triptych.formats.values import NumberText, json_in, kind_of
 from triptych.storage.models import Purpose
 
 RATED_TOO = (
     "{n} task(s) hold annotations or suggestions as well; only the items are read here. "
     "Finished ratings have an import of their own."
 )
-TWICE = "{n} row(s) repeat an item with the same texts, one for each annotation; each item is read once."
+TWICE = (
+    "{n} row(s) or segment(s) repeat an item with the same texts, for another annotation or annotator task; "
+    "each item is read once."
+)
 CHECKS = "{n} item(s) have an expected answer in the program they come from; they are read as checks."
 TRAINING = "{n} item(s) have correct answers for training, which are left out; worked examples belong to the rubric."
 NOT_MAIN = "{n} candidate(s) of training items and checks are left out; only main items are read here."
@@ -36,6 +38,7 @@ _NAMER = re.compile(r"(?:system|model)_(?:[1-9]\d?|[a-f])")
 _RATED = ("annotations", "predictions", "responses", "suggestions", "completions")
 _ANSWERS = {"expected_answer": "attention", "gold_label": "gold"}
 _TRAINED = "correct_answers"
+SAYS_WHO = ("annotator", "annotation_id")
 
 
 @dataclass(frozen=True)
@@ -63,24 +66,17 @@ def is_campaign(value: Json) -> bool:
     return isinstance(data, list) and bool(data) and all(isinstance(part, list) for part in data)
 
 
-def segments(campaign: JsonObject, findings: Findings) -> list[tuple[int, Json]]:
-    """The segments of a campaign, numbered through; what several annotator tasks share is taken once.
+def segments(campaign: JsonObject) -> list[tuple[int, Json]]:
+    """The segments of a campaign, numbered through; one without an id gets its place as its id.
 
     Raises ImportRefused where the lists are deeper than annotator task, document, segment.
     """
     entries: list[tuple[int, Json]] = []
-    seen: JsonObject = {}
-    for place, segment in _leaves(campaign["data"], ()):
-        number = len(entries) + 1
-        if not isinstance(segment, dict):
-            entries.append((number, segment))
-            continue
-        # the places of one document differ in the last number only
-        own = segment if _has_id(segment) else {**segment, "item_id": "/".join(map(str, place))}
-        if seen.setdefault(str(own.get("item_id")), own) is not own and _has_id(segment) and _same(seen, own):
-            findings.tally("{n} segment(s) are in several annotator tasks; each is read once.")
-        else:
-            entries.append((number, own))
+    for number, (place, segment) in enumerate(_leaves(campaign["data"], ()), 1):
+        if isinstance(segment, dict) and not any(simple(name) in ID_NAMES for name in segment):
+            # the places of one document differ in the last number only
+            segment = {**segment, "item_id": "/".join(map(str, place))}
+        entries.append((number, segment))
     return entries
 
 
@@ -89,8 +85,10 @@ def unpacked(source: Source, findings: Findings) -> Source:
     program = next((candidate for candidate in PROGRAMS if candidate.fits(source)), None)
     if program is None:
         return source
+    # a table of ours has a ' before what a spreadsheet could take for a formula
+    whole = restored(source) if program.unpack is _exported else source
     records = []
-    for record in source.records:
+    for record in whole.records:
         values = program.unpack(record, findings)
         if values is not None:
             _refuse_addresses(values, record.row, findings)
@@ -112,15 +110,6 @@ def _leaves(part: list[Json], place: tuple[int, ...]) -> Iterator[tuple[tuple[in
             yield from _leaves(inside, (*place, number))
         else:
             yield (*place, number), inside
-
-
-def _has_id(segment: JsonObject) -> bool:
-    return any(simple(name) in ID_NAMES for name in segment)
-
-
-def _same(seen: JsonObject, segment: JsonObject) -> bool:
-    before = seen[str(segment.get("item_id"))]
-    return all(before.get(name) == segment.get(name) for name in ("src", "tgt"))
 
 
 def _label_studio(record: Record, findings: Findings) -> JsonObject | None:
@@ -174,23 +163,8 @@ def _exported(record: Record, findings: Findings) -> JsonObject | None:
         findings.tally(NOT_MAIN)
         return None
     texts = {"context": values["context_turns"] or values["context"], "text": values["turns"] or values["text"]}
-    more = {name: _as_object(values[name]) for name in ("meta", "extra_texts") if values[name]}
+    more = {name: json_in(values[name]) for name in ("meta", "extra_texts") if values[name]}
     return {"item_id": values["item_id"], "system": values["system"], **texts, **more}
-
-
-def _as_object(cell: str) -> Json:
-    """The JSON of a cell, or the cell, about which the reader of items then complains."""
-    try:
-        value: Json = json.loads(cell)
-    except (ValueError, RecursionError):
-        return cell
-    return value
-
-
-def _exported_cells(record: Record, findings: Findings) -> JsonObject | None:
-    """The same of a CSV file, where a ' precedes what a spreadsheet could take for a formula."""
-    cells = {name: restore_cell(cell) for name, cell in record.values.items()}
-    return _exported(Record(record.row, cells), findings)
 
 
 def _pearmut(record: Record, findings: Findings) -> JsonObject:
@@ -225,10 +199,6 @@ def _check(purpose: str, expected: list[dict[str, str]], reason: Json, findings:
     return {"purpose": purpose, "reference": [{**answer, **explanation} for answer in expected]}
 
 
-def _plain(record: Record, findings: Findings) -> JsonObject:
-    return dict(record.values)
-
-
 def _refuse_addresses(values: JsonObject, row: int, findings: Findings) -> None:
     """A text that is nothing but an address refers to a file that is not here, and nothing is ever fetched."""
     for name, value in values.items():
@@ -238,17 +208,14 @@ def _refuse_addresses(values: JsonObject, row: int, findings: Findings) -> None:
 
 
 def _once(records: Sequence[Record], findings: Findings) -> list[Record]:
-    """Exports have one row per annotation: rows whose known fields agree are one item."""
+    """One item for rows (of annotations) or segments (of annotator tasks) whose known fields agree."""
     firsts: dict[tuple[str, ...], Record] = {}
     for record in records:
-        content = tuple(str(value) for name, value in record.values.items() if is_known(name) and not _says_who(name))
+        shown = [name for name in record.values if is_known(name) and simple(name) not in SAYS_WHO]
+        content = tuple(str(record.values[name]) for name in shown)
         if firsts.setdefault(content, record) is not record:
             findings.tally(TWICE)
     return list(firsts.values())
-
-
-def _says_who(name: str) -> bool:
-    return simple(name) in ("annotator", "annotation_id")
 
 
 def _holds(source: Source, name: str) -> bool:
@@ -275,11 +242,15 @@ def _is_potato(source: Source) -> bool:
 
 
 PROGRAMS = (
-    Program("Triptych", lambda source: source.tabular and set(source.columns) >= EXPORTED, _exported_cells),
     Program("Triptych", lambda source: set(source.columns) >= EXPORTED, _exported),
     Program("Label Studio", lambda source: _holds(source, "data"), _label_studio),
     Program("Argilla", lambda source: _holds(source, "fields"), _argilla),
-    Program("Pearmut", lambda source: not source.tabular and {"src", "tgt"} <= set(source.columns), _pearmut),
-    Program("Label Studio", lambda source: {"annotation_id", "lead_time"} <= set(source.columns), _plain, True),
+    Program("Pearmut", lambda source: not source.tabular and {"src", "tgt"} <= set(source.columns), _pearmut, True),
+    Program(
+        "Label Studio",
+        lambda source: {"annotation_id", "lead_time"} <= set(source.columns),
+        lambda record, _: record.values,
+        True,
+    ),
     Program("Potato", _is_potato, _potato),
 )

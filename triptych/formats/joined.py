@@ -17,7 +17,7 @@ from triptych.formats.model import (
     Problem,
     ReadOptions,
 )
-from triptych.formats.readers import read_records
+from triptych.formats.readers import read_items_source
 
 _DEFAULT = ReadOptions()
 
@@ -76,7 +76,7 @@ def _check_systems(parts: Sequence[SystemFile], findings: Findings) -> None:
 def _part(name: str, data: bytes, system: str, options: ReadOptions) -> SystemFile:
     findings = Findings(file=name)
     try:
-        file = make_items(read_records(data, name, options, findings), options, findings, system.strip())
+        file = make_items(read_items_source(data, name, options, findings), options, findings, system.strip())
     except ImportRefused as refusal:
         raise ImportRefused(f"{name}: {refusal}") from refusal
     for item in file.items:

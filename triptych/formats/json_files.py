@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from triptych.errors import ImportRefused
 from triptych.formats.decode import decode
 from triptych.formats.elsewhere import is_campaign, is_task, segments
-from triptych.formats.layout import is_header
 from triptych.formats.model import (
     MAX_COLUMNS,
     MAX_ITEMS,
     MAX_ROWS,
+    Contents,
     Findings,
     Json,
     JsonObject,
@@ -37,7 +37,7 @@ class RepeatedKey(dict[str, Json]):
         self.key = key
 
 
-def read_json(data: bytes, options: ReadOptions, findings: Findings) -> Source:
+def read_json(data: bytes, contents: Contents, options: ReadOptions, findings: Findings) -> Source:
     """Records of a JSON list, of an object that holds one list of objects, or of JSON Lines.
 
     Raises ImportRefused.
@@ -50,7 +50,7 @@ def read_json(data: bytes, options: ReadOptions, findings: Findings) -> Source:
     if text.count("\n") > MAX_ROWS:
         raise ImportRefused(f"The file has more than {MAX_ROWS:,} lines; split it.")
     try:
-        kind, values = _whole(_parse(text), findings)
+        kind, values = _whole(_parse(text), contents, findings)
     except json.JSONDecodeError as error:
         if not _has_lines(text):
             raise ImportRefused(f"Line {error.lineno}, character {error.colno} is not JSON: {error.msg}.") from error
@@ -113,17 +113,18 @@ def _lines(text: str, findings: Findings) -> list[tuple[int, Json]]:
     return values
 
 
-def _whole(value: Json, findings: Findings) -> tuple[str, list[tuple[int, Json]]]:
+def _whole(value: Json, contents: Contents, findings: Findings) -> tuple[str, list[tuple[int, Json]]]:
     """The items of a file that is one JSON value."""
     if isinstance(value, list):
         _refuse_number(len(value))
     _refuse_depth(value)
     if isinstance(value, dict):
         if is_campaign(value):
-            entries = segments(value, findings)
+            entries = segments(value)
             _refuse_number(len(entries))
             return "campaign", entries
-        if is_task(value) or (is_header(tuple(value)) and not isinstance(value.get("items"), list)):
+        is_item = contents.is_header(tuple(value)) and not isinstance(value.get("items"), list)
+        if contents.one_object or is_task(value) or is_item:
             return "JSON", [(1, value)]
         path, value = _only_list(value)
         findings.note(f"The items were found under {path}.")

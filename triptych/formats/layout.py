@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from triptych.errors import ImportRefused
+from triptych.formats.model import Contents
 
 ID_NAMES = ("item_id", "id", "itemid", "item", "example_id", "example_idx", "doc_id", "question_id")
 CONTEXT_NAMES = (
@@ -23,7 +24,7 @@ PLAIN_META = ("split",)
 CHECK_META = ("purpose", "reference")
 ANNOTATOR_NAMES = ("annotator", "annotator_id", "pseudonym")
 
-EXAMPLE = "item_id, context, cand:model-a, cand:model-b, cand:model-c"
+ITEMS_EXAMPLE = "item_id, context, cand:model-a, cand:model-b, cand:model-c"
 _PREFIXED = re.compile(r"(cand|candidate|meta|extra)\s*:\s*(\S.*)", re.IGNORECASE | re.DOTALL)
 NUMBERED = re.compile(r"(cand|candidate|response|output|answer|summary|resp|completion)_?([1-9]\d?|[a-f])")
 _KNOWN = {
@@ -98,6 +99,9 @@ def known_columns(names: Iterable[str]) -> int:
 def is_header(names: Sequence[str]) -> bool:
     """Two known names make a header; prose that happens to be one of the words does not."""
     return known_columns(names) >= 2
+
+
+ITEMS = Contents(ITEMS_EXAMPLE, is_header)
 
 
 def find_layout(columns: Sequence[str]) -> Layout:

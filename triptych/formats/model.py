@@ -6,6 +6,7 @@ A file is read completely, then looked at, then imported or refused as a whole; 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -113,6 +114,19 @@ class ItemFile:
     def ok(self) -> bool:
         """True when the file may be imported: at least one item and no error."""
         return bool(self.items) and not any(problem.severity == "error" for problem in self.problems)
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a file is about: how its header looks, for example and for a program.
+
+    one_object: a JSON file that is one object is one record, whatever is in it.
+    """
+
+    example: str
+    is_header: Callable[[Sequence[str]], bool]
+    endings: tuple[str, ...] = ("csv", "tsv", "txt", "json", "jsonl", "ndjson", "xlsx", "parquet")
+    one_object: bool = False
 
 
 @dataclass(frozen=True)

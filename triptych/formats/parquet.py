@@ -9,14 +9,24 @@ from collections.abc import Iterator
 from typing import Any
 
 from triptych.errors import ImportRefused
-from triptych.formats.model import MAX_COLUMNS, MAX_ROWS, Findings, Json, JsonObject, ReadOptions, Record, Source
+from triptych.formats.model import (
+    MAX_COLUMNS,
+    MAX_ROWS,
+    Contents,
+    Findings,
+    Json,
+    JsonObject,
+    ReadOptions,
+    Record,
+    Source,
+)
 from triptych.formats.values import NumberText
 
 MAX_INFLATED = 200 * 2**20
 ROWS_PER_BATCH = 5_000
 
 
-def read_parquet(data: bytes, options: ReadOptions, findings: Findings) -> Source:
+def read_parquet(data: bytes, contents: Contents, options: ReadOptions, findings: Findings) -> Source:
     """Records of a Parquet file, numbered from 1. Raises ImportRefused."""
     import pyarrow as pa  # here, because a server that imports no such file need not load it
     import pyarrow.parquet as pq

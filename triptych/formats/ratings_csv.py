@@ -7,7 +7,7 @@ the end exclusive, times are UTC. `repeat_of` is the item that a repeat repeats.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from triptych.formats.long_csv import Cell
@@ -38,18 +38,20 @@ RATINGS_HEADER = (
     "excluded",
     "exclusion_reason",
 )
-HIGHLIGHTS_HEADER = (
-    "annotator",
-    "item_id",
-    "system",
-    "position",
-    "turn",
-    "label",
-    "start",
-    "end",
-    "quote",
-    "comment",
-)
+# column → its cell, from a row of the database and blind code → the name that may be written
+HIGHLIGHTS: dict[str, Callable[[Any, dict[int, str]], Cell]] = {
+    "annotator": lambda row, _: row.pseudonym,
+    "item_id": lambda row, _: row.external_id,
+    "system": lambda row, names: names.get(row.blind_code),
+    "position": lambda row, _: row.position if row.order_known else None,
+    "turn": lambda row, _: row.turn,
+    "label": lambda row, _: row.label,
+    "start": lambda row, _: row.start,
+    "end": lambda row, _: row.end,
+    "quote": lambda row, _: row.quote,
+    "comment": lambda row, _: row.comment,
+}
+HIGHLIGHTS_HEADER = tuple(HIGHLIGHTS)
 
 NO_EXPLANATION = ("", "", 0)
 
@@ -80,15 +82,4 @@ def rating_rows(study: Any, names: dict[int, str], work: Any, ratings: Iterable[
 
 def highlight_row(names: dict[int, str], row: Any) -> tuple[Cell, ...]:
     """One highlight; an imported quote that is not in the text has no offsets."""
-    return (
-        row.pseudonym,
-        row.external_id,
-        names.get(row.blind_code),
-        row.position if row.order_known else None,
-        row.turn,
-        row.label,
-        row.start,
-        row.end,
-        row.quote,
-        row.comment,
-    )
+    return tuple(cell(row, names) for cell in HIGHLIGHTS.values())

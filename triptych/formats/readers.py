@@ -8,12 +8,20 @@ from triptych.errors import ImportRefused
 from triptych.formats.decode import refuse_other_content
 from triptych.formats.elsewhere import unpacked
 from triptych.formats.json_files import read_json
-from triptych.formats.model import MAX_UPLOAD, Findings, ReadOptions, Source
+from triptych.formats.layout import ITEMS
+from triptych.formats.model import MAX_UPLOAD, Contents, Findings, ReadOptions, Source
 from triptych.formats.parquet import read_parquet
-from triptych.formats.tables import read_delimited
-from triptych.formats.xlsx import read_workbook
+from triptych.formats.tables import read_delimited, restored, tally_escaped
 
-Reader = Callable[[bytes, ReadOptions, Findings], Source]
+Reader = Callable[[bytes, Contents, ReadOptions, Findings], Source]
+BINARY = ("xlsx", "parquet")
+
+
+def _read_workbook(data: bytes, contents: Contents, options: ReadOptions, findings: Findings) -> Source:
+    from triptych.formats.xlsx import read_workbook  # its libraries are slow to import, and rarely needed
+
+    return read_workbook(data, contents, options, findings)
+
 
 READERS: dict[str, Reader] = {
     "csv": read_delimited,
@@ -22,24 +30,33 @@ READERS: dict[str, Reader] = {
     "json": read_json,
     "jsonl": read_json,
     "ndjson": read_json,
-    "xlsx": read_workbook,
+    "xlsx": _read_workbook,
     "parquet": read_parquet,
 }
 
 
-def read_records(data: bytes, filename: str, options: ReadOptions, findings: Findings) -> Source:
+def read_items_source(data: bytes, filename: str, options: ReadOptions, findings: Findings) -> Source:
     """The records of a file of items; tasks of other programs are unpacked into plain fields.
 
     Raises ImportRefused with a sentence for the lead where nothing can be read.
     """
+    source = read_source(data, filename, ITEMS, options, findings)
+    if options.restore_formulas:
+        source = restored(source)
+    else:
+        tally_escaped(source, findings)
+    return unpacked(source, findings)
+
+
+def read_source(data: bytes, filename: str, contents: Contents, options: ReadOptions, findings: Findings) -> Source:
+    """The records of a file as they stand. The name gives the format, the content must agree. Raises ImportRefused."""
     ending = filename.rsplit(".", 1)[-1].casefold() if "." in filename else ""
-    reader = READERS.get(ending)
-    if reader is None:
-        endings = ", ".join(f".{name}" for name in READERS)
-        raise ImportRefused(f"Files that end in '.{ending}' cannot be read. Item files end in {endings}.")
+    if ending not in contents.endings:
+        endings = ", ".join(f".{name}" for name in contents.endings)
+        raise ImportRefused(f"Files that end in '.{ending}' cannot be read here. Known are {endings}.")
     if len(data) > MAX_UPLOAD:
         size = len(data) / 2**20
         raise ImportRefused(f"The file has {size:.0f} MB; at most {MAX_UPLOAD // 2**20} MB can be read. Split it.")
-    if reader not in (read_workbook, read_parquet):
+    if ending not in BINARY:
         refuse_other_content(data)
-    return unpacked(reader(data, options, findings), findings)
+    return READERS[ending](data, contents, options, findings)

@@ -11,22 +11,14 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import islice, pairwise
 
 from triptych.errors import ImportRefused
 from triptych.formats.decode import decode
-from triptych.formats.layout import (
-    CONTAINER_NAMES,
-    EXAMPLE,
-    TEXT_NAMES,
-    is_header,
-    is_known,
-    known_columns,
-    simple,
-)
+from triptych.formats.layout import CONTAINER_NAMES, TEXT_NAMES, is_known, known_columns, simple
 from triptych.formats.long_csv import is_escaped, restore_cell
-from triptych.formats.model import MAX_COLUMNS, MAX_ROWS, MAX_UPLOAD, Findings, ReadOptions, Record, Source
+from triptych.formats.model import MAX_COLUMNS, MAX_ROWS, MAX_UPLOAD, Contents, Findings, ReadOptions, Record, Source
 
 DELIMITERS = {",": "CSV", "\t": "TSV", ";": "CSV (semicolons)", "|": "CSV (bars)"}
 MAX_QUOTE_PROBLEMS = 50
@@ -46,33 +38,22 @@ csv.field_size_limit(MAX_UPLOAD)  # a text may be longer than the 128 KiB that t
 Cells = tuple[int, list[str]]
 
 
-@dataclass(frozen=True)
-class RawTable:
-    """A header and the rows below it, each with the number that a spreadsheet shows."""
-
-    header: list[str]
-    rows: list[Cells]
-
-
-def read_delimited(data: bytes, options: ReadOptions, findings: Findings) -> Source:
+def read_delimited(data: bytes, contents: Contents, options: ReadOptions, findings: Findings) -> Source:
     """Records of a CSV, TSV or 'Unicode text' file; the delimiter is the one that gives the best header.
 
     Raises ImportRefused.
     """
     text = decode(data, findings)
     if not text.strip():
-        raise ImportRefused(f"The file is empty. The first row must name the columns, for example: {EXAMPLE}")
+        raise ImportRefused(f"The file is empty. The first row must name the columns, for example: {contents.example}")
     if max(text.count("\n"), text.count("\r")) > MAX_ROWS:
         raise ImportRefused(f"The file has more than {MAX_ROWS:,} lines; split it.")
     start, delimiter = _delimiter(text)
-    rows = list(parse(text[start:], delimiter, findings))
-    table = as_table(rows, header_within=1, findings=findings)
-    while not table.header[-1].strip():
-        table.header.pop()
-    _report_ragged(table, delimiter, findings)
-    width = len(table.header)
-    table = RawTable(table.header, [row for row in table.rows if len(row[1]) == width])
-    return as_source(_formulas(table, options, findings), DELIMITERS.get(delimiter, "CSV"), findings)
+    header, rows = as_table(list(parse(text[start:], delimiter, findings)), 1, contents, findings)
+    while not header[-1].strip():
+        header.pop()
+    even = _even(rows, len(header), delimiter, findings)
+    return as_source(header, even, DELIMITERS.get(delimiter, "CSV"), findings)
 
 
 def parse(text: str, delimiter: str, findings: Findings) -> Iterator[Cells]:
@@ -100,15 +81,17 @@ def parse(text: str, delimiter: str, findings: Findings) -> Iterator[Cells]:
             row, start, broken = row + 1, start + 1, broken + 1
 
 
-def as_table(rows: Sequence[Cells], header_within: int, findings: Findings) -> RawTable:
-    """Find the header among the first `header_within` rows that are not blank; blank rows are left out.
+def as_table(
+    rows: Sequence[Cells], within: int, contents: Contents, findings: Findings
+) -> tuple[list[str], list[Cells]]:
+    """The header, looked for among the first rows that are not blank, and the rows below it; blank rows are left out.
 
     Raises ImportRefused where there is none, or nothing below it.
     """
     filled = [row for row in rows if any(cell.strip() for cell in row[1])]
-    at = find_header(filled, header_within)
+    at = next((at for at, (_, cells) in enumerate(filled[:within]) if contents.is_header(cells)), None)
     if at is None:
-        raise ImportRefused(_no_header(filled))
+        raise ImportRefused(_no_header(filled, contents.example))
     number, names = filled[at]
     if at:
         findings.note(f"The header was found in row {number}; the {at} row(s) above it were left out.")
@@ -116,27 +99,33 @@ def as_table(rows: Sequence[Cells], header_within: int, findings: Findings) -> R
         raise ImportRefused(f"The file has {len(names):,} columns; at most {MAX_COLUMNS} can be read.")
     if at + 1 == len(filled) and not findings.has_errors:
         raise ImportRefused("The file has a header but no rows below it: there is nothing to import.")
-    return RawTable(names, filled[at + 1 :])
+    return names, filled[at + 1 :]
 
 
-def find_header(filled: Sequence[Cells], within: int) -> int | None:
-    return next((at for at, (_, cells) in enumerate(filled[:within]) if is_header(cells)), None)
-
-
-def as_source(table: RawTable, kind: str, findings: Findings, sheets: tuple[str, ...] = ()) -> Source:
+def as_source(
+    header: Sequence[str], rows: Sequence[Cells], kind: str, findings: Findings, sheets: tuple[str, ...] = ()
+) -> Source:
     """A table as records. Columns without a name are left out, columns of one name are numbered.
 
     Raises ImportRefused where two columns have the same meaning.
     """
-    names = _distinct(table.header, findings)
-    columns = tuple(name for name in names if name)
+    names = _distinct(header, findings)
     for at, name in enumerate(names):
-        if not name and any(len(cells) > at and cells[at].strip() for _, cells in table.rows):
+        if not name and any(len(cells) > at and cells[at].strip() for _, cells in rows):
             findings.warning(f"Column {at + 1} has text but no name; it was left out.")
     records = tuple(
-        Record(row, {name: cell for name, cell in zip(names, cells, strict=False) if name}) for row, cells in table.rows
+        Record(row, {name: cell for name, cell in zip(names, cells, strict=False) if name}) for row, cells in rows
     )
-    return Source(kind, columns, records, tabular=True, sheets=sheets)
+    return Source(kind, tuple(filter(None, names)), records, tabular=True, sheets=sheets)
+
+
+def restored(source: Source) -> Source:
+    """The table without the ' that an export puts before what a spreadsheet could take for a formula."""
+    records = (
+        Record(record.row, {name: restore_cell(cell) for name, cell in record.values.items()})
+        for record in source.records
+    )
+    return replace(source, records=tuple(records)) if source.tabular else source
 
 
 def _delimiter(text: str) -> tuple[int, str]:
@@ -153,10 +142,9 @@ def _delimiter(text: str) -> tuple[int, str]:
     return 0, max(rows, key=lambda delimiter: (known_columns(rows[delimiter]), len(rows[delimiter])))
 
 
-def _report_ragged(table: RawTable, delimiter: str, findings: Findings) -> None:
-    """Rows with too few or too many cells, and cells that may have swallowed rows."""
-    width = len(table.header)
-    for row, cells in table.rows:
+def _even(rows: Sequence[Cells], width: int, delimiter: str, findings: Findings) -> list[Cells]:
+    """The rows that are as wide as the header; the others are errors. Cells that may have swallowed rows are named."""
+    for row, cells in rows:
         while len(cells) > width and not cells[-1].strip():
             cells.pop()
         if len(cells) != width:
@@ -167,6 +155,7 @@ def _report_ragged(table: RawTable, delimiter: str, findings: Findings) -> None:
             )
         elif any(_swallowed(cell, at, width, delimiter) for at, cell in enumerate(cells)):
             findings.warning("has a cell that looks like the rest of this row and the next one: check its quotes.", row)
+    return [row for row in rows if len(row[1]) == width]
 
 
 def _swallowed(cell: str, at: int, width: int, delimiter: str) -> bool:
@@ -177,16 +166,11 @@ def _swallowed(cell: str, at: int, width: int, delimiter: str) -> bool:
     return first.count(delimiter) == width - 1 - at and last.count(delimiter) == at and width - 1 - at > 0
 
 
-def _formulas(table: RawTable, options: ReadOptions, findings: Findings) -> RawTable:
-    """Take off the ' before formula characters when asked to; otherwise say that there are such cells."""
-    if options.restore_formulas:
-        rows = [(row, [restore_cell(cell) for cell in cells]) for row, cells in table.rows]
-        return RawTable([restore_cell(name) for name in table.header], rows)
-    for _, cells in table.rows:
-        for cell in cells:
-            if is_escaped(cell):
-                findings.tally(ESCAPED_FORMULAS)
-    return table
+def tally_escaped(source: Source, findings: Findings) -> None:
+    """Say that there are cells which an export may have protected from spreadsheets."""
+    cells = (cell for record in source.records for cell in record.values.values())
+    for _ in filter(is_escaped, cells if source.tabular else ()):
+        findings.tally(ESCAPED_FORMULAS)
 
 
 def _distinct(header: Sequence[str], findings: Findings) -> list[str]:
@@ -213,14 +197,14 @@ def _distinct(header: Sequence[str], findings: Findings) -> list[str]:
     return result
 
 
-def _no_header(filled: Sequence[Cells]) -> str:
+def _no_header(filled: Sequence[Cells], example: str) -> str:
     if not filled:
-        return f"No row of the file could be read. The first row must name the columns, for example: {EXAMPLE}"
+        return f"No row of the file could be read. The first row must name the columns, for example: {example}"
     row, cells = filled[0]
     shown = ", ".join(f"'{cell[:30]}…'" if len(cell) > 30 else f"'{cell}'" for cell in cells[:4])
     return (
         f"Row {row} looks like data, not like a header: {shown}. "
-        f"The first row must name the columns, for example: {EXAMPLE}"
+        f"The first row must name the columns, for example: {example}"
     )
 
 

@@ -118,15 +118,27 @@ def plain(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def json_in(cell: Json) -> Json:
+    """The JSON in a cell, or the cell where it holds none."""
+    if not isinstance(cell, str) or not cell.lstrip().startswith(("[", "{")):
+        return cell
+    try:
+        value: Json = json.loads(cell)
+    except (ValueError, RecursionError):
+        return cell
+    return value
+
+
 def _cell_content(cell: str, findings: Findings) -> str | tuple[TurnDraft, ...]:
     if not cell.lstrip().startswith("["):
         return cell
     if _PYTHON_LIST.match(cell):
         findings.tally(PYTHON_LISTS)
         return cell
+    values = json_in(cell)
     try:
-        turns = as_turns(json.loads(cell))
-    except (ValueError, RecursionError, TypeError, UnfitValueError):
+        turns = as_turns(values) if isinstance(values, list) else cell
+    except (TypeError, UnfitValueError):
         return cell
     if isinstance(turns, str):
         return cell

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 import python_calamine
 
 from triptych.errors import ImportRefused
-from triptych.formats.layout import EXAMPLE
-from triptych.formats.model import Findings, ReadOptions, Source
-from triptych.formats.tables import Cells, RawTable, as_source, as_table, find_header, row_ranges
+from triptych.formats.model import Contents, Findings, ReadOptions, Source
+from triptych.formats.tables import Cells, as_source, as_table, row_ranges
 from triptych.formats.xlsx_guard import SheetSurvey, guarded, survey
 
 MAX_HEADER_ROW = 20
@@ -23,7 +22,7 @@ class Rounded(str):
     """A number with more digits than Excel keeps."""
 
 
-def read_workbook(data: bytes, options: ReadOptions, findings: Findings) -> Source:
+def read_workbook(data: bytes, contents: Contents, options: ReadOptions, findings: Findings) -> Source:
     """Records of one sheet. Where the sheet is not clear, no records and the error 'choose a sheet'.
 
     Raises ImportRefused.
@@ -37,30 +36,27 @@ def read_workbook(data: bytes, options: ReadOptions, findings: Findings) -> Sour
     if options.sheet is not None and options.sheet not in visible:
         raise ImportRefused(f"There is no visible sheet '{options.sheet}'. There are: {', '.join(visible)}.")
     rows = read_sheets(members.as_zip(), [options.sheet] if options.sheet else visible)
-    name = _choose(rows, visible, findings)
+    name = _choose(rows, visible, contents, findings)
     if name is None:
         return Source("XLSX", (), (), tabular=True, sheets=visible)
-    table = as_table(rows[name], MAX_HEADER_ROW, findings)
-    _report_layout(sheets[name], table, findings)
-    _report_rounded(table, findings)
-    return as_source(table, "XLSX", findings, visible)
+    header, below = as_table(rows[name], MAX_HEADER_ROW, contents, findings)
+    _report_layout(sheets[name], [row for row, _ in below], findings)
+    _report_rounded(header, below, findings)
+    return as_source(header, below, "XLSX", findings, visible)
 
 
-def _choose(rows: dict[str, list[Cells]], visible: Sequence[str], findings: Findings) -> str | None:
-    """The only sheet, or the only one that looks like items."""
+def _choose(rows: dict[str, list[Cells]], visible: Sequence[str], contents: Contents, findings: Findings) -> str | None:
+    """The only sheet, or the only one with a header that fits."""
     if len(rows) == 1:
         return next(iter(rows))
-    fitting = [name for name, cells in rows.items() if find_header(_filled(cells), MAX_HEADER_ROW) is not None]
+    tops = {name: [cells for _, cells in grid if any(cells)][:MAX_HEADER_ROW] for name, grid in rows.items()}
+    fitting = [name for name, top in tops.items() if any(map(contents.is_header, top))]
     if len(fitting) == 1:
-        findings.note(f"Sheet '{fitting[0]}' was read, the only one with a header such as: {EXAMPLE}")
+        findings.note(f"Sheet '{fitting[0]}' was read, the only one with a header such as: {contents.example}")
         return fitting[0]
     finding = f"{len(fitting)} sheets look like items" if fitting else "No sheet has a header that is known"
     findings.error(f"{finding}: choose a sheet ({', '.join(visible)}).")
     return None
-
-
-def _filled(rows: Sequence[Cells]) -> list[Cells]:
-    return [row for row in rows if any(row[1])]
 
 
 def read_sheets(zipped: bytes, names: Sequence[str]) -> dict[str, list[Cells]]:
@@ -88,9 +84,8 @@ def _cell_text(cell: object) -> str:
     return str(cell)
 
 
-def _report_layout(sheet: SheetSurvey, table: RawTable, findings: Findings) -> None:
+def _report_layout(sheet: SheetSurvey, rows: Sequence[int], findings: Findings) -> None:
     """Merged cells leave rows without values of their own; hidden rows are easily imported by mistake."""
-    rows = sorted(row for row, _ in table.rows)
     for first, last, ref in sheet.merged:
         if bisect_left(rows, first) == bisect_right(rows, last):
             continue
@@ -108,9 +103,9 @@ def _report_layout(sheet: SheetSurvey, table: RawTable, findings: Findings) -> N
         findings.warning(f"Hidden rows are read like the others: {row_ranges(hidden)}.")
 
 
-def _report_rounded(table: RawTable, findings: Findings) -> None:
-    for row, cells in table.rows:
-        for name, cell in zip(table.header, cells, strict=False):
+def _report_rounded(header: Sequence[str], rows: Sequence[Cells], findings: Findings) -> None:
+    for row, cells in rows:
+        for name, cell in zip(header, cells, strict=False):
             if isinstance(cell, Rounded):
                 findings.error(
                     f"holds the number {cell}; Excel keeps 15 digits, so its end may be wrong. "

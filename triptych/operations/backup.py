@@ -27,7 +27,7 @@ from sqlmodel import Session
 from triptych import clock, settings
 from triptych.errors import NotAllowed, NotFound, TriptychError, UnsafeDatabase
 from triptych.results.frame.upkeep import forget
-from triptych.storage import database, events
+from triptych.storage import database, events, writes
 from triptych.storage.events import DEPARTURES, EventKind
 from triptych.storage.models import Event, Membership, Person, Role, Study
 from triptych.study.persons import Who
@@ -135,7 +135,7 @@ def may_restore(session: Session, who: Who) -> bool:
     """Whether this lead leads every study of the database except the demo studies, so that nobody else loses work."""
     led = select(Membership.study_id).where(Membership.person_id == who.person_id, Membership.role == Role.lead)
     others = select(Study.id).where(~Study.demo, Study.id.not_in(led)).limit(1)
-    return database.is_sqlite(session) and who.role == Role.lead and session.scalars(others).first() is None
+    return writes.is_sqlite(session) and who.role == Role.lead and session.scalars(others).first() is None
 
 
 def restore_as(engine: Engine, name: str, who: Who) -> Restored:
@@ -185,20 +185,26 @@ def _copy(engine: Engine, part: Path) -> tuple[Head, ...]:
     return heads_in(part)
 
 
+@contextmanager
+def opened(path: Path) -> Iterator[Engine]:
+    """An SQLite file of our own, which nothing holds open afterwards."""
+    engine = database.open_engine(f"sqlite:///{path}")
+    try:
+        yield engine
+    finally:
+        engine.dispose()
+
+
 def heads_in(path: Path) -> tuple[Head, ...]:
     """The last event of every study in an SQLite file."""
-    copy = database.open_engine(f"sqlite:///{path}")
-    try:
-        with database.reading(copy) as session:
-            return heads_of(session)
-    finally:
-        copy.dispose()
+    with opened(path) as copy, database.reading(copy) as session:
+        return heads_of(session)
 
 
 def heads_of(session: Session) -> tuple[Head, ...]:
     """The last event of every study."""
     query = select(Study.slug, Study.event_number, Study.event_hash).order_by(Study.id)
-    return tuple(Head(slug, number, hashed) for slug, number, hashed in session.execute(query))
+    return tuple(Head(*row) for row in session.execute(query))
 
 
 def _dump(engine: Engine, part: Path) -> tuple[Head, ...]:
@@ -253,8 +259,7 @@ def _prepare(source: Path, part: Path) -> None:
     if not source.is_file():
         raise BackupFailed(f"There is no file {source}.")
     database.copy_sqlite(source, part)
-    copy = database.open_engine(f"sqlite:///{part}")
-    try:
+    with opened(part) as copy:
         version = database.stored_version(copy)
         if version is None or version > database.HEAD:
             reason = "holds no Triptych database" if version is None else f"is of a newer version ({version})"
@@ -265,8 +270,6 @@ def _prepare(source: Path, part: Path) -> None:
                 broken = events.first_broken(session, study.id)
                 if broken:
                     raise BackupFailed(f"Nothing was restored: the event log of {study.slug} does not hold. {broken}")
-    finally:
-        copy.dispose()
 
 
 def _state_before(engine: Engine, alone: bool) -> _Before:

@@ -96,8 +96,7 @@ def _extract(engine: Engine, path: Path, slug: str) -> dict[str, str]:
     from triptych.exchange import exports
     from triptych.formats.writers.codebook import codebook
 
-    copy = database.open_engine(f"sqlite:///{path}")
-    try:
+    with backup.opened(path) as copy:
         move.move(engine, copy, [slug])
         _leave_people_behind(copy)
         with database.reading(copy) as session:
@@ -108,8 +107,6 @@ def _extract(engine: Engine, path: Path, slug: str) -> dict[str, str]:
                 CODEBOOK: json.dumps(about, ensure_ascii=False, allow_nan=False, indent=1) + "\n",
                 README: ABOUT.format(slug=slug, number=study.event_number, hash=study.event_hash),
             }
-    finally:
-        copy.dispose()
 
 
 def _leave_people_behind(copy: Engine) -> None:
@@ -136,15 +133,12 @@ def open_capsule(file: Path, engine: Engine, name: str, passcode: str) -> backup
     with tempfile.TemporaryDirectory(prefix="triptych-capsule-") as folder:
         path = Path(folder) / DATABASE
         manifest = _unpacked(file, path)
-        source = database.open_engine(f"sqlite:///{path}")
-        try:
+        with backup.opened(path) as source:
             database.migrate(source)
             _check(source, manifest)
-            opened = _given_a_lead(source, name, passcode)
+            head = _given_a_lead(source, name, passcode)
             move.move(source, engine)
-        finally:
-            source.dispose()
-    return opened
+    return head
 
 
 def _unpacked(file: Path, path: Path) -> Manifest:

@@ -65,11 +65,11 @@ def move(source: Engine, target: Engine, slugs: Sequence[str] = ()) -> list[Move
     # the other way round a failure of the one would be explained as one of the other
     with database.explained(), _snapshot(source) as old, target.begin() as new:
         _refuse_full(new)
-        chosen = _Chosen(_existing(old, slugs))
+        _refuse_unknown(old, slugs)
         for table in TABLES:
-            _copy(old, new, table, chosen.rows(table))
+            _copy(old, new, table, _chosen(table, slugs))
         _count_on(new)
-        moved = [_compare(old, new, table, chosen.rows(table)) for table in TABLES]
+        moved = [_compare(old, new, table, _chosen(table, slugs)) for table in TABLES]
         _check_chains(new)
     return moved
 
@@ -101,52 +101,42 @@ def _refuse_full(new: Connection) -> None:
             )
 
 
-def _existing(old: Connection, slugs: Sequence[str]) -> Sequence[str]:
+def _refuse_unknown(old: Connection, slugs: Sequence[str]) -> None:
     unknown = set(slugs) - set(old.execute(select(Study.slug)).scalars())
     if unknown:
         raise NotFound(f"There is no study {', '.join(sorted(unknown))} in this database.")
-    return slugs
 
 
-class _Chosen:
-    """Which rows of each table belong to the chosen studies, as conditions for the source."""
+def _chosen(table: Table, slugs: Sequence[str]) -> Select[Any]:
+    """The studies' rows in the order of their numbers, so that what points at an earlier row finds it."""
+    condition = _belongs(table, slugs) if slugs else true()
+    return _as_stored(table).where(condition).order_by(*table.primary_key.columns)
 
-    def __init__(self, slugs: Sequence[str]) -> None:
-        self.slugs = slugs
-        self._conditions: dict[str, ColumnElement[bool]] = {}
 
-    def rows(self, table: Table) -> Select[Any]:
-        """The rows in the order of their numbers, so that what points at an earlier row finds it."""
-        condition = self._condition(table) if self.slugs else true()
-        return _as_stored(table).where(condition).order_by(*table.primary_key.columns)
+def _belongs(table: Table, slugs: Sequence[str]) -> ColumnElement[bool]:
+    """Which rows of a table belong to these studies, as a condition for the source."""
+    if table is STUDY:
+        return STUDY.c.slug.in_(slugs)
+    if table is RUBRIC:
+        return RUBRIC.c.id.in_(select(STUDY.c.rubric_id).where(_belongs(STUDY, slugs)))
+    if table is PERSON:
+        return or_(*_taking_part(slugs))
+    owner = _owner(table)
+    if owner is None:
+        return false()  # settings of one place, not of a study
+    column, referred = owner.elements[0].parent, owner.elements[0].column
+    return column.in_(select(referred).where(_belongs(owner.referred_table, slugs)))
 
-    def _condition(self, table: Table) -> ColumnElement[bool]:
-        if table.name not in self._conditions:
-            self._conditions[table.name] = self._made(table)
-        return self._conditions[table.name]
 
-    def _made(self, table: Table) -> ColumnElement[bool]:
-        if table is STUDY:
-            return STUDY.c.slug.in_(self.slugs)
-        if table is RUBRIC:
-            return RUBRIC.c.id.in_(select(STUDY.c.rubric_id).where(self._condition(STUDY)))
-        if table is PERSON:
-            return or_(*self._taking_part())
+def _taking_part(slugs: Sequence[str]) -> Iterator[ColumnElement[bool]]:
+    """A person is copied if any row of these studies names them."""
+    for table in TABLES:
         owner = _owner(table)
-        if owner is None:
-            return false()  # settings of one place, not of a study
-        column, referred = owner.elements[0].parent, owner.elements[0].column
-        return column.in_(select(referred).where(self._condition(owner.referred_table)))
-
-    def _taking_part(self) -> Iterator[ColumnElement[bool]]:
-        """A person is copied if any row of these studies names them."""
-        for table in TABLES:
-            owner = _owner(table)
-            if owner is None or owner.referred_table is PERSON:
-                continue
-            for column in table.columns:
-                if column.references(PERSON.c.id):
-                    yield PERSON.c.id.in_(select(column).where(self._condition(table)))
+        if owner is None or owner.referred_table is PERSON:
+            continue
+        for column in table.columns:
+            if column.references(PERSON.c.id):
+                yield PERSON.c.id.in_(select(column).where(_belongs(table, slugs)))
 
 
 def _owner(table: Table) -> ForeignKeyConstraint | None:

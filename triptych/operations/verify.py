@@ -18,7 +18,7 @@ from typing import Any
 from sqlalchemy import Row, Select, and_, select
 from sqlmodel import Session
 
-from triptych.annotate.logged import LoggedAnnotation, LoggedHighlight, LoggedRating, SetAside
+from triptych.annotate.logged import LoggedAnnotation, LoggedHighlight, LoggedRating, LoggedSetAside
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.files import (
     text_hash,
@@ -396,7 +396,7 @@ def _compared(assignment: Assignment, work: _Work, stored: _Stored, log: _Log, p
     if log.last(pseudonym, DEPARTURES) > work.number and assignment.state == AssignmentState.withdrawn and not ratings:
         return  # never submitted, or gone with its annotator
     values = work.values or LoggedAnnotation()
-    aside = tuple(SetAside(place, reason) for place, _, reason in slots if reason is not None)
+    aside = tuple(LoggedSetAside(place, reason) for place, _, reason in slots if reason is not None)
     yield from _of_ratings([LoggedRating(*row) for row in ratings], values.ratings, work.number)
     yield from _of_spans([LoggedHighlight(*row[:6]) for row in spans], values.highlights, work.number)
     yield from _of_facts(assignment, aside, values, work.number)
@@ -471,7 +471,7 @@ def _of_quotes(spans: list[Any]) -> Iterator[str]:
 
 
 def _of_facts(
-    assignment: Assignment, aside: tuple[SetAside, ...], logged: LoggedAnnotation, number: int
+    assignment: Assignment, aside: tuple[LoggedSetAside, ...], logged: LoggedAnnotation, number: int
 ) -> Iterator[str]:
     """What an event tells besides; events of older versions tell less."""
     here = {

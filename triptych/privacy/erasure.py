@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -79,22 +79,13 @@ def wipe(engine: Engine) -> Wiped:
 
 @dataclass(frozen=True)
 class Copy:
-    """A file, or a report kept in the database (no path), that still holds people who have left since."""
+    """A file, or a report kept in the database (by its hash), that still holds people who have left since."""
 
     name: str
-    path: Path | None
     made_at: datetime
     holds: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class _Left:
-    """Somebody who was erased or withdrew, with their last such event."""
-
-    pseudonym: str
-    at: datetime
-    number: int
-    hash: str
+    path: Path | None = None
+    sha256: str | None = None
 
 
 def copies(session: Session, study: Study) -> list[Copy]:
@@ -106,25 +97,25 @@ def copies(session: Session, study: Study) -> list[Copy]:
     return sorted(holding, key=lambda copy: copy.made_at, reverse=True)
 
 
-def _left(session: Session, study: Study) -> list[_Left]:
-    query = select(Event.subject, Event.at, Event.number, Event.hash).order_by(Event.number)
-    rows = session.execute(query.where(Event.study_id == study.id, Event.kind.in_(DEPARTURES)))
-    return list({row.subject: _Left(*row) for row in rows}.values())
+def _left(session: Session, study: Study) -> dict[str, Event]:
+    """Everybody who was erased or withdrew, with their last such event."""
+    query = select(Event).where(Event.study_id == study.id, Event.kind.in_(DEPARTURES)).order_by(Event.number)
+    return {event.subject: event for event in session.scalars(query) if event.subject}
 
 
-def _files_holding(home: Path, left: Sequence[_Left]) -> Iterator[Copy]:
+def _files_holding(home: Path, left: Mapping[str, Event]) -> Iterator[Copy]:
     in_use = database.sqlite_path(settings.database_url()).name
     endings = DATABASES | ARCHIVES | OPAQUE
     files = [path for path in home.glob("*") if path.name != in_use] + list(home.glob("backups/**/*"))
     for path in sorted(path for path in files if path.suffix in endings and path.is_file()):
         made_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-        before = [person.pseudonym for person in left if made_at < person.at]
+        before = [pseudonym for pseudonym, event in left.items() if made_at < event.at]
         holds = tuple(_held(path, left, before))
         if holds:
-            yield Copy(path.name, path, made_at, holds)
+            yield Copy(path.name, made_at, holds, path=path)
 
 
-def _held(path: Path, left: Sequence[_Left], before: Sequence[str]) -> Iterable[str]:
+def _held(path: Path, left: Mapping[str, Event], before: Sequence[str]) -> Iterable[str]:
     """People who left and are still in the file; for a file that cannot be read, those who left after it was made."""
     try:
         if path.suffix in DATABASES:
@@ -136,34 +127,34 @@ def _held(path: Path, left: Sequence[_Left], before: Sequence[str]) -> Iterable[
     return before
 
 
-def _in_database(path: Path, left: Sequence[_Left]) -> list[str]:
+def _in_database(path: Path, left: Mapping[str, Event]) -> list[str]:
     """People who are in the file, and whose leaving is not in its log."""
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as file:
         people_in_it = {row[0] for row in file.execute("SELECT pseudonym FROM person")}
         since = {row[0] for row in file.execute("SELECT hash FROM event WHERE kind IN (?, ?)", DEPARTURES)}
-    return [person.pseudonym for person in left if person.pseudonym in people_in_it and person.hash not in since]
+    return [pseudonym for pseudonym, event in left.items() if pseudonym in people_in_it and event.hash not in since]
 
 
-def _in_archive(path: Path, left: Sequence[_Left]) -> list[str]:
+def _in_archive(path: Path, left: Mapping[str, Event]) -> list[str]:
     """A capsule holds a database; of any other archive each text is searched."""
     with ZipFile(path) as archive:
         names = archive.namelist()
         inner = [name for name in names if Path(name).suffix in DATABASES]
         if not inner:
             texts = [archive.read(name) for name in names]
-            return [person.pseudonym for person in left if any(person.pseudonym.encode() in text for text in texts)]
+            return [pseudonym for pseudonym in left if any(pseudonym.encode() in text for text in texts)]
         with tempfile.TemporaryDirectory() as folder:
             unpacked = [Path(archive.extract(name, folder)) for name in inner]
             return sorted({pseudonym for file in unpacked for pseudonym in _in_database(file, left)})
 
 
-def _reports(session: Session, study: Study, left: Sequence[_Left]) -> Iterator[Copy]:
+def _reports(session: Session, study: Study, left: Mapping[str, Event]) -> Iterator[Copy]:
     """Reports frozen before somebody left, whose data hold that person's texts."""
     columns = select(Snapshot.sha256, Snapshot.made_at, Snapshot.event_number).where(Snapshot.study_id == study.id)
     for sha256, made_at, number in session.execute(columns):
-        holds = tuple(person.pseudonym for person in left if person.number > number)
+        holds = tuple(pseudonym for pseudonym, event in left.items() if event.number > number)
         if holds:
-            yield Copy(f"report {sha256[:12]}", None, made_at, holds)
+            yield Copy(f"report {sha256[:12]}", made_at, holds, sha256=sha256)
 
 
 def delete_copies(session: Session, study: Study, actor: str, with_reports: bool = False) -> int:
@@ -173,10 +164,8 @@ def delete_copies(session: Session, study: Study, actor: str, with_reports: bool
     """
     study = lifecycle.lock(session, study.id)
     chosen = [copy for copy in copies(session, study) if copy.path is not None or with_reports]
-    frozen = {copy.name.removeprefix("report ") for copy in chosen if copy.path is None}
-    for sha256 in session.scalars(select(Snapshot.sha256).where(Snapshot.study_id == study.id)).all():
-        if sha256[:12] in frozen:
-            session.execute(delete(Snapshot).where(Snapshot.study_id == study.id, Snapshot.sha256 == sha256))
+    frozen = Snapshot.sha256.in_(copy.sha256 for copy in chosen)
+    session.execute(delete(Snapshot).where(Snapshot.study_id == study.id, frozen))
     for copy in chosen:
         if copy.path is not None:
             _delete(copy.path)

@@ -15,14 +15,12 @@ from typing import Any
 from sqlalchemy import ColumnElement, func, select
 from sqlmodel import Session
 
-from triptych.errors import NotFound
 from triptych.formats.long_csv import Cell, write_csv
 from triptych.privacy import withdrawal
 from triptych.rubric.answers import LETTERS
 from triptych.storage.answers import select_answers
 from triptych.storage.models import (
     Assignment,
-    Criterion,
     EntryAttempt,
     Explanation,
     Highlight,
@@ -33,6 +31,7 @@ from triptych.storage.models import (
     Rating,
     Role,
     Slot,
+    StoredCriterion,
     Study,
     TestAnswer,
 )
@@ -65,12 +64,7 @@ def about(session: Session, person_id: int, study: Study | None = None) -> dict[
 
 def of_member(session: Session, study: Study, pseudonym: str) -> dict[str, Any]:
     """What a lead gives to an annotator of the study on request. Raises NotFound."""
-    members = select(Person.id).join(Membership, Membership.person_id == Person.id)
-    members = members.where(Membership.study_id == study.id, Membership.role == Role.annotator)
-    person_id = session.scalars(members.where(Person.pseudonym == pseudonym)).first()
-    if person_id is None:
-        raise NotFound(f"{pseudonym} is no annotator of this study.")
-    return about(session, person_id, study)
+    return about(session, withdrawal.annotator(session, study, pseudonym).person_id, study)
 
 
 def as_json(data: dict[str, Any]) -> bytes:
@@ -121,11 +115,7 @@ def _attempts(session: Session, membership: Membership) -> list[dict[str, Any]]:
 
 def _annotations(session: Session, study: Study, person_id: int) -> list[dict[str, Any]]:
     own_work = (Assignment.study_id == study.id) & (Assignment.person_id == person_id)
-    ratings, highlights, aside = (
-        _ratings(session, own_work),
-        _highlights(session, own_work),
-        _set_aside(session, own_work),
-    )
+    ratings, highlights, aside = (read(session, own_work) for read in (_ratings, _highlights, _set_aside))
     work = session.scalars(select(Assignment).where(own_work).order_by(Assignment.reserved_at, Assignment.id))
     return [
         {
@@ -153,9 +143,11 @@ def _purpose(purpose: str) -> str:
 
 def _ratings(session: Session, own_work: ColumnElement[bool]) -> dict[int, list[dict[str, Any]]]:
     query = (
-        select_answers(Rating, Criterion.title, Option.title.label("option"), Explanation.reasons, Explanation.text)
+        select_answers(
+            Rating, StoredCriterion.title, Option.title.label("option"), Explanation.reasons, Explanation.text
+        )
         .where(own_work)
-        .order_by(Rating.assignment_id, Criterion.position, Rating.position)
+        .order_by(Rating.assignment_id, StoredCriterion.position, Rating.position)
     )
     ratings: dict[int, list[dict[str, Any]]] = defaultdict(list)
     for rating, criterion, option, reasons, text in session.execute(query):
@@ -197,9 +189,7 @@ class Part:
     """An annotator's part in one study in short; `promised`: what becomes of the ratings on withdrawal."""
 
     study: Study
-    joined_at: datetime
-    consented_at: datetime | None
-    withdrawn_at: datetime | None
+    membership: Membership
     annotations: int
     highlights: int
     explanations: int
@@ -224,13 +214,5 @@ def _in_short(session: Session, who: Who, membership: Membership, study: Study) 
         session.execute(select(func.count()).select_from(rows.subquery())).scalar_one()
         for rows in (rated.distinct(), marked, explained)
     )
-    return Part(
-        study=study,
-        joined_at=membership.joined_at,
-        consented_at=membership.consented_at,
-        withdrawn_at=membership.withdrawn_at,
-        annotations=annotations,
-        highlights=highlights,
-        explanations=explanations,
-        promised=withdrawal.what_was_promised(session, study, membership, who.pseudonym),
-    )
+    promised = withdrawal.what_was_promised(session, study, membership, who.pseudonym)
+    return Part(study, membership, annotations, highlights, explanations, promised)

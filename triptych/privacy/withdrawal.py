@@ -85,12 +85,17 @@ def what_was_promised(session: Session, study: Study, membership: Membership, ps
 
 def promised_to(session: Session, study: Study, pseudonym: str) -> str:
     """What becomes of this annotator's ratings if they withdraw: "keep" or "delete". Raises NotFound."""
+    return what_was_promised(session, study, annotator(session, study, pseudonym), pseudonym)
+
+
+def annotator(session: Session, study: Study, pseudonym: str) -> Membership:
+    """An annotator's part in the study, to look at. Raises NotFound."""
     query = select(Membership).join(Person, Person.id == Membership.person_id)
     query = query.where(Membership.study_id == study.id, Membership.role == Role.annotator)
     membership = session.scalars(query.where(Person.pseudonym == pseudonym)).first()
     if membership is None:
         raise NotFound(f"{pseudonym} is no annotator of this study.")
-    return what_was_promised(session, study, membership, pseudonym)
+    return membership
 
 
 def _forget_unfinished(session: Session, study: Study, membership: Membership) -> None:

@@ -5,12 +5,12 @@ A rubric is data. A new criterion or a whole new rubric needs no Python; `rubric
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from triptych.errors import InvalidAnnotation
-from triptych.rubric.scales import Best, Key, RubricPart, Scale, Words, shown, unique
+from triptych.rubric.scales import Best, Key, RubricPart, Scale, Words, once, shown, unique
 from triptych.storage.models import Round
 
 QUOTE_IT = 'this is read as true/false; put it in quotes, as in "yes"'
@@ -84,12 +84,7 @@ class SetAside(RubricPart):
     """Taking an item, or one response, out of the rating with a reason."""
 
     title: Words
-    reasons: tuple[Choosable, ...] = Field(min_length=1)
-
-    @model_validator(mode="after")
-    def reasons_differ(self) -> SetAside:
-        unique([reason.key for reason in self.reasons], "reason key")
-        return self
+    reasons: Annotated[tuple[Choosable, ...], once("reason key")] = Field(min_length=1)
 
 
 class Speaker(RubricPart):
@@ -132,6 +127,11 @@ class ReferenceScore(RubricPart):
     close: float = Field(default=0, ge=0, description="how far off an answer may be and still count as close")
     reason: Words
 
+    @property
+    def position(self) -> int | None:
+        """The place of the candidate, None about the item."""
+        return None if self.slot is None else "ABCDEF".index(self.slot)
+
     @field_validator("value", mode="before")
     @classmethod
     def not_true_or_false(cls, value: object) -> object:
@@ -169,13 +169,12 @@ class TestQuestion(RubricPart):
 
     key: Key
     text: Words
-    options: tuple[Choosable, ...] = Field(min_length=2)
+    options: Annotated[tuple[Choosable, ...], once("option key")] = Field(min_length=2)
     answer: Key
     reason: Words
 
     @model_validator(mode="after")
     def answer_is_an_option(self) -> TestQuestion:
-        unique([option.key for option in self.options], "option key")
         if self.answer not in [option.key for option in self.options]:
             raise ValueError(f"`answer: {self.answer}` is not one of the options")
         return self
@@ -189,12 +188,7 @@ class EntryTestSpec(RubricPart):
     pass_percent: int = Field(default=80, ge=1, le=100)
     attempts: int = Field(default=1, ge=1, le=10)
     rounds: tuple[Round, ...] = Field(default=(), description="rounds in which the test is asked; all if left out")
-    questions: tuple[TestQuestion, ...] = Field(min_length=1)
-
-    @model_validator(mode="after")
-    def questions_differ(self) -> EntryTestSpec:
-        unique([question.key for question in self.questions], "question key")
-        return self
+    questions: Annotated[tuple[TestQuestion, ...], once("question key")] = Field(min_length=1)
 
     def asked_in(self, study_round: str) -> bool:
         return not self.rounds or study_round in self.rounds
@@ -228,9 +222,9 @@ class Rubric(RubricPart):
     instructions: Words
     guidelines: tuple[Section, ...] = ()
     content_note: str = ""
-    criteria: tuple[Criterion, ...] = Field(min_length=1)
+    criteria: Annotated[tuple[Criterion, ...], once("criterion key")] = Field(min_length=1)
     explanation: ExplanationRule = ExplanationRule()
-    highlights: tuple[HighlightLabel, ...] = Field(default=(), max_length=9)
+    highlights: Annotated[tuple[HighlightLabel, ...], once("highlight label")] = Field(default=(), max_length=9)
     skip: SetAside | None = SetAside(
         title="Can't judge this item",
         reasons=(
@@ -242,20 +236,12 @@ class Rubric(RubricPart):
     )
     ignore_item: SetAside | None = None
     set_aside_response: SetAside | None = None
-    training: tuple[TrainingItem, ...] = ()
+    training: Annotated[tuple[TrainingItem, ...], once("training item key")] = ()
     entry_test: EntryTestSpec | None = None
-
-    @field_validator("criteria")
-    @classmethod
-    def criteria_differ(cls, criteria: tuple[Criterion, ...]) -> tuple[Criterion, ...]:
-        unique([criterion.key for criterion in criteria], "criterion key")
-        return criteria
 
     @model_validator(mode="after")
     def names_differ_and_training_fits(self) -> Rubric:
-        unique([label.key for label in self.highlights], "highlight label")
         unique([name for speaker in self.speakers for name in speaker.names], "speaker name")
-        unique([item.key for item in self.training], "training item key")
         for item in self.training:
             for reference in item.references:
                 self._check_reference(item, reference)
@@ -268,7 +254,7 @@ class Rubric(RubricPart):
             raise ValueError(f"{where}: there is no such criterion; there are {shown(c.key for c in self.criteria)}")
         if (reference.slot is None) != (criterion.about == "item"):
             raise ValueError(f"{where}: about a candidate, name its `slot`; about the item, write `slot: null`")
-        if reference.slot is not None and "ABCDEF".index(reference.slot) >= len(item.candidates):
+        if reference.position is not None and reference.position >= len(item.candidates):
             raise ValueError(f"{where}: slot {reference.slot} has no candidate; the item has {len(item.candidates)}")
         try:
             criterion.scale.check(reference.value)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from triptych.errors import InvalidAnnotation
 
@@ -25,6 +25,16 @@ def unique(keys: list[str], noun: str) -> None:
     repeated = sorted({key for key in keys if keys.count(key) > 1})
     if repeated:
         raise ValueError(f"each {noun} may be used once; repeated: {shown(repeated)}")
+
+
+def once(noun: str) -> AfterValidator:
+    """For a field: each of its parts has a key of its own; `noun` calls the key in the message."""
+
+    def check(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+        unique([part.key for part in parts], noun)
+        return parts
+
+    return AfterValidator(check)
 
 
 def shown(values: Iterable[object]) -> str:
@@ -56,14 +66,13 @@ class Reason(RubricPart):
 class Ask(RubricPart):
     """What an answer asks for besides itself: reasons to tick and/or free text."""
 
-    reasons: tuple[Reason, ...] = ()
+    reasons: Annotated[tuple[Reason, ...], once("reason key")] = ()
     free_text: Literal["none", "optional", "required"] = "optional"
 
     @model_validator(mode="after")
     def asks_for_something(self) -> Ask:
         if not self.reasons and self.free_text != "required":
             raise ValueError("`ask` without `reasons` needs `free_text: required`; otherwise leave `ask` out")
-        unique([reason.key for reason in self.reasons], "reason key")
         return self
 
 
@@ -138,13 +147,8 @@ class Choice(ScaleKind):
     """One of several options."""
 
     kind: Literal["choice"]
-    options: tuple[ChoiceOption, ...] = Field(min_length=2, max_length=12)
+    options: Annotated[tuple[ChoiceOption, ...], once("option key")] = Field(min_length=2, max_length=12)
     level: Level = Level.nominal
-
-    @model_validator(mode="after")
-    def options_differ(self) -> Choice:
-        unique([option.key for option in self.options], "option key")
-        return self
 
     @property
     def values(self) -> list[str]:

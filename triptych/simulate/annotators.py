@@ -101,6 +101,12 @@ class Crowd:
         return [quality + (self.first if slot == 0 else 0) - self.severity[who] for slot, quality in enumerate(shown)]
 
 
+def message_of(token: str, version: int, rng: Random) -> dict[str, Any]:
+    """What every final message about an assignment carries, from a simulated annotator."""
+    submission = f"{rng.getrandbits(128):032x}"
+    return {"assignment": token, "version": version, "pen": "simulated", "submission": submission}
+
+
 def generate_answers(
     rubric: Rubric, study_round: str, candidates: Sequence[SimulatedCandidate], rng: Random, severity: float = 0.0
 ) -> dict[str, Any]:

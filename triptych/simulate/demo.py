@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from random import Random
-from uuid import UUID
 
 from sqlalchemy import Engine, insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -24,7 +23,7 @@ from triptych.annotate.reservations import Assigned
 from triptych.formats import ItemDraft, read_items
 from triptych.rubric.files import load_rubric, shipped_rubrics
 from triptych.settings import app_folder
-from triptych.simulate.annotators import SimulatedCandidate, generate_answers
+from triptych.simulate.annotators import SimulatedCandidate, generate_answers, message_of
 from triptych.storage import database
 from triptych.storage.models import (
     Assignment,
@@ -121,7 +120,7 @@ def _annotate(
         if isinstance(work, Nothing):
             return
         _began_earlier(session, work, rng)
-        message = _message(work, rng)
+        message = {"active_seconds": rng.randint(90, 230), **message_of(work.token, work.version, rng)}
         item = session.get_one(Item, work.item_id)
         if item.external_id == NOTHING_TO_ANSWER:
             ignoring = SetAsideMessage(**message, kind="ignore", reason="nothing_to_answer")
@@ -141,16 +140,6 @@ def _began_earlier(session: Session, work: Assigned, rng: Random) -> None:
     began = clock.now() - timedelta(seconds=rng.randint(240, 420))
     earlier = update(Assignment).where(Assignment.id == work.id)
     session.execute(earlier.values(origin=Origin.simulated, reserved_at=began))
-
-
-def _message(work: Assigned, rng: Random) -> dict[str, object]:
-    return {
-        "assignment": work.token,
-        "version": work.version,
-        "pen": "simulated",
-        "active_seconds": rng.randint(90, 230),
-        "submission": str(UUID(int=rng.getrandbits(128), version=4)),
-    }
 
 
 def _candidates(session: Session, work: Assigned, qualities: dict[str | None, float]) -> Iterator[SimulatedCandidate]:

@@ -9,20 +9,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from random import Random
 from time import monotonic
 from typing import Any
-from uuid import UUID
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
     Engine,
-    Select,
     StaticPool,
     Table,
-    bindparam,
     create_engine,
     func,
     insert,
@@ -35,18 +31,16 @@ from triptych import clock
 from triptych.annotate import assignments
 from triptych.annotate.annotations import SubmitMessage, submit
 from triptych.annotate.assignments import Nothing
-from triptych.annotate.reservations import Assigned
 from triptych.errors import NotAllowed
-from triptych.results.frame.model import Counted, Frame
+from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import build_frame
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.simulate.annotators import Crowd, Recipe, SimulatedCandidate, generate_answers
-from triptych.simulate.recovery import Check, Planted, Recovered, checks, imagined
+from triptych.simulate.annotators import Crowd, Recipe, SimulatedCandidate, generate_answers, message_of
+from triptych.simulate.recovery import Planted, Recovered, RecoveryCheck, checks, imagined
 from triptych.storage import database
 from triptych.storage.models import (
     Base,
     Candidate,
-    Criterion,
     Item,
     Kind,
     Membership,
@@ -57,6 +51,7 @@ from triptych.storage.models import (
     Reference,
     RubricText,
     Slot,
+    StoredCriterion,
     Study,
     StudyState,
     System,
@@ -82,7 +77,7 @@ class DryRun:
     annotators: int
     seconds: float
     analysis: StudyAnalysis
-    checks: tuple[Check, ...]
+    checks: tuple[RecoveryCheck, ...]
 
     @property
     def sentence(self) -> str:
@@ -111,11 +106,11 @@ def dry_run(session: Session, study: Study, recipe: Recipe, tell: Tell = lambda 
         # drawn from all items of the study: the run gets its share of the subset, not the whole of it
         subset = pairing.subset_of(session, study)
         with Session(engine, expire_on_commit=False) as copy:
-            _begin_afresh(copy, subset, len(items))
-            done, people, planted = _played(copy, recipe, tell)
+            copied = _begin_afresh(copy, subset, len(items))
+            done, people, planted = _played(copy, copied, recipe, tell)
             if not done:
                 raise NotAllowed("No simulated annotator was given an item. Look at the plan and limits of the study.")
-            analysis = StudyAnalysis(*_results(copy))
+            analysis = StudyAnalysis(build_frame(copy, copied), SIMULATED, system_names(copy, copied))
     finally:
         engine.dispose()
     seconds = monotonic() - began
@@ -146,11 +141,11 @@ def _items(session: Session, study: Study, recipe: Recipe) -> list[int]:
 def _copy(session: Session, study: Study, main: Sequence[int], engine: Engine) -> None:
     """Copies the study's design into an empty database, row by row, without its people."""
     items = select(Item.id).where(Item.study_id == study.id, (Item.purpose != Purpose.main) | Item.id.in_(main))
-    criteria = select(Criterion.id).where(Criterion.study_id == study.id)
+    criteria = select(StoredCriterion.id).where(StoredCriterion.study_id == study.id)
     parts: list[tuple[Any, ColumnElement[bool]]] = [
         (RubricText, RubricText.id == study.rubric_id),
         (Study, Study.id == study.id),
-        *((table, table.study_id == study.id) for table in (Criterion, System)),
+        *((table, table.study_id == study.id) for table in (StoredCriterion, System)),
         (Option, Option.criterion_id.in_(criteria)),
         (Item, Item.id.in_(items)),
         *((table, table.item_id.in_(items)) for table in (Turn, Candidate, Reference, PlannedItem)),
@@ -167,7 +162,7 @@ def _copy_rows(source: Connection, target: Connection, table: Table, condition: 
         target.execute(insert(table), [dict(row) for row in rows])
 
 
-def _begin_afresh(copy: Session, subset: Sequence[str], items: int) -> None:
+def _begin_afresh(copy: Session, subset: Sequence[str], items: int) -> Study:
     """An open study that nobody has begun; simulated annotators neither consent nor sit a test.
 
     A draft is opened as a launch would: its overlap subset gets its places.
@@ -181,11 +176,11 @@ def _begin_afresh(copy: Session, subset: Sequence[str], items: int) -> None:
     study.event_number, study.event_hash = 0, ""
     copy.execute(update(Item).values(taken=0))
     database.commit(copy)
+    return study
 
 
-def _played(copy: Session, recipe: Recipe, tell: Tell) -> tuple[int, int, Planted]:
+def _played(copy: Session, study: Study, recipe: Recipe, tell: Tell) -> tuple[int, int, Planted]:
     """Annotations made, annotators, and what was planted in their answers."""
-    study = copy.scalars(select(Study)).one()
     systems = _systems(copy)
     people = _people(copy, study, recipe.annotators)
     crowd = Crowd.drawn(
@@ -254,33 +249,14 @@ def _fill(
             work = assignments.current(copy, study, who)
             if isinstance(work, Nothing):
                 continue
-            candidates = [shown[candidate] for candidate in copy.scalars(_slots(), {"assignment": work.id})]
+            slots = select(Slot.candidate_id).where(Slot.assignment_id == work.id).order_by(Slot.position)
+            candidates = [shown[candidate] for candidate in copy.scalars(slots)]
             felt = crowd.felt(who.pseudonym, [candidate.quality for candidate in candidates], rng)
             seen = [replace(candidate, quality=q) for candidate, q in zip(candidates, felt, strict=True)]
             answers = generate_answers(rubric, study.round, seen, rng)
-            submit(copy, who, _message(work, answers, rng))
+            message = SubmitMessage(kind="submit", answers=answers, **message_of(work.token, work.version, rng))
+            submit(copy, who, message)
             done, at_work = done + (work.purpose == Purpose.main), True
         database.commit(copy)
         tell(min(done / places, 1.0))
     return done
-
-
-@cache  # for every simulated annotation
-def _slots() -> Select[int]:
-    return select(Slot.candidate_id).where(Slot.assignment_id == bindparam("assignment")).order_by(Slot.position)
-
-
-def _message(work: Assigned, answers: dict[str, Any], rng: Random) -> SubmitMessage:
-    return SubmitMessage(
-        kind="submit",
-        assignment=work.token,
-        version=work.version,
-        pen="simulated",
-        submission=str(UUID(int=rng.getrandbits(128), version=4)),
-        answers=answers,
-    )
-
-
-def _results(copy: Session) -> tuple[Frame, Counted, dict[int, str]]:
-    study = copy.scalars(select(Study)).one()
-    return build_frame(copy, study), SIMULATED, system_names(copy, study)

@@ -19,7 +19,7 @@ from triptych.results.study_analysis import StudyAnalysis, analyse
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.components import PRESETS, Components, variance_components
 from triptych.stats.intervals import Estimate
-from triptych.stats.power import Advice, Effort, Plan, effort, power, what_more_buys
+from triptych.stats.power import Plan, power, what_more_buys
 from triptych.stats.undefined import Undefined, or_undefined
 from triptych.storage.models import Study
 from triptych.study import lifecycle
@@ -47,14 +47,6 @@ class Basis:
     width: float
     seconds: float | None = None
     mean_difference: float | None = None
-
-
-@dataclass(frozen=True)
-class Outlook:
-    """What a plan is worth: the chance to show a difference with advice, hours and cost."""
-
-    advice: Advice
-    effort: Effort
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,17 +121,9 @@ def pay_per_hour(study: Study, seconds: float) -> float | None:
     return None if pay.floor_per_hour is None else float(pay.floor_per_hour)
 
 
-def outlook(plan: Plan, shift: float, components: Components, seconds: float, pay: float) -> Outlook:
-    """What the plan is worth when systems lie `shift` points apart; pay is per hour.
-
-    Raises UndefinedStatistic for a plan that cannot be (more raters per item than annotators, fewer than two items).
-    """
-    return Outlook(_advice(plan, shift, components), effort(plan, seconds, pay))
-
-
-@lru_cache(maxsize=512)
-def _advice(plan: Plan, shift: float, components: Components) -> Advice:
-    return what_more_buys(plan, shift, components)
+# The chance to show that systems lie so many points apart, with advice, once for each point of the sliders. Raises
+# UndefinedStatistic for a plan that cannot be (more raters per item than annotators, fewer than two items).
+advise = lru_cache(maxsize=512)(what_more_buys)
 
 
 @lru_cache(maxsize=64)

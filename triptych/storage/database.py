@@ -194,10 +194,6 @@ def _begin(connection: Any) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if wants_write else "BEGIN")
 
 
-def is_sqlite(session: Session) -> bool:
-    return session.get_bind().dialect.name == "sqlite"
-
-
 @contextmanager
 def reading(engine: Engine) -> Iterator[Session]:
     """A session for reading. Raises DatabaseAway.

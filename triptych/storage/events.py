@@ -17,10 +17,9 @@ from enum import StrEnum
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, bindparam, func, insert, or_, select
+from sqlalchemy import ColumnElement, Row, Select, bindparam, func, or_, select
 from sqlalchemy import inspect as state_of
 from sqlalchemy.orm.attributes import set_committed_value
-from sqlalchemy.sql.dml import ReturningInsert
 from sqlmodel import Session
 
 from triptych import clock
@@ -152,8 +151,11 @@ def _append(session: Session, study_id: int, recorded: Sequence[_Recorded]) -> N
         row = event.row | {"number": number, "digest": values_digest, "previous_hash": previous}
         row["hash"] = previous = chain_hash(row)
         rows.append(row)
-    _insert(session, rows, salts, recorded)
-    writes.update_row(session, Study, study_id, {"event_number": number, "event_hash": previous})
+    details = [
+        None if event.old is event.new is None else {"salt": salt, "old": event.old, "new": event.new}
+        for event, salt in zip(recorded, salts, strict=True)
+    ]
+    writes.add_events(session, study_id, rows, details)
     if study is not None:
         # stored by the statement above: the object mapper must not write the row again
         set_committed_value(study, "event_number", number)
@@ -169,26 +171,6 @@ def _locked_head(session: Session, study_id: int) -> Row[Any]:
 def _head_query() -> Select[*tuple[Any, ...]]:
     head = select(Study.event_number, Study.event_hash, Study.state).where(Study.id == bindparam("study"))
     return head.with_for_update(key_share=True)
-
-
-def _insert(
-    session: Session, rows: Sequence[dict[str, Any]], salts: Sequence[str], recorded: Sequence[_Recorded]
-) -> None:
-    """Stores the events, and beside each the values it carries with the salt that hides them."""
-    ids = dict(map(tuple, session.connection().execute(_insert_events(), rows)))
-    details = [
-        {"event_id": ids[row["number"]], "salt": salt, "old": event.old, "new": event.new}
-        for row, salt, event in zip(rows, salts, recorded, strict=True)
-        if event.old is not None or event.new is not None
-    ]
-    if details:
-        session.connection().execute(insert(EventDetail.__table__), details)
-
-
-@cache
-def _insert_events() -> ReturningInsert[Any]:
-    # with the number of each, as one statement for all rows returns them in any order
-    return insert(Event.__table__).returning(Event.__table__.c.number, Event.__table__.c.id)
 
 
 def locked_study(session: Session, study_id: int) -> Study:
@@ -227,7 +209,7 @@ def since(session: Session, study_id: int, number: int) -> list[Event]:
 
 
 @dataclass(frozen=True)
-class Filters:
+class EventFilters:
     """Which events to list; an empty part lets everything through.
 
     people: who acted, or who it is about; item: its id; since, until: from the one time on, before the other.
@@ -253,7 +235,7 @@ class Entry:
 
 
 def listed(
-    session: Session, study: Study, filters: Filters, start: int = 0, count: int = 100
+    session: Session, study: Study, filters: EventFilters, start: int = 0, count: int = 100
 ) -> tuple[list[Entry], int]:
     """Events that pass the filters, newest first, from place `start` on, and how many pass in all."""
     matching = (
@@ -269,7 +251,7 @@ def listed(
     return entries, session.execute(select(func.count()).select_from(matching.subquery())).scalar_one()
 
 
-def _passing(study: Study, filters: Filters) -> Iterator[ColumnElement[bool]]:
+def _passing(study: Study, filters: EventFilters) -> Iterator[ColumnElement[bool]]:
     yield Event.study_id == study.id
     if filters.kinds:
         yield Event.kind.in_(filters.kinds)

@@ -19,8 +19,9 @@ from triptych.rubric.model import Rubric
 from triptych.rubric.scales import Choice
 from triptych.storage import events
 from triptych.storage.events import EventKind
-from triptych.storage.models import Criterion, Item, Purpose, RubricText, Study
+from triptych.storage.models import Item, Purpose, RubricText, Study
 from triptych.study import contents
+from triptych.study.contents import ReferenceRow
 
 
 class Expected(BaseModel):
@@ -118,27 +119,14 @@ def add_check_items(session: Session, study: Study, drafts: Sequence[CheckDraft]
             wrong.append(f"Item {draft.item.external_id}: {error}")
     if wrong:
         raise ImportRefused("\n".join(wrong))
-    ids: dict[str, int] = {}
     for purpose in (Purpose.attention, Purpose.gold):
-        items = [draft.item for draft in drafts if draft.purpose == purpose]
-        item_ids = contents.write_items(session, study, items, purpose)
-        ids |= dict(zip((item.external_id for item in items), item_ids, strict=True))
-    criteria = select(Criterion.key, Criterion.id).where(Criterion.study_id == study.id)
-    contents.write_references(session, rows, ids, dict(map(tuple, session.execute(criteria))))
-    events.record(session, study.id, EventKind.check_items_added, actor, new={"items": sorted(ids)})
+        contents.write_items(session, study, [draft.item for draft in drafts if draft.purpose == purpose], purpose)
+    contents.write_references(session, study, rows)
+    ids = sorted(draft.item.external_id for draft in drafts)
+    events.record(session, study.id, EventKind.check_items_added, actor, new={"items": ids})
 
 
-@dataclass(frozen=True)
-class _ReferenceRow:
-    external_id: str
-    key: str
-    position: int | None
-    accepted: str
-    close: float
-    reason: str
-
-
-def _reference_rows(rubric: Rubric, study_round: str, draft: CheckDraft) -> list[_ReferenceRow]:
+def _reference_rows(rubric: Rubric, study_round: str, draft: CheckDraft) -> list[ReferenceRow]:
     """The rows of one item's references. Raises InvalidAnnotation for what the rubric does not ask or cannot answer."""
     if not draft.references:
         raise InvalidAnnotation(f"It has no reference. {EXAMPLE}")
@@ -151,12 +139,12 @@ def _reference_rows(rubric: Rubric, study_round: str, draft: CheckDraft) -> list
         places: Sequence[int | None] = (
             range(len(draft.item.candidates)) if reference.slot is None else [LETTERS.index(reference.slot)]
         )
-        if criterion.about == "item" and criterion.scale.kind != "best":
+        if not criterion.per_response:
             places = [None]
         if any(place is not None and place >= len(draft.item.candidates) for place in places):
             raise InvalidAnnotation(f"There is no candidate {reference.slot}; it has {len(draft.item.candidates)}.")
         rows += [
-            _ReferenceRow(
+            ReferenceRow(
                 draft.item.external_id, reference.criterion, place, accepted, reference.close, reference.reason
             )
             for place in places

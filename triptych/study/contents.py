@@ -8,7 +8,7 @@ import random
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, delete, func, insert, select
 from sqlmodel import Session
@@ -20,7 +20,6 @@ from triptych.rubric.model import Rubric, RubricTurn, TrainingItem
 from triptych.rubric.scales import Choice, Likert, NumberScale
 from triptych.storage.models import (
     Candidate,
-    Criterion,
     Item,
     Option,
     Person,
@@ -28,12 +27,24 @@ from triptych.storage.models import (
     Purpose,
     Reference,
     RubricText,
+    StoredCriterion,
     Study,
     System,
     Turn,
 )
 
 TRAINING_SYSTEM = "worked example"
+
+
+class ReferenceRow(NamedTuple):
+    """What an item should get on one criterion: the item and the criterion by name, then the reference's columns."""
+
+    external_id: str
+    key: str
+    position: int | None
+    accepted: str
+    close: float
+    reason: str
 
 
 def store_rubric(session: Session, yaml_text: str) -> RubricText:
@@ -52,13 +63,12 @@ def parsed(sha256: str, yaml_text: str) -> Rubric:
     return parse_rubric(yaml_text)
 
 
-def write_criteria(session: Session, study: Study, rubric: Rubric) -> dict[str, int]:
-    """Rows of the criteria asked in this round, with their options; returns key → id."""
-    ids = {}
+def write_criteria(session: Session, study: Study, rubric: Rubric) -> None:
+    """Rows of the criteria asked in this round, with their options."""
     for position, criterion in enumerate(rubric.asked(study.round)):
         scale = criterion.scale
         low, high, step = _range(scale)
-        row = Criterion(
+        row = StoredCriterion(
             study_id=study.id,
             position=position,
             key=criterion.key,
@@ -72,13 +82,11 @@ def write_criteria(session: Session, study: Study, rubric: Rubric) -> dict[str, 
         )
         session.add(row)
         session.flush()
-        ids[criterion.key] = row.id
         if isinstance(scale, Choice):
             options = enumerate(scale.options)
             session.add_all(
                 Option(criterion_id=row.id, position=n, key=o.key, title=o.title, missing=o.missing) for n, o in options
             )
-    return ids
 
 
 def _range(scale: Any) -> tuple[float | None, float | None, float | None]:
@@ -89,10 +97,10 @@ def _range(scale: Any) -> tuple[float | None, float | None, float | None]:
     return None, None, None
 
 
-def write_items(session: Session, study: Study, items: Sequence[ItemDraft], purpose: str = Purpose.main) -> list[int]:
-    """Bulk rows for items, turns, systems and candidates; returns the items' ids in order."""
+def write_items(session: Session, study: Study, items: Sequence[ItemDraft], purpose: str = Purpose.main) -> None:
+    """Bulk rows for items, turns, systems and candidates."""
     if not items:
-        return []
+        return
     systems = _write_systems(session, study, (c.system for item in items for c in item.candidates))
     same = select(func.max(Item.rank)).where(Item.study_id == study.id, Item.purpose == purpose)
     last = session.execute(same).scalar()
@@ -111,7 +119,6 @@ def write_items(session: Session, study: Study, items: Sequence[ItemDraft], purp
         insert(Candidate),
         [_candidate_row(i, systems, c) for i, item in zip(ids, items, strict=True) for c in item.candidates],
     )
-    return ids
 
 
 def _write_systems(session: Session, study: Study, names: Iterable[str]) -> dict[str, int]:
@@ -140,10 +147,7 @@ def _item_row(study: Study, item: ItemDraft, rank: int, purpose: str) -> dict[st
         "extra_texts": dict(item.extra_texts),
         "sha256": content_hash(content),
         "raters": study.raters_per_item,
-        "taken": 0,
-        "priority": 0,
         "rank": rank,
-        "retired": False,
     }
 
 
@@ -164,21 +168,15 @@ def content_hash(content: Any) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def write_training(session: Session, study: Study, rubric: Rubric, criteria: dict[str, int]) -> None:
-    ids = write_items(session, study, [training_draft(item) for item in rubric.training], Purpose.training)
-    for item_id, item in zip(ids, rubric.training, strict=True):
-        for reference in item.references:
-            if reference.criterion in criteria:
-                session.add(
-                    Reference(
-                        item_id=item_id,
-                        position=None if reference.slot is None else "ABCDEF".index(reference.slot),
-                        criterion_id=criteria[reference.criterion],
-                        accepted=str(reference.value),
-                        close=reference.close,
-                        reason=reference.reason,
-                    )
-                )
+def write_training(session: Session, study: Study, rubric: Rubric) -> None:
+    drafts = [training_draft(item) for item in rubric.training]
+    write_items(session, study, drafts, Purpose.training)
+    rows = [
+        ReferenceRow(draft.external_id, r.criterion, r.position, str(r.value), r.close, r.reason)
+        for draft, item in zip(drafts, rubric.training, strict=True)
+        for r in item.references
+    ]
+    write_references(session, study, rows)
 
 
 def training_draft(item: TrainingItem) -> ItemDraft:
@@ -206,31 +204,26 @@ def rewrite_rubric(session: Session, study: Study, text: RubricText) -> None:
     References of other items stay, by the keys of their criteria.
     """
     rubric = parsed(text.sha256, text.yaml)
-    references = list(session.execute(_references(study).where(Item.purpose != Purpose.training)))
-    session.execute(delete(Criterion).where(Criterion.study_id == study.id))
+    references = references_of(session, study, *(set(Purpose) - {Purpose.training}))
+    session.execute(delete(StoredCriterion).where(StoredCriterion.study_id == study.id))
     session.execute(delete(Item).where(Item.study_id == study.id, Item.purpose == Purpose.training))
     study.rubric_id = text.id
     session.flush()
-    criteria = write_criteria(session, study, rubric)
-    items = dict(map(tuple, session.execute(select(Item.external_id, Item.id).where(Item.study_id == study.id))))
-    write_references(session, references, items, criteria)
-    write_training(session, study, rubric, criteria)
+    write_criteria(session, study, rubric)
+    write_references(session, study, references)
+    write_training(session, study, rubric)
     number_systems(session, study)
 
 
-def write_references(session: Session, rows: Iterable[Any], items: dict[str, int], criteria: dict[str, int]) -> None:
-    """References as `references_of` gives them, for items and criteria with these ids; others are passed over."""
+def write_references(session: Session, study: Study, rows: Iterable[ReferenceRow]) -> None:
+    """References as `references_of` gives them; those for items or criteria that the study lacks are passed over."""
+    items = dict(map(tuple, session.execute(select(Item.external_id, Item.id).where(Item.study_id == study.id))))
+    keys = select(StoredCriterion.key, StoredCriterion.id).where(StoredCriterion.study_id == study.id)
+    criteria = dict(map(tuple, session.execute(keys)))
     session.add_all(
-        Reference(
-            item_id=items[row.external_id],
-            position=row.position,
-            criterion_id=criteria[row.key],
-            accepted=row.accepted,
-            close=row.close,
-            reason=row.reason,
-        )
-        for row in rows
-        if row.external_id in items and row.key in criteria
+        Reference(item_id=items[item], criterion_id=criteria[key], position=at, accepted=good, close=near, reason=why)
+        for item, key, at, good, near, why in rows
+        if item in items and key in criteria
     )
     session.flush()
 
@@ -238,15 +231,17 @@ def write_references(session: Session, rows: Iterable[Any], items: dict[str, int
 def _references(study: Study) -> Select[str, str, int | None, str, float, str]:
     """item, criterion, position, accepted, close, reason: the references of items, in a fixed order."""
     query = select(
-        Item.external_id, Criterion.key, Reference.position, Reference.accepted, Reference.close, Reference.reason
+        Item.external_id, StoredCriterion.key, Reference.position, Reference.accepted, Reference.close, Reference.reason
     )
-    query = query.join(Item, Item.id == Reference.item_id).join(Criterion, Criterion.id == Reference.criterion_id)
-    return query.where(Item.study_id == study.id).order_by(Item.external_id, Criterion.key, Reference.position)
+    query = query.join(Item, Item.id == Reference.item_id).join(
+        StoredCriterion, StoredCriterion.id == Reference.criterion_id
+    )
+    return query.where(Item.study_id == study.id).order_by(Item.external_id, StoredCriterion.key, Reference.position)
 
 
-def references_of(session: Session, study: Study, *purposes: Purpose) -> list[Any]:
+def references_of(session: Session, study: Study, *purposes: Purpose) -> list[ReferenceRow]:
     """The references of the items of these purposes."""
-    return list(session.execute(_references(study).where(Item.purpose.in_(purposes))))
+    return [ReferenceRow(*row) for row in session.execute(_references(study).where(Item.purpose.in_(purposes)))]
 
 
 def remove_items(session: Session, study: Study, *which: ColumnElement[bool]) -> None:

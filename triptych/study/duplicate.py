@@ -11,7 +11,7 @@ from triptych.errors import Conflict
 from triptych.formats.model import ItemDraft
 from triptych.storage import events
 from triptych.storage.events import EventKind
-from triptych.storage.models import Access, Criterion, Item, Purpose, Round, RubricText, Study
+from triptych.storage.models import Access, Purpose, Round, RubricText, Study
 from triptych.study import contents, lifecycle
 from triptych.study.lifecycle import StudyPlan
 from triptych.study.persons import Who
@@ -80,7 +80,4 @@ def _copy_checks(session: Session, study: Study, copy: Study) -> None:
     for purpose in CHECK_ITEMS:
         contents.write_items(session, copy, contents.stored_items(session, study, purpose), purpose)
     contents.number_systems(session, copy)
-    items = select(Item.external_id, Item.id).where(Item.study_id == copy.id)
-    criteria = select(Criterion.key, Criterion.id).where(Criterion.study_id == copy.id)
-    ids = [dict(map(tuple, session.execute(query))) for query in (items, criteria)]
-    contents.write_references(session, contents.references_of(session, study, *CHECK_ITEMS), *ids)
+    contents.write_references(session, copy, contents.references_of(session, study, *CHECK_ITEMS))

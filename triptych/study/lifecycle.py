@@ -23,7 +23,6 @@ from triptych.storage.models import (
     IN_PLACE,
     Access,
     Assignment,
-    Criterion,
     Item,
     Kind,
     Membership,
@@ -33,6 +32,7 @@ from triptych.storage.models import (
     Role,
     Round,
     RubricText,
+    StoredCriterion,
     Study,
     StudyState,
 )
@@ -100,7 +100,7 @@ def design_of(session: Session, study: Study) -> Design:
 
 def _read_design(session: Session, study: Study) -> Design:
     text = session.get_one(RubricText, study.rubric_id)
-    options = select(Criterion, Option).outerjoin(Option).where(Criterion.study_id == study.id)
+    options = select(StoredCriterion, Option).outerjoin(Option).where(StoredCriterion.study_id == study.id)
     rows: dict[str, CriterionRow] = {}
     for criterion, option in session.execute(options):
         row = rows.setdefault(criterion.key, CriterionRow(criterion.id, {}))
@@ -150,9 +150,9 @@ def create_study(
     session.flush()
     if lead_id is not None:
         session.add(Membership(study_id=study.id, person_id=lead_id, role=Role.lead, joined_at=clock.now()))
-    criteria = contents.write_criteria(session, study, rubric)
+    contents.write_criteria(session, study, rubric)
     contents.write_items(session, study, items)
-    contents.write_training(session, study, rubric, criteria)
+    contents.write_training(session, study, rubric)
     session.flush()
     events.record(session, study.id, EventKind.study_created, actor, new={"title": study.title, "items": len(items)})
     return study

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, combinations
+from statistics import median
 from typing import Literal, get_args
 
-import numpy as np
 from sqlalchemy import select
 from sqlmodel import Session
 
@@ -149,9 +149,9 @@ class Material:
 
     @cached_property
     def by_system(self) -> dict[str, list[CandidateText]]:
-        texts: dict[str, list[CandidateText]] = {}
+        texts: dict[str, list[CandidateText]] = defaultdict(list)
         for text in self.texts:
-            texts.setdefault(text.system, []).append(text)
+            texts[text.system].append(text)
         return texts
 
     @cached_property
@@ -208,13 +208,14 @@ def gravest_first(findings: Sequence[LintFinding]) -> tuple[list[LintFinding], l
     return shown, list(findings[len(shown) :])
 
 
-def _finding(
-    severity: Severity, text: str, advice: str, items: Iterable[ItemDraft] = (), blocking: bool = False
-) -> LintFinding:
-    """A finding about some items, each once, in the order of the file."""
+def _about(
+    items: Iterable[ItemDraft], severity: Severity, text: str, advice: str, blocking: bool = False
+) -> Iterator[LintFinding]:
+    """A finding about these items, each once, in the order of the file; none about no items."""
     once = sorted({id(item): item for item in items}.values(), key=lambda item: item.row)
-    ids = tuple(item.external_id for item in once)
-    return LintFinding(severity, text, advice, ids, tuple(item.row for item in once), blocking)
+    if once:
+        ids = tuple(item.external_id for item in once)
+        yield LintFinding(severity, text, advice, ids, tuple(item.row for item in once), blocking)
 
 
 # Candidates that are missing or repeated
@@ -225,21 +226,17 @@ def _missing(m: Material) -> Iterator[LintFinding]:
     systems_of = [frozenset(c.system for c in item.candidates if c.text is not None or c.turns) for item in m.items]
     every, most = frozenset().union(*systems_of), max(map(len, systems_of), default=0)
     lacking = [item for item, systems in zip(m.items, systems_of, strict=True) if len(systems) < most or not systems]
-    if not lacking:
-        return
     add = "Add the missing texts and upload the file again, or leave these items out."
     if most == len(every):
-        yield _finding(
-            "grave", f"{counted(len(lacking), 'item')} without a candidate of every system.", add, lacking, True
+        yield from _about(
+            lacking, "grave", f"{counted(len(lacking), 'item')} without a candidate of every system.", add, True
         )
         return
     none = [item for item, systems in zip(m.items, systems_of, strict=True) if not systems]
-    if none:
-        yield _finding("grave", f"{counted(len(none), 'item')} without any candidate.", add, none, True)
+    yield from _about(none, "grave", f"{counted(len(none), 'item')} without any candidate.", add, True)
     fewer = [item for item in lacking if item.candidates]
-    if fewer:
-        text = f"{counted(len(fewer), 'item')} with fewer candidates than the others ({most})."
-        yield _finding("warning", text, "Compare systems only where they answered the same items.", fewer)
+    text = f"{counted(len(fewer), 'item')} with fewer candidates than the others ({most})."
+    yield from _about(fewer, "warning", text, "Compare systems only where they answered the same items.")
 
 
 def _empty(m: Material) -> Iterator[LintFinding]:
@@ -250,11 +247,10 @@ def _empty(m: Material) -> Iterator[LintFinding]:
         if (candidate.text is not None and not candidate.text.strip())
         or (candidate.turns is not None and not any(turn.text.strip() for turn in candidate.turns))
     ]
-    if blank:
-        text = f"{counted(len(blank), 'candidate')} without a text."
-        yield _finding(
-            "grave", text, "Nobody can rate an empty text: give the text, or leave the item out.", blank, True
-        )
+    text = f"{counted(len(blank), 'candidate')} without a text."
+    yield from _about(
+        blank, "grave", text, "Nobody can rate an empty text: give the text, or leave the item out.", True
+    )
 
 
 def _identical(m: Material) -> Iterator[LintFinding]:
@@ -269,14 +265,13 @@ def _identical(m: Material) -> Iterator[LintFinding]:
         if len(items) >= MIN_TEXTS and len(items) >= SAME_FILE_SHARE * len(m.items):
             both = f"{m.name(first)} and {m.name(second)}"
             sentence = f"{both} have the same text in {len(items):,} of {len(m.items):,} items."
-            yield _finding("grave", sentence, "Check whether one file was taken for two systems.", items)
+            yield from _about(items, "grave", sentence, "Check whether one file was taken for two systems.")
         else:
             rest += items
-    if rest:
-        sentence = f"{counted(len({id(item) for item in rest}), 'item')} with two candidates of the same text."
-        yield _finding(
-            "warning", sentence, "Annotators will see the same text twice. Leave these items out if in doubt.", rest
-        )
+    sentence = f"{counted(len({id(item) for item in rest}), 'item')} with two candidates of the same text."
+    yield from _about(
+        rest, "warning", sentence, "Annotators will see the same text twice. Leave these items out if in doubt."
+    )
 
 
 def _repeated(m: Material) -> Iterator[LintFinding]:
@@ -286,9 +281,8 @@ def _repeated(m: Material) -> Iterator[LintFinding]:
             if number >= max(3, 0.02 * len(texts)):
                 items = [candidate.item for candidate in texts if candidate.folded == text]
                 sentence = f"{m.name(system)} gives one and the same text for {number:,} items."
-                yield _finding(
-                    "warning", sentence, "Check whether something went wrong when the texts were made.", items
-                )
+                advice = "Check whether something went wrong when the texts were made."
+                yield from _about(items, "warning", sentence, advice)
 
 
 def _doubled(m: Material) -> Iterator[LintFinding]:
@@ -301,16 +295,12 @@ def _doubled(m: Material) -> Iterator[LintFinding]:
         if context:
             by_context[context].append(item)
     same = [item for items in by_content.values() if len(items) > 1 for item in items]
-    if same:
-        text = f"{counted(len(same), 'item')} are in the file more than once, with the same context and candidates."
-        yield _finding("grave", text, "Keep one of each, or their ratings count as if they were independent.", same)
+    text = f"{counted(len(same), 'item')} are in the file more than once, with the same context and candidates."
+    yield from _about(same, "grave", text, "Keep one of each, or their ratings count as if they were independent.")
     reported = {id(item) for item in same}
     shared = [item for items in by_context.values() if len(items) > 1 for item in items if id(item) not in reported]
-    if shared:
-        text = f"{counted(len(shared), 'item')} share their context with another item."
-        yield _finding(
-            "note", text, "Annotators read these contexts more than once. Leave it if this is meant.", shared
-        )
+    text = f"{counted(len(shared), 'item')} share their context with another item."
+    yield from _about(shared, "note", text, "Annotators read these contexts more than once. Leave it if this is meant.")
 
 
 def _trained_on(m: Material) -> Iterator[LintFinding]:
@@ -320,9 +310,8 @@ def _trained_on(m: Material) -> Iterator[LintFinding]:
     texts = {text.folded for text in training.texts if len(text.folded) >= MIN_CHARACTERS}
     seen = [item for item in m.items if m.contexts[id(item)] in contexts]
     seen += [text.item for text in m.texts if text.folded in texts]
-    if seen:
-        text = f"{counted(len({id(item) for item in seen}), 'item')} also appear among the training or check items."
-        yield _finding("grave", text, "Annotators meet them twice and may know what is expected: leave them out.", seen)
+    text = f"{counted(len({id(item) for item in seen}), 'item')} also appear among the training or check items."
+    yield from _about(seen, "grave", text, "Annotators meet them twice and may know what is expected: leave them out.")
 
 
 def _context(item: ItemDraft, *, with_speakers: bool = True) -> str:
@@ -348,15 +337,13 @@ def _own_names(m: Material) -> Iterator[LintFinding]:
         if any(name in contexts for name in spellings) and pattern.search(contexts):
             continue
         naming = m.having(spellings, pattern)
-        if naming:
-            text = f"The name of {m.name(system)} is in {_texts(m, naming)}."
-            advice = "Annotators may see through the blinding. Replace the name in the file or leave these items out."
-            yield _finding("warning" if is_word else "grave", text, advice, _of(naming))
+        text = f"The name of {m.name(system)} is in {_texts(m, naming)}."
+        advice = "Annotators may see through the blinding. Replace the name in the file or leave these items out."
+        yield from _about(_of(naming), "warning" if is_word else "grave", text, advice)
         named = [item for speaker, items in m.speakers.items() if pattern.search(speaker) for item in items]
-        if named:
-            text = f"A speaker has the name of {m.name(system)} in {counted(len(set(map(id, named))), 'item')}."
-            advice = "Annotators see it. Rename the speaker in the file, or give it a title in the rubric's `speakers`."
-            yield _finding("grave", text, advice, named)
+        text = f"A speaker has the name of {m.name(system)} in {counted(len(set(map(id, named))), 'item')}."
+        advice = "Annotators see it. Rename the speaker in the file, or give it a title in the rubric's `speakers`."
+        yield from _about(named, "grave", text, advice)
 
 
 def _spellings(system: str) -> list[str]:
@@ -372,10 +359,9 @@ def _spellings(system: str) -> list[str]:
 
 def _speaks_of_itself(m: Material) -> Iterator[LintFinding]:
     naming = m.having(_SELF_NEEDLES, _SELF)
-    if naming:
-        text = f"In {_texts(m, naming)} a system calls itself an AI or names its maker."
-        advice = "Annotators will know what they read. Cut the sentence or leave these items out."
-        yield _finding("grave", text, advice, _of(naming))
+    text = f"In {_texts(m, naming)} a system calls itself an AI or names its maker."
+    advice = "Annotators will know what they read. Cut the sentence or leave these items out."
+    yield from _about(_of(naming), "grave", text, advice)
 
 
 @dataclass(frozen=True)
@@ -428,10 +414,8 @@ def _leftovers(m: Material) -> Iterator[LintFinding]:
 
 
 def _marked(m: Material, what: str, marked: Sequence[CandidateText], severity: Severity) -> Iterator[LintFinding]:
-    if marked:
-        text = f"{_texts(m, marked)} with {what}."
-        advice = "Texts are shown literally, so annotators see these signs. Clean the file and upload it again."
-        yield _finding(severity, text, advice, _of(marked))
+    advice = "Texts are shown literally, so annotators see these signs. Clean the file and upload it again."
+    yield from _about(_of(marked), severity, f"{_texts(m, marked)} with {what}.", advice)
 
 
 def _texts(m: Material, texts: Sequence[CandidateText]) -> str:
@@ -456,21 +440,19 @@ def _cut(m: Material) -> Iterator[LintFinding]:
     share = {system: len(opened[system]) / len(texts) for system, texts in m.by_system.items()}
     middle = [s for system, texts in opened.items() if share[system] < 0.5 for s in texts]
     cut = _in_the_middle(m, middle)
-    if cut:
-        text = f"{counted(len(cut), 'text')} end in the middle of a word or a sentence."
-        yield _finding("warning", text, "Check whether they were cut off; annotators will mark them down for it.", cut)
+    text = f"{counted(len(cut), 'text')} end in the middle of a word or a sentence."
+    yield from _about(cut, "warning", text, "Check whether they were cut off; annotators will mark them down for it.")
     for system, texts in opened.items():
         others = [share[other] for other in share if other != system]
         limit = _maximum(texts)
         if limit:
             text = f"{m.name(system)} stops at {limit} in many texts, without closing punctuation."
-            yield _finding(
-                "warning", text, "They seem cut at a maximum length. Make them again with a higher one.", _of(texts)
-            )
-        elif others and len(texts) >= MIN_TEXTS and share[system] - float(np.median(others)) >= OPEN_SHARE_GAP:
+            advice = "They seem cut at a maximum length. Make them again with a higher one."
+            yield from _about(_of(texts), "warning", text, advice)
+        elif others and len(texts) >= MIN_TEXTS and share[system] - median(others) >= OPEN_SHARE_GAP:
             often = f"{share[system]:.0%} of the texts of {m.name(system)}"
             text = f"{often} end without closing punctuation, far more than those of others."
-            yield _finding("warning", text, "Check whether they were cut off at a maximum length.", _of(texts))
+            yield from _about(_of(texts), "warning", text, "Check whether they were cut off at a maximum length.")
 
 
 def _maximum(texts: Sequence[CandidateText]) -> str:
@@ -514,20 +496,20 @@ def _vocabulary(texts: Sequence[CandidateText]) -> set[str]:
 
 def _lengths(m: Material) -> Iterator[LintFinding]:
     """A system that is typically far longer than the others on the same items, and single texts out of line."""
-    logs = {system: np.log([len(text.text) for text in texts]) for system, texts in m.by_system.items()}
     for system, ratio in _ratios(m).items():
         if ratio >= LENGTH_RATIO:
             text = f"{m.name(system)} is typically {ratio:.1f} times as long as the other responses to the same item."
             yield LintFinding("warning", text, "Length sways ratings. State in the paper how you deal with it.")
     odd = []
-    for system, texts in m.by_system.items():
+    for texts in m.by_system.values():
         if len(texts) >= MIN_FOR_LENGTHS:
-            off = logs[system] - np.median(logs[system])
-            spread = max(float(np.median(np.abs(off))) / 0.6745, LEAST_SPREAD)
-            odd += [texts[place].item for place in np.flatnonzero(np.abs(off) > OUTLIER_SCORE * spread)]
-    if odd:
-        text = f"{counted(len(odd), 'text')} far shorter or longer than usual for their system."
-        yield _finding("note", text, "Look at them: something may be missing or repeated.", odd)
+            logs = [math.log(len(text.text)) for text in texts]
+            usual = median(logs)
+            off = [abs(log - usual) for log in logs]
+            spread = max(median(off) / 0.6745, LEAST_SPREAD)
+            odd += [text.item for text, far in zip(texts, off, strict=True) if far > OUTLIER_SCORE * spread]
+    text = f"{counted(len(odd), 'text')} far shorter or longer than usual for their system."
+    yield from _about(odd, "note", text, "Look at them: something may be missing or repeated.")
 
 
 def _ratios(m: Material) -> dict[str, float]:
@@ -538,7 +520,7 @@ def _ratios(m: Material) -> dict[str, float]:
         if len(logs) > 1:
             for text, own in zip(texts, logs, strict=True):
                 compared[text.system].append(own - (sum(logs) - own) / (len(logs) - 1))
-    return {system: float(np.exp(np.median(logs))) for system, logs in compared.items() if len(logs) >= MIN_TEXTS}
+    return {system: math.exp(median(logs)) for system, logs in compared.items() if len(logs) >= MIN_TEXTS}
 
 
 # The plan
@@ -561,9 +543,8 @@ def _plan(m: Material) -> Iterator[LintFinding]:
         yield LintFinding("grave", text, advice, blocking=True)
     planned = {line.item_id for line in m.plan}
     left = [item for item in m.items if item.external_id not in planned] if planned else []
-    if left:
-        text = f"{counted(len(left), 'item')} without an annotator in the plan."
-        yield _finding("warning", text, "Nobody will rate them. Add lines to the plan or leave the items out.", left)
+    text = f"{counted(len(left), 'item')} without an annotator in the plan."
+    yield from _about(left, "warning", text, "Nobody will rate them. Add lines to the plan or leave the items out.")
 
 
 def _some(names: Sequence[str]) -> str:

@@ -17,8 +17,8 @@ from sqlmodel import Session
 from triptych.errors import Conflict, ImportRefused, NotAllowed
 from triptych.formats.layout import ANNOTATOR_NAMES, ID_NAMES, simple
 from triptych.formats.long_csv import restore_cell, write_csv
-from triptych.formats.model import Findings, Problem, Source
-from triptych.formats.ratings.sources import read_source
+from triptych.formats.model import Contents, Findings, Problem, Source
+from triptych.formats.ratings.sources import RATINGS, read_clean
 from triptych.formats.tables import row_ranges
 from triptych.stats.numbers import counted
 from triptych.storage import events
@@ -41,7 +41,7 @@ from triptych.study.settings import settings_of
 
 HEADER = ("annotator", "item_id", "rank")
 EXAMPLE = ", ".join(HEADER)
-ENDINGS = ("csv", "tsv", "txt", "xlsx")
+CONTENTS = Contents(EXAMPLE, RATINGS.is_header, ("csv", "tsv", "txt", "xlsx"))
 UNKNOWN_PERSON = "does not take part in this study; write a pseudonym, or the name of somebody who was invited"
 AMBIGUOUS_PERSON = "is the name of several people of this study; write the pseudonym"
 RANK_NAMES = ("rank", "order", "position")
@@ -69,7 +69,7 @@ def read(session: Session, study: Study, data: bytes, filename: str) -> Assignme
     Raises ImportRefused where the file cannot be read or has other columns.
     """
     findings = Findings()
-    source = read_source(data, filename, findings, ENDINGS, EXAMPLE)
+    source = read_clean(data, filename, findings, CONTENTS)
     annotator, item, rank = _columns(source)
     lines = []
     for record in source.records:
@@ -79,12 +79,7 @@ def read(session: Session, study: Study, data: bytes, filename: str) -> Assignme
             findings.error(f"is '{text}'; a rank is a whole number from 1 on.", record.row, rank)
         who, what = (record.values.get(column, "").strip() for column in (annotator, item))
         lines.append(PlanLine(who, what, number, record.row))
-    return _checked(session, study, lines, findings)
-
-
-def check(session: Session, study: Study, lines: Sequence[PlanLine]) -> AssignmentPlan:
-    """Lines typed or proposed, checked like those of a file."""
-    return _checked(session, study, lines, Findings())
+    return check(session, study, lines, findings)
 
 
 def _columns(source: Source) -> tuple[str, str, str | None]:
@@ -144,7 +139,11 @@ def _folded(name: str) -> str:
     return " ".join(name.split()).casefold()
 
 
-def _checked(session: Session, study: Study, lines: Sequence[PlanLine], findings: Findings) -> AssignmentPlan:
+def check(
+    session: Session, study: Study, lines: Sequence[PlanLine], findings: Findings | None = None
+) -> AssignmentPlan:
+    """Lines of a file, typed or proposed; `findings` has what was wrong with a file before."""
+    findings = findings or Findings()
     roster = _roster(session, study)
     resolved_lines = [resolved for line in lines if (resolved := _resolved(line, roster, findings)) is not None]
     once: dict[tuple[str, str], PlanLine] = {}

@@ -162,10 +162,8 @@ class Preregistration(SettingsPart):
         return frozenset([self.primary_criterion] if self.primary_criterion else self.criteria)
 
 
-class StudySettings(BaseModel):
+class StudySettings(SettingsPart):
     """All of `study.settings`. Raises ValidationError for what does not fit."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
 
     items_per_annotator: int | None = Field(default=None, ge=1)
     reservation_minutes: int = Field(default=30, ge=5, le=60 * 24 * 14)

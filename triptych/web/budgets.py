@@ -1,7 +1,7 @@
 """How much one account or one address may ask of the server: so much at once, then so much per second.
 
-Whoever is signed in counts as their account; everybody else as their address, which a whole lab may share. Counted in
-this process, in bounded memory. docs/security.md states every budget.
+People who are signed in count as their account; everybody else as their address, which a whole lab may share. Counted
+in this process, in bounded memory. docs/security.md states every budget.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ class Budget:
 
 USUAL = {
     "handshakes": Budget(300, 5),
-    "sign_ins": Budget(100, 2),
+    "sign_ins": Budget(60, 1),
     "anonymous_sockets": Budget(200, 0),
-    "anonymous_socket_messages": Budget(20, 1),
+    "anonymous_socket_messages": Budget(10, 1),
     "anonymous_messages": Budget(300, 10),
+    "all_anonymous_messages": Budget(2, 20),
     "account_messages": Budget(200, 20),
     "requests": Budget(300, 30),
     "body_bytes": Budget(200 * MB, 2 * MB),
@@ -118,7 +119,7 @@ def key_of(login: str | None, address: str) -> str:
 
 
 def later(wait: float) -> str:
-    """A sentence for whoever asked too much."""
+    """A sentence for those who asked too much."""
     return f"Too much was asked of the server from here at once. Try again in {seconds(wait)} seconds."
 
 

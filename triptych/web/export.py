@@ -7,10 +7,10 @@ Modules that write files are imported when one is requested: pandas alone would 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sqlmodel import Session
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -22,8 +22,6 @@ from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.web.session import current_login, web_engine
 
-if TYPE_CHECKING:
-    pass
 if TYPE_CHECKING:  # the writers of all formats come with it, and annotators need none
     from triptych.formats.writers.model import ExportOptions
 
@@ -31,49 +29,24 @@ NO_STORE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 Blocks = Callable[[Session, Study], Iterator[bytes]]
 
 
-async def export(request: Request) -> Response:
-    """One CSV file."""
-    return await run_in_threadpool(_answer, request, _csv)
-
-
-async def export_zip(request: Request) -> Response:
-    """One format as a zip; `?margin=0.5&criterion=fluency` for the formats that ask."""
-    return await run_in_threadpool(_answer, request, _zip)
-
-
-async def workbook(request: Request) -> Response:
-    """One workbook, to send to its annotator."""
-    return await run_in_threadpool(_answer, request, _workbook)
-
-
-async def capsule(request: Request) -> Response:
-    """The whole study as a capsule, once leads may see its systems."""
-    return await run_in_threadpool(_answer, request, _capsule)
-
-
-async def report_zip(request: Request) -> Response:
-    """The study's newest report, or with `?snapshot=<hash>` that one, as it was frozen."""
-    return await run_in_threadpool(_answer, request, _report)
-
-
-def _answer(request: Request, prepare: Callable[[Request, Session, Study], tuple[str, str, Blocks]]) -> Response:
+def _answer(prepare: Callable[[Request, Session, Study], tuple[str, str, Blocks]], request: Request) -> Response:
     """401 without sign-in, 403 for annotators, 404 outside this lead's studies, 400 for invalid options."""
     who = current_login(request)
     if who is None:
-        return _refusal(401, "Sign in first.")
+        return refusal(401, "Sign in first.")
     if who.role != Role.lead:
-        return _refusal(403, "Only a lead may take data away.")
+        return refusal(403, "Only a lead may take data away.")
     slug = request.path_params["slug"]
     try:
         with reading(web_engine()) as session:
             name, kind, blocks = prepare(request, session, lifecycle.led_by(session, who, slug))
     except TriptychError as error:
-        return _refusal(404 if isinstance(error, NotFound) else 400, str(error))
+        return refusal(404 if isinstance(error, NotFound) else 400, str(error))
     headers = {**NO_STORE, "Content-Disposition": f'attachment; filename="{slug}-{name}"'}
     return StreamingResponse(_read(who, slug, blocks), media_type=kind, headers=headers)
 
 
-def _refusal(status: int, message: str) -> PlainTextResponse:
+def refusal(status: int, message: str) -> PlainTextResponse:
     return PlainTextResponse(message, status_code=status, headers=NO_STORE)
 
 
@@ -87,6 +60,7 @@ def _read(who: Who, slug: str, blocks: Blocks) -> Iterator[bytes]:
 
 
 def _csv(request: Request, session: Session, study: Study) -> tuple[str, str, Blocks]:
+    """One CSV file."""
     from triptych.formats.long_csv import write_csv
     from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
     from triptych.formats.writers.writing import BLOCK_CHARACTERS, in_blocks
@@ -105,6 +79,7 @@ def _csv(request: Request, session: Session, study: Study) -> tuple[str, str, Bl
 
 
 def _zip(request: Request, session: Session, study: Study) -> tuple[str, str, Blocks]:
+    """One format as a zip; `?margin=0.5&criterion=fluency` for the formats that ask."""
     from triptych.exchange import exports
 
     name, options = request.path_params["name"], _options(request)
@@ -117,6 +92,7 @@ def _zip(request: Request, session: Session, study: Study) -> tuple[str, str, Bl
 
 
 def _report(request: Request, session: Session, study: Study) -> tuple[str, str, Blocks]:
+    """The study's newest report, or with `?snapshot=<hash>` that one, as it was frozen."""
     from triptych.reports import snapshot
 
     sha256 = request.query_params.get("snapshot") or snapshot.newest(session, study)
@@ -128,6 +104,7 @@ def _report(request: Request, session: Session, study: Study) -> tuple[str, str,
 
 
 def _workbook(request: Request, session: Session, study: Study) -> tuple[str, str, Blocks]:
+    """One workbook, to send to its annotator."""
     from triptych.annotate import workbooks
 
     name, data = workbooks.file_of(session, study, request.path_params["number"])
@@ -135,6 +112,7 @@ def _workbook(request: Request, session: Session, study: Study) -> tuple[str, st
 
 
 def _capsule(_: Request, session: Session, study: Study) -> tuple[str, str, Blocks]:
+    """The whole study as a capsule, once leads may see its systems."""
     from triptych.operations import capsule
 
     capsule.check_request(study)
@@ -153,9 +131,9 @@ def _options(request: Request) -> ExportOptions:
 
 
 EXPORT_ROUTES = [
-    Route("/export/{slug}/{name}.csv", export, methods=["GET"]),
-    Route("/export/{slug}/{name}.zip", export_zip, methods=["GET"]),
-    Route("/workbook/{slug}/{number:int}.xlsx", workbook, methods=["GET"]),
-    Route("/capsule/{slug}.zip", capsule, methods=["GET"]),
-    Route("/report/{slug}.zip", report_zip, methods=["GET"]),
+    Route("/export/{slug}/{name}.csv", partial(_answer, _csv), methods=["GET"]),
+    Route("/export/{slug}/{name}.zip", partial(_answer, _zip), methods=["GET"]),
+    Route("/workbook/{slug}/{number:int}.xlsx", partial(_answer, _workbook), methods=["GET"]),
+    Route("/capsule/{slug}.zip", partial(_answer, _capsule), methods=["GET"]),
+    Route("/report/{slug}.zip", partial(_answer, _report), methods=["GET"]),
 ]

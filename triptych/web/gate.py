@@ -45,7 +45,7 @@ class Refused(Exception):
         self.status, self.reason, self.sentence, self.wait = status, reason, sentence, wait
 
 
-class Arrival(NamedTuple):
+class RequestHeaders(NamedTuple):
     """What the gate asks of headers; several of a kind are joined, which makes hosts and origins invalid."""
 
     host: str
@@ -59,13 +59,13 @@ class Arrival(NamedTuple):
 NAMES = (b"host", b"origin", b"cookie", b"x-forwarded-for", b"x-forwarded-proto", b"content-length")
 
 
-def arrival_of(headers: list[tuple[bytes, bytes]]) -> Arrival:
+def request_headers(headers: list[tuple[bytes, bytes]]) -> RequestHeaders:
     """The headers that matter here; those that were not sent are empty."""
     sent: dict[bytes, str] = dict.fromkeys(NAMES, "")
     for name, value in headers:
         if name in sent:
             sent[name] += (", " if sent[name] else "") + value.decode("latin-1")
-    return Arrival(*sent.values())
+    return RequestHeaders(*sent.values())
 
 
 def leave_forwarded_headers_to_the_gate() -> None:
@@ -90,32 +90,30 @@ class Gate:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             return await self.app(scope, receive, send)
-        arrival = arrival_of(scope["headers"])
+        arrival = request_headers(scope["headers"])
         scope = self._as_the_browser_sees_it(scope, arrival)
         try:
             self._check_name(scope, arrival)
             if scope["type"] == "websocket":
-                scope = self._of_same_origin(scope, arrival)
+                scope = self._from_our_page(scope, arrival)
                 return await self._open(scope, arrival, receive, send)
             if scope["method"] not in UNCHANGING:
-                self._check_origin(scope, arrival)
+                scope = self._from_our_page(scope, arrival)
                 await self._check_body(scope, arrival)
         except Refused as refusal:
             return await _answer(refusal, scope, receive, send)
         return await self.app(scope, receive, send)
 
-    def _as_the_browser_sees_it(self, scope: Scope, arrival: Arrival) -> Scope:
+    def _as_the_browser_sees_it(self, scope: Scope, arrival: RequestHeaders) -> Scope:
         """With the scheme that the browser used and the address that it has, where a proxy of ours forwards them."""
         peer = (scope.get("client") or ("", 0))[0]
         if not self.reach.trusts(peer):
             return scope
-        scheme = scope["scheme"]
-        if arrival.forwarded_proto in origins.USUAL_PORTS:
-            is_socket = scope["type"] == "websocket"
-            scheme = arrival.forwarded_proto.replace("http", "ws") if is_socket else arrival.forwarded_proto
+        says_scheme = arrival.forwarded_proto in origins.USUAL_PORTS
+        scheme = _for_type(arrival.forwarded_proto, scope) if says_scheme else scope["scheme"]
         return {**scope, "scheme": scheme, "client": (origins.sender(peer, arrival.forwarded_for, self.reach), 0)}
 
-    def _check_name(self, scope: Scope, arrival: Arrival) -> None:
+    def _check_name(self, scope: Scope, arrival: RequestHeaders) -> None:
         """Raises Refused where the Host is a name that is not this server's."""
         authority = origins.authority_of(arrival.host)
         host = authority.host if authority else ""
@@ -128,7 +126,7 @@ class Gate:
             sentence = f"This server does not go by the name {host}. If it is yours, {self._to_set(called)}"
             raise Refused(421, "host", sentence)
 
-    def _check_origin(self, scope: Scope, arrival: Arrival) -> None:
+    def _check_origin(self, scope: Scope, arrival: RequestHeaders) -> None:
         """Raises Refused unless a page of this server sent the request, or a program without a cookie."""
         if not arrival.origin and not arrival.cookie and scope["type"] != "websocket":
             return
@@ -150,15 +148,21 @@ class Gate:
         addresses = ",".join([*self.reach.origins, origin])
         return f"set {settings.ADDRESS}={addresses} and start the server again."
 
-    def _of_same_origin(self, scope: Scope, arrival: Arrival) -> Scope:
-        """A handshake from a page of ours, with that page's host: Streamlit asks the internet where the two differ."""
-        self._check_origin(scope, arrival)
-        host = (origins.read_origin(arrival.origin) or "").partition("://")[2].encode()
-        origin = arrival.origin.lower().encode()
-        changed = {b"host": host, b"origin": origin.partition(b"://")[0] + b"://" + host}
-        return {**scope, "headers": [(name, changed.get(name, value)) for name, value in scope["headers"]]}
+    def _from_our_page(self, scope: Scope, arrival: RequestHeaders) -> Scope:
+        """With scheme and host of the page that asks. Raises Refused.
 
-    async def _check_body(self, scope: Scope, arrival: Arrival) -> None:
+        A proxy may have changed both on the way; Streamlit asks the internet where host and origin differ.
+        """
+        self._check_origin(scope, arrival)
+        origin = origins.read_origin(arrival.origin)
+        if origin is None:
+            return scope
+        scheme, _, host = origin.partition("://")
+        changed = {b"host": host.encode(), b"origin": origin.encode()}
+        headers = [(name, changed.get(name, value)) for name, value in scope["headers"]]
+        return {**scope, "scheme": _for_type(scheme, scope), "headers": headers}
+
+    async def _check_body(self, scope: Scope, arrival: RequestHeaders) -> None:
         """Raises Refused for uploads by anybody but leads, and too many sign-ins, before the body is read."""
         if scope["path"] == SIGN_IN:
             _take("sign_ins", f"ticket {budgets.key_of(None, _address(scope))}")
@@ -174,7 +178,7 @@ class Gate:
         length = int(arrival.length) if arrival.length.isdecimal() else budgets.MB
         _take("body_bytes", budgets.key_of(login_secret(cookie), ""), length)
 
-    async def _open(self, scope: Scope, arrival: Arrival, receive: Receive, send: Send) -> None:
+    async def _open(self, scope: Scope, arrival: RequestHeaders, receive: Receive, send: Send) -> None:
         """A socket within its budgets. Raises Refused."""
         login = login_secret(_cookie(scope, arrival))
         key = budgets.key_of(login, _address(scope))
@@ -187,6 +191,7 @@ class Gate:
             raise Refused(429, "budget", budgets.later(SOCKET_SECONDS), SOCKET_SECONDS)
         own = budgets.Spending(budgets.all_budgets()["anonymous_socket_messages"])
         pace = [partial(own.queue, ""), partial(budgets.spending("anonymous_messages").queue, key)]
+        pace += [partial(budgets.spending("all_anonymous_messages").queue, "")]
         self.open_sockets[key] += 1
         try:
             await self.app(scope, _paced(receive, pace), send)
@@ -202,9 +207,8 @@ def _paced(receive: Receive, pace: list[partial[float]]) -> Receive:
     async def receive_in_time() -> Message:
         message = await receive()
         if message["type"] == "websocket.receive":
-            wait = max(queue() for queue in pace)
-            if wait:
-                await asyncio.sleep(wait)
+            for queue in pace:  # the shared ones last, so that what has waited for its own does not come in one burst
+                await asyncio.sleep(queue())
         return message
 
     return receive_in_time
@@ -224,8 +228,13 @@ async def _is_live(login: str) -> bool:
         return True
 
 
-def _cookie(scope: Scope, arrival: Arrival) -> str | None:
+def _cookie(scope: Scope, arrival: RequestHeaders) -> str | None:
     return cookie_in(cookie_parser(arrival.cookie), _scheme(scope) == "https")
+
+
+def _for_type(scheme: str, scope: Scope) -> str:
+    """http or https as a socket's scope names it, where it is one."""
+    return scheme.replace("http", "ws") if scope["type"] == "websocket" else scheme
 
 
 def _scheme(scope: Scope) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -46,34 +46,35 @@ def refused(status: int, reason: str, message: str, **more: Any) -> JSONResponse
     return JSONResponse({"refused": reason, "message": message, **more}, status_code=status)
 
 
-async def _command(request: Request, answer: Callable[[str | None, Any], Response]) -> Response:
+async def _command(answer: Callable[[str | None, Any], Response], request: Request) -> Response:
     """One command of a signed-in annotator's own page: `answer` gets their login's secret and the JSON body."""
     if not is_our_own(request):
-        return refused(403, "foreign", "This request does not come from a Triptych page.")
+        return _unread(refused(403, "foreign", "This request does not come from a Triptych page."))
     secret = login_secret(cookie_in(request.cookies, is_https(request)))
     if secret is None:
-        return refused(401, "signed_out", accounts.SIGNED_OUT)
+        return _unread(refused(401, "signed_out", accounts.SIGNED_OUT))
     length = request.headers.get("content-length", "")
     declared = int(length) if length.isdecimal() else USUAL_BODY
     key = budgets.key_of(secret, "")
     wait = budgets.spending("requests").take(key) or budgets.spending("body_bytes").take(key, declared)
     if wait:
-        return _too_much(wait)
+        headers = {"Retry-After": str(budgets.seconds(wait))}
+        return _unread(refused(429, "budget", budgets.later(wait)), headers)
     in_thread = partial(asyncio.get_running_loop().run_in_executor, _threads)
     limit = USUAL_BODY
     if declared > USUAL_BODY:
         limit = await in_thread(_longest_body, secret)
         if not limit:
-            return refused(401, "signed_out", accounts.SIGNED_OUT)
+            return _unread(refused(401, "signed_out", accounts.SIGNED_OUT))
     body = None if declared > limit else await _body(request, limit)
     if body is None:
-        return refused(413, "invalid", f"The message is longer than {limit // KB} KB.")
+        return _unread(refused(413, "invalid", f"The message is longer than {limit // KB} KB."))
     return await in_thread(_parsed, answer, secret, body)
 
 
-def _too_much(wait: float) -> JSONResponse:
-    answer = refused(429, "budget", budgets.later(wait))
-    answer.headers["Retry-After"] = str(budgets.seconds(wait))
+def _unread(answer: JSONResponse, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    """The answer to a message whose body was not read: the server need not take in the rest of it."""
+    answer.headers.update({"Connection": "close", **(headers or {})})
     return answer
 
 
@@ -200,20 +201,8 @@ def _answer(current: Desk) -> Response:
     return Response(f'{{"showing": {json.dumps(current.showing)}, "view": {view}}}', media_type="application/json")
 
 
-async def draft(request: Request) -> Response:
-    return await _command(request, _next_draft)
-
-
-async def renew(request: Request) -> Response:
-    return await _command(request, partial(_run, _renew, _as_refusal))
-
-
-async def act(request: Request) -> Response:
-    return await _command(request, partial(_run, _act, _refused_desk))
-
-
 WORK_ROUTES = [
-    Route("/desk/draft", draft, methods=["POST"]),
-    Route("/desk/renew", renew, methods=["POST"]),
-    Route("/desk/act", act, methods=["POST"]),
+    Route("/desk/draft", partial(_command, _next_draft), methods=["POST"]),
+    Route("/desk/renew", partial(_command, partial(_run, _renew, _as_refusal)), methods=["POST"]),
+    Route("/desk/act", partial(_command, partial(_run, _act, _refused_desk)), methods=["POST"]),
 ]

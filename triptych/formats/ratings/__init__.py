@@ -16,22 +16,13 @@ from triptych.formats.ratings import (
     factgenie,
     highlights,
     label_studio,
-    label_studio_table,
     mturk,
     pearmut,
     potato,
     tables,
 )
-from triptych.formats.ratings.model import (
-    UNKNOWN_SYSTEM,
-    FinishedRatings,
-    Gathering,
-    ImportedHighlight,
-    ImportedNote,
-    ImportedRating,
-    RaterKind,
-)
-from triptych.formats.ratings.sources import ENDINGS, read_source
+from triptych.formats.ratings.model import FinishedRatings, Gathering, RaterKind
+from triptych.formats.ratings.sources import RATINGS, read_clean
 
 
 @dataclass(frozen=True)
@@ -46,7 +37,7 @@ class RatingsFormat:
 FORMATS = (
     RatingsFormat("Potato", potato.fits, potato.read),
     RatingsFormat("Label Studio", label_studio.fits, label_studio.read),
-    RatingsFormat("Label Studio table", label_studio_table.fits, label_studio_table.read),
+    RatingsFormat("Label Studio table", label_studio.fits_table, label_studio.read_table),
     RatingsFormat("Pearmut log", pearmut.fits, pearmut.read),
     RatingsFormat("factgenie", factgenie.fits, factgenie.read),
     RatingsFormat("Argilla", argilla.fits, argilla.read),
@@ -56,20 +47,7 @@ FORMATS = (
 )
 
 ARCHIVE = "zip"
-
-__all__ = [
-    "ARCHIVE",
-    "ENDINGS",
-    "FORMATS",
-    "UNKNOWN_SYSTEM",
-    "FinishedRatings",
-    "ImportedHighlight",
-    "ImportedNote",
-    "ImportedRating",
-    "RaterKind",
-    "read_files",
-    "read_ratings",
-]
+ENDINGS = RATINGS.endings
 
 
 def read_files(data: bytes, filename: str, kind: RaterKind = "human") -> tuple[FinishedRatings, ...]:
@@ -85,8 +63,8 @@ def read_ratings(data: bytes, filename: str, kind: RaterKind = "human") -> Finis
     Raises ImportRefused with a sentence for the lead where nothing can be read.
     """
     findings = Findings()
-    source = read_source(data, filename, findings)
-    into = Gathering(kind, findings)
+    source = read_clean(data, filename, findings)
     program = next(candidate for candidate in FORMATS if candidate.fits(frozenset(source.columns)))
+    into = Gathering(filename, program.name, kind=kind, findings=findings)
     program.read(source, into)
-    return into.finished(filename, program.name, source)
+    return into.finished(source)

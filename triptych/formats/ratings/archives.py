@@ -5,22 +5,20 @@ Of an export the tables of ratings and highlights are read, and the items in the
 
 from __future__ import annotations
 
-import io
-import zipfile
-import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import PurePosixPath
 from typing import TypeVar
 
 from triptych.errors import ImportRefused
 from triptych.formats import read_items
-from triptych.formats.model import MAX_UPLOAD, Findings
+from triptych.formats.model import MAX_UPLOAD, Problem
 from triptych.formats.ratings import potato
 from triptych.formats.ratings.model import FinishedRatings, Gathering, RaterKind
-from triptych.formats.ratings.sources import ENDINGS
+from triptych.formats.ratings.sources import RATINGS
+from triptych.formats.zips import unzipped
 
+ENDINGS = RATINGS.endings
 MAX_FILES = 2_000
 MAX_INFLATED = 100 * 2**20
 TABLES, ITEMS, CODEBOOK = ("ratings", "highlights", "tasks", "records"), "items", "codebook"
@@ -40,7 +38,10 @@ def read_archive(data: bytes, filename: str, kind: RaterKind, read: Reader) -> t
 
     Raises ImportRefused for a zip that is damaged, too large, or without ratings, and where a file in it is refused.
     """
-    files = _unpacked(data)
+    if len(data) > MAX_UPLOAD:
+        raise ImportRefused(f"The zip has {len(data) / 2**20:.0f} MB; at most {MAX_UPLOAD // 2**20} MB can be read.")
+    members = unzipped(data, "The zip", MAX_FILES, MAX_INFLATED, ".")
+    files = {name: content for name, content in members.items() if not _is_hidden(name)}
     if any(potato.is_state(name) for name in files):
         return (_potato_project(files, filename, kind),)
     chosen = _of_stems(files, TABLES)
@@ -51,30 +52,8 @@ def read_archive(data: bytes, filename: str, kind: RaterKind, read: Reader) -> t
     results = [_named(name, partial(read, files[name], name, kind)) for name in chosen]
     items = _of_stems(files, (ITEMS,))
     if items and results[0].format == "Table of ratings":
-        results[0] = _with_items(results[0], files, items[0])
+        _add_items(results[0], files, items[0])
     return tuple(results)
-
-
-def _unpacked(data: bytes) -> dict[str, bytes]:
-    """Name → content, inflated within limits; the sizes that a zip declares are not believed."""
-    if len(data) > MAX_UPLOAD:
-        raise ImportRefused(f"The zip has {len(data) / 2**20:.0f} MB; at most {MAX_UPLOAD // 2**20} MB can be read.")
-    files: dict[str, bytes] = {}
-    left = MAX_INFLATED
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            entries = [entry for entry in archive.infolist() if not entry.is_dir()]
-            if len(entries) > MAX_FILES:
-                raise ImportRefused(f"The zip holds {len(entries):,} files; at most {MAX_FILES:,} can be read.")
-            for entry in entries:
-                with archive.open(entry) as member:
-                    files[entry.filename] = member.read(left + 1)
-                left -= len(files[entry.filename])
-                if left < 0:
-                    raise ImportRefused(f"The zip holds more than {MAX_INFLATED // 2**20} MB when it is opened.")
-    except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, OSError, EOFError, ValueError) as error:
-        raise ImportRefused("The zip is damaged, or protected by a password.") from error
-    return {name: content for name, content in files.items() if not _is_hidden(name)}
 
 
 def _is_hidden(name: str) -> bool:
@@ -100,20 +79,19 @@ def _named(name: str, read: Callable[[], Read]) -> Read:
         raise ImportRefused(f"{name}: {refusal}") from refusal
 
 
-def _with_items(ratings: FinishedRatings, files: Files, name: str) -> FinishedRatings:
-    """The ratings with the items of the same archive, if all of those have their texts."""
+def _add_items(ratings: FinishedRatings, files: Files, name: str) -> None:
+    """The ratings get the items of the same archive, if all of those have their texts."""
     items = _named(name, partial(read_items, files[name], name))
     candidates = [candidate for item in items.items for candidate in item.candidates]
     if items.ok and all(candidate.text or candidate.turns for candidate in candidates):
-        return replace(ratings, items=items)
-    findings = Findings()
-    findings.note(f"{name}: {NO_TEXTS}")
-    return replace(ratings, problems=(*ratings.problems, *findings.finish()))
+        ratings.items = items
+    else:
+        ratings.problems += (Problem("note", None, None, f"{name}: {NO_TEXTS}"),)
 
 
 def _potato_project(files: Files, filename: str, kind: RaterKind) -> FinishedRatings:
-    into = Gathering(kind, Findings())
+    into = Gathering(filename, "Potato project", kind=kind)
     project = potato.read_project(files, into)
     source = potato.joined_states(files, into.findings)
     potato.read(source, into, project)
-    return into.finished(filename, "Potato project", source)
+    return into.finished(source)

@@ -25,6 +25,7 @@ from triptych.formats.ratings.model import (
 )
 from triptych.formats.ratings.proposal import DECIMALS, EMPTY_WORDS, judge_of, number_in
 from triptych.formats.ratings.spans import PlacedSpan, place
+from triptych.formats.writers.model import FinishedRating
 from triptych.rubric.model import Criterion, Rubric
 from triptych.rubric.scales import KEY, Choice, NumberScale
 
@@ -55,17 +56,11 @@ class Asked:
         return self.names.get(self.apart.get((judge_of(rating), rating.criterion), rating.criterion), "")
 
 
-@dataclass(frozen=True, slots=True)
-class ReadRating:
+@dataclass(frozen=True)
+class ReadRating(FinishedRating):
     """One value as it will be stored; `system` None: about the item."""
 
     system: str | None
-    criterion: str
-    number: float | None
-    option: str | None
-    missing: bool
-    reasons: tuple[str, ...]
-    explanation: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +229,7 @@ class _Builder:
         if not fits or self._twice(work, system, criterion, rating):
             return
         self._place(work, system, rating)
-        work.ratings.append(ReadRating(system, criterion.key, *value, rating.reasons, rating.explanation))
+        work.ratings.append(ReadRating(criterion.key, *value, rating.reasons, rating.explanation, system))
         work.at = max(work.at, rating.at) if work.at and rating.at else work.at or rating.at
         part = (self.file, rating.part) if rating.part else ("", "")
         work.spent[part] = max(work.spent.get(part, 0), rating.seconds)

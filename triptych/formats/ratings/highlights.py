@@ -8,10 +8,10 @@ from __future__ import annotations
 from triptych.formats.layout import simple
 from triptych.formats.model import Source
 from triptych.formats.ratings.model import Gathering, Unit, named, whole
-from triptych.formats.ratings.tables import find_columns, restored
+from triptych.formats.ratings.tables import MEANINGS, annotator_of, find_columns
+from triptych.formats.tables import restored
 
 QUOTES = ("quote", "selection", "text", "span")
-PARTS = {"item": "id of the item", "system": "system", "annotator": "annotator", "judge": "judge (a model)"}
 OWN = {"label": "label", "start": "start", "end": "end (exclusive)", "comment": "comment", "turn": "turn"}
 
 
@@ -22,22 +22,19 @@ def fits(columns: frozenset[str]) -> bool:
 
 def read(source: Source, into: Gathering) -> None:
     """Every highlight of the table."""
-    columns = find_columns(source.columns).by_meaning
+    columns = find_columns(source.columns)
     names = {simple(name): name for name in source.columns}
     quote = next(names[name] for name in QUOTES if name in names)
-    into.recognised |= {columns[part]: words for part, words in PARTS.items() if part in columns}
+    whose = ("item", "system", "annotator", "judge")
+    into.recognised |= {columns.by_meaning[part]: MEANINGS[part][0] for part in whose if part in columns.by_meaning}
     into.recognised |= {names[part]: words for part, words in OWN.items() if part in names} | {quote: "quote"}
-    for record in (restored(source) if source.tabular else source).records:
-        ids = {part: named(record.values.get(columns[part])) for part in PARTS if part in columns}
-        judge = ids.get("judge", "")
-        annotator = judge or ids.get("annotator", "")
-        missing = next(
-            (part for part, value in (("item", ids.get("item")), ("annotator", annotator)) if not value), None
-        )
-        if missing:
-            into.findings.error(f"does not name the {missing}.", record.row)
+    for record in restored(source).records:
+        cells = columns.cells(record)
+        item, (kind, annotator) = named(cells.get("item")), annotator_of(cells, into.kind)
+        if not item or not annotator:
+            into.findings.error(f"does not name the {'annotator' if item else 'item'}.", record.row)
             continue
-        unit = Unit(ids["item"], ids.get("system") or None, annotator, "judge" if judge else into.kind, record.row)
+        unit = Unit(item, named(cells.get("system")) or None, annotator, kind, record.row)
         own = {part: record.values.get(names[part]) for part in OWN if part in names}
         words, comment = record.values.get(quote) or None, named(own.get("comment"))
         into.mark(unit, own.get("label"), own["start"], own["end"], words, comment, whole(own.get("turn")))

@@ -1,19 +1,32 @@
-"""Label Studio: the JSON export of a project, tasks with their annotations and predictions.
+"""Label Studio: the JSON export of a project, tasks with their annotations and predictions, and its tables.
 
 Offsets are code points since 1.23 or earlier, and were UTF-16 units (heartexlabs/label-studio issue 1347): the quote
 decides. `completed_by` is an id or an object. Cancelled annotations are left out; predictions are the ratings of a
-judge.
+judge. A table (CSV, TSV, JSON-MIN) has a row per annotation, a column per control after those of the data; what is not
+plain is JSON in its cell: {"choices": […]}, [{"number": 3}], {"text": […]} and lists of spans.
 """
 
 from __future__ import annotations
 
+from triptych.formats.layout import simple
 from triptych.formats.model import Json, JsonObject, Record, Source
-from triptych.formats.ratings.controls import WHO, Fields, read_fields
+from triptych.formats.ratings.controls import WHO, Fields, explains, is_field, read_fields
 from triptych.formats.ratings.model import Gathering, RaterKind, Unit, moment_of, named, seconds_of
+from triptych.formats.values import json_in
 
 CANCELLED = "{n} cancelled annotation(s) are left out."
 OF_REGION = "{n} answer(s) about one highlighted passage are left out: a rating is about a whole response."
 SINGLE = {"rating": "rating", "number": "number", "choices": "choices", "datetime": "datetime"}
+
+
+OWN = {
+    "id": "id of the task",
+    "annotator": "annotator",
+    "created_at": "time",
+    "updated_at": "time",
+    "lead_time": "seconds spent",
+    WHO: "annotator",
+}
 
 
 def fits(columns: frozenset[str]) -> bool:
@@ -106,3 +119,44 @@ def _span(unit: Unit, label: Json, result: JsonObject, into: Gathering) -> None:
     comment = "\n".join(map(named, words)) if isinstance(words, list) else named(words)
     quote = value.get("text")
     into.mark(unit, label, value.get("start"), value.get("end"), quote, comment=comment, utf16=quote is None)
+
+
+def fits_table(columns: frozenset[str]) -> bool:
+    return {"annotation_id", "annotator", "lead_time"} <= columns
+
+
+def read_table(source: Source, into: Gathering) -> None:
+    """Ratings, highlights and texts of every row."""
+    controls = [name for name in source.columns if name not in (*OWN, "annotation_id") and not is_field(simple(name))]
+    into.recognised |= {name: words for name, words in OWN.items() if name in source.columns}
+    into.recognised |= {name: "context, candidate or system" for name in source.columns if is_field(simple(name))}
+    into.recognised |= {name: f"control '{name}'" for name in controls}
+    for record in source.records:
+        values, row = record.values, record.row
+        shown = {name: value for name, value in values.items() if is_field(simple(name))}
+        fields = read_fields(shown, {}, named(values.get("id")) or str(row), row, into)
+        annotator = named(values.get(WHO)) or named(values["annotator"])
+        if not annotator:
+            into.findings.error("does not say who rated.", row, "annotator")
+            continue
+        at, seconds = moment_of(values.get("updated_at") or values.get("created_at")), seconds_of(values["lead_time"])
+        for name in controls:
+            criterion, system = fields.place(name)
+            unit = Unit(fields.item, system, annotator, into.kind, row, at, seconds, part=str(row))
+            value = json_in(values.get(name))
+            if explains(name, controls) or (isinstance(value, dict) and "text" in value):
+                into.note(unit, criterion, value["text"] if isinstance(value, dict) else value)
+            else:
+                _answer(unit, criterion, value, into)
+
+
+def _answer(unit: Unit, criterion: str, value: Json, into: Gathering) -> None:
+    if isinstance(value, dict) and "choices" in value:
+        value = value["choices"]
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
+        value = next((value[0][kind] for kind in ("number", "rating") if kind in value[0]), value)
+    spans = [part for part in value if isinstance(part, dict) and "start" in part] if isinstance(value, list) else []
+    for span in spans:
+        _result(unit, criterion, {"type": "labels", "value": span}, into)
+    if not spans:
+        into.rate(unit, criterion, value[0] if isinstance(value, list) and len(value) == 1 else value)

@@ -22,29 +22,37 @@ NO_VALUE = "{n} empty rating(s) are left out: what was not answered has no row."
 FREE_TEXT = "{n} free text(s) are kept as the explanation of the rating they name or belong to, or as a note."
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedRating:
-    """One value as the file has it. `system` None: about the item. `position`: from 0, None where not known.
+@dataclass(frozen=True)
+class Unit:
+    """What one annotator rated, where the file says so, and when; `system` None: the item.
 
-    `of` distinguishes repeated ratings of one unit: "" for the first, otherwise what the file calls the repeat.
-    `part`: the piece of work it comes from, where one annotator did several on an item; their seconds add up.
+    part: the piece of work it comes from, where one annotator did several on an item; their seconds add up.
     """
 
     item: str
     system: str | None
     annotator: str
     kind: RaterKind
+    row: int
+    at: datetime | None = None
+    seconds: float = 0
+    part: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportedRating(Unit):
+    """One value as the file has it. `position`: from 0, None where not known.
+
+    `of` distinguishes repeated ratings of one unit: "" for the first, otherwise what the file calls the repeat.
+    """
+
     criterion: str
     value: str
     missing: bool
-    row: int
     explanation: str = ""
     reasons: tuple[str, ...] = ()
-    at: datetime | None = None
-    seconds: float = 0
     position: int | None = None
     of: str = ""
-    part: str = ""
 
 
 class RatingExtras(TypedDict, total=False):
@@ -56,41 +64,31 @@ class RatingExtras(TypedDict, total=False):
     of: str
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedHighlight:
+@dataclass(frozen=True, kw_only=True)
+class ImportedHighlight(Unit):
     """One span as the file has it: end exclusive; `utf16` counts UTF-16 units. `quote` None: the file has none.
 
     Null offsets: the file itself says that the quote is not in the text.
     """
 
-    item: str
-    system: str
-    annotator: str
-    kind: RaterKind
     label: str
     start: int | None
     end: int | None
     quote: str | None
-    row: int
     comment: str = ""
     turn: int | None = None
     utf16: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedNote:
+@dataclass(frozen=True, kw_only=True)
+class ImportedNote(Unit):
     """Free text that belongs to no single rating by itself; `name` is what the file calls the box."""
 
-    item: str
-    system: str | None
-    annotator: str
-    kind: RaterKind
     name: str
     text: str
-    row: int
 
 
-@dataclass(frozen=True)
+@dataclass
 class FinishedRatings:
     """One file that was read.
 
@@ -99,15 +97,15 @@ class FinishedRatings:
 
     name: str
     format: str
-    ratings: tuple[ImportedRating, ...]
-    highlights: tuple[ImportedHighlight, ...]
-    notes: tuple[ImportedNote, ...]
-    contexts: dict[str, Content]
-    texts: dict[tuple[str, str], Content]
-    excluded: dict[str, str]
-    recognised: dict[str, str]
-    ignored: tuple[str, ...]
-    problems: tuple[Problem, ...]
+    ratings: list[ImportedRating] = field(default_factory=list)
+    highlights: list[ImportedHighlight] = field(default_factory=list)
+    notes: list[ImportedNote] = field(default_factory=list)
+    contexts: dict[str, Content] = field(default_factory=dict)
+    texts: dict[tuple[str, str], Content] = field(default_factory=dict)
+    excluded: dict[str, str] = field(default_factory=dict)
+    recognised: dict[str, str] = field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
     items: ItemFile | None = None
 
     @property
@@ -117,18 +115,11 @@ class FinishedRatings:
 
 
 @dataclass
-class Gathering:
-    """Collects what a reader finds in one file, whose texts are clean already."""
+class Gathering(FinishedRatings):
+    """Collects what a reader finds in one file, whose texts are clean already. kind: where the file does not say."""
 
-    kind: RaterKind
-    findings: Findings
-    ratings: list[ImportedRating] = field(default_factory=list)
-    highlights: list[ImportedHighlight] = field(default_factory=list)
-    notes: list[ImportedNote] = field(default_factory=list)
-    contexts: dict[str, Content] = field(default_factory=dict)
-    texts: dict[tuple[str, str], Content] = field(default_factory=dict)
-    excluded: dict[str, str] = field(default_factory=dict)
-    recognised: dict[str, str] = field(default_factory=dict)
+    kind: RaterKind = "human"
+    findings: Findings = field(default_factory=Findings)
 
     def rate(
         self, unit: Unit, criterion: str, value: Json, missing: bool = False, **extras: Unpack[RatingExtras]
@@ -143,22 +134,7 @@ class Gathering:
             self.findings.error(f"holds {kind_of(value)}, one value was expected.", unit.row, criterion)
             return
         text = ("yes" if value else "no") if isinstance(value, bool) else str(value).strip()
-        self.ratings.append(
-            ImportedRating(
-                unit.item,
-                unit.system,
-                unit.annotator,
-                unit.kind,
-                criterion,
-                text,
-                missing,
-                unit.row,
-                at=unit.at,
-                seconds=unit.seconds,
-                part=unit.part,
-                **extras,
-            )
-        )
+        self.ratings.append(ImportedRating(**vars(unit), criterion=criterion, value=text, missing=missing, **extras))
 
     def mark(
         self,
@@ -179,13 +155,16 @@ class Gathering:
                 self.findings.error("is no whole number; offsets count characters from 0.", unit.row, name)
                 return
         is_placed = first is not None and last is not None and first >= 0
-        words = None if quote is None else str(quote)
-        place = (first, last) if is_placed else (None, None)
-        system = unit.system or UNKNOWN_SYSTEM
-        name = str(label or "").strip() or "highlight"
         self.highlights.append(
             ImportedHighlight(
-                unit.item, system, unit.annotator, unit.kind, name, *place, words, unit.row, comment, turn, utf16
+                **(vars(unit) | {"system": unit.system or UNKNOWN_SYSTEM}),
+                label=str(label or "").strip() or "highlight",
+                start=first if is_placed else None,
+                end=last if is_placed else None,
+                quote=None if quote is None else str(quote),
+                comment=comment,
+                turn=turn,
+                utf16=utf16,
             )
         )
 
@@ -195,7 +174,7 @@ class Gathering:
         text = "\n".join(str(part) for part in texts if isinstance(part, str) and part.strip())
         if text:
             self.findings.tally(FREE_TEXT)
-            self.notes.append(ImportedNote(unit.item, unit.system, unit.annotator, unit.kind, name, text, unit.row))
+            self.notes.append(ImportedNote(**vars(unit), name=name, text=text))
 
     def context(self, item: str, value: Json, row: int, column: str, from_cell: bool = False) -> None:
         """The context of an item; rows must agree on it."""
@@ -238,37 +217,13 @@ class Gathering:
         if value is not None:
             self.findings.error(f"is {kind_of(value)}, {expected} was expected.", row, column)
 
-    def finished(self, name: str, kind: str, source: Source) -> FinishedRatings:
-        """Everything found, frozen."""
+    def finished(self, source: Source) -> FinishedRatings:
+        """Everything found, with its problems."""
         if not self.ratings and not self.highlights and not self.findings.has_errors:
             self.findings.error("There is no rating in the file.")
-        return FinishedRatings(
-            name,
-            kind,
-            tuple(self.ratings),
-            tuple(self.highlights),
-            tuple(self.notes),
-            self.contexts,
-            self.texts,
-            self.excluded,
-            self.recognised,
-            tuple(column for column in source.columns if column not in self.recognised),
-            self.findings.finish(),
-        )
-
-
-@dataclass(frozen=True)
-class Unit:
-    """What one annotator rated, and where the file says so. part: see ImportedRating."""
-
-    item: str
-    system: str | None
-    annotator: str
-    kind: RaterKind
-    row: int
-    at: datetime | None = None
-    seconds: float = 0
-    part: str = ""
+        self.ignored = tuple(column for column in source.columns if column not in self.recognised)
+        self.problems = self.findings.finish()
+        return self
 
 
 def whole(value: Json) -> int | None:

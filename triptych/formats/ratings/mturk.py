@@ -6,7 +6,6 @@ is an id, assignments with the same context are one item.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -14,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from triptych.formats.layout import CONTEXT_NAMES, ID_NAMES, SYSTEM_NAMES, TEXT_NAMES, simple
 from triptych.formats.model import Json, Record, Source
 from triptych.formats.ratings.model import UNKNOWN_SYSTEM, Gathering, Unit, moment_of, named, seconds_of
+from triptych.formats.values import json_in
 
 INPUT, ANSWER, CROWD = "Input.", "Answer.", "Answer.taskAnswers"
 REJECTED = "{n} rejected assignment(s) are left out."
@@ -93,11 +93,9 @@ def _answers(record: Record, columns: list[str], into: Gathering) -> Iterator[tu
         if column != CROWD:
             yield column.removeprefix(ANSWER), record.values.get(column)
             continue
-        try:
-            forms = json.loads(record.values.get(column) or "[]")
-        except (ValueError, RecursionError):
+        forms = json_in(record.values.get(column) or "[]")
+        if isinstance(forms, str):
             into.findings.error("is not JSON.", record.row, column)
-            continue
         for form in forms if isinstance(forms, list) else [forms]:
             for name, value in form.items() if isinstance(form, dict) else ():
                 yield name, _chosen(value)

@@ -21,9 +21,9 @@ from triptych.errors import ImportRefused
 from triptych.formats.model import Findings, Json, JsonObject, ReadOptions, Record, Source
 from triptych.formats.ratings.controls import Fields, read_fields
 from triptych.formats.ratings.model import UNKNOWN_SYSTEM, Gathering, Unit, moment_of, named, seconds_of, whole
-from triptych.formats.ratings.sources import read_source
+from triptych.formats.ratings.sources import read_clean
 from triptych.formats.ratings.spans import counted_without_lines
-from triptych.formats.readers import READERS, read_records
+from triptych.formats.readers import READERS, read_items_source
 
 STATE = "user_state.json"
 LABELS = "instance_id_to_label_to_value"
@@ -67,7 +67,7 @@ def is_state(name: str) -> bool:
 
 def joined_states(files: Mapping[str, bytes], findings: Findings) -> Source:
     """The states of all annotators of a project as one source, numbered through."""
-    sources = [read_source(files[name], STATE, findings) for name in sorted(files) if is_state(name)]
+    sources = [read_clean(files[name], STATE, findings) for name in sorted(files) if is_state(name)]
     records = [record for source in sources for record in source.records]
     columns = tuple(dict.fromkeys(name for source in sources for name in source.columns))
     numbered = tuple(Record(number, record.values) for number, record in enumerate(records, 1))
@@ -87,7 +87,7 @@ def read_project(files: Mapping[str, bytes], into: Gathering) -> PotatoProject:
     for path in config.get("data_files") or ():
         name = next((name for name in files if isinstance(path, str) and _is_at(name, path)), None)
         if name is not None:
-            for record in read_records(files[name], name, ReadOptions(), into.findings).records:
+            for record in read_items_source(files[name], name, ReadOptions(), into.findings).records:
                 _item(record, keys, lines, project, into)
     return project
 

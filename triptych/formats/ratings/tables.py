@@ -16,7 +16,6 @@ from datetime import datetime
 
 from triptych.errors import ImportRefused
 from triptych.formats.layout import CONTEXT_NAMES, simple
-from triptych.formats.long_csv import restore_cell
 from triptych.formats.model import Json, JsonObject, Record, Source
 from triptych.formats.ratings.model import (
     UNKNOWN_SYSTEM,
@@ -30,37 +29,38 @@ from triptych.formats.ratings.model import (
     whole,
 )
 from triptych.formats.ratings_csv import RATINGS_HEADER
+from triptych.formats.tables import restored
 from triptych.storage.models import Purpose
 
-NAMES = {
-    "item": ("item_id", "id", "item", "instance_id", "example_id", "example_idx", "doc_id", "question_id"),
-    "system": ("system", "model", "model_name", "setup_id"),
-    "annotator": ("annotator", "annotator_id", "worker", "worker_id", "user", "user_id", "rater", "rater_id"),
-    "judge": ("judge", "judge_model", "agent"),
-    "kind": ("annotator_kind", "kind"),
-    "criterion": ("criterion", "dimension", "aspect", "metric"),
-    "value": ("value", "rating", "score", "label"),
-    "option": ("option",),
-    "missing": ("missing",),
-    "explanation": ("explanation", "justification", "rationale", "reason", "comment"),
-    "reasons": ("reasons",),
-    "position": ("position",),
-    "at": ("submitted_at", "created_at", "timestamp", "time"),
-    "seconds": ("active_seconds", "seconds", "lead_time"),
-    "purpose": ("purpose",),
-    "repeat": ("repeat_of", "repeat"),
-    "excluded": ("excluded",),
-    "exclusion": ("exclusion_reason",),
-    "text": ("text", "response", "output", "candidate", "summary", "completion"),
-    "context": CONTEXT_NAMES,
-}
+# what a column may be → in words, and what it may be called
 MEANINGS = {
-    "item": "id of the item", "system": "system", "annotator": "annotator", "judge": "judge (a model)",
-    "kind": "kind of annotator", "criterion": "criterion", "value": "value", "option": "value, where it is an option",
-    "missing": "marks what is missing", "explanation": "explanation", "reasons": "reasons", "position": "position",
-    "at": "time", "seconds": "seconds spent", "purpose": "purpose", "repeat": "repeat", "excluded": "excluded",
-    "exclusion": "reason of the exclusion", "text": "text of the candidate", "context": "context",
-}  # fmt: skip
+    "item": (
+        "id of the item",
+        ("item_id", "id", "item", "instance_id", "example_id", "example_idx", "doc_id", "question_id"),
+    ),
+    "system": ("system", ("system", "model", "model_name", "setup_id")),
+    "annotator": (
+        "annotator",
+        ("annotator", "annotator_id", "worker", "worker_id", "user", "user_id", "rater", "rater_id"),
+    ),
+    "judge": ("judge (a model)", ("judge", "judge_model", "agent")),
+    "kind": ("kind of annotator", ("annotator_kind", "kind")),
+    "criterion": ("criterion", ("criterion", "dimension", "aspect", "metric")),
+    "value": ("value", ("value", "rating", "score", "label")),
+    "option": ("value, where it is an option", ("option",)),
+    "missing": ("marks what is missing", ("missing",)),
+    "explanation": ("explanation", ("explanation", "justification", "rationale", "reason", "comment")),
+    "reasons": ("reasons", ("reasons",)),
+    "position": ("position", ("position",)),
+    "at": ("time", ("submitted_at", "created_at", "timestamp", "time")),
+    "seconds": ("seconds spent", ("active_seconds", "seconds", "lead_time")),
+    "purpose": ("purpose", ("purpose",)),
+    "repeat": ("repeat", ("repeat_of", "repeat")),
+    "excluded": ("excluded", ("excluded",)),
+    "exclusion": ("reason of the exclusion", ("exclusion_reason",)),
+    "text": ("text of the candidate", ("text", "response", "output", "candidate", "summary", "completion")),
+    "context": ("context", CONTEXT_NAMES),
+}
 OF_THE_EXPORT = {"study", "round", "design_hash", "explanation_words", "surplus", "version"}
 NO_TIME = "{n} time(s) are not in ISO 8601; they are taken as not known."
 OTHER_PURPOSE = "{n} rating(s) of training and tests are left out."
@@ -86,8 +86,8 @@ class Columns:
 def read(source: Source, into: Gathering) -> None:
     """Ratings of a table. Raises ImportRefused where no column says whose ratings they are."""
     columns = find_columns(source.columns)
-    into.recognised |= {column: MEANINGS[part] for part, column in columns.by_meaning.items()}
-    if set(RATINGS_HEADER) <= set(source.columns) and source.tabular:
+    into.recognised |= {column: MEANINGS[part][0] for part, column in columns.by_meaning.items()}
+    if set(RATINGS_HEADER) <= set(source.columns):
         source = restored(source)
     _check(columns, source.columns)
     for record in source.records:
@@ -111,7 +111,7 @@ def find_columns(names: Sequence[str]) -> Columns:
     for name in names:
         by_name.setdefault(simple(name), name)
     by_meaning: dict[str, str] = {}
-    for part, spellings in NAMES.items():
+    for part, (_, spellings) in MEANINGS.items():
         column = next(
             (by_name[name] for name in spellings if by_name.get(name) not in (None, *by_meaning.values())), None
         )
@@ -120,15 +120,6 @@ def find_columns(names: Sequence[str]) -> Columns:
     long = "value" in by_meaning and "criterion" in by_meaning
     taken = {*by_meaning.values(), *(name for name in names if simple(name) in OF_THE_EXPORT)}
     return Columns(by_meaning, [] if long else [name for name in names if name not in taken])
-
-
-def restored(source: Source) -> Source:
-    """Our own export protects spreadsheets from formulas; here the ' comes off again."""
-    records = tuple(
-        Record(r.row, {name: restore_cell(v) if isinstance(v, str) else v for name, v in r.values.items()})
-        for r in source.records
-    )
-    return Source(source.kind, source.columns, records, source.tabular, source.sheets)
 
 
 def _check(columns: Columns, names: Sequence[str]) -> None:
@@ -157,7 +148,7 @@ def _system(cells: Cells) -> str | None:
 
 def _row(record: Record, cells: Cells, columns: Columns, item: str, into: Gathering) -> None:
     """One row, whichever way it is laid out."""
-    kind, name = _annotator(cells, into.kind)
+    kind, name = annotator_of(cells, into.kind)
     seconds = seconds_of(cells.get("seconds"))
     unit = Unit(item, _system(cells), name, kind, record.row, _time(cells, into), seconds)
     if _is_true(cells.get("excluded")):
@@ -176,7 +167,7 @@ def _row(record: Record, cells: Cells, columns: Columns, item: str, into: Gather
             into.rate(unit, column, record.values.get(column), _is_true(cells.get("missing")), **_extras(cells))
 
 
-def _annotator(cells: Cells, otherwise: RaterKind) -> tuple[RaterKind, str]:
+def annotator_of(cells: Cells, otherwise: RaterKind) -> tuple[RaterKind, str]:
     """Who rated. A column 'judge' names a model; a column of kinds distinguishes people, models and simulations."""
     judge = named(cells.get("judge"))
     if judge:

@@ -9,12 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from triptych.formats.writers.argilla import argilla
-from triptych.formats.writers.events_jsonl import events_jsonl
 from triptych.formats.writers.label_studio import label_studio
 from triptych.formats.writers.llm_comparator import llm_comparator
 from triptych.formats.writers.model import Writer
 from triptych.formats.writers.potato import potato
-from triptych.formats.writers.tables import csv_tables, parquet_tables
+from triptych.formats.writers.tables import csv_tables, events_jsonl, parquet_tables
 from triptych.formats.writers.trl import trl
 
 

@@ -18,9 +18,8 @@ from triptych.formats.writers.model import (
     Finished,
     FinishedAnnotation,
     FinishedItem,
-    FinishedRating,
 )
-from triptych.formats.writers.task import Control
+from triptych.formats.writers.task import ControlAnswer
 from triptych.formats.writers.writing import csv_file, json_file, json_list_file
 from triptych.rubric.scales import Best, Choice, Likert, NumberScale, Scale, is_whole
 
@@ -101,12 +100,11 @@ def _records(finished: Finished, users: dict[str, UUID], left_out: Counter[str])
             user = str(users[annotation.annotator])
             for question, value in _answers(finished, item, annotation, left_out):
                 responses[question].append({"value": value, "user_id": user, "status": "submitted"})
-        systems = {f"system_{letter}": system for letter, system in task.systems(item).items()}
-        texts = {f"response_{letter}": text for letter, text in task.texts(item).items()}
+        systems = task.systems(item)
         yield {
             "id": item.item_id,
             "status": "completed" if responses else "pending",
-            "fields": {"context": task.context(item), **texts},
+            "fields": {name: text for name, text in task.fields(item).items() if name not in systems},
             "metadata": systems,
             "responses": responses,
             "suggestions": {},
@@ -117,26 +115,17 @@ def _answers(
     finished: Finished, item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]
 ) -> Iterator[tuple[str, object]]:
     """(question, value) of one annotation."""
-    for question, rating in task.answers(finished, item, annotation):
-        value = _value(question, rating)
-        if value is None:
-            left_out[task.NO_VALUE] += 1
-        else:
-            yield question.named(), value
-        if rating.reasons:
-            yield question.named("reasons"), ";".join(rating.reasons)
-        if rating.explanation:
-            yield question.named("why"), rating.explanation
+    for answer in task.answers(finished, item, annotation, left_out):
+        yield answer.name, ";".join(answer.texts) if answer.part else _value(answer)
     spans: dict[str, list[JsonObject]] = defaultdict(list)
-    for mark in task.marked(item, annotation):
+    for mark in task.marked(item, annotation, left_out):
         spans[mark.letter].append({"start": mark.start, "end": mark.end, "label": mark.highlight.label})
         left_out[COMMENTS] += bool(mark.highlight.comment)
-    left_out[task.UNALIGNED] += task.unaligned(annotation)
     yield from ((f"{task.HIGHLIGHT}_{letter}", marks) for letter, marks in spans.items())
 
 
-def _value(question: Control, rating: FinishedRating) -> str | int | None:
-    if rating.number is None or rating.option is not None:
-        return rating.option
-    factor = factor_of(question.criterion.scale)
-    return str(task.value_of(rating)) if factor is None else round(rating.number * factor)
+def _value(answer: ControlAnswer) -> object:
+    factor = factor_of(answer.question.criterion.scale)
+    if isinstance(answer.value, int | float) and factor is not None:
+        return round(answer.value * factor)
+    return str(answer.value)

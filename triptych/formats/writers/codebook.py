@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import yaml
+
 from triptych.formats.model import JsonObject
-from triptych.formats.writers.huggingface import USE, card_head
 from triptych.formats.writers.model import ExportOptions, File, Finished
 from triptych.formats.writers.tables import ANNOTATIONS_HEADER, annotation_rows
 from triptych.formats.writers.writing import csv_file, json_file, text_file
@@ -98,6 +99,18 @@ excluded annotator, by a lead after the unblinding, ignored or skipped.
 {notes}
 """
 
+CONFIGS = ("ratings", "items", "annotations", "highlights")
+USE = """
+## Loading
+
+    from datasets import load_dataset
+
+    ratings = load_dataset("path/to/this/folder", "ratings", split="train")
+
+Uploading the folder makes it a dataset on the hub. Choose a licence first and write it into the card: this program
+does not know whose texts these are.
+"""
+
 
 def documents(finished: Finished, chosen: ExportFormat, options: ExportOptions, notes: list[str]) -> Iterator[File]:
     """All files of an export, in the order in which they must be written: the README counts what went before."""
@@ -152,7 +165,7 @@ def readme(finished: Finished, chosen: ExportFormat, names: list[str], notes: li
         files="\n".join(_shortened([f"- `{name}`" for name in names])),
         notes="\n".join(f"- {note}" for note in [*general, *notes]),
     )
-    return card_head(finished) + text + USE if chosen.card else text
+    return _card_head(finished) + text + USE if chosen.card else text
 
 
 def _shortened(lines: list[str]) -> list[str]:
@@ -162,3 +175,17 @@ def _shortened(lines: list[str]) -> list[str]:
         if len(lines) <= MAX_FILE_LINES
         else [*lines[:MAX_FILE_LINES], f"- and {len(lines) - MAX_FILE_LINES} more"]
     )
+
+
+def _card_head(finished: Finished) -> str:
+    """The card's front matter: one config per table."""
+    front = {
+        "pretty_name": finished.title,
+        "language": [finished.rubric.language],
+        "tags": ["human-evaluation"],
+        "configs": [
+            {"config_name": name, "data_files": f"data/{name}.parquet", **({"default": True} if not place else {})}
+            for place, name in enumerate(CONFIGS)
+        ],
+    }
+    return f"---\n{yaml.safe_dump(front, sort_keys=False, allow_unicode=True)}---\n"

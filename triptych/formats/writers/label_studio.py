@@ -16,7 +16,7 @@ from triptych.formats.model import JsonObject
 from triptych.formats.ratings.controls import WHO
 from triptych.formats.writers import task
 from triptych.formats.writers.model import ExportOptions, File, Finished, FinishedAnnotation, FinishedItem
-from triptych.formats.writers.task import Control
+from triptych.formats.writers.task import Control, ControlAnswer
 from triptych.formats.writers.writing import json_list_file, text_file
 from triptych.rubric.scales import Choice, Likert, NumberScale, Scale
 
@@ -104,11 +104,9 @@ def _range(scale: Scale) -> tuple[float, float, float]:
 
 def _tasks(finished: Finished, left_out: Counter[str]) -> Iterator[JsonObject]:
     for number, item in enumerate(task.items(finished), 1):
-        responses = {f"resp_{letter}": text for letter, text in task.texts(item).items()}
-        systems = {f"system_{letter}": system for letter, system in task.systems(item).items()}
         yield {
             "id": number,
-            "data": {"item_id": item.item_id, "context": task.context(item), **responses, **systems},
+            "data": {"item_id": item.item_id, **task.fields(item, "resp")},
             "annotations": [_annotation(finished, item, annotation, left_out) for annotation in task.rated(item)],
         }
 
@@ -117,8 +115,8 @@ def _annotation(
     finished: Finished, item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]
 ) -> JsonObject:
     at = annotation.submitted_at.isoformat().replace("+00:00", "Z")
-    results = [_whose(annotation), *_answers(finished, item, annotation, left_out), *_spans(item, annotation)]
-    left_out[task.UNALIGNED] += task.unaligned(annotation)
+    answers = (_result(answer) for answer in task.answers(finished, item, annotation, left_out))
+    results = [_whose(annotation), *answers, *_spans(item, annotation, left_out)]
     return {
         "id": annotation.number,
         "created_at": at,
@@ -134,30 +132,19 @@ def _whose(annotation: FinishedAnnotation) -> JsonObject:
     return {"from_name": WHO, "to_name": "context", "type": "textarea", "value": {"text": [annotation.annotator]}}
 
 
-def _answers(
-    finished: Finished, item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]
-) -> Iterator[JsonObject]:
-    for question, rating in task.answers(finished, item, annotation):
-        value = task.value_of(rating)
-        if value is None:
-            left_out[task.NO_VALUE] += 1
-        elif rating.option is not None:
-            yield _result(question, "", "choices", {"choices": [value]})
-        else:
-            kind = "rating" if _stars(question) else "number"
-            yield _result(question, "", kind, {kind: value})
-        if rating.reasons:
-            yield _result(question, "reasons", "textarea", {"text": list(rating.reasons)})
-        if rating.explanation:
-            yield _result(question, "why", "textarea", {"text": [rating.explanation]})
+def _result(answer: ControlAnswer) -> JsonObject:
+    value: object = answer.value
+    if answer.part:
+        kind, name, value = "textarea", "text", answer.texts
+    elif isinstance(value, str):
+        kind, name, value = "choices", "choices", [value]
+    else:
+        kind = name = "rating" if _stars(answer.question) else "number"
+    return {"from_name": answer.name, "to_name": _about(answer.question), "type": kind, "value": {name: value}}
 
 
-def _result(question: Control, part: str, kind: str, value: JsonObject) -> JsonObject:
-    return {"from_name": question.named(part), "to_name": _about(question), "type": kind, "value": value}
-
-
-def _spans(item: FinishedItem, annotation: FinishedAnnotation) -> Iterator[JsonObject]:
-    for mark in task.marked(item, annotation):
+def _spans(item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]) -> Iterator[JsonObject]:
+    for mark in task.marked(item, annotation, left_out):
         span = {
             "from_name": f"{task.HIGHLIGHT}_{mark.letter}",
             "to_name": f"resp_{mark.letter}",

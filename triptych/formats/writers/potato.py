@@ -8,8 +8,7 @@ code points of the text as the page holds it, where a line break is a tag and no
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Iterator
 
 import yaml
 
@@ -17,7 +16,7 @@ from triptych.formats.model import JsonObject
 from triptych.formats.writers import task
 from triptych.formats.writers.model import ExportOptions, File, Finished, FinishedAnnotation, FinishedItem
 from triptych.formats.writers.task import Control
-from triptych.formats.writers.writing import as_json, in_blocks, json_list, json_object, jsonl_file, text_file
+from triptych.formats.writers.writing import json_file, jsonl_file, text_file
 from triptych.rubric.scales import Choice, Likert
 
 LINES = "Potato's page has no character for a line break, so `start` and `end` of spans do not count line breaks."
@@ -33,10 +32,10 @@ COMMENTS = "{n} comments on highlights have no place in Potato and are left out.
 def potato(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterator[File]:
     left_out: Counter[str] = Counter()
     yield text_file("config.yaml", yaml.safe_dump(_config(finished), sort_keys=False, allow_unicode=True))
-    yield jsonl_file("data/items.jsonl", map(_item, task.items(finished)))
+    yield jsonl_file("data/items.jsonl", ({"id": item.item_id, **task.fields(item)} for item in task.items(finished)))
     for annotator in finished.annotators:
         name = f"annotation_output/{annotator}/user_state.json"
-        yield File(name, in_blocks(_user_state(finished, annotator, left_out)))
+        yield json_file(name, _user_state(finished, annotator, left_out))
     notes += [*task.notes_of(finished, left_out), LINES, OPENING]
 
 
@@ -82,35 +81,20 @@ def _schemes(question: Control) -> Iterator[JsonObject]:
         yield {"annotation_type": "text", **box}
 
 
-def _item(item: FinishedItem) -> JsonObject:
+def _user_state(finished: Finished, annotator: str, left_out: Counter[str]) -> JsonObject:
+    """One annotator's file."""
+    items = task.items(finished, annotator)
+    work = {item.item_id: (item, annotation) for item in items for annotation in task.rated(item)}
     return {
-        "id": item.item_id,
-        "context": task.context(item),
-        **{f"response_{letter}": text for letter, text in task.texts(item).items()},
-        **{f"system_{letter}": system for letter, system in task.systems(item).items()},
+        "user_id": annotator,
+        "current_phase_and_page": ANNOTATING,
+        "instance_id_ordering": list(work),
+        "instance_id_to_behavioral_data": {name: _times(*pair) for name, pair in work.items()},
+        "instance_id_to_label_to_value": {
+            name: list(_labels(finished, *pair, left_out)) for name, pair in work.items()
+        },
+        "instance_id_to_span_to_value": {name: list(_spans(*pair, left_out)) for name, pair in work.items()},
     }
-
-
-def _user_state(finished: Finished, annotator: str, left_out: Counter[str]) -> Iterable[str]:
-    """One annotator's file; the items are read once per part, so that no file has to fit in memory."""
-
-    def work() -> Iterator[tuple[FinishedItem, FinishedAnnotation]]:
-        for item in task.items(finished, annotator):
-            for annotation in task.rated(item):
-                yield item, annotation
-
-    return chain(
-        [f'{{"user_id": {as_json(annotator)},\n"current_phase_and_page": {as_json(ANNOTATING)},\n'],
-        ['"instance_id_ordering": '],
-        json_list(item.item_id for item, _ in work()),
-        [',\n"instance_id_to_behavioral_data": '],
-        json_object((item.item_id, _times(item, annotation)) for item, annotation in work()),
-        [',\n"instance_id_to_label_to_value": '],
-        json_object((item.item_id, list(_labels(finished, item, annotation, left_out))) for item, annotation in work()),
-        [',\n"instance_id_to_span_to_value": '],
-        json_object((item.item_id, list(_spans(item, annotation, left_out))) for item, annotation in work()),
-        ["}\n"],
-    )
 
 
 def _times(item: FinishedItem, annotation: FinishedAnnotation) -> JsonObject:
@@ -125,26 +109,21 @@ def _labels(
     finished: Finished, item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]
 ) -> Iterator[tuple[dict[str, str], str]]:
     """Pairs of scheme with option, and value; a number box has one option, `number`."""
-    for question, rating in task.answers(finished, item, annotation):
-        value = task.value_of(rating)
-        if value is None:
-            left_out[task.NO_VALUE] += 1
+    for answer in task.answers(finished, item, annotation, left_out):
+        if answer.part:
+            yield {"schema": answer.name, "name": "text_box"}, ";".join(answer.texts)
         else:
-            option = str(value) if isinstance(question.criterion.scale, Choice | Likert) else "number"
-            yield {"schema": question.named(), "name": option}, str(value)
-        for part, text in (("reasons", ";".join(rating.reasons)), ("why", rating.explanation)):
-            if text:
-                yield {"schema": question.named(part), "name": "text_box"}, text
+            listed = isinstance(answer.question.criterion.scale, Choice | Likert)
+            yield {"schema": answer.name, "name": str(answer.value) if listed else "number"}, str(answer.value)
 
 
 def _spans(
     item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]
 ) -> Iterator[tuple[JsonObject, int]]:
-    texts = task.texts(item)
-    for mark in task.marked(item, annotation):
+    texts = task.texts_of(item)
+    for mark in task.marked(item, annotation, left_out):
         start, end = (at - texts[mark.letter].count("\n", 0, at) for at in (mark.start, mark.end))
         label, field = mark.highlight.label, f"response_{mark.letter}"
         named = {"schema": task.HIGHLIGHT, "name": label, "title": label}
         yield {**named, "start": start, "end": end, "id": f"{field}_{label}_{start}_{end}", "target_field": field}, 1
         left_out[COMMENTS] += bool(mark.highlight.comment)
-    left_out[task.UNALIGNED] += task.unaligned(annotation)

@@ -1,4 +1,4 @@
-"""A study as four plain tables: items, annotations, ratings, highlights.
+"""A study as four plain tables: items, annotations, ratings, highlights; and its log as JSON lines.
 
 Ratings and highlights have the columns of the long CSV files. The Parquet form keeps texts as they are (no ' before
 what looks like a formula) and types what CSV can only write: times, yes or no, lists of reasons and turns.
@@ -12,40 +12,51 @@ from typing import Any
 
 from triptych.formats.long_csv import Cell
 from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
-from triptych.formats.writers.model import EVERYTHING, ExportOptions, File, Finished, FinishedAnnotation, FinishedTurn
-from triptych.formats.writers.writing import as_json, csv_file, parquet_file
+from triptych.formats.writers.model import (
+    EVERYTHING,
+    ExportOptions,
+    File,
+    Finished,
+    FinishedAnnotation,
+    FinishedCandidate,
+    FinishedItem,
+    FinishedTurn,
+)
+from triptych.formats.writers.writing import as_json, csv_file, jsonl_file, parquet_file
 
-ITEMS_HEADER = (
-    "item_id",
-    "purpose",
-    "context",
-    "context_turns",
-    "system",
-    "text",
-    "turns",
-    "meta",
-    "extra_texts",
-    "retired",
-)
-ANNOTATIONS_HEADER = (
-    "annotation",
-    "annotator",
-    "annotator_kind",
-    "item_id",
-    "purpose",
-    "repeat_of",
-    "state",
-    "reason",
-    "systems_shown",
-    "order_known",
-    "set_aside",
-    "version",
-    "submitted_at",
-    "active_seconds",
-    "excluded",
-    "exclusion_reason",
-    "after_unblinding",
-)
+# column → what stands there
+ITEMS: dict[str, Callable[[FinishedItem, FinishedCandidate], Any]] = {
+    "item_id": lambda item, _: item.item_id,
+    "purpose": lambda item, _: item.purpose,
+    "context": lambda item, _: item.context,
+    "context_turns": lambda item, _: spoken(item.turns),
+    "system": lambda _, candidate: candidate.system,
+    "text": lambda _, candidate: candidate.text,
+    "turns": lambda _, candidate: spoken(candidate.turns),
+    "meta": lambda item, _: as_json(item.meta) if item.meta else None,
+    "extra_texts": lambda item, _: as_json(item.extra_texts) if item.extra_texts else None,
+    "retired": lambda item, _: int(item.retired),
+}
+ANNOTATIONS: dict[str, Callable[[FinishedItem, FinishedAnnotation], Cell]] = {
+    "annotation": lambda _, work: work.number,
+    "annotator": lambda _, work: work.annotator,
+    "annotator_kind": lambda _, work: work.kind,
+    "item_id": lambda item, _: item.item_id,
+    "purpose": lambda _, work: work.purpose,
+    "repeat_of": lambda _, work: work.repeat_of,
+    "state": lambda _, work: work.state,
+    "reason": lambda _, work: work.reason,
+    "systems_shown": lambda _, work: as_json([slot.system for slot in work.slots]),
+    "order_known": lambda _, work: int(all(slot.position is not None for slot in work.slots)),
+    "set_aside": lambda _, work: as_json({slot.system: slot.set_aside for slot in work.slots if slot.set_aside}),
+    "version": lambda _, work: work.version,
+    "submitted_at": lambda _, work: work.submitted_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+    "active_seconds": lambda _, work: round(work.active_seconds, 1),
+    "excluded": lambda _, work: int(work.excluded),
+    "exclusion_reason": lambda _, work: work.exclusion_reason,
+    "after_unblinding": lambda _, work: int(work.after_unblinding),
+}
+ITEMS_HEADER, ANNOTATIONS_HEADER = tuple(ITEMS), tuple(ANNOTATIONS)
 TRUE_OR_FALSE = {"missing", "surplus", "excluded", "retired", "order_known", "after_unblinding"}
 WHOLE = {"position", "explanation_words", "version", "annotation", "turn", "start", "end"}
 NUMBERS = {"value", "active_seconds"}
@@ -55,6 +66,16 @@ CHANGES: dict[str, Callable[[Any], Any]] = {
     "reasons": lambda keys: keys.split(";") if keys else [],
 }
 PER_GROUP = {"items": 300, "annotations": 20_000, "ratings": 20_000, "highlights": 20_000}
+
+CHAIN = (
+    "The chain can be checked: `hash` is the SHA-256 of `at`, `study_id`, `number`, `actor`, `kind`, `assignment_id`, "
+    "`subject`, `digest` and `previous_hash`, joined by the character U+001F, a null written as None; `digest` is the "
+    "SHA-256 of `salt` followed by the JSON list of `old` and `new` with sorted keys."
+)
+WITHHELD = (
+    "Lines with `withheld: true` withhold their values, because these would show which system is which. After the "
+    "unblinding they are written."
+)
 
 
 def csv_tables(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterator[File]:
@@ -82,51 +103,26 @@ def parquet_tables(finished: Finished, options: ExportOptions, notes: list[str])
         yield parquet_file(f"data/{name}.parquet", schema, _typed(header, values), PER_GROUP[name])
 
 
-def item_rows(finished: Finished) -> Iterator[tuple[Any, ...]]:
+def events_jsonl(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterator[File]:
+    """The event log: who did what, when, with every superseded value; one line per event, in order."""
+    yield jsonl_file("events.jsonl", finished.events())
+    notes += [CHAIN, "Values that were erased are null, and so is their salt."]
+    if finished.blind:
+        notes.append(WITHHELD)
+
+
+def item_rows(finished: Finished) -> Iterator[list[Any]]:
     """One row per candidate, in the order of ITEMS_HEADER; turns as lists of {speaker, text}."""
     for item in finished.items(EVERYTHING):
         for candidate in item.candidates:
-            yield (
-                item.item_id,
-                item.purpose,
-                item.context,
-                spoken(item.turns),
-                candidate.system,
-                candidate.text,
-                spoken(candidate.turns),
-                as_json(item.meta) if item.meta else None,
-                as_json(item.extra_texts) if item.extra_texts else None,
-                int(item.retired),
-            )
+            yield [cell(item, candidate) for cell in ITEMS.values()]
 
 
-def annotation_rows(finished: Finished) -> Iterator[tuple[Cell, ...]]:
+def annotation_rows(finished: Finished) -> Iterator[list[Cell]]:
     """One row per annotation that is done, skipped and ignored items among them."""
     for item in finished.items(EVERYTHING):
         for annotation in item.annotations:
-            yield _annotation_row(item.item_id, annotation)
-
-
-def _annotation_row(item_id: str, annotation: FinishedAnnotation) -> tuple[Cell, ...]:
-    return (
-        annotation.number,
-        annotation.annotator,
-        annotation.kind,
-        item_id,
-        annotation.purpose,
-        annotation.repeat_of,
-        annotation.state,
-        annotation.reason,
-        as_json([slot.system for slot in annotation.slots]),
-        int(all(slot.position is not None for slot in annotation.slots)),
-        as_json({slot.system: slot.set_aside for slot in annotation.slots if slot.set_aside}),
-        annotation.version,
-        annotation.submitted_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        round(annotation.active_seconds, 1),
-        int(annotation.excluded),
-        annotation.exclusion_reason,
-        int(annotation.after_unblinding),
-    )
+            yield [cell(item, annotation) for cell in ANNOTATIONS.values()]
 
 
 def spoken(turns: Sequence[FinishedTurn]) -> list[dict[str, str]] | None:

@@ -7,6 +7,7 @@ offsets of its highlights are moved accordingly.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -55,10 +56,20 @@ class Control:
 
 
 class ControlAnswer(NamedTuple):
-    """An answer to a question."""
+    """An answer to a question; `part`: "" for the value, otherwise "reasons" or "why", whose values are texts."""
 
     question: Control
-    rating: FinishedRating
+    part: str
+    value: str | float | list[str]
+
+    @property
+    def name(self) -> str:
+        return self.question.named(self.part)
+
+    @property
+    def texts(self) -> list[str]:
+        """What a box for text holds."""
+        return self.value if isinstance(self.value, list) else [str(self.value)]
 
 
 class Marked(NamedTuple):
@@ -94,14 +105,19 @@ def rated(item: FinishedItem) -> list[FinishedAnnotation]:
     return [annotation for annotation in item.annotations if annotation.rated]
 
 
-def texts(item: FinishedItem) -> dict[str, str]:
+def texts_of(item: FinishedItem) -> dict[str, str]:
     """Letter → text."""
     return {letter: flat(candidate)[0] for letter, candidate in zip(LETTERS.lower(), item.candidates, strict=False)}
 
 
 def systems(item: FinishedItem) -> dict[str, str]:
-    """Letter → system."""
-    return {letter: candidate.system for letter, candidate in zip(LETTERS.lower(), item.candidates, strict=False)}
+    """system_a, system_b, … → system."""
+    return {f"system_{letter}": system for system, letter in _letters_of(item).items()}
+
+
+def _letters_of(item: FinishedItem) -> dict[str, str]:
+    """System → letter."""
+    return {candidate.system: letter for letter, candidate in zip(LETTERS.lower(), item.candidates, strict=False)}
 
 
 def context(item: FinishedItem) -> str:
@@ -110,33 +126,46 @@ def context(item: FinishedItem) -> str:
     return f"{item.context}\n\n{spoken}" if item.context and spoken else item.context or spoken
 
 
-def answers(finished: Finished, item: FinishedItem, annotation: FinishedAnnotation) -> Iterator[ControlAnswer]:
-    """Every rating of an annotation under its question."""
+def fields(item: FinishedItem, response: str = "response") -> dict[str, str]:
+    """The context, and what was written and by which system, letter by letter."""
+    texts = {f"{response}_{letter}": text for letter, text in texts_of(item).items()}
+    return {"context": context(item), **texts, **systems(item)}
+
+
+def answers(
+    finished: Finished, item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]
+) -> Iterator[ControlAnswer]:
+    """Every rating of an annotation under its question, with what explains it; those without a value are counted."""
     criteria = {criterion.key: criterion for criterion in finished.criteria}
-    at = {system: letter for letter, system in systems(item).items()}
-    for rating in annotation.about_item:
-        yield ControlAnswer(Control(criteria[rating.criterion], None), rating)
+    rated = [(Control(criteria[rating.criterion], None), rating) for rating in annotation.about_item]
+    at = _letters_of(item)
     for slot in annotation.slots:
-        for rating in slot.ratings:
-            yield ControlAnswer(Control(criteria[rating.criterion], at[slot.system]), rating)
+        rated += [(Control(criteria[rating.criterion], at[slot.system]), rating) for rating in slot.ratings]
+    for question, rating in rated:
+        value = _value_of(rating)
+        if value is None:
+            left_out[NO_VALUE] += 1
+        else:
+            yield ControlAnswer(question, "", value)
+        if rating.reasons:
+            yield ControlAnswer(question, "reasons", list(rating.reasons))
+        if rating.explanation:
+            yield ControlAnswer(question, "why", [rating.explanation])
 
 
-def marked(item: FinishedItem, annotation: FinishedAnnotation) -> Iterator[Marked]:
-    """Every highlight of an annotation that has a place in the text."""
+def marked(item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]) -> Iterator[Marked]:
+    """Every highlight of an annotation that has a place in the text; the others are counted."""
     candidates = {candidate.system: candidate for candidate in item.candidates}
-    at = {system: letter for letter, system in systems(item).items()}
+    at = _letters_of(item)
     for slot in annotation.slots:
         text, starts = flat(candidates[slot.system])
         for mark in slot.highlights:
-            if mark.start is not None and mark.end is not None:
-                shift = starts[mark.turn or 0]
-                start, end = mark.start + shift, mark.end + shift
-                yield Marked(at[slot.system], start, end, text[start:end], mark)
-
-
-def unaligned(annotation: FinishedAnnotation) -> int:
-    """Highlights that have no place in the text."""
-    return sum(mark.start is None for slot in annotation.slots for mark in slot.highlights)
+            if mark.start is None or mark.end is None:
+                left_out[UNALIGNED] += 1
+                continue
+            shift = starts[mark.turn or 0]
+            start, end = mark.start + shift, mark.end + shift
+            yield Marked(at[slot.system], start, end, text[start:end], mark)
 
 
 def flat(candidate: FinishedCandidate) -> tuple[str, list[int]]:
@@ -155,14 +184,14 @@ def joined(turns: Sequence[FinishedTurn]) -> tuple[str, list[int]]:
     return BETWEEN_TURNS.join(lines), starts
 
 
-def value_of(rating: FinishedRating) -> str | float | None:
+def _value_of(rating: FinishedRating) -> str | float | None:
     """The option's key, else the number (3, not 3.0), else None."""
     if rating.option is not None or rating.number is None:
         return rating.option
     return int(rating.number) if rating.number.is_integer() else rating.number
 
 
-def notes_of(finished: Finished, left_out: dict[str, int]) -> list[str]:
+def notes_of(finished: Finished, left_out: Counter[str]) -> list[str]:
     """Sentences about what a tool cannot hold, for the README; `left_out` counts by sentence with {n}."""
     notes = [MAIN_ONLY]
     if finished.has_turns or finished.has_conversations:

@@ -76,24 +76,8 @@ def jsonl_file(name: str, rows: Iterable[object]) -> File:
 
 def json_list_file(name: str, rows: Iterable[object], before: str = "", after: str = "") -> File:
     """One long list, one entry per line, between two pieces of JSON."""
-    return File(name, in_blocks(chain([before], json_list(rows), [f"{after}\n"])))
-
-
-def json_list(rows: Iterable[object]) -> Iterator[str]:
-    """The pieces of one long list, one entry per line."""
-    return _enclosed("[", (as_json(row) for row in rows), "]")
-
-
-def json_object(pairs: Iterable[tuple[str, object]]) -> Iterator[str]:
-    """The pieces of one long object, one member per line."""
-    return _enclosed("{", (f"{as_json(key)}: {as_json(value)}" for key, value in pairs), "}")
-
-
-def _enclosed(opening: str, entries: Iterable[str], closing: str) -> Iterator[str]:
-    yield opening
-    for number, entry in enumerate(entries):
-        yield f",\n{entry}" if number else f"\n{entry}"
-    yield f"\n{closing}"
+    entries = (f"{',' if number else ''}\n{as_json(row)}" for number, row in enumerate(rows))
+    return File(name, in_blocks(chain([f"{before}["], entries, [f"\n]{after}\n"])))
 
 
 def csv_file(name: str, header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> File:

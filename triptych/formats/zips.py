@@ -1,0 +1,36 @@
+"""Zip archives, inflated within limits."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zipfile
+import zlib
+
+from triptych.errors import ImportRefused
+
+DAMAGED = (zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, OSError, EOFError, ValueError)
+
+
+def unzipped(data: bytes, kind: str, max_members: int, max_bytes: int, remedy: str) -> dict[str, bytes]:
+    """Name → content of every member; the sizes that a zip declares are not believed.
+
+    kind: what the zip is for the lead ("The workbook"); remedy: what to do where it is too large. Raises ImportRefused.
+    """
+    members: dict[str, bytes] = {}
+    left = max_bytes
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+            if len(entries) > max_members:
+                raise ImportRefused(f"{kind} holds {len(entries):,} files; at most {max_members:,} can be read.")
+            for entry in entries:
+                members[entry.filename] = archive.open(entry).read(left + 1)
+                left -= len(members[entry.filename])
+                if left < 0:
+                    raise ImportRefused(f"{kind} holds more than {max_bytes // 2**20} MB when it is opened{remedy}")
+    except DAMAGED as error:
+        raise ImportRefused(f"{kind} is damaged: it is not what the zip says it is.") from error
+    except RuntimeError as error:
+        raise ImportRefused(f"{kind} is protected by a password. Save it without one.") from error
+    return members
