@@ -145,7 +145,7 @@ def test_no_browser_makes_itself_known(value):
     assert browser_in({BROWSER_COOKIE: value}, https=False) == UNKNOWN
 
 
-def test_a_browser_is_known_to_the_accounts_it_signed_in_to(monkeypatch):
+def test_a_browser_is_known_to_the_accounts_it_opened(monkeypatch):
     monkeypatch.setenv("TRIPTYCH_SECRET", SECRET)
     jar: dict[str, str] = {}
     for person_id in (7, 8, 7):

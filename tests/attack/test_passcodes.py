@@ -118,7 +118,7 @@ def test_a_browser_of_another_account_is_a_stranger(sqlite_engine, lead, move_cl
     assert "Too many" in guess(sqlite_engine, browser=Browser("C" * 16, (lead.id + 1,)))
 
 
-def test_a_known_browser_is_slowed_down_by_its_own_wrong_tries(sqlite_engine, lead, move_clock):
+def test_a_known_browser_has_a_count_of_its_own(sqlite_engine, lead, move_clock):
     at_the_desk = Browser("B" * 16, (lead.id,))
     for _ in range(passcodes.FREE_TRIES):
         guess(sqlite_engine, browser=at_the_desk)

@@ -126,7 +126,7 @@ def test_a_returning_id_whose_place_was_freed_needs_one(engine, study, move_cloc
         arrive(engine, study, "invented-0")
 
 
-def test_an_id_without_the_secret_of_the_link_takes_no_place(engine, study):
+def test_an_id_without_the_links_secret_takes_no_place(engine, study):
     here = adjust(engine, study, proof="secret")
     for proof in ("", "x", places.key_of(here)[:-1], "\u00e9"):
         with pytest.raises(NotAllowed, match="does not come from the study's panel"):
