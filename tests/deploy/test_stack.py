@@ -94,6 +94,26 @@ def test_a_sign_in_through_the_proxy_holds_in_every_process(stack):
         assert asyncio.run(store_nothing(server.url, cookie)) == 400  # 401 would be a stranger
 
 
+def test_one_login_always_reaches_the_same_process(stack):
+    """By the name that the cookie has over https, with its hyphen, among other cookies."""
+    label = '{route="page",status="404"}'
+
+    def served(cookie: str) -> list[float]:
+        before = [metric(server, "triptych_request_seconds_count", label) for server in stack.servers]
+        for others in ("", "a=b; ", "x=y; z=w; "):
+            stack.proxy.get("/media/none", Cookie=f"{others}{cookie}; last=1")
+        after = [metric(server, "triptych_request_seconds_count", label) for server in stack.servers]
+        return [now - then for now, then in zip(after, before, strict=True)]
+
+    processes = set()
+    for number in range(12):
+        name = f"{('__Host-', '__Secure-')[number % 2]}{COOKIE}"
+        counts = served(f"{name}=login-{number}")
+        assert sorted(counts) == [0, 3]
+        processes.add(counts.index(3))
+    assert processes == {0, 1}
+
+
 async def store_nothing(url: str, cookie: str) -> int:
     async with (
         aiohttp.ClientSession(cookies={COOKIE: cookie}) as http,
