@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import analysis, attack, lead, load, processes, resources, results, surface
+from bench import analysis, attack, lead, load, processes, proof, resources, results, surface
 from bench.figures import Figure
 from bench.options import Options
 
@@ -27,4 +27,5 @@ MEASURES: dict[str, Callable[[Options, Path], list[Figure]]] = {
     "analysis": analysis.analysis,
     "results-size": results.large_study,
     "results-tabs": results.many_tabs,
+    "verify": proof.proof,
 }
