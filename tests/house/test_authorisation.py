@@ -64,6 +64,7 @@ DOORS = {
     "route": """
         annotate.drafts.save_draft annotate.drafts.save_next_draft annotate.reservations.renew
         annotate.desk.act operations.capsule.pieces people.accounts.sign_out people.accounts.use_ticket
+        storage.database.migrate
     """,
     "lead": """
         annotate.exclusions.exclude annotate.exclusions.let_in annotate.exclusions.reinstate
