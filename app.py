@@ -9,6 +9,7 @@ from pathlib import Path
 import streamlit as st
 from starlette.middleware import Middleware
 
+from components.shell import failure
 from triptych.web import start
 from triptych.web.headers import SecurityHeaders
 from triptych.web.metrics import Measured
@@ -30,5 +31,6 @@ app = st.App(
     routes=ROUTES,
     middleware=[Middleware(Measured), Middleware(SecurityHeaders, index=STREAMLIT_PAGE)],
     lifespan=lifespan,
+    on_script_error=failure.show,
     exception_handlers=ERRORS,
 )
