@@ -17,9 +17,9 @@ from components.shell.words import number, p_value
 from triptych.results.study_analysis import StudyAnalysis, lengths
 from triptych.results.texts import Texts
 from triptych.stats.analysis.contrasts import RankingOf
-from triptych.stats.analysis.statistics import ORDINAL_DIFFERENCE, ORDINAL_SPREADS, RANK_DIFFERENCE, STRENGTH
-from triptych.stats.ordinal_model import LogitDifference
+from triptych.stats.analysis.statistics import ORDINAL_DIFFERENCE, RANK_DIFFERENCE, STRENGTH
 from triptych.stats.preferences import Preferences
+from triptych.stats.proportional_odds import LogitDifference
 from triptych.stats.ranking import RankDifference
 from triptych.stats.undefined import Undefined
 
@@ -99,14 +99,11 @@ def _ordinal(analysis: StudyAnalysis, key: str, slug: str) -> None:
         st.text(analysis.not_compared[key])
         return
     with st.spinner("Fitting the model"):
-        model = analysis.ordinal_model_of(key)
+        model = next(fit.model for fit in analysis.ordinal_models if fit.criterion == key)
     if isinstance(model, Undefined):
         st.text(model.reason)
         return
-    spreads = cells(ORDINAL_SPREADS, model)
-    rows = [
-        {"Systems": _pair(analysis, pair), **cells(ORDINAL_DIFFERENCE, pair), **spreads} for pair in model.differences
-    ]
+    rows = [{"Systems": _pair(analysis, pair), **cells(ORDINAL_DIFFERENCE, pair)} for pair in model.differences]
     st.dataframe(rows, hide_index=True, key=f"ordinal-{key}")
 
 
@@ -126,8 +123,8 @@ ANALYSES = {
         True,
     ),
     "ordinal": Analysis(
-        "Ordinal mixed model",
-        "When points may not be averaged. Takes seconds; needs eight annotators.",
+        "Proportional odds",
+        "When points may not be averaged: uses only the order of ratings.",
         _ordinal,
         True,
     ),

@@ -65,7 +65,7 @@ fail()
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_no_source_puts_a_person_or_a_path_into_the_log(tmp_path, form):
+def test_no_source_logs_a_person_or_a_path(tmp_path, form):
     environment = {**os.environ, "TRIPTYCH_HOME": str(tmp_path), "TRIPTYCH_LOG": form}
     ran = subprocess.run(
         [sys.executable, "-c", NOISE], cwd=ROOT, env=environment, capture_output=True, text=True, check=False

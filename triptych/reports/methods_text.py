@@ -10,9 +10,8 @@ from triptych.results.pay import rate_of
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import Criterion
 from triptych.rubric.scales import shown
-from triptych.stats.analysis.systems import RESAMPLES
 from triptych.stats.intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR
-from triptych.stats.ordinal_model import OrdinalModel
+from triptych.stats.proportional_odds import ProportionalOdds
 from triptych.stats.undefined import Undefined
 from triptych.study.preregistration import declared
 from triptych.study.settings import EXPERTISE
@@ -22,6 +21,11 @@ SCALES = {
     "choice": "{n} options",
     "number": "numbers from {low} to {high}",
     "best": "the best response",
+}
+
+ITEM_ORDERS = {
+    "finish": "Items were assigned in blocks, so that each was finished before many others began.",
+    "cover": "All items were assigned once before any was assigned again.",
 }
 
 
@@ -55,6 +59,8 @@ def _design(facts: Facts, analysis: StudyAnalysis, book: Book) -> Iterator[str]:
         f"The responses of an item were shown {together}, without the names of their systems, in an order balanced "
         "over annotators and items by minimisation (Pocock and Simon 1975)."
     )
+    if facts.study.raters_per_item > 1:
+        yield ITEM_ORDERS[analysis.frame.settings.item_order]
     if facts.rubric.training:
         yield f"Annotators began with {len(facts.rubric.training)} training items with feedback."
 
@@ -123,14 +129,14 @@ def statistics(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     )
     if analysis.contrasts:
         yield (
-            "Systems were compared by the mean difference where one annotator rated both on the same item, with "
-            f"t-tests clustered in the same way. {analysis.family}"
+            "Systems were compared by least squares with effects of items, annotators and systems, with t-tests "
+            f"clustered in the same way. {analysis.family}"
         )
     yield from _models(analysis)
     yield from _judges(analysis, book)
     yield (
         "Agreement is Krippendorff's alpha at the level of each scale, with percent agreement; their 95 % intervals "
-        f"come from {RESAMPLES} bootstrap samples of the rated units."
+        "come from the ratings without each item (jackknife on Fisher's z scale) and speak for these annotators."
     )
     if any(result.missing for result in analysis.criteria):
         yield "Answers that the rubric marks as missing are left out of the numbers and counted apart."
@@ -139,11 +145,11 @@ def statistics(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
 
 def _models(analysis: StudyAnalysis) -> Iterator[str]:
     """The second look at the differences, where a criterion has one."""
-    fitted = [fit.criterion for fit in analysis.ordinal_models if isinstance(fit.model, OrdinalModel)]
+    fitted = [fit.criterion for fit in analysis.ordinal_models if isinstance(fit.model, ProportionalOdds)]
     if fitted:
         yield (
-            "As a second analysis that uses only the order of ratings, a cumulative-logit mixed model with intercepts "
-            "of items, of annotators and of annotators with systems was fitted by the Laplace approximation to "
+            "As a second analysis that uses only the order of ratings, proportional odds with effects of items, "
+            "annotators and systems, their errors clustered in the same way, were fitted to "
             f"{len(fitted)} of {len(analysis.judged)} criteria ({', '.join(map(analysis.title, fitted))}); its "
             "p-values are not adjusted."
         )

@@ -123,12 +123,11 @@ APPENDIX = (
     PartTable(
         "ordinal",
         "ordinal",
-        "Ordinal mixed model",
-        (*of.ORDINAL_DIFFERENCE, *of.ORDINAL_SPREADS),
-        "Cumulative-logit mixed model with intercepts of items, of annotators and of annotators with systems, by the "
-        "Laplace approximation: a second analysis that uses only the order of ratings, next to the paired differences. "
-        "Differences in logits with 95 % Wald intervals; its p-values are not adjusted, and with few annotators come "
-        "out small too often. SD: how far intercepts scatter, tastes being those of annotators for systems.",
+        "Proportional odds",
+        of.ORDINAL_DIFFERENCE,
+        "Cumulative logits with effects of items, annotators and systems: a second analysis that uses only the order "
+        "of ratings, next to the differences in points. Differences in logits with 95 % intervals for annotators like "
+        "these where there are five or more, else for these; its p-values are not adjusted.",
         "Systems",
     ),
     PartTable(

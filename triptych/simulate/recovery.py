@@ -108,7 +108,8 @@ def checks(planted: Planted, analysis: StudyAnalysis) -> Iterator[RecoveryCheck]
 
 def _rankings(planted: Planted, analysis: StudyAnalysis) -> Iterator[RecoveryCheck]:
     """The order of the systems under each criterion; wrong only where a wrong pair differs clearly."""
-    for key, (_, table) in analysis.tables.items():
+    for key, compared in analysis.compared.items():
+        table = compared.table
         means: dict[str, dict[Any, float]] = {
             "planted": {code: np.nanmean(planted.answers[key][:, n]) for n, code in enumerate(planted.systems)},
             "observed": dict(zip(table.systems, np.nanmean(table.ratings, axis=0), strict=True)),

@@ -13,8 +13,8 @@ from ..diagnostics import Speed
 from ..effects import BestShare, PositionEffect
 from ..intervals import Interval
 from ..judge import AltTest
-from ..ordinal_model import OrdinalModel
 from ..preferences import Preferences
+from ..proportional_odds import ProportionalOdds
 from ..ranking import Ranking
 from ..spans import SpanAgreement
 from ..undefined import Undefined
@@ -104,13 +104,12 @@ class Listing:
 
     def _ordinal(self, fit: OrdinalOf) -> Iterator[Number]:
         place, model = Place("ordinal", fit.criterion), fit.model
-        if not isinstance(model, OrdinalModel):
+        if not isinstance(model, ProportionalOdds):
             yield from place.all_or_why(of.ORDINAL_DIFFERENCE, model, "difference")
             return
         for pair in model.differences:
             beside = Place("ordinal", fit.criterion, self._name(pair.system), self._name(pair.baseline))
             yield from beside.all(of.ORDINAL_DIFFERENCE, pair)
-        yield from place.all(of.ORDINAL_SPREADS, model)
 
     def _ranks(self, ranking: RankingOf) -> Iterator[Number]:
         ranked = ranking.ranking

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..diagnostics import AnnotatorAgreement
-from ..intervals import Interval
+from ..intervals import Estimate, Interval
 from ..numbers import written
 from ..undefined import Undefined
 from .systems import within
@@ -131,12 +131,19 @@ def _spread(result: Any) -> float | Undefined:
     return Undefined("Not defined for a single rating.") if result.summary.sd is None else result.summary.sd
 
 
-def _or_no_test(name: str) -> Callable[[Any], float | Undefined]:
+def _or_no_test(name: str, whom: str) -> Callable[[Any], float | Undefined]:
+    """Takes a p-value, or the sentence of the interval for the same annotators, which says why there is none."""
+
     def take(contrast: Any) -> float | Undefined:
         value = getattr(contrast, name)
-        return Undefined(contrast.difference.alike.sentence) if value is None else value
+        return Undefined(getattr(contrast.difference, whom).sentence) if value is None else value
 
     return take
+
+
+def _headline_p(estimate: Estimate) -> float | Undefined:
+    test = estimate.test or estimate.test_here
+    return test.p if test else Undefined(estimate.headline.sentence)
 
 
 def _coefficient(key: str, name: str) -> Callable[[Any], Any]:
@@ -201,14 +208,17 @@ MAJORITY = (
 )
 POSITION = (Statistic("n", "count", "n"), Statistic("from own mean", CHANGE, "mean"))
 DIFFERENCE = (
-    Statistic("pairs", "count", "difference.n"),
+    Statistic("ratings", "count", "difference.n"),
+    Statistic("ratings used", "share", "difference.share_used", "Ratings used"),
     Statistic("items", "count", "difference.items", "Items"),
     Statistic("difference", CHANGE, "difference.mean", "Difference"),
     Statistic("these annotators", CHANGE, None, "These annotators", "difference.these"),
     Statistic("annotators like these", CHANGE, None, "Annotators like these", "difference.alike"),
-    Statistic("p", "p", _or_no_test("p"), "p"),
-    Statistic("p Holm", "p", _or_no_test("holm"), "p (Holm)"),
-    Statistic("p Benjamini-Hochberg", "p", _or_no_test("benjamini_hochberg"), "p (BH)"),
+    Statistic("p", "p", _or_no_test("p", "alike"), "p"),
+    Statistic("p Holm", "p", _or_no_test("holm", "alike"), "p (Holm)"),
+    Statistic("p Benjamini-Hochberg", "p", _or_no_test("benjamini_hochberg", "alike"), "p (BH)"),
+    Statistic("p these annotators", "p", _or_no_test("p_here", "these"), "p, these annotators"),
+    Statistic("p Holm these annotators", "p", _or_no_test("holm_here", "these"), "p (Holm), these annotators"),
 )
 WINS = tuple(
     Statistic(name, "count", f"dominance.{name}", "Wins / ties / losses") for name in ("wins", "ties", "losses")
@@ -299,13 +309,8 @@ STRENGTH = (
     Statistic("strength error", "number", _sure("error")),
 )
 ORDINAL_DIFFERENCE = (
-    Statistic("difference", "difference", "estimate", "Difference (logits)", limits=lambda pair: (pair.low, pair.high)),
-    Statistic("p", "p", "p", "p"),
-)
-ORDINAL_SPREADS = (
-    Statistic("SD of items", "number", "item", "SD of items"),
-    Statistic("SD of annotators", "number", "annotator", "SD of annotators"),
-    Statistic("SD of tastes", "number", "annotator_by_system", "SD of tastes"),
+    Statistic("difference", "difference", "estimate.mean", "Difference (logits)", limits="estimate.headline"),
+    Statistic("p", "p", lambda pair: _headline_p(pair.estimate), "p"),
 )
 
 
