@@ -9,7 +9,6 @@ import sqlite3
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from helpers.studies import ROOT, add_person
 from sqlalchemy import text
 
 from triptych.errors import NotFound
+from triptych.operations import doctor as examination
 from triptych.storage import database, traces
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Role
@@ -163,14 +163,11 @@ def test_an_error_has_the_same_id_wherever_it_is_reported():
     assert traces.store(error) == traces.store(error)
 
 
-def fill(path: Path) -> Callable[[database.Engine], None]:
-    def full(engine: database.Engine) -> None:
-        with writing(engine) as session:
-            session.execute(text("PRAGMA max_page_count=1"))
-            session.execute(text("CREATE TABLE more (x)"))
-            session.execute(text("INSERT INTO more VALUES (zeroblob(1000000))"))
-
-    return full
+def fill(engine: database.Engine) -> None:
+    with writing(engine) as session:
+        session.execute(text("PRAGMA max_page_count=1"))
+        session.execute(text("CREATE TABLE more (x)"))
+        session.execute(text("INSERT INTO more VALUES (zeroblob(1000000))"))
 
 
 def test_full_locked_and_read_only_databases_are_told_apart(sqlite_engine, tmp_path, monkeypatch):
@@ -178,7 +175,7 @@ def test_full_locked_and_read_only_databases_are_told_apart(sqlite_engine, tmp_p
     monkeypatch.setitem(database.PRAGMAS, "busy_timeout", 50)
     sentences = {}
     with pytest.raises(database.DatabaseAway) as caught:
-        fill(path)(sqlite_engine)
+        fill(sqlite_engine)
     sentences["disk"] = str(caught.value)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -187,14 +184,15 @@ def test_full_locked_and_read_only_databases_are_told_apart(sqlite_engine, tmp_p
             add_person(session, "somebody")
     sentences["busy"] = str(caught.value)
     engine = database.open_to_read(f"sqlite:///{path}")
-    with pytest.raises(database.DatabaseAway) as caught, writing(engine) as session:
+    with pytest.raises(database.DatabaseAway) as refused, writing(engine) as session:
         add_person(session, "somebody")
-    sentences["read-only"] = str(caught.value)
+    sentences["read-only"] = str(refused.value)
     with pytest.raises(database.DatabaseAway) as caught, reading(absent_engine(tmp_path)) as session:
         session.execute(text("SELECT 1"))
     sentences["does not answer"] = str(caught.value)
 
     assert len(set(sentences.values())) == 4
+    assert "is read-only (attempt to write" in examination.refusal(refused.value)
     assert all(word in sentence for word, sentence in sentences.items())
     assert all("What was saved is safe" in sentence for sentence in sentences.values())
 
