@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
+import threading
 
 import pytest
 
@@ -74,6 +76,10 @@ def test_addresses_of_pages_stay_and_paths_go():
 @pytest.mark.parametrize("form", ["json", "text"])
 def test_settled_loggers_write_our_lines_also_those_made_later(form, monkeypatch):
     monkeypatch.setenv("TRIPTYCH_LOG", form)
+    hooks = [(sys, "excepthook"), (sys, "unraisablehook"), (threading, "excepthook"), (logging, "raiseExceptions")]
+    for module, name in hooks:  # so that they are put back after the test
+        monkeypatch.setattr(module, name, getattr(module, name))
+    monkeypatch.setattr(logging, "lastResort", logging.StreamHandler())
     before, formats = logging.getLoggerClass(), [(h, h.formatter) for h in logging.root.handlers]
     early = logging.getLogger(f"made.before.{form}")
     early.addHandler(logging.StreamHandler())
@@ -82,6 +88,7 @@ def test_settled_loggers_write_our_lines_also_those_made_later(form, monkeypatch
         later = logging.getLogger(f"made.after.{form}")
         later.addHandler(logging.StreamHandler())
     finally:
+        logging.captureWarnings(False)
         logging.setLoggerClass(before)
         for handler, formatter in formats:
             handler.setFormatter(formatter)
