@@ -124,6 +124,7 @@ def ready_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     engine = database.open_engine(f"sqlite:///{path}")
     database.migrate(engine)
     engine.dispose()
+    path.chmod(0o600)  # as a started app makes it
     return path
 
 

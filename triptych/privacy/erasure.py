@@ -22,7 +22,7 @@ from triptych import clock, settings
 from triptych.errors import Conflict, NotAllowed
 from triptych.people import roster
 from triptych.privacy import scrub, withdrawal
-from triptych.storage import database, events
+from triptych.storage import database, events, traces
 from triptych.storage.database import Wiped
 from triptych.storage.events import DEPARTURES, EventKind
 from triptych.storage.models import Assignment, Event, Membership, PanelIdentity, Person, Snapshot, Study
@@ -70,7 +70,11 @@ def annotations_of(session: Session, study: Study, pseudonym: str) -> int:
 
 
 def wipe(engine: Engine) -> Wiped:
-    """Leaves no byte of what was erased in the database's files, as far as `database.wipe` can. Raises DatabaseAway."""
+    """Leaves no byte of what was erased in the database's files, as far as `database.wipe` can. Raises DatabaseAway.
+
+    Traces of errors, which may quote people, are deleted too.
+    """
+    traces.clear()
     return database.wipe(engine, WIPED_TABLES)
 
 

@@ -16,9 +16,10 @@ from typing import IO, Any
 from sqlalchemy import Engine, QueuePool
 
 from triptych import settings
+from triptych.errors import UnsafeDatabase
 from triptych.operations import logs
 from triptych.people import accounts
-from triptych.storage import database, host
+from triptych.storage import database, host, private
 from triptych.storage.database import reading, writing
 from triptych.web import budgets, metrics
 from triptych.web.origins import configured
@@ -41,6 +42,7 @@ def running(option: Callable[[str], Any]) -> Iterator[None]:
     `option` gives Streamlit's setting of a name; "server.address" is what the app listens on, None for all. Raises
     UnsafeSettings, UnsafeDatabase if another server uses the file, DatabaseAway.
     """
+    os.umask(private.umask())
     logs.settle()
     serve_below(option("server.baseUrlPath"))
     bound = option("server.address")
@@ -50,6 +52,7 @@ def running(option: Callable[[str], Any]) -> Iterator[None]:
         engine, lock = _open(bound)
     except Exception as error:
         log.critical("The app did not start.", exc_info=error)
+        name_places(error)
         # uvicorn would print the first line of a trace after this
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         raise
@@ -72,6 +75,10 @@ def running(option: Callable[[str], Any]) -> Iterator[None]:
 def _open(bound: str | None) -> tuple[Engine, IO[str] | None]:
     """The migrated database, and the lock on its file where it is one."""
     settings.refuse_unsafe_secrets(bound)
+    private.refuse_unusable()
+    repaired = [path.name for path in private.repair()]
+    if repaired:
+        log.warning("Others could use these files or folders; their permissions are repaired: %s", ", ".join(repaired))
     lock = database.lock_server(database.open_engine(settings.database_url()))
     with database.explained():
         engine = web_engine()
@@ -81,6 +88,13 @@ def _open(bound: str | None) -> tuple[Engine, IO[str] | None]:
 
         demo.load_demo(engine)
     return engine, lock
+
+
+def name_places(error: Exception) -> None:
+    """Print what the log leaves out of a refusal: the path of the folder or file it is about."""
+    if isinstance(error, UnsafeDatabase) and logs.scrubbed(str(error)) != str(error):
+        sys.stdout.write(f"\n  {error}\n\n")
+        sys.stdout.flush()
 
 
 def address(option: Callable[[str], Any]) -> str:
