@@ -54,7 +54,7 @@ def licence_of(name: str) -> str | None:
     except PackageNotFoundError:
         return None
     classifiers = [line.removeprefix(LICENCE_CLASSIFIER) for line in about.get_all("Classifier") or ()]
-    names = [about.get("License-Expression"), about.get("License")]
+    names = [*(about.get_all("License-Expression") or ()), *(about.get_all("License") or ())]
     names += [line for line in classifiers if not line.startswith(("License", "Programming")) and "License" in line]
     return next((licence for licence in names if licence and len(licence) <= MAX_LICENCE_NAME), None)
 
