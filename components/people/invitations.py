@@ -78,5 +78,6 @@ def links(invited: Sequence[Invited]) -> None:
     rows = [(*facts, addresses.personal_address(one.secret)) for facts, one in zip(given, invited, strict=True)]
     st.text(f"{len(invited)} personal links. {ONCE_HINT}")
     st.dataframe(pd.DataFrame(rows, columns=["Name", "E-mail", "Role", "Pseudonym", "Link"]), hide_index=True)
-    csv = "".join(write_csv(rows, LINKS_HEADER)).encode("utf-8-sig")
-    st.download_button("Download as CSV", csv, "links.csv", "text/csv", on_click="ignore", icon=":material/download:")
+    # no download button: Streamlit would serve these secrets to anybody who has the address of the file
+    st.caption("As CSV, to copy into a file or a spreadsheet:")
+    st.code("".join(write_csv(rows, LINKS_HEADER)), language=None, height=160)
