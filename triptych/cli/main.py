@@ -378,7 +378,8 @@ def main(words: Sequence[str] | None = None) -> int:
         _ask_for_more(name, choice)
     arguments = parser.parse_args(words)
     try:
-        return COMMANDS[arguments.command][0](arguments)
+        with database.patient(lambda text: say_beside("-", text)):
+            return COMMANDS[arguments.command][0](arguments)
     except (database.DatabaseAway, DBAPIError) as error:
         sys.stderr.write(f"{examination.refusal(error)} More: python -m triptych doctor\n")
     except TriptychError as error:
