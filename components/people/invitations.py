@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from components.shell import addresses, state
+from components.shell.uploads import content_of
 from triptych.formats.long_csv import write_csv
 from triptych.formats.model import Problem
 from triptych.people.accounts import LONGEST_NAME
@@ -43,7 +44,7 @@ def list_upload(slug: str) -> bytes | None:
     """The bytes of an uploaded list."""
     st.caption(LIST_HINT)
     uploaded = st.file_uploader("List", ["csv", "tsv", "txt"], key=f"list-{state.numbered(form_name(slug))}")
-    return uploaded.getvalue() if uploaded else None
+    return content_of(uploaded) if uploaded else None
 
 
 def list_preview(guest_list: GuestList) -> bool:

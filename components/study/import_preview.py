@@ -9,7 +9,7 @@ import streamlit as st
 
 from components.shell import state
 from triptych.formats import ItemDraft, ItemFile, Problem, TurnDraft
-from triptych.formats.ratings import FinishedRatings
+from triptych.formats.ratings.model import FinishedRatings
 from triptych.stats.numbers import counted
 
 MAX_CHARACTERS = 2000
