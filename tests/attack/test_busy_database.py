@@ -87,6 +87,7 @@ def test_a_request_that_no_thread_takes_up_is_busy_too(monkeypatch):
             return Future()
 
     monkeypatch.setattr(work, "_threads", Crowd())
+    monkeypatch.setattr(work, "login_secret", lambda _: "a secret")
     app = Starlette(routes=work.WORK_ROUTES, exception_handlers=routes.ERRORS)
     status, body, headers = answer_of(app, "POST", "/desk/draft")
 
@@ -94,7 +95,7 @@ def test_a_request_that_no_thread_takes_up_is_busy_too(monkeypatch):
     assert headers[b"retry-after"] == b"3"
 
 
-def test_a_command_waits_until_the_other_program_ends_and_says_so(sqlite_engine, other, monkeypatch):
+def test_a_command_waits_for_the_other_program_and_says_so(sqlite_engine, other, monkeypatch):
     wait_less(sqlite_engine, monkeypatch)
     said: list[str] = []
 

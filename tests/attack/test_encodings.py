@@ -32,7 +32,7 @@ def encoded(name: str) -> bytes:
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_a_guess_is_shown_with_its_first_lines_and_not_read(name: str):
+def test_a_guess_is_shown_and_not_read(name: str):
     with pytest.raises(UnconfirmedEncoding, match="Line 2: byte 0x.. is not UTF-8") as caught:
         read_items(encoded(name), "items.csv")
 
@@ -80,6 +80,8 @@ def test_the_command_line_reads_what_its_option_says(name: str, tmp_path: Path):
 
 
 def screen() -> None:
+    from typing import Any
+
     import streamlit as st
 
     from components.shell.uploads import content_of
@@ -90,7 +92,8 @@ def screen() -> None:
         def getvalue(self) -> bytes:
             return "item_id\n今日は天気がいいですね。\n".encode("cp932")
 
-    content = content_of(Upload())
+    upload: Any = Upload()
+    content = content_of(upload)
     st.text("waiting" if content is None else content.decode())
 
 

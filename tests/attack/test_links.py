@@ -18,6 +18,7 @@ from components.shell.words import read_aloud
 from triptych.reports import html
 from triptych.reports.cells import Cell, Table
 from triptych.reports.documents import code_span
+from triptych.reports.html import ReportSection
 
 ADDRESSES = ("https://evil.test/system", "http://evil.test", "www.evil.test", "mailto:a@evil.test", "a@evil.test")
 CODE = [path for name in ("components", "pages") for path in sorted((ROOT / name).rglob("*.py"))]
@@ -58,14 +59,15 @@ def test_markdown_makes_no_link_of_an_address(address: str):
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_the_name_of_a_widget_makes_no_link_of_an_address(address: str):
+def test_a_widgets_name_makes_no_link_of_an_address(address: str):
     assert not re.search(r"(https?|ftp)://|www\.|\w@\w", read_aloud(f"Fluency: {address}"))
 
 
 @pytest.mark.parametrize("address", [*ADDRESSES, '<a href="https://evil.test">x</a>'])
 def test_axes_tables_and_documents_make_no_link(address: str):
-    table = html.table(Table("systems", address, (address,), ((Cell(address),),), (address,)))
-    page = html.page(address, [("System", address)], [table, html.heading(address), html.text(address)], address)
+    table = Table("systems", address, (address,), ((Cell(address),),), (address,))
+    section = ReportSection(address, address, [address], (), [table], table_titles=True)
+    page = html.page(address, {"System": address}, [section], address)
 
     assert "<a" not in short(address, "1", 60) + page
     assert code_span(address) == f"`{address}`"

@@ -85,7 +85,7 @@ def test_letters_that_differ_stay_different():
 
 
 @pytest.mark.parametrize("value", ["true", "7", "-1.5", '"7"', '"TRUE"', '"1e3"'])
-def test_a_candidate_that_is_a_number_or_true_comes_with_a_note(value: str):
+def test_a_candidate_that_is_only_a_number_gets_a_note(value: str):
     line = f'{{"item_id": "1", "context": "c", "candidates": {{"a": {value}, "b": "text 7"}}}}'
     file = read_items(line.encode(), "items.jsonl")
 
