@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import streamlit as st
-from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from components.shell import state
 from triptych.errors import ImportRefused
 from triptych.formats.decode import SAVE_AS, UnconfirmedEncoding, decode, recoded, refuse_other_content
 
 
-def content_of(upload: UploadedFile) -> bytes | None:
+def content_of(upload: st.runtime.uploaded_file_manager.UploadedFile) -> bytes | None:
     """The file's bytes, a text as UTF-8; None while its encoding is to be confirmed, which this asks for.
 
     What is no text at all is left to its reader.

@@ -63,7 +63,7 @@ def test_a_confirmed_encoding_changes_no_utf8_and_no_workbook():
         assert recoded(data, "Windows-1252") == data
 
 
-def test_an_encoding_that_does_not_fit_is_refused_with_the_line():
+def test_an_encoding_that_does_not_fit_is_refused():
     with pytest.raises(ImportRefused, match="Line 2: byte .* is neither UTF-8 nor GB18030"):
         recoded(HEADER.encode() + "1,café,x,y\n".encode("latin-1"), "GB18030")
 

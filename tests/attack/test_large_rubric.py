@@ -10,7 +10,7 @@ from triptych.rubric.files import MAX_CHARACTERS, MAX_PARTS, parse_rubric, read_
 SECTION = "- {title: S, text: t}\n"
 
 
-def test_a_rubric_of_30000_sections_is_refused_before_it_is_read():
+def test_a_rubric_of_30000_sections_is_refused_unread():
     with pytest.raises(InvalidRubric, match="a rubric has at most 200,000"):
         parse_rubric("guidelines:\n" + SECTION * 30_000)
 
