@@ -64,7 +64,7 @@ def test_the_waits_of_a_request_end_within_ten_seconds():
 def test_a_database_held_by_another_program_is_busy(sqlite_engine, other, monkeypatch):
     wait_less(sqlite_engine, monkeypatch)
 
-    with pytest.raises(DatabaseBusy, match="another program is using it"):
+    with pytest.raises(DatabaseBusy, match="another program holds it"):
         write(sqlite_engine)
     other.execute("ROLLBACK")
     write(sqlite_engine)

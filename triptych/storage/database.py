@@ -71,15 +71,25 @@ SQLITE_AWAY = {
     sqlite3.SQLITE_READONLY,
     sqlite3.SQLITE_CANTOPEN,
 }
-AWAY = (
-    "The database does not answer at the moment. What was saved is safe, and what you wrote since is kept in this "
-    "browser. Leave this page open; it goes on as soon as the database is back."
-)
-BUSY = (
-    "The database is busy: another program is using it, or much is being written. What was saved is safe, and what you "
-    "wrote since is kept in this browser. Leave this page open; it tries again by itself."
+AWAY, BUSY, FULL, READ_ONLY = (
+    f"{reason}. What was saved is safe, and what you wrote since is kept in this browser. Leave this page open; it "
+    f"goes on as soon as {remedy}."
+    for reason, remedy in (
+        ("The database does not answer at the moment", "the database is back"),
+        ("The database is busy: another program holds it", "that program is done"),
+        ("The disk of the database is full", "there is room again; the people who run the app must make some"),
+        ("The database is read-only", "it can be written to; the people who run the app must see to that"),
+    )
 )
 WAITING = "Another program is using the database. Waiting for it for up to a minute."
+# by SQLite's code or PostgreSQL's state (out of disk, a read-only transaction)
+SENTENCES: dict[int | str, str] = {
+    sqlite3.SQLITE_BUSY: BUSY,
+    sqlite3.SQLITE_FULL: FULL,
+    sqlite3.SQLITE_READONLY: READ_ONLY,
+    "53100": FULL,
+    "25006": READ_ONLY,
+}
 SAFE_SQLITE = (3, 51, 3)
 NO_ADDRESS = "This is no address of a database. Write postgresql://USER:PASSWORD@HOST/NAME or sqlite:///FILE."
 log = logging.getLogger("triptych.storage.database")
@@ -237,15 +247,11 @@ def _begin(connection: Any) -> None:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
             return
         except OperationalError as error:
-            if not _is_busy(error) or time.monotonic() >= end:
+            if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() >= end:
                 raise
         if not spoken:
             _patience.say(WAITING)
             spoken = True
-
-
-def _is_busy(error: BaseException) -> bool:
-    return getattr(getattr(error, "orig", None), "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
 
 
 @contextmanager
@@ -358,11 +364,17 @@ def explained() -> Iterator[None]:
     except (DBAPIError, PoolExhausted) as error:
         if not is_away(error):
             raise
-        if _is_busy(error):
-            log.warning("Another program is using the database.")
-            raise DatabaseBusy(BUSY) from error
-        log.warning("The database does not answer: %s.", type(getattr(error, "orig", error)).__name__)
-        raise DatabaseAway(AWAY) from error
+        code = _code(error)
+        away = (DatabaseBusy if code == sqlite3.SQLITE_BUSY else DatabaseAway)(SENTENCES.get(code, AWAY))
+        log.warning("%s (%s).", str(away).partition(".")[0], type(getattr(error, "orig", error)).__name__)
+        raise away from error
+
+
+def _code(error: DBAPIError | PoolExhausted) -> int | str:
+    """SQLite's primary error code or PostgreSQL's state; "" where there is neither."""
+    cause = getattr(error, "orig", None)
+    code = getattr(cause, "sqlite_errorcode", None)
+    return getattr(cause, "sqlstate", None) or "" if code is None else code & 0xFF
 
 
 def answers(engine: Engine) -> bool:
@@ -379,13 +391,13 @@ def is_away(error: DBAPIError | PoolExhausted) -> bool:
     """Whether the database is missing or cannot store, rather than that it refused a statement."""
     if isinstance(error, PoolExhausted) or error.connection_invalidated:
         return True
-    code = getattr(error.orig, "sqlite_errorcode", None)
-    if code is not None:
-        return code & 0xFF in SQLITE_AWAY
-    # PostgreSQL: no connection at all (no state), connection lost, out of disk or memory, shutting or starting up
-    state = getattr(error.orig, "sqlstate", None)
-    is_lost = state is None and isinstance(error, OperationalError)
-    return is_lost or (state or "").startswith(("08", "53", "57P"))
+    code = _code(error)
+    if isinstance(code, int):
+        return code in SQLITE_AWAY
+    # PostgreSQL: no connection at all (no state), connection lost, out of disk or memory, read-only, shutting or
+    # starting up
+    is_lost = not code and isinstance(error, OperationalError)
+    return is_lost or code.startswith(("08", "53", "57P", "25006"))
 
 
 def lock_server(engine: Engine) -> IO[str] | None:
@@ -413,6 +425,9 @@ def _version(connection: Connection) -> str | None:
 
 def migrate(engine: Engine) -> None:
     """Brings the database to this program's schema, after a backup; if that fails the old file is put back."""
+    if engine.dialect.name == "sqlite" and not sqlite_path(str(engine.url)).exists():
+        # SQLite itself would leave the group out, whatever the umask allows
+        sqlite_path(str(engine.url)).touch(0o666)
     version = stored_version(engine)
     if version == HEAD:
         return

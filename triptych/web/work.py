@@ -30,7 +30,7 @@ from triptych.storage.database import BUSY, DatabaseAway, DatabaseBusy, reading,
 from triptych.storage.models import Study
 from triptych.study.persons import Who
 from triptych.web import budgets
-from triptych.web.session import COOKIE, is_our_own, login_secret, web_engine
+from triptych.web.session import cookie_in, is_https, is_our_own, login_secret, web_engine
 
 ANSWER_SECONDS = 9.5
 T = TypeVar("T")
@@ -52,7 +52,7 @@ async def _command(answer: Callable[[str | None, Any], Response], request: Reque
     """One command of a signed-in annotator's own page: `answer` gets their login's secret and the JSON body."""
     if not is_our_own(request):
         return _unread(refused(403, "foreign", "This request does not come from a Triptych page."))
-    secret = login_secret(request.cookies.get(COOKIE))
+    secret = login_secret(cookie_in(request.cookies, is_https(request)))
     if secret is None:
         return _unread(refused(401, "signed_out", accounts.SIGNED_OUT))
     length = request.headers.get("content-length", "")
