@@ -24,6 +24,7 @@ try:
     from triptych.cli import studies
     from triptych.cli.run import run
     from triptych.errors import NotFound, TriptychError
+    from triptych.formats.decode import ENCODINGS
     from triptych.operations import move as moving
     from triptych.operations import verify as verifying
     from triptych.people import accounts
@@ -190,8 +191,9 @@ def import_ratings(arguments: argparse.Namespace) -> int:
 
     plan = lifecycle.StudyPlan(title=arguments.title)
     lifecycle.refuse_unusable_plan(plan)
-    files = ratings.ratings_in(arguments.files, arguments.judge)
-    assembled = ratings.assembled_from(plan.title, files, arguments.items, arguments.rubric, arguments.positive)
+    files = ratings.ratings_in(arguments.files, arguments.judge, arguments.encoding)
+    options = arguments.items, arguments.rubric, arguments.positive, arguments.encoding
+    assembled = ratings.assembled_from(plan.title, files, *options)
     for line in (*map(str, assembled.problems), *assembled.summary()):
         say(line)
     if not assembled.ok:
@@ -214,7 +216,8 @@ def create_study(arguments: argparse.Namespace) -> int:
         item_order=USUAL_ORDER,
     )
     lifecycle.refuse_unusable_plan(plan)
-    text, file = studies.rubric_text(arguments.rubric), studies.items_from(arguments.files)
+    text = studies.rubric_text(arguments.rubric)
+    file = studies.items_from(arguments.files, arguments.encoding)
     rubric = parse_rubric(text, arguments.rubric)
     lifecycle.refuse_silent(rubric, plan.round)
     for problem in file.problems:
@@ -249,7 +252,9 @@ def set_state(arguments: argparse.Namespace) -> int:
 def invite(arguments: argparse.Namespace) -> int:
     """Make a personal link for each person named or on a CSV list; it is shown once and not stored."""
     made = _written(
-        lambda session: studies.invite(session, arguments.lead, arguments.study, arguments.names, arguments.list)
+        lambda session: studies.invite(
+            session, arguments.lead, arguments.study, arguments.names, arguments.list, arguments.encoding
+        )
     )
     for guest in made:
         link = f"{arguments.address.rstrip('/')}/?{urlencode({'join': guest.secret})}"
@@ -358,6 +363,9 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], Sequence[tuple[st
 }  # fmt: skip
 
 
+READING_TEXTS = ("create-study", "import-ratings", "invite")
+
+
 def _ask_for_more(name: str, choice: argparse.ArgumentParser) -> None:
     """The arguments of a command that may be left out, or are chosen from."""
     ask = choice.add_argument
@@ -405,10 +413,13 @@ def main(words: Sequence[str] | None = None) -> int:
         for argument, about in required:
             choice.add_argument(argument, help=about)
         _ask_for_more(name, choice)
+        if name in READING_TEXTS:
+            choice.add_argument("--encoding", choices=list(ENCODINGS), help="the encoding of files that are not UTF-8")
     arguments = parser.parse_args(words)
     arguments.umask = os.umask(private.umask())
     try:
-        return COMMANDS[arguments.command][0](arguments)
+        with database.patient(lambda text: say_beside("-", text)):
+            return COMMANDS[arguments.command][0](arguments)
     except (database.DatabaseAway, DBAPIError) as error:
         sys.stderr.write(f"{examination.refusal(error)} More: python -m triptych doctor\n")
     except TriptychError as error:
