@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
 import streamlit as st
 
 from components.shell import state
+from components.shell.uploads import content_of
 from components.study.import_preview import column_meanings, problem_lists
 from components.study.study_form import choose_rubric
 from triptych.errors import ImportRefused, InvalidRubric
@@ -46,8 +48,12 @@ def choose_files() -> tuple[FinishedRatings, ...]:
         (upload, "judge") for upload in judges
     ]
     try:
-        read = [_read_once(upload, kind, lambda u, k: read_files(u.getvalue(), u.name, k)) for upload, kind in uploads]
-        return tuple(chain.from_iterable(read))
+        read = [
+            _read_once(upload, kind, partial(read_files, data, upload.name, kind))
+            for upload, kind in uploads
+            if (data := content_of(upload)) is not None
+        ]
+        return tuple(chain.from_iterable(read)) if len(read) == len(uploads) else ()
     except ImportRefused as refusal:
         state.say(str(refusal))
         return ()
@@ -60,7 +66,10 @@ def choose_items() -> tuple[ItemFile | None, bool]:
     if upload is None:
         return None, True
     try:
-        file = _read_once(upload, "items", lambda u, _: read_items(u.getvalue(), u.name))
+        data = content_of(upload)
+        if data is None:
+            return None, False
+        file = _read_once(upload, "items", partial(read_items, data, upload.name))
     except ImportRefused as refusal:
         state.say(str(refusal))
         return None, False
@@ -74,7 +83,7 @@ def _read_once(upload: Any, kind: str, read: Any) -> Any:
     """Read a file once, not in every run."""
     cache = state.recall(READ, {})
     if (upload.file_id, kind) not in cache:
-        cache = {**cache, (upload.file_id, kind): read(upload, kind)}
+        cache = {**cache, (upload.file_id, kind): read()}
         state.remember(READ, cache)
     return cache[upload.file_id, kind]
 

@@ -18,13 +18,18 @@ from triptych.formats.ratings.proposal import ProposedCriterion
 
 
 def assembled_from(
-    title: str, files: Sequence[FinishedRatings], items: str | None, rubric: str | None, positive: Sequence[str]
+    title: str,
+    files: Sequence[FinishedRatings],
+    items: str | None,
+    rubric: str | None,
+    positive: Sequence[str],
+    encoding: str | None = None,
 ) -> Assembled:
     """What the files would become; `items` is a path, `rubric` a path or key, `positive` as in `_with_positive`.
 
     Raises ImportRefused for a file that cannot be read or has errors, InvalidRubric.
     """
-    texts = items_from([items]) if items else None
+    texts = items_from([items], encoding) if items else None
     for file in files:
         _refuse_faulty(file.name, file)
     if items and texts:
@@ -45,10 +50,10 @@ def _refuse_faulty(name: str, file: FinishedRatings | ItemFile) -> None:
         raise ImportRefused("\n".join([f"{name} has errors:", *map(str, file.problems)]))
 
 
-def ratings_in(people: Sequence[str], judges: Sequence[str]) -> list[FinishedRatings]:
+def ratings_in(people: Sequence[str], judges: Sequence[str], encoding: str | None = None) -> list[FinishedRatings]:
     """The ratings in files by people and in files by models. Raises ImportRefused."""
-    by_people = [file for path in people for file in read_files(read(path), Path(path).name)]
-    return by_people + [file for path in judges for file in read_files(read(path), Path(path).name, "judge")]
+    by_people = [file for path in people for file in read_files(read(path, encoding), Path(path).name)]
+    return by_people + [file for path in judges for file in read_files(read(path, encoding), Path(path).name, "judge")]
 
 
 def _with_positive(criteria: Sequence[ProposedCriterion], positive: Sequence[str]) -> tuple[ProposedCriterion, ...]:
