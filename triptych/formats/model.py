@@ -86,6 +86,7 @@ class ReadOptions:
     sheet                the sheet of a workbook
     append_field         a field whose text becomes the last turn; `append_speaker` says it
     judge_conversation   items without candidates are judged by their own conversation
+    roles                pairs (column, role) where the lead chose what the columns are
     restore_formulas     take off the ' that a CSV export puts before = + - @ (see `long_csv.restore_cell`)
     """
 
@@ -94,11 +95,15 @@ class ReadOptions:
     append_speaker: str | None = None
     judge_conversation: bool = False
     restore_formulas: bool = False
+    roles: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
 class ItemFile:
-    """A file that was read: its items, what was recognised, what was not, and every problem found."""
+    """A file that was read: its items, what was recognised, what was not, and every problem found.
+
+    roles: column → role, as a lead may change it (`layout.roles_of`).
+    """
 
     kind: str
     items: tuple[ItemDraft, ...]
@@ -109,6 +114,7 @@ class ItemFile:
     speakers: tuple[str, ...]
     sheets: tuple[str, ...]
     fields: tuple[str, ...]
+    roles: dict[str, str] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -144,13 +150,17 @@ class Record:
 
 @dataclass(frozen=True)
 class Source:
-    """The records of a file before anything is made of them. `tabular`: every record has every column."""
+    """The records of a file before anything is made of them. `tabular`: every record has every column.
+
+    levels: columns that were positions or outer keys in the file.
+    """
 
     kind: str
     columns: tuple[str, ...]
     records: tuple[Record, ...]
     tabular: bool
     sheets: tuple[str, ...] = ()
+    levels: tuple[str, ...] = ()
 
 
 @dataclass

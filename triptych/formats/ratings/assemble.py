@@ -23,7 +23,7 @@ from triptych.formats.ratings.model import (
     ImportedRating,
     RaterKind,
 )
-from triptych.formats.ratings.proposal import DECIMALS, EMPTY_WORDS, judge_of, number_in
+from triptych.formats.ratings.proposal import DECIMALS, REASONED_MISSING, judge_of, means_missing, number_in
 from triptych.formats.ratings.spans import PlacedSpan, place
 from triptych.formats.writers.model import FinishedRating
 from triptych.rubric.model import Criterion, Rubric
@@ -31,6 +31,7 @@ from triptych.rubric.scales import KEY, Choice, NumberScale
 
 StoredValue = tuple[float | None, str | None, bool]  # number, option, missing
 MAX_POSITIONS = 6
+POSITION = re.compile(r"#(\d{1,3})")  # a system known by its place among an item's candidates
 PLURAL = re.compile(r"s\b")
 NO_TIME = "{n} annotation(s) have no time; they get the time of the import."
 MISSING_TEXTS = "No texts were given for {n} candidate(s): pages that show texts stay empty for them."
@@ -229,7 +230,10 @@ class _Builder:
         if not fits or self._twice(work, system, criterion, rating):
             return
         self._place(work, system, rating)
-        work.ratings.append(ReadRating(criterion.key, *value, rating.reasons, rating.explanation, system))
+        explanation = rating.explanation
+        if value[-1] and REASONED_MISSING.fullmatch(rating.value):
+            explanation = "\n".join(filter(None, (rating.value, explanation)))
+        work.ratings.append(ReadRating(criterion.key, *value, rating.reasons, explanation, system))
         work.at = max(work.at, rating.at) if work.at and rating.at else work.at or rating.at
         part = (self.file, rating.part) if rating.part else ("", "")
         work.spent[part] = max(work.spent.get(part, 0), rating.seconds)
@@ -266,6 +270,8 @@ class _Builder:
         system = entry.system
         if system in (None, UNKNOWN_SYSTEM) and self.items_by_id is not None and len(systems) == 1:
             system = next(iter(systems))
+        elif system is not None and system not in systems and (place := POSITION.fullmatch(system)):
+            system = dict(enumerate(systems, 1)).get(int(place[1]), system)
         if system is None:
             self.once(f"item '{work.item}' has a rating of a response that does not say of which system.", entry.row)
             return None, False
@@ -413,7 +419,7 @@ def read_value(
         option = titles.get(text) or keys.get(text) or folded.get(text.casefold())
         if option is not None:
             return None, option.key, option.missing or is_missing
-    if is_missing or text in missing or text.casefold() in EMPTY_WORDS:
+    if is_missing or text in missing or means_missing(text):
         return None, None, True
     number = number_in(text)
     if number is None or isinstance(scale, Choice):

@@ -92,7 +92,8 @@ class ImportedNote(Unit):
 class FinishedRatings:
     """One file that was read.
 
-    recognised: column or field → what it was taken for. items: those in the same archive.
+    recognised: column or field → what it was taken for. items: those in the same archive, or what the file holds
+    instead of ratings. roles: column → role, where a lead may choose it. item_groups, annotator_groups: → the group.
     """
 
     name: str
@@ -107,11 +108,16 @@ class FinishedRatings:
     ignored: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
     items: ItemFile | None = None
+    roles: dict[str, str] = field(default_factory=dict)
+    item_groups: dict[str, str] = field(default_factory=dict)
+    annotator_groups: dict[str, str] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
         """True when the file itself is sound: something in it, and no error."""
-        return bool(self.ratings or self.highlights) and not any(p.severity == "error" for p in self.problems)
+        return bool(self.ratings or self.highlights or self.items) and not any(
+            p.severity == "error" for p in self.problems
+        )
 
 
 @dataclass
@@ -175,6 +181,11 @@ class Gathering(FinishedRatings):
         if text:
             self.findings.tally(FREE_TEXT)
             self.notes.append(ImportedNote(**vars(unit), name=name, text=text))
+
+    def group_item(self, item: str, group: str, row: int, column: str) -> None:
+        """The group of an item; rows must agree on it."""
+        if self.item_groups.setdefault(item, group) != group:
+            self.findings.error(f"puts item '{item}' into another group than a row before.", row, column)
 
     def context(self, item: str, value: Json, row: int, column: str, from_cell: bool = False) -> None:
         """The context of an item; rows must agree on it."""
