@@ -174,12 +174,18 @@ def import_ratings(arguments: argparse.Namespace) -> int:
     # numpy and the readers take half a second to import, which no other command needs
     from triptych.cli import ratings
     from triptych.exchange import import_ratings as ratings_import
+    from triptych.formats.model import in_words
 
     plan = lifecycle.StudyPlan(title=arguments.title)
     lifecycle.refuse_unusable_plan(plan)
-    files = ratings.ratings_in(arguments.files, arguments.judge)
-    assembled = ratings.assembled_from(plan.title, files, arguments.items, arguments.rubric, arguments.positive)
-    for line in (*map(str, assembled.problems), *assembled.summary()):
+    mapping = ratings.mapping_in(arguments.mapping, arguments.duplicates)
+    files = ratings.ratings_in(arguments.files, arguments.judge, mapping)
+    if arguments.mapping_out:
+        studies.write(arguments.mapping_out, [ratings.mapping_of(files, mapping.duplicates).to_json().encode()])
+    assembled = ratings.assembled_from(
+        plan.title, files, arguments.items, arguments.rubric, arguments.positive, mapping.duplicates
+    )
+    for line in (*in_words(assembled.problems), *assembled.summary()):
         say(line)
     if not assembled.ok:
         return 2
@@ -358,9 +364,17 @@ def _ask_for_more(name: str, choice: argparse.ArgumentParser) -> None:
             ask("--list", help="a CSV file with name, and if wanted email and role")
             ask("--address", default="http://localhost:8501", help="where the app is reached")
         case "import-ratings":
-            ask("files", nargs="*", help="files of ratings and highlights by people")
+            ask(
+                "files",
+                nargs="*",
+                help="files or folders of ratings by people, or GROUP=FILE for a group of annotators",
+            )
             ask("--judge", action="append", default=[], help="a file of scores by a model")
             ask("--items", help="a file of items, for the texts")
+            ask("--mapping", help="a file that says which column or level has which role")
+            ask("--mapping-out", help="write the mapping that was used, to be changed and given as --mapping")
+            second = "what a second rating of the same unit by the same annotator is"
+            ask("--duplicates", choices=["error", "first", "last", "repeats"], help=second)
             ask("--rubric", help="a rubric file; without it one is made from the values")
             positive = "an option that counts as positive, as CRITERION=OPTION; can be repeated"
             ask("--positive", action="append", default=[], help=positive)

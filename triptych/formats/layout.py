@@ -169,10 +169,13 @@ def roles_of(layout: Layout, columns: Sequence[str]) -> dict[str, str]:
     """Column → role as a lead may change it; nothing where candidates are nested in a field or name each other."""
     if layout.container or layout.namers or layout.meta_container or layout.extra_container:
         return {}
-    single = {layout.item_id: "item", layout.context: "context", layout.system: "system", layout.text: "response"}
+    known: dict[str | None, str] = {
+        layout.item_id: "item", layout.context: "context", layout.system: "system", layout.text: "response"
+    }  # fmt: skip
     fields = {column: "item group" if name == ITEM_GROUP else "field" for column, name in layout.meta.items()}
     texts = dict.fromkeys(layout.candidates, "response") | dict.fromkeys(layout.extra, "extra text")
-    return {column: ({**single, **fields, **texts}).get(column, "ignore") for column in columns}
+    known.update({**fields, **texts})
+    return {column: known.get(column, "ignore") for column in columns}
 
 
 def as_one_text(column: str | None, value: Json) -> Json:

@@ -6,7 +6,7 @@ A file is read completely, then looked at, then imported or refused as a whole; 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -24,6 +24,7 @@ MAX_ROWS = 400_000
 MAX_ITEMS = 100_000
 MAX_CANDIDATES = 6
 MAX_PROBLEMS = 200
+MAX_ALIKE = 5  # problems that differ by their row alone and are named one by one
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,19 @@ class Problem:
         if self.file:
             return ": ".join(part for part in (self.file, where, self.message) if part)
         return f"{where[0].upper()}{where[1:]}: {self.message}" if where else self.message
+
+
+def in_words(problems: Iterable[Problem]) -> list[str]:
+    """A line for each problem; those that differ by their row alone are one line with their number, where many."""
+    kinds: dict[tuple[str | None, ...], list[Problem]] = {}
+    for problem in problems:
+        kinds.setdefault((problem.severity, problem.file, problem.column, problem.message), []).append(problem)
+    lines = []
+    for alike in kinds.values():
+        shown = alike if len(alike) <= MAX_ALIKE else alike[:1]
+        lines += map(str, shown)
+        lines += [f"… the same in {len(alike) - 1:,} more rows."] if len(alike) > MAX_ALIKE else []
+    return lines
 
 
 @dataclass(frozen=True)

@@ -62,8 +62,9 @@ def _all_rows(records: Sequence[Record], single: bool) -> tuple[list[tuple[int, 
 def _rows(value: Json, name: str, place: str, levels: dict[str, None], depth: int = 0) -> list[JsonObject]:
     """The rows of one value. name: its path of fields; place: the positions that lead to it; depth: of outer keys."""
     if not _is_nested(value, name):
-        is_text = isinstance(value, list) and simple(last_part(name)) not in TURNS
-        return [{name or VALUE: "\n\n".join(map(str, value)) if is_text else value}]
+        if isinstance(value, list) and simple(last_part(name)) not in TURNS:
+            value = "\n\n".join(map(str, value))
+        return [{name or VALUE: value}]
     if isinstance(value, dict):
         if not (depth or _is_map(value)):
             fields = (_rows(inside, f"{name}.{key}" if name else key, place, levels) for key, inside in value.items())
@@ -73,11 +74,12 @@ def _rows(value: Json, name: str, place: str, levels: dict[str, None], depth: in
         return [
             {level: key, **row} for key, part in value.items() for row in _rows(part, name, place, levels, depth + 1)
         ]
-    of_objects = all(isinstance(entry, dict) for entry in value)
+    entries = value if isinstance(value, list) else []
+    of_objects = all(isinstance(entry, dict) for entry in entries)
     level = name if of_objects else f"{POSITION} {depth + 1}"
     levels.setdefault(level)
     rows = []
-    for number, entry in enumerate(value, 1):
+    for number, entry in enumerate(entries, 1):
         inner = _rows(entry, name, f"{place}.{number}", levels, 0 if of_objects else depth + 1)
         rows += [{level: f"{place}.{number}" if of_objects else f"#{number}", **row} for row in inner]
     return rows
@@ -87,7 +89,8 @@ def _is_nested(value: Json, name: str) -> bool:
     """Whether a value has values inside that belong to rows of their own; turns and lists of sentences have not."""
     if not isinstance(value, list | dict) or not value or simple(last_part(name)) in TURNS:
         return False
-    return not (isinstance(value, list) and all(isinstance(v, str) for v in value) and any(" " in v for v in value))
+    texts = [entry for entry in value if isinstance(entry, str)]
+    return isinstance(value, dict) or len(texts) < len(value) or not any(" " in text for text in texts)
 
 
 def _is_map(value: JsonObject) -> bool:

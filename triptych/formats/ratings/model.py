@@ -6,7 +6,7 @@ Nothing here has been checked against a rubric: a value is the text that the fil
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Literal, TypedDict, TypeVar, Unpack
 
@@ -118,6 +118,25 @@ class FinishedRatings:
         return bool(self.ratings or self.highlights or self.items) and not any(
             p.severity == "error" for p in self.problems
         )
+
+
+def in_group(file: FinishedRatings, group: str) -> FinishedRatings:
+    """The file with all its annotators in one group; their ids are kept apart from the same ids in other groups."""
+    if not group:
+        return file
+
+    def grouped(name: str) -> str:
+        return f"{group}/{name}"
+
+    ratings = [replace(rating, annotator=grouped(rating.annotator)) for rating in file.ratings]
+    return replace(
+        file,
+        ratings=ratings,
+        highlights=[replace(highlight, annotator=grouped(highlight.annotator)) for highlight in file.highlights],
+        notes=[replace(note, annotator=grouped(note.annotator)) for note in file.notes],
+        excluded={grouped(name): reason for name, reason in file.excluded.items()},
+        annotator_groups={rating.annotator: group for rating in ratings},
+    )
 
 
 @dataclass

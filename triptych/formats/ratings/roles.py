@@ -9,6 +9,7 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from typing import Literal, get_args
 
 from triptych.errors import ImportRefused
@@ -135,9 +136,8 @@ def _by_name(names_of: Mapping[str, str]) -> dict[str, str]:
         by_name.setdefault(simple(name), column)
     roles: dict[str, str] = {}
     for role, (_, names) in MEANINGS.items():
-        column = next((by_name[name] for name in names if by_name.get(name) not in (None, *roles)), None)
-        if column is not None:
-            roles[column] = role
+        free = (by_name[name] for name in names if name in by_name and by_name[name] not in roles)
+        roles |= {column: role for column in islice(free, 1)}
     return roles
 
 
