@@ -44,7 +44,7 @@ def analysis(options: Options, home: Path) -> list[Figure]:
             "ms",
             milliseconds(tables, rounds),
             300,
-            note=f"{note}; percent, two alphas, AC2 and Fleiss' kappa, each with an interval from 2,000 resamples",
+            note=f"{note}; percent, two alphas, AC2 and Fleiss' kappa, each with its interval",
         ),
         at_most(
             "agreement: annotators",

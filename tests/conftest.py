@@ -29,6 +29,7 @@ from triptych.storage import database
 from triptych.storage.models import Role, Study, StudyState
 from triptych.study import lifecycle
 from triptych.study.persons import Who
+from triptych.web import budgets
 
 # the time an example takes depends on the machine more than on the code
 hypothesis_settings.register_profile("any machine", deadline=None)
@@ -67,6 +68,12 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test touches the database of the person who runs it."""
     monkeypatch.setenv("TRIPTYCH_HOME", str(tmp_path))
     monkeypatch.delenv("TRIPTYCH_DATABASE_URL", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def own_budgets() -> None:
+    """No test uses up what the pages of another may ask."""
+    budgets.spending.cache_clear()
 
 
 @pytest.fixture(autouse=True)

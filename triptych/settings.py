@@ -15,6 +15,7 @@ from triptych.errors import TriptychError
 
 _PACKAGE = Path(__file__).resolve().parent
 SECRET, TOKEN, DATABASE = "TRIPTYCH_SECRET", "TRIPTYCH_METRICS_TOKEN", "TRIPTYCH_DATABASE_URL"
+ADDRESS, PROXIES, BUDGETS = "TRIPTYCH_ADDRESS", "TRIPTYCH_PROXIES", "TRIPTYCH_BUDGETS"
 SECRETS = (SECRET, TOKEN, "STREAMLIT_SERVER_COOKIE_SECRET")
 MIN_SECRET_LENGTH = 32
 PLACEHOLDERS = ("change", "example", "secret", "password", "default")
@@ -82,6 +83,25 @@ def with_driver(url: str) -> str:
 def is_shared() -> bool:
     """Whether several processes may serve the same data: they then need the same secrets."""
     return os.environ.get(DATABASE, "").startswith("postgresql")
+
+
+def addresses() -> tuple[str, ...]:
+    """TRIPTYCH_ADDRESS: the origins under which browsers reach the app, the first for links; see web/origins."""
+    return _words(ADDRESS)
+
+
+def proxies() -> tuple[str, ...]:
+    """TRIPTYCH_PROXIES: the addresses or networks of proxies whose forwarded headers count; see web/origins."""
+    return _words(PROXIES)
+
+
+def budgets() -> tuple[str, ...]:
+    """TRIPTYCH_BUDGETS: budgets that differ from the usual ones, as name=at_once/per_second; see web/budgets."""
+    return _words(BUDGETS)
+
+
+def _words(name: str) -> tuple[str, ...]:
+    return tuple(os.environ.get(name, "").replace(",", " ").split())
 
 
 def logs_json() -> bool:

@@ -9,7 +9,7 @@ import streamlit as st
 from components.annotator.consent import sections
 from components.shell.entrance import READING, column
 from components.shell.state import plain
-from triptych.annotate.entry_test import Explained, Outcome, Question, Sheet
+from triptych.annotate.entry_test import AnsweredQuestion, Outcome, Question, Sheet
 from triptych.stats.numbers import counted
 
 
@@ -81,7 +81,7 @@ def explained(outcome: Outcome) -> None:
             _explain(answer)
 
 
-def _explain(answer: Explained) -> None:
+def _explain(answer: AnsweredQuestion) -> None:
     st.badge("right" if answer.correct else "not right", color="green" if answer.correct else "orange")
     st.text(answer.text)
     given = f"Your answer: {answer.given}"

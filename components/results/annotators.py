@@ -8,15 +8,16 @@ import pandas as pd
 import streamlit as st
 
 from components.results.findings import ratings_link
+from components.results.statistics_row import cells
 from components.results.trust import look_row
 from components.shell.state import form_button, say
-from components.shell.words import NONE, limits, moment, number, percent, signed, signed_limits
+from components.shell.words import NONE, limits, moment, percent, signed, signed_limits
 from triptych.results.quality import Attempt, Line
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.warnings import Finding
 from triptych.stats.analysis.annotators import Repeated, WithSelf
 from triptych.stats.analysis.contrasts import Contrast
-from triptych.stats.coefficients import AgreementTable
+from triptych.stats.analysis.statistics import AGREEMENT
 from triptych.stats.diagnostics import FlaggedRate
 from triptych.stats.undefined import Undefined
 
@@ -106,24 +107,9 @@ def rubric_warnings(findings: Sequence[Finding], analysis: StudyAnalysis, slug: 
 
 def with_self(results: Sequence[WithSelf], titles: dict[str, str]) -> None:
     """Agreement of annotators with themselves, per criterion."""
-    rows = [_self_row(titles[result.criterion], result.table) for result in results]
+    rows = [{"Criterion": titles[result.criterion], **cells(AGREEMENT, result.table)} for result in results]
     st.dataframe(pd.DataFrame(rows).fillna(""), hide_index=True, key="with-self")
     st.caption("Items shown a second time, in another order and unannounced. Intervals resample what was rated twice.")
-
-
-def _self_row(title: str, table: AgreementTable | Undefined) -> dict[str, str]:
-    if isinstance(table, Undefined):
-        return {"Criterion": title, "Same rating": table.reason}
-    alpha = table["alpha"]
-    ends = NONE if isinstance(alpha.interval, Undefined) else limits(*alpha.interval)
-    same = table["percent"].value
-    return {
-        "Criterion": title,
-        "Same rating": same.reason if isinstance(same, Undefined) else percent(same),
-        "Krippendorff's alpha": number(alpha.value),
-        "95 % interval": ends,
-        "Rated twice": str(table.units),
-    }
 
 
 def excluded(lines: Sequence[Line]) -> None:

@@ -11,8 +11,9 @@ import streamlit as st
 from components.results import charts, figures
 from components.results.findings import ratings_link
 from components.results.marked import pick_item
+from components.results.statistics_row import cells
 from components.shell.state import plain
-from components.shell.words import NONE, limits, number, p_value, percent, ratio, signed, signed_limits
+from components.shell.words import limits, number, percent, ratio, signed
 from triptych.results.contrasts import HOCHBERG, foremost
 from triptych.results.criterion import CriterionResult, headline, interval_note, spoken
 from triptych.results.frame.table import Filters
@@ -20,12 +21,12 @@ from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.verdicts import verdict
 from triptych.rubric.scales import Choice
 from triptych.stats.analysis.contrasts import Contrast
-from triptych.stats.analysis.statistics import OF_POINTS, SYSTEM, Statistic
-from triptych.stats.analysis.systems import SystemResult, within
-from triptych.stats.comparison import Dominance, SignedRank
-from triptych.stats.descriptive import MajorityShare, Shares, Summary
+from triptych.stats.analysis.statistics import BALANCE, DIFFERENCE, RANK_BISERIAL, SIGNED_RANK, SYSTEM, WINS
+from triptych.stats.analysis.systems import SystemResult
+from triptych.stats.comparison import Dominance
+from triptych.stats.descriptive import MajorityShare, Shares
 from triptych.stats.intervals import Interval
-from triptych.stats.numbers import counted, written, written_or_reason
+from triptych.stats.numbers import counted
 from triptych.stats.undefined import Undefined
 
 MOST_ROWS, MOST_LINKS = 12, 6
@@ -116,33 +117,14 @@ def whom_for(contrasts: Sequence[Contrast]) -> str:
 
 
 def contrast_table(contrasts: Sequence[Contrast], analysis: StudyAnalysis) -> pd.DataFrame:
-    return pd.DataFrame([_contrast_row(contrast, analysis) for contrast in contrasts])
+    return pd.DataFrame([_contrast_row(contrast, analysis) for contrast in contrasts]).fillna("")
 
 
 def _contrast_row(contrast: Contrast, analysis: StudyAnalysis) -> dict[str, str]:
-    row = {"Difference": f"{analysis.name(contrast.system)} − {analysis.name(contrast.baseline)}"}
-    difference = contrast.difference
-    if isinstance(difference, Undefined):
-        return row | {"Mean": difference.reason}
-    row |= {
-        "Mean": signed(difference.mean, contrast.share),
-        "These annotators": _interval(difference.these, contrast.share),
-        "Annotators like these": _interval(difference.alike, contrast.share),
-        "p": p_value(contrast.p),
-        "p (Holm)": p_value(contrast.holm),
-        "p (BH)": p_value(contrast.benjamini_hochberg),
-    }
-    if isinstance(contrast.dominance, Dominance):
-        row["Wins / ties / losses"] = (
-            f"{contrast.dominance.wins} / {contrast.dominance.ties} / {contrast.dominance.losses}"
-        )
-    return row
-
-
-def _interval(interval: Interval, share: bool) -> str:
-    if interval.low is None or interval.high is None:
-        return NONE
-    return signed_limits(interval.low, interval.high, share)
+    pair = {"Systems": f"{analysis.name(contrast.system)} − {analysis.name(contrast.baseline)}"}
+    if isinstance(contrast.difference, Undefined):
+        return pair | {"Difference": contrast.difference.reason}
+    return pair | cells((*DIFFERENCE, *WINS), contrast, contrast.share, reasons=False)
 
 
 def _systems(result: CriterionResult, names: dict[int, str]) -> pd.DataFrame:
@@ -150,18 +132,9 @@ def _systems(result: CriterionResult, names: dict[int, str]) -> pd.DataFrame:
 
 
 def _system_row(result: CriterionResult, system: SystemResult, names: dict[int, str]) -> dict[str, str]:
-    row = {"System": names.get(system.system, "The item"), "n": str(system.n), "Missing": str(system.missing)}
-    has_summary = isinstance(system.summary, Summary)
-    if has_summary and isinstance(system.interval, Interval):
-        row[f"{'Share' if result.share else 'Mean'} (95 % interval)"] = spoken(system.interval, result.share)
-        row |= {
-            column.title: with_limits(column, system)
-            for column in SYSTEM
-            if column.name in OF_POINTS and not result.share
-        }
-    elif not isinstance(system.shares, Shares):
-        row["Mean"] = str(system.summary)
-    row |= {column.title: with_limits(column, system) for column in SYSTEM if column.limits}
+    row = {"System": names.get(system.system, "The item"), **cells(SYSTEM, system, result.share)}
+    if isinstance(system.interval, Interval):
+        row["Mean or share"] = spoken(system.interval, result.share)
     row |= {f"{point:g}": str(count) for point, count in zip(result.points, system.counts, strict=False)}
     scale = result.criterion.scale
     if isinstance(system.shares, Shares) and isinstance(scale, Choice):
@@ -173,15 +146,6 @@ def _system_row(result: CriterionResult, system: SystemResult, names: dict[int, 
             f"{percent(majority.share)} of {majority.items} items, {majority.undecided} undecided"
         )
     return row
-
-
-def with_limits(column: Statistic, system: SystemResult) -> str:
-    """A statistic of a system as a report prints it, with its interval if it has one."""
-    value = written_or_reason(column.of(system), column.style)
-    interval = column.limits(system) if column.limits else None
-    if interval is None or isinstance(interval, Undefined):
-        return value
-    return f"{value} ({' to '.join(written(end, column.style) for end in interval)})"
 
 
 def _links(analysis: StudyAnalysis, key: str, slug: str) -> None:
@@ -216,26 +180,15 @@ def wins(analysis: StudyAnalysis, key: str, slug: str) -> None:
         f"{slug}-{key}-wins",
         sentence,
     )
-    rows = [_win_row(contrast, dominance, analysis) for contrast, dominance in compared]
+    shown = (*WINS, BALANCE, RANK_BISERIAL, SIGNED_RANK)
+    rows = [
+        {"Systems": figures.pair_label(contrast, analysis.names), **cells(shown, contrast)} for contrast, _ in compared
+    ]
     st.dataframe(pd.DataFrame(rows), hide_index=True, key=f"wins-table-{key}")
     st.caption(
         "P(win) − P(loss) uses only which of the two was rated higher: −1 to 1, with the interval for annotators "
         "like these where there are five or more."
     )
-
-
-def _win_row(contrast: Contrast, dominance: Dominance, analysis: StudyAnalysis) -> dict[str, str]:
-    rank, interval = contrast.signed_rank, within((-1, 1), dominance.estimate.headline)
-    row = {
-        "Pair": f"{analysis.name(contrast.system)} − {analysis.name(contrast.baseline)}",
-        "Wins": str(dominance.wins),
-        "Ties": str(dominance.ties),
-        "Losses": str(dominance.losses),
-        "P(win) − P(loss)": interval.reason if isinstance(interval, Undefined) else spoken(interval, False),
-    }
-    if isinstance(rank, SignedRank):
-        return row | {"Wilcoxon p (these annotators)": p_value(rank.p), "Rank-biserial": number(rank.effect)}
-    return row | {"Wilcoxon p (these annotators)": rank.reason, "Rank-biserial": NONE}
 
 
 def means(analysis: StudyAnalysis, key: str, slug: str) -> None:

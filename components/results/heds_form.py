@@ -9,7 +9,7 @@ import streamlit as st
 
 from components.shell.state import form_button, plain
 from triptych.reports.heds import LONGEST, Answer, Sheet, asked
-from triptych.reports.heds_questions import FORM, SECTIONS, Question
+from triptych.reports.heds_questions import FORM, SECTIONS, SheetQuestion
 from triptych.rubric.model import Criterion
 
 NOTE = (
@@ -37,7 +37,7 @@ def heds_form(criteria: Sequence[Criterion], sheet: Sheet, key: str) -> Sheet | 
     return answers if stored else None
 
 
-def _ask(question: Question, now: Answer, key: str) -> Answer:
+def _ask(question: SheetQuestion, now: Answer, key: str) -> Answer:
     """One question: a line of text, or options with a line for details."""
     label = f"{question.number} {question.words}"
     if question.kind == "text":
@@ -49,7 +49,7 @@ def _ask(question: Question, now: Answer, key: str) -> Answer:
     return Answer(chosen, text.strip())
 
 
-def _options(question: Question, label: str, now: Answer, key: str) -> tuple[int, ...]:
+def _options(question: SheetQuestion, label: str, now: Answer, key: str) -> tuple[int, ...]:
     """The numbers of the options chosen, from 1."""
     numbers = range(1, len(question.options) + 1)
 

@@ -12,8 +12,8 @@ import streamlit as st
 from components.results.marked import marked_item
 from components.shell.state import form_button, plain
 from components.shell.words import NONE, moment, percent, read_aloud
-from triptych.results.adjudication import Agreement, FinalValue
-from triptych.results.item_review import ItemLine, Look, about
+from triptych.results.adjudication import FinalAgreement, FinalValue
+from triptych.results.item_review import Look, ReviewLine, about
 from triptych.rubric.model import Criterion
 from triptych.rubric.scales import Best, Choice, Likert, NumberScale, Scale
 
@@ -28,7 +28,7 @@ KINDS = {
 MAX_LISTED_STEPS = 21
 
 
-def choose_item(lines: Sequence[ItemLine], asked: str, slug: str) -> str | None:
+def choose_item(lines: Sequence[ReviewLine], asked: str, slug: str) -> str | None:
     """The item that the lead picks from the list; at first the one in the address."""
     left, right = st.columns([2, 3])
     part = left.text_input("Item id contains", key=f"find-{slug}")
@@ -58,7 +58,7 @@ def choose_item(lines: Sequence[ItemLine], asked: str, slug: str) -> str | None:
     return shown[at or 0].item
 
 
-def _lines(lines: Sequence[ItemLine]) -> pd.DataFrame:
+def _lines(lines: Sequence[ReviewLine]) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
@@ -196,7 +196,7 @@ def _options(scale: Scale) -> dict[Any, str]:
     return {round(float(value), 9): f"{value:g}" for value in values}
 
 
-def agreement_with_final(shares: Sequence[Agreement]) -> None:
+def agreement_with_final(shares: Sequence[FinalAgreement]) -> None:
     """How often each annotator gave what was decided afterwards; no judgement of anybody by itself."""
     if not shares:
         return

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from components.shell.words import NONE, p_value, percent, signed, signed_limits
+from components.results.statistics_row import cells
+from components.shell.words import NONE
 from triptych.results.judges import judges, judges_in, margin
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.stats.analysis.judges import JudgeOf
-from triptych.stats.correlation import Correlation, Correlations
+from triptych.stats.analysis.statistics import OF_SYSTEMS, SHARED, STAND_IN, STAND_IN_PAIR, WITHIN_ITEMS
 from triptych.stats.judge import AltTest
 from triptych.stats.undefined import Undefined
 from triptych.study.settings import EXPERTISE
@@ -49,22 +50,12 @@ def _row(each: JudgeOf, analysis: StudyAnalysis) -> dict[str, object]:
     return {
         "Judge": each.judge,
         "Its scores": analysis.title(each.scores),
-        "Candidates shared": each.shared,
         "May stand in": NONE if test is None else ("yes" if test.passes else "no"),
-        "Won against": NONE if test is None else percent(test.winning_rate),
-        "Within items": _shown(each.within_items),
-        "Over systems": _shown(each.of_systems),
+        **cells(SHARED, each),
+        **cells(STAND_IN, test),
+        **cells(WITHIN_ITEMS, each.within_items, reasons=False),
+        **cells(OF_SYSTEMS, each.of_systems, reasons=False),
     }
-
-
-def _shown(correlations: Correlations | Undefined) -> str:
-    if isinstance(correlations, Undefined):
-        return NONE
-    return signed(correlations.kendall.value) + _interval(correlations.kendall)
-
-
-def _interval(correlation: Correlation) -> str:
-    return "" if isinstance(correlation.interval, Undefined) else f" ({signed_limits(*correlation.interval)})"
 
 
 def _in_words(each: JudgeOf, analysis: StudyAnalysis) -> None:
@@ -81,10 +72,7 @@ def _against(test: AltTest) -> Sequence[dict[str, str]]:
     return [
         {
             "Annotator": str(comparison.annotator),
-            "Items": str(comparison.n),
-            "Judge at least as close": percent(comparison.judge_wins),
-            "Annotator at least as close": percent(comparison.annotator_wins),
-            "p, corrected": p_value(comparison.corrected),
+            **cells(STAND_IN_PAIR, comparison),
             "Judge holds its own": "yes" if comparison.won else "no",
         }
         for comparison in test.comparisons

@@ -11,13 +11,16 @@ import streamlit as st
 from components.results import comparisons, trust
 from components.results.findings import not_run
 from components.results.judges import judge_analysis
+from components.results.statistics_row import cells
 from components.shell.choices import choose
-from components.shell.words import NONE, number, p_value, signed, signed_limits
+from components.shell.words import number, p_value
 from triptych.results.study_analysis import StudyAnalysis, lengths
 from triptych.results.texts import Texts
 from triptych.stats.analysis.contrasts import RankingOf
-from triptych.stats.ordinal_model import OrdinalModel
+from triptych.stats.analysis.statistics import ORDINAL_DIFFERENCE, RANK_DIFFERENCE, STRENGTH
 from triptych.stats.preferences import Preferences
+from triptych.stats.proportional_odds import LogitDifference
+from triptych.stats.ranking import RankDifference
 from triptych.stats.undefined import Undefined
 
 
@@ -61,14 +64,7 @@ def _friedman(ranking: RankingOf, analysis: StudyAnalysis) -> None:
     means = zip(ranked.systems, ranked.mean_ranks, strict=True)
     rows = [{"System": _name(analysis, system), "Mean rank (1 is highest)": number(mean)} for system, mean in means]
     st.dataframe(rows, hide_index=True, key="ranks")
-    pairs = [
-        {
-            "Pair": f"{_name(analysis, pair.system)} − {_name(analysis, pair.baseline)}",
-            "Difference of ranks": signed(pair.difference),
-            "Nemenyi's p": p_value(pair.p),
-        }
-        for pair in ranked.differences
-    ]
+    pairs = [{"Systems": _pair(analysis, pair), **cells(RANK_DIFFERENCE, pair)} for pair in ranked.differences]
     st.dataframe(pairs, hide_index=True, key="nemenyi")
 
 
@@ -77,8 +73,8 @@ def _name(analysis: StudyAnalysis, label: object) -> str:
     return analysis.name(cast(int, label))
 
 
-def _limits(low: float | None, high: float | None) -> str:
-    return NONE if low is None or high is None else signed_limits(low, high)
+def _pair(analysis: StudyAnalysis, pair: RankDifference | LogitDifference) -> str:
+    return f"{_name(analysis, pair.system)} − {_name(analysis, pair.baseline)}"
 
 
 def _equals(p: float) -> str:
@@ -86,19 +82,16 @@ def _equals(p: float) -> str:
 
 
 def _strengths(ranking: RankingOf, analysis: StudyAnalysis) -> None:
-    if not isinstance(ranking.preferences, Preferences):
-        st.text(f"Bradley-Terry strengths. {ranking.preferences}")
+    fitted = ranking.preferences
+    if not isinstance(fitted, Preferences):
+        st.text(f"Bradley-Terry strengths. {fitted}")
         return
     rows = [
-        {
-            "System": _name(analysis, strength.system),
-            "Strength (log)": signed(strength.value),
-            "95 % interval": _limits(strength.low, strength.high),
-        }
-        for strength in ranking.preferences.strengths
+        {"System": _name(analysis, strength.system), **cells(STRENGTH, (strength, fitted.sentence))}
+        for strength in fitted.strengths
     ]
     st.dataframe(rows, hide_index=True, key="strengths")
-    st.caption(ranking.preferences.sentence)
+    st.caption(fitted.sentence)
 
 
 def _ordinal(analysis: StudyAnalysis, key: str, slug: str) -> None:
@@ -106,25 +99,12 @@ def _ordinal(analysis: StudyAnalysis, key: str, slug: str) -> None:
         st.text(analysis.not_compared[key])
         return
     with st.spinner("Fitting the model"):
-        model = analysis.ordinal_model_of(key)
+        model = next(fit.model for fit in analysis.ordinal_models if fit.criterion == key)
     if isinstance(model, Undefined):
         st.text(model.reason)
         return
-    st.dataframe(_model_rows(model, analysis), hide_index=True, key=f"ordinal-{key}")
-
-
-def _model_rows(model: OrdinalModel, analysis: StudyAnalysis) -> list[dict[str, str]]:
-    return [
-        {
-            "Pair": f"{_name(analysis, pair.system)} − {_name(analysis, pair.baseline)}",
-            "Logits": signed(pair.estimate),
-            "95 % interval": signed_limits(pair.low, pair.high),
-            "p": p_value(pair.p),
-            "SD of items": number(model.item),
-            "SD of annotators": number(model.annotator),
-        }
-        for pair in model.differences
-    ]
+    rows = [{"Systems": _pair(analysis, pair), **cells(ORDINAL_DIFFERENCE, pair)} for pair in model.differences]
+    st.dataframe(rows, hide_index=True, key=f"ordinal-{key}")
 
 
 LENGTHS = "When longer responses may get higher ratings for their length: correlation within items."
@@ -143,8 +123,8 @@ ANALYSES = {
         True,
     ),
     "ordinal": Analysis(
-        "Ordinal mixed model",
-        "When points may not be averaged. Takes seconds; needs eight annotators.",
+        "Proportional odds",
+        "When points may not be averaged: uses only the order of ratings.",
         _ordinal,
         True,
     ),

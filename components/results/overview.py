@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Sequence
 
 import pandas as pd
 import streamlit as st
@@ -11,13 +11,12 @@ import streamlit as st
 from components.shell.words import NONE, joined, number
 from triptych.results.criterion import APPROXIMATE, CriterionResult, spoken
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.stats.analysis.contrasts import Contrast
+from triptych.results.verdicts import speaks_for_others, summary
 from triptych.stats.analysis.systems import SystemResult
 from triptych.stats.intervals import Interval
 from triptych.stats.undefined import Undefined
 
-NO_LEADER = "No system stands clearly above all others on {}."
-HERE = " For these annotators only: there are too few to speak for others."
+HERE = " This is about these annotators only: there are too few to speak for others."
 
 
 def overview(analysis: StudyAnalysis) -> None:
@@ -35,30 +34,14 @@ def overview(analysis: StudyAnalysis) -> None:
     )
 
 
-def leaders(analysis: StudyAnalysis, criteria: Iterable[str]) -> str:
-    """Where one system stands clearly above all others, and where none does."""
-    criteria_led: dict[tuple[int, bool], list[str]] = defaultdict(list)
-    undecided: list[str] = []
+def leaders(analysis: StudyAnalysis, criteria: Collection[str]) -> str:
+    """Which systems are clearly above which, criteria with the same answer together."""
+    said: dict[str, list[str]] = defaultdict(list)
     for key in criteria:
-        system = leader(analysis.contrasts_of(key))
-        (undecided if system is None else criteria_led[system]).append(analysis.title(key))
-    sentences = [
-        f"{analysis.name(code)} stands clearly above all others on {joined(on)}."
-        for (code, _), on in criteria_led.items()
-    ]
-    sentences += [NO_LEADER.format(joined(undecided))] if undecided else []
-    return " ".join(sentences) + (HERE if any(not alike for _, alike in criteria_led) else "")
-
-
-def leader(contrasts: Sequence[Contrast]) -> tuple[int, bool] | None:
-    """The system above all others of a criterion, and whether for annotators like these; None where there is none.
-
-    Only where nothing can be said of annotators like these does the interval for these annotators decide.
-    """
-    alike = any(contrast.p is not None for contrast in contrasts)
-    wins = Counter(c.higher for c in contrasts if (c.clear if alike else c.clear_here))
-    others = len({code for contrast in contrasts for code in (contrast.system, contrast.baseline)}) - 1
-    return next(((code, alike) for code, won in wins.items() if won == others), None)
+        said[summary(analysis, analysis.contrasts_of(key))].append(analysis.title(key))
+    alike = any(speaks_for_others(analysis.contrasts_of(key)) for key in criteria)
+    sentences = [f"{words} on {joined(titles)}." for words, titles in said.items()]
+    return " ".join(sentences) + ("" if alike else HERE)
 
 
 def _row(name: str, code: int, shown: Sequence[CriterionResult]) -> dict[str, str]:

@@ -8,27 +8,31 @@ import pandas as pd
 import streamlit as st
 
 from components.results import charts, figures
-from components.shell.words import NONE, limits, number, p_value, percent, signed, signed_limits
+from components.results.statistics_row import cells
+from components.shell.words import number, percent, signed
 from triptych.results.annotators import speed_flag
 from triptych.results.criterion import titles_apart
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.rubric.answers import LETTERS
 from triptych.stats.analysis.annotators import AnnotatorLook, EffectsOf, PeopleOf
+from triptych.stats.analysis.listing import at_places, response
+from triptych.stats.analysis.statistics import (
+    AGREEMENT,
+    AT_PLACE,
+    LENGTH,
+    LOOK,
+    ORDER_EFFECT,
+    PAIR,
+    POSITION_EFFECT,
+    RELIABILITY,
+    SPEED,
+    WITHOUT,
+)
 from triptych.stats.analysis.study import LengthOf
-from triptych.stats.coefficients import AgreementTable, Coefficient
-from triptych.stats.diagnostics import AnnotatorAgreement, FlaggedRate, Severity, Speed, StraightLining
-from triptych.stats.effects import OrderEffect, PositionEffect
-from triptych.stats.icc import Intraclass, Reliability
+from triptych.stats.coefficients import AgreementTable
+from triptych.stats.diagnostics import Speed
 from triptych.stats.numbers import counted
 from triptych.stats.undefined import Undefined
 
-COLUMNS = {
-    "percent": "Percent agreement",
-    "alpha": "Krippendorff's alpha",
-    "alpha_interval": "Alpha, interval level",
-    "ac": "Gwet's AC1 / AC2",
-    "fleiss": "Fleiss' kappa",
-}
 CHECKS = {
     "With the others": "Correlation with the others",
     "Severity": "Severity",
@@ -89,23 +93,7 @@ def _agreement_sentence(analysis: StudyAnalysis) -> str:
 
 def _agreement_row(title: str, level: str, table: AgreementTable | Undefined | None) -> dict[str, str]:
     row = {"Criterion": title, "Level": level}
-    if not isinstance(table, AgreementTable):
-        return row | {"Percent agreement": str(table)}
-    row["Units"] = str(table.units)
-    return row | {COLUMNS[coefficient.key]: _with_ends(coefficient) for coefficient in table.coefficients}
-
-
-def _with_ends(coefficient: Coefficient) -> str:
-    """A coefficient with its interval, percent agreement in percent."""
-    if isinstance(coefficient.value, Undefined):
-        return coefficient.value.reason
-    show = percent if coefficient.key == "percent" else number
-    ends = (
-        ""
-        if isinstance(coefficient.interval, Undefined)
-        else f" ({' to '.join(show(end) for end in coefficient.interval)})"
-    )
-    return f"{show(coefficient.value)}{ends}"
+    return row | (cells(AGREEMENT, table) if isinstance(table, AgreementTable) else {"Units": str(table)})
 
 
 def annotators(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | Undefined) -> None:
@@ -156,23 +144,13 @@ def _unchecked(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | Undefin
 def look_row(look: AnnotatorLook, speed: Speed | None) -> dict[str, str]:
     """What stands out about one annotator, as a row of a table."""
     flags = [*look.flags, speed_flag(speed) if speed else ""]
+    numbers = cells(LOOK, look, reasons=False) | cells(SPEED, speed)
     return {
         "Annotator": look.annotator + (" (excluded)" if look.excluded else ""),
         "Kind": look.kind,
-        "Annotations": str(look.annotations),
-        "With the others": _correlation(look.agreement),
-        "Severity": f"{100 * look.severity.difference:+.0f} %" if isinstance(look.severity, Severity) else NONE,
-        "All equal": percent(look.equal.share) if isinstance(look.equal, StraightLining) else NONE,
-        "Missing": percent(look.missing.rate.share) if isinstance(look.missing, FlaggedRate) else NONE,
-        "Seconds": f"{speed.median:.0f}" if speed else NONE,
+        **numbers,
         "Why to look": " ".join(filter(None, flags)),
     }
-
-
-def _correlation(correlation: AnnotatorAgreement | Undefined) -> str:
-    if isinstance(correlation, Undefined) or correlation.low is None or correlation.high is None:
-        return NONE
-    return f"{number(correlation.value)} ({limits(correlation.low, correlation.high)})"
 
 
 def _people_of(analysis: StudyAnalysis, key: str) -> PeopleOf:
@@ -190,19 +168,9 @@ def pairs(analysis: StudyAnalysis, key: str, slug: str) -> None:
         f"{low.first} and {low.second} agree least: the same rating {percent(low.percent)} of {counted(low.n, 'time')}."
     )
     st.text(sentence)
-    charts.show(figures.pairs(people.pairs), f"pairs-{key}", f"{slug}-{key}-pairs", sentence)
-    rows = [
-        {
-            "Annotators": f"{pair.first} and {pair.second}",
-            "Both rated": pair.n,
-            "Same": percent(pair.percent),
-            "Cohen's kappa": number(pair.kappa),
-            "Correlation": number(pair.pearson),
-            "Mean distance": number(pair.mae),
-        }
-        for pair in people.pairs
-    ]
-    st.dataframe(pd.DataFrame(rows), hide_index=True, key=f"pairs-table-{key}")
+    charts.show(figures.pairs(people.pairs), f"pairs-{people.criterion}", f"{slug}-{people.criterion}-pairs", sentence)
+    rows = [{"Annotators": f"{pair.first} and {pair.second}", **cells(PAIR, pair)} for pair in people.pairs]
+    st.dataframe(pd.DataFrame(rows), hide_index=True, key=f"pairs-table-{people.criterion}")
 
 
 def without_each(analysis: StudyAnalysis, key: str, _slug: str) -> None:
@@ -213,37 +181,18 @@ def without_each(analysis: StudyAnalysis, key: str, _slug: str) -> None:
     first = people.without_each[0]
     if not isinstance(first.change, Undefined):
         st.text(f"Without {first.annotator} alpha would be {number(first.alpha)} ({signed(first.change)}).")
-    rows = [
-        {
-            "Without": row.annotator,
-            "Alpha": number(row.alpha),
-            "Change": str(row.change) if isinstance(row.change, Undefined) else signed(row.change),
-            "Units": row.units,
-        }
-        for row in people.without_each
-    ]
-    st.dataframe(pd.DataFrame(rows), hide_index=True, key=f"without-{key}")
+    rows = [{"Annotator left out": row.annotator, **cells(WITHOUT, row)} for row in people.without_each]
+    st.dataframe(pd.DataFrame(rows), hide_index=True, key=f"without-{people.criterion}")
 
 
 def reliability(analysis: StudyAnalysis, _key: str, _slug: str) -> None:
     """What the mean of several annotators is worth, and how many are needed."""
-    rows = [_reliability_row(analysis.title(person.criterion), person.reliability) for person in analysis.people]
+    rows = [
+        {"Criterion": analysis.title(each.criterion), **cells(RELIABILITY, each.reliability)}
+        for each in analysis.people
+    ]
     st.dataframe(pd.DataFrame(rows).fillna(""), hide_index=True, key="reliability")
-    st.caption("Single: one rating. Mean: the mean of k ratings. Needed: annotators per item for a reliability of 0.8.")
-
-
-def _reliability_row(title: str, reliability: Reliability | Undefined) -> dict[str, str]:
-    if isinstance(reliability, Undefined):
-        return {"Criterion": title, "ICC(1), single": reliability.reason}
-    row = {"Criterion": title, "k": number(reliability.k)}
-    forms = {"ICC(1)": reliability.one_way, "ICC(A)": reliability.absolute, "ICC(C)": reliability.consistency}
-    for name, form in forms.items():
-        row[f"{name}, single"] = number(form.single) if isinstance(form, Intraclass) else NONE
-        row[f"{name}, mean"] = number(form.mean) if isinstance(form, Intraclass) else NONE
-    row["Needed"] = (
-        str(reliability.one_way.needed) if isinstance(reliability.one_way, Intraclass) else str(reliability.one_way)
-    )
-    return row
+    st.caption("ICC of one rating / of the mean of k ratings. Needed: annotators per item for a reliability of 0.8.")
 
 
 def effects(analysis: StudyAnalysis, _key: str, _slug: str) -> None:
@@ -262,36 +211,14 @@ def effects(analysis: StudyAnalysis, _key: str, _slug: str) -> None:
 
 def _effect_row(title: str, effect: EffectsOf) -> dict[str, str]:
     row = {"Criterion": title}
-    if isinstance(effect.position, PositionEffect):
-        row |= {f"Response {LETTERS[s.position]}": _shift(s.interval) for s in effect.position.shifts}
-        row["p"] = p_value(effect.position.p)
-    if not isinstance(effect.best, Undefined):
-        row |= {f"Best at {LETTERS[best.position]}": percent(best.rate.share) for best in effect.best}
-    order = effect.order
-    row["First to last"] = _shift(order.change.headline) if isinstance(order, OrderEffect) else order.reason
-    return row
-
-
-def _shift(interval) -> str:
-    ends = "" if interval.low is None else f" ({signed_limits(interval.low, interval.high)})"
-    return f"{signed(interval.mean)}{ends}"
+    for position, there in at_places(effect).items():
+        row |= {f"{response(position)}: {name.lower()}": words for name, words in cells(AT_PLACE, there).items()}
+    return row | cells(POSITION_EFFECT, effect.position) | cells(ORDER_EFFECT, effect.order)
 
 
 def lengths(results: Sequence[LengthOf], analysis: StudyAnalysis) -> None:
     """Whether longer responses are rated higher."""
-    rows = [_length_row(analysis.title(length.criterion), length) for length in results]
+    rows = [{"Criterion": analysis.title(each.criterion), **cells(LENGTH, each.correlations)} for each in results]
     st.dataframe(pd.DataFrame(rows).fillna(""), hide_index=True, key="lengths")
     for words in dict.fromkeys(x.correlations.sentence for x in results if not isinstance(x.correlations, Undefined)):
         st.caption(words)
-
-
-def _length_row(title: str, length: LengthOf) -> dict[str, str]:
-    correlations = length.correlations
-    if isinstance(correlations, Undefined):
-        return {"Criterion": title, "Kendall's tau-b": correlations.reason}
-    parts = {"Kendall's tau-b": correlations.kendall, "Pearson's r": correlations.pearson}
-    row = {"Criterion": title}
-    for name, part in parts.items():
-        ends = "" if isinstance(part.interval, Undefined) else f" ({signed_limits(*part.interval)})"
-        row[name] = f"{signed(part.value)}{ends}"
-    return row | {"Pairs of responses": str(correlations.pairs)}

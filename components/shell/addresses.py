@@ -8,14 +8,17 @@ import streamlit as st
 
 from triptych.people.accounts import panel_of
 from triptych.storage.models import Study
+from triptych.web.origins import configured
 
 THIS_COMPUTER = {"127.0.0.1", "localhost", "::1"}
 
 
 def app_address() -> str:
-    """The address under which this browser reaches the app, without the page."""
+    """The address under which others reach the app, without the page: TRIPTYCH_ADDRESS, else as this browser does."""
     url = urlsplit(st.context.url or "http://localhost")
-    return f"{url.scheme}://{url.netloc}{url.path.rpartition('/')[0]}"
+    here, origins = f"{url.scheme}://{url.netloc}", configured().origins
+    origin = here if here in origins or not origins else origins[0]
+    return f"{origin}{url.path.rpartition('/')[0]}"
 
 
 def reaches_this_computer_only() -> bool:

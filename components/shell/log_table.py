@@ -14,13 +14,13 @@ from triptych.annotate.logged import LoggedHighlight, LoggedRating
 from triptych.operations.verify import Verdict
 from triptych.rubric.answers import LETTERS
 from triptych.stats.numbers import counted
-from triptych.storage.events import Entry, Filters
+from triptych.storage.events import Entry, EventFilters
 
 PAGE_ROWS = 100
 MISSING = "missing"
 
 
-def choose_filters(kinds: Sequence[str], people: Sequence[str], slug: str) -> Filters:
+def choose_filters(kinds: Sequence[str], people: Sequence[str], slug: str) -> EventFilters:
     """Which events to list; an empty box filters nothing. The boxes are kept in the address."""
     bound: Any = {"bind": "query-params"}
     first, second, third, fourth, fifth = st.columns([3, 3, 2, 2, 3])
@@ -30,7 +30,7 @@ def choose_filters(kinds: Sequence[str], people: Sequence[str], slug: str) -> Fi
     days = fifth.date_input("Days (UTC)", value=[], key=f"days-{slug}")
     number = fourth.number_input("Annotation", min_value=1, value=None, step=1, key=f"annotation-{slug}")
     since, until = _ends(days)
-    return Filters(frozenset(chosen), frozenset(who), item.strip(), number, since, until)
+    return EventFilters(frozenset(chosen), frozenset(who), item.strip(), number, since, until)
 
 
 def _ends(days: Any) -> tuple[datetime | None, datetime | None]:

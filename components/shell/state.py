@@ -18,9 +18,11 @@ from triptych.people import accounts
 from triptych.storage import database
 from triptych.storage.models import Person, Role
 from triptych.study.persons import Who
-from triptych.web.session import COOKIE, web_engine, who_holds
+from triptych.web.budgets import later
+from triptych.web.session import COOKIE, wait_to_sign_in, web_engine, who_holds
 
 MESSAGES, ARRIVAL = "messages", "arrival"
+THIS_COMPUTER = "127.0.0.1"  # for which Streamlit gives no address
 CLICKS, PAGE = "clicks", "page"
 PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 SHORTCODE = re.compile(r":(?=[\w+\-/]+:)")
@@ -174,6 +176,10 @@ def sign_in_by(identify: Callable[[Session], Person | tuple[Person, str]]) -> No
         person, code = result if isinstance(result, tuple) else (result, None)
         return Arrival(accounts.issue_sign_in_ticket(session, person), code)
 
+    wait = wait_to_sign_in(st.context.cookies.get(COOKIE), st.context.ip_address or THIS_COMPUTER)
+    if wait:
+        _say_later("error", later(wait))
+        return
     arrival = run_command(command)
     if arrival:
         remember(ARRIVAL, arrival)

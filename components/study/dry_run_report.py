@@ -13,7 +13,7 @@ from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.verdicts import verdict
 from triptych.simulate.annotators import Recipe
 from triptych.simulate.dry_run import DryRun
-from triptych.simulate.recovery import Check, Recovered
+from triptych.simulate.recovery import Recovered, RecoveryCheck
 from triptych.stats.numbers import counted
 from triptych.stats.undefined import Undefined
 
@@ -82,7 +82,7 @@ def report(run: DryRun, slug: str) -> None:
     trust.annotators(analysis.annotators, NO_TIME)
 
 
-def _row(check: Check) -> dict[str, str]:
+def _row(check: RecoveryCheck) -> dict[str, str]:
     return {
         "Planted effect": check.effect,
         "About": check.about,

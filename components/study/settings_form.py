@@ -23,9 +23,13 @@ from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS
 from triptych.study.settings import EXPERTISE, LONGEST_TEXT, StudySettings, settings_of
 
 WITHDRAWAL = {"keep": "Their ratings stay, without their name", "delete": "Their ratings are deleted"}
+ITEM_ORDERS = {
+    "finish": "Finish items first: agreement is known early",
+    "cover": "Cover all items first: each has a rating before any has a second",
+}
 # settings shown by each form
 FORM_FIELDS = {
-    "basics": ("items_per_annotator", "reservation_minutes", "overlap"),
+    "basics": ("items_per_annotator", "reservation_minutes", "item_order", "overlap"),
     "path": ("consent", "instructions", "content_note", "contact", "entry"),
     "panel": ("codes", "panel", "pay", "recruitment", "expertise"),
     "checks": ("checks",),
@@ -97,7 +101,9 @@ def basics(study: Study) -> DesignRequest | None:
         study_round = choose("Round", ROUNDS, f"{key}-round", study.round, left, disabled=frozen)
         label, place = "Responses appear", f"{key}-ways"
         presentation = choose(label, PRESENTATIONS, place, study.presentation, right, disabled=frozen)
-        settings = _limits(current, key) | _overlap(current, key, frozen)
+        label, place = "Order of items", f"{key}-item-order"
+        item_order = choose(label, ITEM_ORDERS, place, current.item_order, disabled=frozen)
+        settings = _limits(current, key) | {"item_order": item_order} | _overlap(current, key, frozen)
         return finish(study, key, Parts(title.strip(), raters, access, study_round, presentation, settings))
 
 

@@ -24,7 +24,9 @@ def event_section() -> None:
     start = log_table.choose_page(count, slug)
     with state.reading() as session:
         page_entries, _ = events.listed(session, study, filters, start, log_table.PAGE_ROWS)
-    st.text(f"{counted(count, 'event')}{' with these filters' if filters != events.Filters() else ''}, newest first.")
+    st.text(
+        f"{counted(count, 'event')}{' with these filters' if filters != events.EventFilters() else ''}, newest first."
+    )
     picked = log_table.log_table(page_entries, slug)
     if picked:
         log_table.changes(picked)

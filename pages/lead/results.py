@@ -48,7 +48,7 @@ def disagreed(analysis: StudyAnalysis, board: Board) -> None:
     disagreement.people(analysis, study.slug)
     item(analysis, study, disagreement.items(analysis, study.slug), "apart")
     st.subheader("Items behind a difference", anchor=False)
-    titles = {key: analysis.title(key) for key in analysis.tables}
+    titles = {key: analysis.title(key) for key in analysis.compared}
     if titles:
         key = choose("Criterion", titles, f"difference-{study.slug}")
         item(analysis, study, comparisons.behind(analysis, key, study.slug), "behind")

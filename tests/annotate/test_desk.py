@@ -64,7 +64,7 @@ def test_a_submit_asks_postgresql_little(postgres_engine, make_study):
         annotator, study_asked = assignments.asked_by(session, login, first.work.token)
         desk.act(session, study_asked, annotator, submitting(first, "submission-1"))
 
-    assert len(sent) <= 18, sent
+    assert len(sent) <= 12, sent
 
 
 def test_a_foreign_item_and_an_ended_login_are_distinguished(engine, make_study):

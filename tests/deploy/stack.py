@@ -245,6 +245,8 @@ def environment(cluster: Cluster) -> dict[str, str]:
         "TRIPTYCH_LOG": "json",
         "TRIPTYCH_DEMO": "0",
         "STREAMLIT_SERVER_COOKIE_SECRET": SECRET,
+        "TRIPTYCH_ADDRESS": "https://annotate.example.org",
+        "TRIPTYCH_PROXIES": "127.0.0.1",
     }
 
 

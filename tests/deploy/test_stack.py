@@ -17,7 +17,7 @@ from sqlalchemy import select, text
 from sqlalchemy.exc import ProgrammingError
 from stack import APP, FILES, OWNER, SECRET, Stack, Visitor, check_stored, command, get, metric, run, running_stack
 
-from bench.client import OUR_HEADERS
+from bench.client import our_headers
 from bench.server import free_port, start_server
 from triptych.people import accounts
 from triptych.storage import database
@@ -96,7 +96,7 @@ def test_a_sign_in_through_the_proxy_holds_in_every_process(stack):
 async def store_nothing(url: str, cookie: str) -> int:
     async with (
         aiohttp.ClientSession(cookies={COOKIE: cookie}) as http,
-        http.post(f"{url}/desk/draft", json={}, headers=OUR_HEADERS) as answer,
+        http.post(f"{url}/desk/draft", json={}, headers=our_headers(url)) as answer,
     ):
         return answer.status
 

@@ -16,12 +16,12 @@ from triptych.storage.models import (
     Assignment,
     AssignmentState,
     Candidate,
-    Criterion,
     Item,
     Purpose,
     Rating,
     Reference,
     Slot,
+    StoredCriterion,
     Study,
 )
 from triptych.study.persons import Who
@@ -35,7 +35,14 @@ def check_item(number: int, purpose: str, reference: str) -> ItemDraft:
 
 
 def criterion_ids(session: Session, study: Study) -> dict[str, int]:
-    return dict(map(tuple, session.execute(select(Criterion.key, Criterion.id).where(Criterion.study_id == study.id))))
+    return dict(
+        map(
+            tuple,
+            session.execute(
+                select(StoredCriterion.key, StoredCriterion.id).where(StoredCriterion.study_id == study.id)
+            ),
+        )
+    )
 
 
 def add_check(

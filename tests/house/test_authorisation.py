@@ -93,8 +93,8 @@ DOORS = {
         people.accounts.end_logins people.accounts.enrol people.accounts.issue_link
         people.accounts.new_person people.passcodes.forget_failures people.passcodes.note_failure
         people.roster.enrol_lead privacy.scrub.forget_identity privacy.scrub.forget_words
-        storage.events.record_many storage.events.write_pending
-        storage.writes.add_submission storage.writes.replace_answers
+        storage.events.record_baseline storage.events.write_pending
+        storage.writes.add_events storage.writes.add_rows storage.writes.store_annotation
         storage.writes.update_row study.check_items.add_check_items
         study.contents.number_systems study.contents.remove_items study.contents.rewrite_rubric
         study.contents.store_rubric study.contents.write_criteria study.contents.write_items
@@ -207,9 +207,10 @@ def functions_of(path: Path) -> dict[str, Function]:
     return functions
 
 
-RECORDING = {"triptych.storage.events.record", "triptych.storage.events.record_many"}
+RECORDING = {"triptych.storage.events.record", "triptych.storage.events.record_baseline"}
 # what is read is read with what the transaction has recorded, which is written out before: no change of its own
-NO_CHANGE = {"triptych.storage.events.write_pending"}
+# an upgrade records what it finds
+NO_CHANGE = {"triptych.storage.events.write_pending", "triptych.storage.events.record_baseline"}
 
 
 @cache

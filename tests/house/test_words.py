@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -97,3 +98,12 @@ def test_a_tests_name_has_at_most_ten_words():
 def test_documents_are_plain_english(path: Path):
     lines = path.read_text(encoding="utf-8").splitlines()
     assert not [f"{number}: {match[0]}" for number, line in enumerate(lines, 1) for match in BANNED.finditer(line)]
+
+
+def test_a_class_name_has_one_meaning():
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in PRODUCT:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef) and path.relative_to(ROOT).parts[0] != "bench":
+                places[node.name].append(f"{name_of(path)}:{node.lineno}")
+    assert not {name: where for name, where in places.items() if len(where) > 1}

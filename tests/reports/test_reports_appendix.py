@@ -6,9 +6,12 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from helpers.appendix import MANY, NAMES, analysed, some_ratings
+from helpers.present import present
 
+from components.results.comparisons import contrast_table
 from triptych.formats.long_csv import write_csv
 from triptych.reports import data
 from triptych.reports.analysis import recomputed
@@ -21,7 +24,7 @@ from triptych.results.warnings import all_not_run
 from triptych.stats.undefined import Undefined
 from triptych.study.settings import Preregistration, StudySettings
 
-TABLES = {"strengths", "reliability", "without", "pairs", "repeats", "repeats_by_annotator"}
+TABLES = {"ordinal", "strengths", "reliability", "pair_means", "without", "pairs", "repeats", "repeats_by_annotator"}
 TABLES |= {"length", "judges", "wins", "effects", "shifts", "annotators", "highlights"}
 PARTS = {"reliability", "without annotator", "annotator pairs", "ranks", "strengths", "length", "repeats", "judges"}
 
@@ -102,7 +105,7 @@ def assert_defined_where_they_can_be(book: Book, together: bool) -> None:
     assert judged.isdisjoint(defined) if together else judged <= defined
 
 
-def test_the_ordinal_model_is_printed_from_eight_annotators_on(tmp_path):
+def test_proportional_odds_are_printed_and_computed_again(tmp_path):
     rows = some_ratings(5, 2, 8, 2, MANY)
     always = (rows["criterion"] == "kind") & (rows["system"] == 2)
     rows.loc[always, ["option", "missing"]] = ["fits", False]
@@ -112,13 +115,13 @@ def test_the_ordinal_model_is_printed_from_eight_annotators_on(tmp_path):
     assert book["effects", "points", "p"].value == analysis.positions["points"].p
     fitted = book["ordinal", "points", "difference", "System 2", "System 1"]
     refused = book["ordinal", "kind", "difference"]
-    assert fitted.value == analysis.ordinal_model_of("points").differences[0].estimate
-    assert refused.value is None and "did not converge" in refused.printed
+    assert fitted.value == present(analysis.ordinal_models[0].model).differences[0].estimate.mean
+    assert refused.value is None and "one end of the scale" in refused.printed
     (table,) = (table for table in tables_of(analysis, book) if table.name == "ordinal")
     assert fitted.printed in table.rows[0][2].text
     assert f"Kind: {refused.printed}" in table.notes[0]
-    assert "by the Laplace approximation to 1 of 3 criteria (Points)" in " ".join(statistics(analysis, book))
-    assert refused.printed in [check.why for check in all_not_run(analysis) if check.check == "Ordinal mixed model"]
+    assert "were fitted to 1 of 3 criteria (Points)" in " ".join(statistics(analysis, book))
+    assert refused.printed in [check.why for check in all_not_run(analysis) if check.check == "Proportional odds"]
 
 
 def test_the_methods_paragraph_describes_the_headline_test():
@@ -212,3 +215,19 @@ def ends(further) -> list[float]:
         if not isinstance(each, Undefined)
     ]
     return [end for each in every for coefficient in (each.kendall, each.pearson) for end in coefficient.interval]
+
+
+def test_report_and_page_count_the_items_of_a_difference():
+    analysis, further = analysed(some_ratings(5, 4, 12, 4))
+    book = Book.of(analysis, further.numbers)
+    table = next(table for table in tables_of(analysis, book) if table.name == "contrasts")
+    page = contrast_table(analysis.contrasts, analysis)
+    for contrast, row, shown in zip(analysis.contrasts, table.rows, page["Items"], strict=True):
+        ratings = analysis.ratings_of(contrast.criterion)
+        rows = pd.DataFrame(vars(ratings) | {"variable": 0, "criterion": 0}).dropna(subset="number")
+        pairs = rows.pivot_table("number", ["item", "annotator"], "system")
+        both = pairs[[contrast.system, contrast.baseline]].dropna()
+        items = str(both.index.get_level_values("item").nunique())
+        names = analysis.name(contrast.system), analysis.name(contrast.baseline)
+        listed = book["contrasts", contrast.criterion, "items", *names].printed
+        assert [listed, row[table.header.index("Items")].text, shown] == [items] * 3

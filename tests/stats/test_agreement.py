@@ -45,7 +45,7 @@ def columns(ratings: list[tuple[int, float]]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def percent_agreement(units, values) -> float:
-    return present(agreement_table(units, values, "nominal", resamples=2)["percent"].value)
+    return present(agreement_table(units, values, "nominal")["percent"].value)
 
 
 def attempt(statistic, *arguments):
@@ -148,12 +148,11 @@ def test_units_may_be_any_numbers(names):
     assert UnitCounts.build(names(units), values).alone.tolist() == [0, 0, 1]
 
 
-def test_units_rated_once_are_drawn_among_themselves():
-    table = UnitCounts.build([0, 0, 1, 1, 2, 3, 4], [1, 2, 2, 2, 1, 3, 3])
-    (draw,) = table.resamples(50, seed=0)
-    assert set(draw.weights.sum(axis=1)) == {2}
-    assert set(draw.alone.sum(axis=1)) == {3}
-    assert len(np.unique(draw.alone, axis=0)) > 1
+def test_an_item_leaves_with_all_its_units():
+    table = UnitCounts.build([0, 0, 1, 1, 2, 3, 3], [1, 2, 2, 2, 1, 3, 3], items=["a", "a", "a", "a", "b", "b", "b"])
+    (draw,) = table.left_out()
+    assert sorted(draw.weights.sum(axis=1)) == [1, 2]
+    assert sorted(draw.alone.sum(axis=1)) == [0, 1]
 
 
 def test_patterns_do_not_depend_on_the_way_they_are_counted(monkeypatch):
@@ -228,7 +227,7 @@ def test_neither_row_order_nor_names_of_units_change_agreement(ratings, level, r
     for statistic, *options in [
         (krippendorff_alpha, level),
         (percent_agreement,),
-        (alpha_interval, level, 50),
+        (alpha_interval, level),
     ]:
         before = attempt(statistic, units, values, *options)
         assert before == attempt(statistic, renamed, moved, *options)
@@ -239,7 +238,7 @@ def test_agreement_is_finite_or_words(ratings, level):
     units, values = columns(ratings)
     alpha = attempt(krippendorff_alpha, units, values, level)
     share = attempt(percent_agreement, units, values)
-    limits = attempt(alpha_interval, units, values, level, 50)
+    limits = attempt(alpha_interval, units, values, level)
     assert isinstance(alpha, Undefined) or (math.isfinite(alpha) and alpha <= 1)
     assert isinstance(share, Undefined) or 0 <= share <= 1
     assert isinstance(limits, Undefined) or (all(map(math.isfinite, limits)) and limits[0] <= limits[1] <= 1)
@@ -260,21 +259,41 @@ def test_values_of_any_size_give_finite_agreement_or_words(ratings, level):
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_the_interval_is_that_of_resampling_units_one_by_one(level):
+def test_the_interval_is_a_jackknife_over_items(level):
     random = np.random.default_rng(5)
     table = np.clip(np.round(3 + random.normal(size=(1, 40)) + random.normal(size=(3, 40))), 1, 5)
-    low, high = alpha_interval(*flat(table), level, resamples=4000, seed=1)
-    picks = random.integers(0, 40, size=(800, 40))
-    naive = [krippendorff_alpha(*flat(table[:, pick]), level) for pick in picks]
-    assert (low, high) == pytest.approx(tuple(np.quantile(naive, [0.025, 0.975])), abs=0.03)
+    units, values = flat(table)
+    items = units // 2
+    alphas = [krippendorff_alpha(units[items != item], values[items != item], level) for item in range(20)]
+    error = np.sqrt(19 / 20 * ((np.arctanh(alphas) - np.arctanh(alphas).mean()) ** 2).sum())
+    centre = np.arctanh(krippendorff_alpha(units, values, level))
+    expected = np.tanh([centre - 2.0930240544 * error, centre + 2.0930240544 * error])
+    assert alpha_interval(units, values, level, items=items) == pytest.approx(tuple(expected))
 
 
-def test_equal_seeds_give_equal_intervals():
+def test_more_confidence_gives_a_wider_interval():
     units, values = flat(as_table(EXAMPLES[2]["ratings"]))
-    wide = alpha_interval(units, values, "ordinal", seed=7, confidence=0.99)
-    narrow = alpha_interval(units, values, "ordinal", seed=7, confidence=0.8)
-    assert alpha_interval(units, values, "ordinal", seed=7, confidence=0.8) == narrow
+    wide = alpha_interval(units, values, "ordinal", confidence=0.99)
+    narrow = alpha_interval(units, values, "ordinal", confidence=0.8)
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
+
+
+def test_very_many_items_leave_in_parts_whatever_their_order():
+    random = np.random.default_rng(6)
+    table = np.clip(np.round(3 + random.normal(size=(1, 1500)) + random.normal(size=(3, 1500))), 1, 5)
+    shuffled = table[:, random.permutation(1500)]
+    low, high = alpha_interval(*flat(table), "ordinal")
+    assert alpha_interval(*flat(shuffled), "ordinal") == pytest.approx((low, high))
+    by_item = [alpha_interval(*flat(table[:, start : start + 375]), "ordinal") for start in range(0, 1500, 375)]
+    widths = np.array([high - low for low, high in by_item])
+    assert high - low == pytest.approx(widths.mean() / 2, rel=0.2)
+
+
+def test_disagreement_on_one_item_alone_has_no_interval():
+    units, values = np.repeat(np.arange(20), 2), np.repeat([1, 2] * 10, 2)
+    values[0] = 2
+    with pytest.raises(UndefinedStatistic, match="disagree on one item only"):
+        alpha_interval(units, values, "nominal")
 
 
 def test_one_unit_alone_has_alpha_but_no_interval():
@@ -298,18 +317,15 @@ def test_perfect_agreement_has_no_interval():
 @pytest.mark.parametrize("level", LEVELS)
 def test_the_table_holds_what_the_single_functions_give(level):
     units, values = flat(as_table(EXAMPLES[2]["ratings"]))
-    table = agreement_table(units, values, level, seed=3)
+    table = agreement_table(units, values, level)
     assert table["alpha"].value == pytest.approx(krippendorff_alpha(units, values, level))
-    assert table["alpha"].interval == pytest.approx(alpha_interval(units, values, level, seed=3))
+    assert table["alpha"].interval == pytest.approx(alpha_interval(units, values, level))
     assert (table.units, table.ratings, table.alone) == (11, 40, 1)
 
 
 def test_the_table_names_level_and_weights():
     units, values = flat(as_table(EXAMPLES[2]["ratings"]))
-    names = {
-        level: [each.name for each in agreement_table(units, values, level, resamples=20).coefficients]
-        for level in LEVELS
-    }
+    names = {level: [each.name for each in agreement_table(units, values, level).coefficients] for level in LEVELS}
     assert names["nominal"] == [
         "Percent agreement",
         "Krippendorff's alpha (nominal)",
@@ -349,7 +365,7 @@ def test_a_table_of_one_unit_gives_no_intervals():
 
 def test_a_measurement_has_alpha_but_no_kappa():
     values = np.random.default_rng(1).normal(size=400)
-    table = agreement_table(np.repeat(np.arange(200), 2), values, "interval", resamples=50)
+    table = agreement_table(np.repeat(np.arange(200), 2), values, "interval")
     assert isinstance(table["alpha"].value, float)
     assert table["ac"].value == table["fleiss"].value == Undefined("Not defined for a scale of more than 101 points.")
 
@@ -357,7 +373,7 @@ def test_a_measurement_has_alpha_but_no_kappa():
 def test_an_annotator_is_compared_with_themself_only():
     annotators = ["a", "a", "a", "a", "b", "b", "b"]
     units = [0, 0, 1, 1, 0, 0, 1]
-    table = intra_annotator(annotators, units, [1, 1, 2, 3, 3, 3, 1], "nominal", [1, 2, 3], resamples=20)
+    table = intra_annotator(annotators, units, [1, 1, 2, 3, 3, 3, 1], "nominal", [1, 2, 3])
     assert (table.units, table.alone) == (3, 1)
     assert table["percent"].value == pytest.approx(2 / 3)
 
@@ -444,6 +460,6 @@ def severity_study() -> tuple[np.ndarray, np.ndarray]:
 @settings(max_examples=30)
 def test_neither_row_order_nor_names_change_the_table(ratings, random):
     shuffled = random.sample(ratings, len(ratings))
-    before = attempt(agreement_table, *columns(ratings), "ordinal", None, 30)
-    after = attempt(agreement_table, *columns([(5 - unit, value) for unit, value in shuffled]), "ordinal", None, 30)
+    before = attempt(agreement_table, *columns(ratings), "ordinal")
+    after = attempt(agreement_table, *columns([(5 - unit, value) for unit, value in shuffled]), "ordinal")
     assert before == after

@@ -30,13 +30,13 @@ from triptych.storage import database, events
 from triptych.storage.models import (
     Access,
     Assignment,
-    Criterion,
     Item,
     Person,
     Purpose,
     Reference,
     Role,
     Round,
+    StoredCriterion,
     Study,
     StudyState,
     System,
@@ -127,7 +127,7 @@ def test_a_form_that_changes_nothing_records_no_event(session, draft):
 def test_another_rubric_keeps_check_references_or_is_refused(session, lead):
     study = lifecycle.create_from_file(session, lifecycle.StudyPlan(title="Checked"), SMALL_RUBRIC, file(CHECKED), lead)
     amend(session, study, rubric_yaml=SMALL_RUBRIC.replace("Two questions", "Some questions"))
-    [reference] = session.execute(select(Reference.accepted, Criterion.key).join(Criterion)).all()
+    [reference] = session.execute(select(Reference.accepted, StoredCriterion.key).join(StoredCriterion)).all()
     with pytest.raises(Conflict, match="fluency"):
         amend(session, study, rubric_yaml=OTHER_SCALE)
 

@@ -19,7 +19,17 @@ from triptych.results.progress import overview
 from triptych.rubric.files import load_rubric, parse_rubric, shipped_rubrics
 from triptych.simulate import demo
 from triptych.storage import database, events
-from triptych.storage.models import Candidate, Criterion, Item, Option, Role, RubricText, Study, StudyState, System
+from triptych.storage.models import (
+    Candidate,
+    Item,
+    Option,
+    Role,
+    RubricText,
+    StoredCriterion,
+    Study,
+    StudyState,
+    System,
+)
 from triptych.study import lifecycle
 
 GOOD = b"item_id,context,cand:alpha,cand:beta\n007,Why?,Because.,Never mind.\n8,How?,So.,Thus.\n"
@@ -54,7 +64,7 @@ def test_a_study_from_a_file_holds_items_and_criteria(session, lead):
     assert sorted(session.scalars(select(Item.external_id))) == ["007", "8"]
     assert sorted(session.scalars(select(Candidate.text))) == ["Because.", "Never mind.", "So.", "Thus."]
     assert sorted(session.scalars(select(System.name))) == ["alpha", "beta"]
-    assert (rows(session, Criterion), rows(session, Option)) == (2, 3)
+    assert (rows(session, StoredCriterion), rows(session, Option)) == (2, 3)
     assert lifecycle.led_by(session, lead, study.slug).id == study.id
 
 

@@ -25,6 +25,8 @@ from triptych.rubric.answers import Text, check_answers, parse_answers
 from triptych.storage import events, writes
 from triptych.storage.events import EventKind
 from triptych.storage.models import Assignment, AssignmentState, Purpose, Study, Submission
+from triptych.storage.rows import written
+from triptych.storage.writes import AnswerRows
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 
@@ -176,19 +178,18 @@ def _is_adjudicated(session: Session, assignment: Assigned) -> bool:
 def _store_answers(session: Session, study: Study, assignment: Assigned, who: Who, message: SubmitMessage) -> Assigned:
     design = lifecycle.design_of(session, study)
     checked = check_answers(design.rubric, study.round, assignment.candidates, parse_answers(message.answers))
-    previous = _logged_before(session, assignment)
-    writes.replace_answers(
-        session, assignment.id, answer_rows(session, design, assignment.id, checked), first=previous is None
-    )
+    rows, previous = answer_rows(session, design, assignment.id, checked), _logged_before(session, assignment)
     finished = replace(
         _settled(session, assignment, message, AssignmentState.submitted),
         draft=message.answers,
         draft_seq=assignment.draft_seq + 1,
     )
-    _store_final(session, finished, message, note=checked.note or None)
+    carried = _store_final(session, finished, message, rows, first=previous is None, note=checked.note or None)
     kind = EventKind(finished.state) if previous is None else EventKind.annotation_edited
     new = LoggedAnnotation.of(finished, checked).to_json()
-    events.record(session, study.id, kind, who.pseudonym, assignment_id=finished.id, old=previous, new=new)
+    events.record(
+        session, study.id, kind, who.pseudonym, assignment_id=finished.id, old=previous, new=new, rows=carried
+    )
     return finished
 
 
@@ -199,20 +200,21 @@ def _store_set_aside(
     offer = rubric.skip if message.kind == "skip" else rubric.ignore_item
     if offer is None or message.reason not in [reason.key for reason in offer.reasons]:
         raise InvalidAnnotation(f"{message.reason!r} is no reason to {message.kind} an item of this study.")
-    previous, note = _logged_before(session, assignment), message.text.strip() or None
+    previous, note, reason = _logged_before(session, assignment), message.text.strip() or None, message.reason
     state = AssignmentState.skipped if message.kind == "skip" else AssignmentState.ignored
-    writes.replace_answers(session, assignment.id, writes.AnswerRows())
     finished = _settled(session, assignment, message, state)
-    _store_final(session, finished, message, note=note, reason=message.reason)
+    first = previous is None
+    carried = _store_final(session, finished, message, AnswerRows(), first=first, note=note, reason=reason)
     events.record(
         session,
         study.id,
         EventKind(state),
         who.pseudonym,
         assignment_id=finished.id,
-        subject=message.reason,
+        subject=reason,
         old=previous,
-        new=LoggedAnnotation(state=finished.state, reason=message.reason, note=note).to_json(),
+        new=LoggedAnnotation(state=finished.state, reason=reason, note=note).to_json(),
+        rows=carried,
     )
     return finished
 
@@ -248,9 +250,19 @@ def _settle_place(session: Session, assignment: Assigned, state: AssignmentState
 
 
 def _store_final(
-    session: Session, finished: Assigned, message: FinalMessage, *, note: str | None, reason: str | None = None
-) -> None:
-    """Stores the assignment's final columns and the submission's id. Raises NotFound if another item has that id."""
+    session: Session,
+    finished: Assigned,
+    message: FinalMessage,
+    rows: AnswerRows,
+    *,
+    first: bool,
+    note: str | None,
+    reason: str | None = None,
+) -> dict[str, Any]:
+    """Stores answers, final columns and the submission's id; returns the rows for the log.
+
+    Raises NotFound if another item has that id.
+    """
     columns = {
         "state": finished.state,
         "version": finished.version,
@@ -262,7 +274,6 @@ def _store_final(
         "note": note,
         "reason": reason,
     }
-    writes.update_row(session, Assignment, finished.id, columns)
     submission = {
         "id": message.submission,
         "assignment_id": finished.id,
@@ -271,5 +282,6 @@ def _store_final(
         "received_at": finished.submitted_at,
         "active_seconds": finished.active_seconds,
     }
-    if not writes.add_submission(session, submission):
+    if not writes.store_annotation(session, finished.id, columns, submission, rows, first=first):
         raise NotFound(OF_ANOTHER)
+    return written(Assignment, [{"id": finished.id, **columns}]) | written(Submission, [submission])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Select, bindparam, select
 from sqlmodel import Session
 
 from triptych.errors import InvalidAnnotation
@@ -31,12 +32,8 @@ def answer_rows(session: Session, design: Design, assignment_id: int, checked: C
 
 def _highlight_rows(session: Session, assignment_id: int, checked: CheckedAnswers) -> list[dict[str, Any]]:
     """Rows with the quote cut from the stored text. Raises InvalidAnnotation for a span off the text."""
-    query = (
-        select(Slot.position, Candidate.text, Candidate.turns)
-        .join(Candidate, Candidate.id == Slot.candidate_id)
-        .where(Slot.assignment_id == assignment_id)
-    )
-    candidates = {position: (text, turns) for position, text, turns in session.connection().execute(query)}
+    shown = session.connection().execute(_shown(), {"assignment": assignment_id})
+    candidates = {position: (text, turns) for position, text, turns in shown}
     rows = []
     for position, span in checked.highlights:
         text = _text_of(*candidates[position], span.turn)
@@ -46,6 +43,12 @@ def _highlight_rows(session: Session, assignment_id: int, checked: CheckedAnswer
         words = {"label": span.label, "quote": text[span.start : span.end], "comment": span.comment.strip()}
         rows.append({**place, **words})
     return rows
+
+
+@cache  # see `storage.writes`
+def _shown() -> Select[*tuple[Any, ...]]:
+    query = select(Slot.position, Candidate.text, Candidate.turns).join(Candidate, Candidate.id == Slot.candidate_id)
+    return query.where(Slot.assignment_id == bindparam("assignment"))
 
 
 def _text_of(text: str | None, turns: list[Any] | None, turn: int | None) -> str:

@@ -7,33 +7,33 @@ How the next item is chosen: `_reserve_next` says in which order training, test,
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from enum import StrEnum
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, bindparam, func, select
+from sqlalchemy import ColumnElement, Select, String, bindparam, cast, func, select
 from sqlalchemy.orm import defer
 from sqlmodel import Session
 
+from triptych import clock
 from triptych.annotate import checks, entry_test, onboarding, reservations
 from triptych.annotate.checks import HIDDEN, Shown
 from triptych.annotate.progress import check_seed, main_items
 from triptych.annotate.reservations import Assigned, own_assignments, seen_items, select_assigned, unfinished_of
 from triptych.errors import NotFound
-from triptych.people.accounts import signed_in
-from triptych.people.membership import (
-    AnnotatorMembership,
-    locked_membership,
-    locked_membership_of,
-    membership_of,
-)
+from triptych.people import passcodes
+from triptych.people.accounts import select_who, signed_in
+from triptych.people.membership import AnnotatorMembership, locked_membership, membership_of, select_membership
 from triptych.storage.models import (
     FINISHED,
     RATED,
     SEEN,
     Assignment,
     AssignmentState,
+    Candidate,
     Item,
+    Membership,
     Origin,
     PlannedItem,
     Purpose,
@@ -225,21 +225,13 @@ def _why_nothing(session: Session, study: Study, who: Who, *, planned: bool) -> 
     return Nothing.finished if session.scalars(begun.limit(1), own).first() is not None else Nothing.none_left
 
 
-def by_token(session: Session, who: Who, token: str, *, lock: bool = False) -> Assigned:
-    """This person's assignment, as the database has it now. Raises NotFound for any other.
-
-    `lock`: nobody else changes it until the transaction ends.
-    """
-    row = session.connection().execute(_by_token(lock), {"token": token, "person": who.person_id}).first()
+def by_token(session: Session, who: Who, token: str) -> Assigned:
+    """This person's assignment, as the database has it now. Raises NotFound for any other."""
+    query = select_assigned().where(_is_own_token())
+    row = session.connection().execute(query, {"token": token, "person": who.person_id}).first()
     if row is None:
         raise NotFound(NOT_YOURS)
     return Assigned(*row)
-
-
-@cache
-def _by_token(lock: bool) -> Select[*tuple[Any, ...]]:
-    query = select_assigned().where(_is_own_token())
-    return query.with_for_update(key_share=True, of=Assignment) if lock else query
 
 
 def _is_own_token() -> ColumnElement[bool]:
@@ -247,29 +239,50 @@ def _is_own_token() -> ColumnElement[bool]:
 
 
 def locked(session: Session, who: Who, token: str) -> tuple[AnnotatorMembership, Assigned]:
-    """This person's membership, locked, and their assignment as it is then. Raises NotFound for any other.
+    """This person's membership and their assignment, both locked. Raises NotFound for an assignment of anybody else.
 
-    PostgreSQL would read the assignment as it was before another tab committed, so the membership is locked first, in
-    a statement of its own.
+    PostgreSQL locks in the order of the list and then gives each row as it is by then: another tab has committed.
     """
-    membership = locked_membership_of(session, who, token)
-    if membership is None:
+    own = {"token": token, "person": who.person_id, "now": clock.now()}
+    row = session.connection().execute(_locked(), own).first()
+    if row is None:
         raise NotFound(NOT_YOURS)
-    return membership, by_token(session, who, token, lock=True)
+    columns = len(fields(AnnotatorMembership))
+    return AnnotatorMembership(*row[:columns]), Assigned(*row[columns:])
+
+
+@cache
+def _locked() -> Select[*tuple[Any, ...]]:
+    own = (Assignment.study_id == Membership.study_id) & (Assignment.person_id == Membership.person_id)
+    query = select_membership().join(Assignment, own).where(Assignment.token == bindparam("token"))
+    both = query.add_columns(*select_assigned().selected_columns)
+    return both.with_for_update(key_share=True, of=[Membership, Assignment])
 
 
 def asked_by(session: Session, login_secret: str | None, token: str) -> tuple[Who, Study]:
     """Whose login it is, and the study that this assignment of theirs belongs to. Raises SignedOut, NotFound."""
-    who = signed_in(session, login_secret)
-    study: Study | None = session.scalars(_study_of_token(), {"token": token, "person": who.person_id}).first()
-    if study is None:
+    login = {"secret": passcodes.secret_hash(login_secret or ""), "now": clock.now()}
+    row = session.execute(_asked(), {"token": token, **login}).first()
+    if row is None:
+        signed_in(session, login_secret)
         raise NotFound(NOT_YOURS)
-    return who, study
+    study, *who = row
+    return Who(*who), study
 
 
 @cache
-def _study_of_token() -> Select[Study]:
-    return select(Study).join(Assignment, Assignment.study_id == Study.id).where(_is_own_token())
+def _asked() -> Select[*tuple[Any, ...]]:
+    login = select_who().subquery()
+    of_login = select(Study, *login.c).join(Assignment, Assignment.study_id == Study.id)
+    return of_login.join(login, login.c.id == Assignment.person_id).where(Assignment.token == bindparam("token"))
+
+
+def longest_text(session: Session, who: Who) -> int:
+    """Characters of the longest response in this person's studies, as JSON where it is a dialogue; 0 without any."""
+    theirs = select(Membership.study_id).where(Membership.person_id == who.person_id)
+    length = func.coalesce(func.length(Candidate.text), func.length(cast(Candidate.turns, String)))
+    longest = select(func.max(length)).join(Item, Item.id == Candidate.item_id).where(Item.study_id.in_(theirs))
+    return session.execute(longest).scalar_one() or 0
 
 
 def own_work(session: Session, study: Study, who: Who) -> list[Assignment]:

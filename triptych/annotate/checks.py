@@ -20,12 +20,12 @@ from triptych.rubric.scales import Choice, Likert
 from triptych.storage.answers import select_answers
 from triptych.storage.models import (
     Assignment,
-    Criterion,
     Option,
     Purpose,
     Rating,
     Reference,
     Slot,
+    StoredCriterion,
 )
 from triptych.study.settings import Checks
 
@@ -207,11 +207,11 @@ def compared(session: Session, which: ColumnElement[bool]) -> list[Compared]:
         slots[assignment_id].append(position)
     answers = _answers_by_place(session, which)
     query = (
-        select(Assignment.id, Criterion.key, Reference)
+        select(Assignment.id, StoredCriterion.key, Reference)
         .join(Reference, Reference.item_id == Assignment.item_id)
-        .join(Criterion, Criterion.id == Reference.criterion_id)
+        .join(StoredCriterion, StoredCriterion.id == Reference.criterion_id)
         .where(which)
-        .order_by(Assignment.id, Criterion.position, Reference.position)
+        .order_by(Assignment.id, StoredCriterion.position, Reference.position)
     )
     comparisons = []
     for assignment_id, key, reference in session.execute(query):

@@ -65,7 +65,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Explained:
+class AnsweredQuestion:
     """An answer afterwards; `right` and `reason` are empty while the same question may come again."""
 
     text: str
@@ -84,7 +84,7 @@ class Outcome:
     needed: int
     passed: bool
     tries_left: int
-    answers: tuple[Explained, ...]
+    answers: tuple[AnsweredQuestion, ...]
 
     @property
     def percent(self) -> int:
@@ -237,7 +237,7 @@ def outcome(session: Session, study: Study, membership: AnnotatorMembership) -> 
 
 def _of_questions(
     session: Session, rubric: Rubric, attempt: EntryAttempt, shows_answers: bool
-) -> tuple[Explained, ...]:
+) -> tuple[AnsweredQuestion, ...]:
     answers = {answer.question: answer for answer in _answers(session, attempt)}
     explained = []
     for question in rubric.entry_test.questions if rubric.entry_test else ():
@@ -246,14 +246,14 @@ def _of_questions(
         if answer is not None:
             right, reason = (titles[question.answer], question.reason) if shows_answers else ("", "")
             chosen = titles.get(answer.option, answer.option)
-            explained.append(Explained(question.text, chosen, right, reason, answer.correct))
+            explained.append(AnsweredQuestion(question.text, chosen, right, reason, answer.correct))
     return tuple(explained)
 
 
 def _of_items(
     session: Session, rubric: Rubric, which: ColumnElement[bool], shows_answers: bool
-) -> tuple[Explained, ...]:
-    explained: list[Explained] = []
+) -> tuple[AnsweredQuestion, ...]:
+    explained: list[AnsweredQuestion] = []
     numbers: dict[int, int] = {}
     for comparison in checks.compared(session, which):
         number = numbers.setdefault(comparison.assignment_id, len(numbers) + 1)
@@ -262,7 +262,7 @@ def _of_items(
         answer = checks.in_words(rubric, comparison.criterion, comparison.given)
         right = checks.in_words(rubric, comparison.criterion, comparison.accepted) if shows_answers else ""
         reason = comparison.reason if shows_answers else ""
-        explained.append(Explained(text, answer, right, reason, comparison.verdict != "different"))
+        explained.append(AnsweredQuestion(text, answer, right, reason, comparison.verdict != "different"))
     return tuple(explained)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict
-from sqlalchemy import select
+from sqlalchemy import case, select
 from sqlmodel import Session
 
 from triptych.rubric.answers import CheckedAnswers
 from triptych.storage.answers import ANSWER, select_answers
-from triptych.storage.models import Assignment, AssignmentState, Criterion, Highlight, Rating, Slot
+from triptych.storage.models import Assignment, AssignmentState, Highlight, Rating, Slot, StoredCriterion
 
 
 class LoggedRating(NamedTuple):
@@ -26,7 +26,10 @@ class LoggedRating(NamedTuple):
 
 
 class LoggedHighlight(NamedTuple):
-    """One marked span: code points, end exclusive; an imported quote that is not in the text has neither."""
+    """One marked span: code points, end exclusive; an imported quote that is not in the text has neither.
+
+    quote: what such a mark quotes; any other quotes its text. Older logs lack it.
+    """
 
     position: int
     turn: int | None
@@ -34,9 +37,10 @@ class LoggedHighlight(NamedTuple):
     end: int | None
     label: str
     comment: str
+    quote: str | None = None
 
 
-class SetAside(NamedTuple):
+class LoggedSetAside(NamedTuple):
     """A response that was not rated, and the reason."""
 
     position: int
@@ -56,7 +60,7 @@ class LoggedAnnotation(BaseModel):
     version: int = 0
     ratings: tuple[LoggedRating, ...] = ()
     highlights: tuple[LoggedHighlight, ...] = ()
-    set_aside: tuple[SetAside, ...] = ()
+    set_aside: tuple[LoggedSetAside, ...] = ()
     note: str | None = None
     seconds: float = 0
     at: str | None = None
@@ -76,7 +80,7 @@ class LoggedAnnotation(BaseModel):
                 LoggedHighlight(position, span.turn, span.start, span.end, span.label, span.comment.strip())
                 for position, span in checked.highlights
             ),
-            set_aside=tuple(SetAside(*pair) for pair in sorted(checked.set_aside.items())),
+            set_aside=tuple(LoggedSetAside(*pair) for pair in sorted(checked.set_aside.items())),
             note=checked.note or None,
             seconds=assignment.active_seconds,
             at=assignment.submitted_at.isoformat(),
@@ -87,10 +91,10 @@ class LoggedAnnotation(BaseModel):
         """The annotation as the tables hold it now."""
         run = session.connection().execute
         answers = select_answers(*ANSWER).where(Rating.assignment_id == assignment_id)
-        ordered = answers.order_by(Criterion.position, Rating.position)
+        ordered = answers.order_by(StoredCriterion.position, Rating.position)
         spans = (
             select(Highlight.position, Highlight.turn, Highlight.start, Highlight.end, Highlight.label)
-            .add_columns(Highlight.comment)
+            .add_columns(Highlight.comment, case((Highlight.start.is_(None), Highlight.quote)))
             .where(Highlight.assignment_id == assignment_id)
         )
         aside = select(Slot.position, Slot.set_aside).where(
@@ -114,7 +118,7 @@ class LoggedAnnotation(BaseModel):
             ),
             highlights=tuple(LoggedHighlight(*row) for row in run(spans.order_by(Highlight.id))),
             set_aside=tuple(
-                SetAside(position, reason or "") for position, reason in run(aside.order_by(Slot.position))
+                LoggedSetAside(position, reason or "") for position, reason in run(aside.order_by(Slot.position))
             ),
             note=facts.note,
             seconds=facts.active_seconds,

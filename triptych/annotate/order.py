@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import CompoundSelect, bindparam, func, literal, select, union_all
 from sqlmodel import Session
 
-from triptych.storage.models import Assignment, AssignmentState, Candidate, Slot, Study
+from triptych.storage.models import Assignment, AssignmentState, Candidate, Slot, Study, has_value
 from triptych.study.persons import Who
 
 ITEM_WEIGHT = 4
@@ -29,8 +29,10 @@ def candidate_order(session: Session, study: Study, who: Who, item_id: int, repe
     rows = run(_shown(), {"study": study.id, "person": who.person_id, "item": item_id}).all()
     candidates = sorted((row.system_id, row.place) for row in rows if row.kind == CANDIDATE)
     places = {candidate: place for place, (_, candidate) in enumerate(candidates)}
-    slots = select(Slot.candidate_id).where(Slot.assignment_id == repeat_of).order_by(Slot.position)
-    first_order = run(slots).scalars() if repeat_of else ()
+    first_order: Sequence[int] = ()
+    if repeat_of is not None:
+        slots = select(Slot.candidate_id).where(Slot.assignment_id == repeat_of).order_by(Slot.position)
+        first_order = run(slots).scalars().all()
     order = balanced_order(
         [system for system, _ in candidates],
         Counter({(row.system_id, row.place): row.times for row in rows if row.kind == TO_PERSON}),
@@ -51,7 +53,7 @@ def _shown() -> CompoundSelect[*tuple[Any, ...]]:
         select(Candidate.system_id, Slot.position, func.count())
         .join(Slot, Slot.candidate_id == Candidate.id)
         .join(Assignment, Assignment.id == Slot.assignment_id)
-        .where(Assignment.state != AssignmentState.expired)
+        .where(~has_value(Assignment.state, AssignmentState.expired))
         .group_by(Candidate.system_id, Slot.position)
     )
     to_person = (Assignment.study_id == bindparam("study")) & (Assignment.person_id == bindparam("person"))

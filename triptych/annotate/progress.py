@@ -12,7 +12,7 @@ from sqlmodel import Session
 from triptych.annotate import checks, entry_test, onboarding
 from triptych.annotate.checks import HIDDEN
 from triptych.annotate.reservations import own_assignments
-from triptych.storage.models import SEEN, Assignment, Item, PlannedItem, Purpose, Study
+from triptych.storage.models import SEEN, Assignment, Item, PlannedItem, Purpose, Study, has_value
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 
@@ -57,7 +57,7 @@ def _item_limit(study: Study, available: int) -> int:
 
 @cache  # see `storage.writes`
 def _counts() -> Select[*tuple[Any, ...]]:
-    is_done = Assignment.purpose.in_([Purpose.main, *HIDDEN]) & Assignment.state.in_(SEEN)
+    is_done = has_value(Assignment.purpose, Purpose.main, *HIDDEN) & has_value(Assignment.state, *SEEN)
     counted = func.count(), func.avg(Assignment.active_seconds)
     return select(*counted, *_planned(), _items(Purpose.attention), _items(Purpose.gold)).where(
         own_assignments(), is_done
@@ -72,7 +72,7 @@ def _planned() -> tuple[ColumnElement[bool], ColumnElement[int]]:
 
 
 def _items(purpose: Purpose) -> ColumnElement[int]:
-    is_item = (Item.study_id == bindparam("study")) & (Item.purpose == purpose)
+    is_item = (Item.study_id == bindparam("study")) & has_value(Item.purpose, purpose)
     return select(func.count()).where(is_item, ~Item.retired).scalar_subquery()
 
 

@@ -12,14 +12,14 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, bindparam, func, insert, select, update
-from sqlalchemy.sql.dml import ReturningUpdate
+from sqlalchemy import ColumnElement, Select, bindparam, func, insert, literal_column, select, update
+from sqlalchemy.sql.dml import ReturningInsert, ReturningUpdate
 from sqlmodel import Session
 
 from triptych import clock
 from triptych.annotate.order import candidate_order
 from triptych.people.membership import membership_of
-from triptych.storage import events
+from triptych.storage import events, rows
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Assignment,
@@ -30,8 +30,9 @@ from triptych.storage.models import (
     Purpose,
     Slot,
     Study,
+    has_value,
 )
-from triptych.storage.writes import update_row
+from triptych.storage.writes import add_rows, update_row
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 
@@ -76,7 +77,7 @@ def own_assignments() -> ColumnElement[bool]:
 
 def seen_items() -> Select[int]:
     """The items that this person was given and kept. A list, read once: asked per item, SQLite walks all their work."""
-    return select(Assignment.item_id).where(own_assignments(), Assignment.state != AssignmentState.expired)
+    return select(Assignment.item_id).where(own_assignments(), ~has_value(Assignment.state, AssignmentState.expired))
 
 
 def unfinished_of(session: Session, study: Study, who: Who) -> list[Assigned]:
@@ -89,9 +90,9 @@ def unfinished_of(session: Session, study: Study, who: Who) -> list[Assigned]:
 def _unfinished() -> Select[*tuple[Any, ...]]:
     query = select_assigned().where(
         own_assignments(),
-        Assignment.state.in_([AssignmentState.reserved, AssignmentState.expired]),
+        has_value(Assignment.state, AssignmentState.reserved, AssignmentState.expired),
         Assignment.submitted_at.is_(None),  # follows from the state; an index on it skips all finished work
-        Assignment.origin != Origin.workbook,
+        ~has_value(Assignment.origin, Origin.workbook),
     )
     return query.order_by(Assignment.id.desc())
 
@@ -121,16 +122,17 @@ def next_item(planned: bool) -> Select[int]:
     """
     query = select(Item.id).where(
         Item.study_id == bindparam("study"),
-        Item.purpose == Purpose.main,
+        has_value(Item.purpose, Purpose.main),
         ~Item.retired,
         Item.taken < Item.raters,
         Item.id.not_in(seen_items()),
     )
+    only: Any = literal_column("1")  # in the text, see `has_value`
     if planned:
         own_plan = (PlannedItem.study_id == bindparam("study")) & (PlannedItem.person_id == bindparam("person"))
         query = query.join(PlannedItem, PlannedItem.item_id == Item.id).where(own_plan)
-        return query.order_by(PlannedItem.rank, PlannedItem.id).limit(1)
-    return query.order_by(Item.priority, Item.taken, Item.rank).limit(1)
+        return query.order_by(PlannedItem.rank, PlannedItem.id).limit(only)
+    return query.order_by(Item.priority, Item.taken, Item.rank).limit(only)
 
 
 def take_next(session: Session, study: Study, who: Who, *, planned: bool) -> int | None:
@@ -165,10 +167,7 @@ def reserve(
     if before is not None:
         return extend(session, study, before)
     order = candidate_order(session, study, who, item_id, columns.get("repeat_of"))
-    assigned = _insert(session, study, who, item_id, purpose, order, columns)
-    new = {"item": item_id, "order": list(order), "purpose": purpose}
-    events.record(session, study.id, EventKind.reserved, who.pseudonym, assignment_id=assigned.id, new=new)
-    return assigned
+    return _insert(session, study, who, item_id, purpose, order, columns)
 
 
 def _insert(
@@ -195,14 +194,24 @@ def _insert(
     }
     on_web = {"origin": Origin.web, "expires_at": now + reservation_life(study), "design_hash": study.design_hash}
     run = session.connection().execute
-    inserting = insert(Assignment.__table__).returning(Assignment.__table__.c.id)
-    assignment_id = run(inserting, {**row, **on_web, **columns}).scalar_one()
+    stored = {**row, **on_web, **columns}
+    assignment_id = run(_add_assignment(), stored).scalar_one()
     slots = [
         {"assignment_id": assignment_id, "position": position, "candidate_id": candidate, "order_known": True}
         for position, candidate in enumerate(order)
     ]
-    run(insert(Slot.__table__), slots)
+    add_rows(session, Slot, slots)
+    carried = rows.inserted(Assignment, [{"id": assignment_id, **stored}], who.pseudonym) | rows.inserted(Slot, slots)
+    new = {"item": item_id, "order": list(order), "purpose": purpose}
+    events.record(
+        session, study.id, EventKind.reserved, who.pseudonym, assignment_id=assignment_id, new=new, rows=carried
+    )
     return Assigned(id=assignment_id, draft=None, pen=None, submitted_at=None, candidates=len(order), **row)
+
+
+@cache
+def _add_assignment() -> ReturningInsert[Any]:
+    return insert(Assignment.__table__).returning(Assignment.__table__.c.id)
 
 
 def extend(session: Session, study: Study, own: Assigned) -> Assigned:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from sqlmodel import Session
 
 from triptych.annotate.blinding import Feedback, FeedbackRow
-from triptych.annotate.checks import compared, in_words, verdict
+from triptych.annotate.checks import compared, in_words
 from triptych.annotate.reservations import Assigned
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Assignment
-
-__all__ = ["feedback", "verdict"]
 
 
 def feedback(session: Session, rubric: Rubric, assignment: Assigned) -> Feedback:

@@ -38,7 +38,7 @@ try:
     from triptych.storage.models import Access, Round, Study, StudyState
     from triptych.study import lifecycle
     from triptych.study.persons import Who
-    from triptych.study.settings import USUAL_CHECKS
+    from triptych.study.settings import USUAL_CHECKS, USUAL_ORDER
 except ModuleNotFoundError as missing:
     sys.exit(examination.explain_missing(missing))
 
@@ -77,15 +77,22 @@ def migrate(_: argparse.Namespace) -> int:
     return 0
 
 
-def verify(_: argparse.Namespace) -> int:
+def verify(arguments: argparse.Namespace) -> int:
     """Check every study against its event log: names the first event or row that was changed or removed by hand."""
+    from triptych.operations import against
+
+    heads = against.read(arguments.against) if arguments.against else []
     with database.reading(_to_read()) as session:
         verdicts = [verifying.verify(session, study) for study in session.scalars(select(Study).order_by(Study.id))]
+        comparisons = [against.compare(session, head) for head in heads]
     if not verdicts:
         raise NotFound("There is no study in this database, so nothing was checked.")
     for verdict in verdicts:
         say(f"{verdict.slug}: {verdict.sentence}")
-    return 0 if all(verdict.holds for verdict in verdicts) else 1
+    for comparison in comparisons:
+        say(comparison.sentence)
+    holds = all(verdict.holds for verdict in verdicts) and all(comparison.holds for comparison in comparisons)
+    return 0 if holds else 1
 
 
 def doctor(_: argparse.Namespace) -> int:
@@ -204,6 +211,7 @@ def create_study(arguments: argparse.Namespace) -> int:
         round=Round(arguments.round),
         items_per_annotator=arguments.most,
         checks=USUAL_CHECKS,
+        item_order=USUAL_ORDER,
     )
     lifecycle.refuse_unusable_plan(plan)
     text, file = studies.rubric_text(arguments.rubric), studies.items_from(arguments.files)
@@ -279,7 +287,8 @@ def report(arguments: argparse.Namespace) -> int:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-    say(f"{counted(len(made.files), 'file')}. Snapshot {made.sha256}, last event {made.event_number}.")
+    say(f"{counted(len(made.files), 'file')}. Snapshot {made.sha256}.")
+    say(f"Last event {made.event_number}, hash {made.event_hash}.")
     return 0
 
 
@@ -348,6 +357,8 @@ def _ask_for_more(name: str, choice: argparse.ArgumentParser) -> None:
             ask("--port", type=int, help="the port to listen on; 8501 unless set")
         case "check":
             ask("files", nargs="*", help="rubric files")
+        case "verify":
+            ask("--against", metavar="FILE", help="an earlier report, export, capsule or backup, or a hash from one")
         case "move":
             ask("--study", action="append", help="a study's short name; can be repeated")
         case "create-study":

@@ -35,13 +35,12 @@ from triptych.formats.writers.writing import zipped
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.loading import GIVEN_STATE
 from triptych.results.frame.rows import export_highlights, export_ratings
-from triptych.storage import database, events
+from triptych.storage import events, writes
 from triptych.storage.answers import ANSWER, select_answers
 from triptych.storage.models import (
     SEEN,
     Assignment,
     Candidate,
-    Criterion,
     Event,
     EventDetail,
     Highlight,
@@ -52,6 +51,7 @@ from triptych.storage.models import (
     Rating,
     Role,
     Slot,
+    StoredCriterion,
     Study,
     System,
     Turn,
@@ -65,7 +65,7 @@ Groups = dict[Any, list[Any]]
 
 def see_one_state(session: Session) -> None:
     """Makes all that the session reads from now on one state of the database; call it before the first query."""
-    if not database.is_sqlite(session):  # SQLite shows a transaction one state anyway
+    if not writes.is_sqlite(session):  # SQLite shows a transaction one state anyway
         session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
 
 
@@ -285,7 +285,7 @@ def _ratings(session: Session, ids: Sequence[int], selection: Selection) -> Grou
         select_answers(Rating.assignment_id, *ANSWER)
         .join(Person, Person.id == Assignment.person_id)
         .where(*_work(selection))
-        .order_by(Criterion.position)
+        .order_by(StoredCriterion.position)
     )
     ratings: Groups = defaultdict(list)
     for assignment, position, key, number, option, missing, reasons, text in _rows(session, query, ids):
@@ -331,5 +331,6 @@ def _events(session: Session, study: Study) -> Iterator[dict[str, Any]]:
             "salt": detail.salt if detail and not withheld else None,
             "old": None if withheld else values[0],
             "new": None if withheld else values[1],
+            "rows_sha256": events.rows_digest(detail.rows) if detail and not withheld else None,
             "withheld": withheld,
         }

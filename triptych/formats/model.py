@@ -85,7 +85,7 @@ def in_words(problems: Iterable[Problem]) -> list[str]:
     kinds: dict[tuple[str | None, ...], list[Problem]] = {}
     for problem in problems:
         kinds.setdefault((problem.severity, problem.file, problem.column, problem.message), []).append(problem)
-    lines = []
+    lines: list[str] = []
     for alike in kinds.values():
         shown = alike if len(alike) <= MAX_ALIKE else alike[:1]
         lines += map(str, shown)

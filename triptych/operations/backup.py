@@ -27,7 +27,7 @@ from sqlmodel import Session
 from triptych import clock, settings
 from triptych.errors import NotAllowed, NotFound, TriptychError, UnsafeDatabase
 from triptych.results.frame.upkeep import forget
-from triptych.storage import database, events
+from triptych.storage import database, events, writes
 from triptych.storage.events import DEPARTURES, EventKind
 from triptych.storage.models import Event, Membership, Person, Role, Study
 from triptych.study.persons import Who
@@ -135,7 +135,7 @@ def may_restore(session: Session, who: Who) -> bool:
     """Whether this lead leads every study of the database except the demo studies, so that nobody else loses work."""
     led = select(Membership.study_id).where(Membership.person_id == who.person_id, Membership.role == Role.lead)
     others = select(Study.id).where(~Study.demo, Study.id.not_in(led)).limit(1)
-    return database.is_sqlite(session) and who.role == Role.lead and session.scalars(others).first() is None
+    return writes.is_sqlite(session) and who.role == Role.lead and session.scalars(others).first() is None
 
 
 def restore_as(engine: Engine, name: str, who: Who) -> Restored:

@@ -35,7 +35,7 @@ MAX_CONNECTIONS = 30  # of one process: triptych.storage.database
 
 
 @dataclass(frozen=True)
-class Finding:
+class Diagnosis:
     """One thing looked at: `problem` when the app cannot work so; the text says what is right, or what to do."""
 
     about: str
@@ -46,14 +46,14 @@ class Finding:
         return f"{'PROBLEM' if self.problem else 'ok':8}{self.about}: {self.text}"
 
 
-def examine() -> Iterator[Finding]:
+def examine() -> Iterator[Diagnosis]:
     """All findings, from the ground up; what rests on something broken is left out."""
     yield python()
     missing = [finding for finding in packages() if finding.problem]
     yield from missing
     if missing:
         return
-    yield Finding("packages", "all there, in the versions that were tested")
+    yield Diagnosis("packages", "all there, in the versions that were tested")
     yield from files()
     about_folder = list(folder())
     yield from about_folder
@@ -75,14 +75,14 @@ def explain_missing(error: ModuleNotFoundError) -> str:
     return f"The package {error.name} is not installed for {sys.executable}. {how_to_install()}"
 
 
-def python() -> Finding:
+def python() -> Diagnosis:
     version = ".".join(str(part) for part in sys.version_info[:3])
     if sys.version_info < MIN_PYTHON:
-        return Finding("Python", f"{version} is too old; Triptych needs 3.11 or newer.", problem=True)
-    return Finding("Python", version)
+        return Diagnosis("Python", f"{version} is too old; Triptych needs 3.11 or newer.", problem=True)
+    return Diagnosis("Python", version)
 
 
-def packages(requirements: Path = ROOT / "requirements.txt") -> Iterator[Finding]:
+def packages(requirements: Path = ROOT / "requirements.txt") -> Iterator[Diagnosis]:
     """Every pinned package that is absent or of another version; psycopg where PostgreSQL is asked for."""
     pins = PIN.findall("\n".join(line for line in requirements.read_text().splitlines() if "win32" not in line))
     if os.environ.get("TRIPTYCH_DATABASE_URL", "").startswith("postgresql"):
@@ -92,26 +92,26 @@ def packages(requirements: Path = ROOT / "requirements.txt") -> Iterator[Finding
             installed = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             how = how_to_install("'psycopg[binary]'" if name == "psycopg" else "")
-            yield Finding("packages", f"{name} is not installed. {how}", problem=True)
+            yield Diagnosis("packages", f"{name} is not installed. {how}", problem=True)
             continue
         if version and installed != version:
-            yield Finding("packages", f"{name} is {installed}, tested is {version}. {how_to_install()}", problem=True)
+            yield Diagnosis("packages", f"{name} is {installed}, tested is {version}. {how_to_install()}", problem=True)
 
 
-def files() -> Iterator[Finding]:
+def files() -> Iterator[Diagnosis]:
     """The parts of the program that are no Python."""
     parts = ("app.py", ".streamlit/config.toml", "pages/router.py", "components/workbench/workbench.js", "rubrics")
     lost = [name for name in parts if not (ROOT / name).exists()]
     if lost:
         how = "install the package again" if is_installed() else "copy the whole repository"
-        yield Finding("program", f"{', '.join(lost)} is missing in {ROOT}; {how}.", problem=True)
+        yield Diagnosis("program", f"{', '.join(lost)} is missing in {ROOT}; {how}.", problem=True)
     elif Path.cwd() != ROOT and not is_installed():
-        yield Finding("program", f"complete; start the app in {ROOT}, where its settings are")
+        yield Diagnosis("program", f"complete; start the app in {ROOT}, where its settings are")
     else:
-        yield Finding("program", "complete")
+        yield Diagnosis("program", "complete")
 
 
-def folder() -> Iterator[Finding]:
+def folder() -> Iterator[Diagnosis]:
     """The folder for what the app keeps: writable, on a safe disk with room."""
     from triptych import settings
     from triptych.errors import UnsafeDatabase
@@ -124,36 +124,36 @@ def folder() -> Iterator[Finding]:
         if not settings.is_shared():
             host.refuse_unsafe_folder(place)
     except UnsafeDatabase as error:
-        yield Finding("folder", str(error), problem=True)
+        yield Diagnosis("folder", str(error), problem=True)
         return
     except OSError as error:
-        yield Finding(
+        yield Diagnosis(
             "folder",
             f"nothing can be written to {error.filename or 'the data folder'} ({error.strerror}). "
             "Give it to the user who runs the app, or set TRIPTYCH_HOME to another folder.",
             problem=True,
         )
         return
-    yield Finding("folder", f"{place} can be written to")
+    yield Diagnosis("folder", f"{place} can be written to")
     yield disk(place)
     yield from _kept_secret(place / "cookie.secret")
 
 
-def _kept_secret(path: Path) -> Iterator[Finding]:
+def _kept_secret(path: Path) -> Iterator[Diagnosis]:
     if os.name != "nt" and path.exists() and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        yield Finding("secrets", f"{path} can be read by others. Run: chmod 600 {path}", problem=True)
+        yield Diagnosis("secrets", f"{path} can be read by others. Run: chmod 600 {path}", problem=True)
 
 
-def disk(place: Path) -> Finding:
+def disk(place: Path) -> Diagnosis:
     """Whether the disk that holds a folder has room for some days of work."""
     free = shutil.disk_usage(place).free
     if free < MIN_FREE_BYTES:
         text = f"{free // 2**20} MB free, and at least {MIN_FREE_BYTES // 2**20} MB are needed. Make room on {place}."
-        return Finding("disk", text, problem=True)
-    return Finding("disk", f"{free / 2**30:.1f} GB free")
+        return Diagnosis("disk", text, problem=True)
+    return Diagnosis("disk", f"{free / 2**30:.1f} GB free")
 
 
-def secrets() -> Iterator[Finding]:
+def secrets() -> Iterator[Diagnosis]:
     """Whether the app may be reached by others with these secrets."""
     from triptych import settings
 
@@ -161,13 +161,13 @@ def secrets() -> Iterator[Finding]:
         settings.refuse_unsafe_secrets(None)
     except settings.UnsafeSettings as error:
         # alone on this computer it is still good enough
-        yield Finding("secrets", str(error), problem=settings.is_shared())
+        yield Diagnosis("secrets", str(error), problem=settings.is_shared())
     else:
         source = "from the environment" if os.environ.get("TRIPTYCH_SECRET") else "made at random at the first start"
-        yield Finding("secrets", source)
+        yield Diagnosis("secrets", source)
 
 
-def stored() -> Iterator[Finding]:
+def stored() -> Iterator[Diagnosis]:
     """The database: reachable, at this program's schema, and what its own kind needs."""
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -178,7 +178,7 @@ def stored() -> Iterator[Finding]:
     url = settings.database_url()
     try:
         if database.backend_of(url) == "sqlite" and not database.sqlite_path(url).exists():
-            yield Finding("database", "none yet; it is made at the first start")
+            yield Diagnosis("database", "none yet; it is made at the first start")
             return
         engine = database.open_engine(url)
         with database.explained(), engine.connect() as connection:
@@ -187,7 +187,7 @@ def stored() -> Iterator[Finding]:
         yield schema(engine, may_make)
         engine.dispose()
     except (SQLAlchemyError, TriptychError) as error:
-        yield Finding("database", refusal(error), problem=True)
+        yield Diagnosis("database", refusal(error), problem=True)
 
 
 def refusal(error: Exception) -> str:
@@ -207,51 +207,53 @@ def refusal(error: Exception) -> str:
     return f"The database does not answer: {reason}. {advice}"
 
 
-def schema(engine: Engine, may_make: bool = True) -> Finding:
+def schema(engine: Engine, may_make: bool = True) -> Diagnosis:
     """Whether the tables are those of this program; `may_make`: this role could make them."""
     from triptych.storage import database
 
     with database.explained():
         version = database.stored_version(engine)
     if version == database.HEAD:
-        return Finding("tables", f"version {version}")
+        return Diagnosis("tables", f"version {version}")
     run = f"Run{'' if may_make else ' as the owner'}: python -m triptych migrate"
     if version is None and may_make:
-        return Finding("tables", "none yet; the app makes them at its start, or: python -m triptych migrate")
+        return Diagnosis("tables", "none yet; the app makes them at its start, or: python -m triptych migrate")
     if version is None:
-        return Finding("tables", f"none yet, and this role may not make them. {run}", problem=True)
-    return Finding("tables", f"version {version}, and this program needs {database.HEAD}. {run}", problem=True)
+        return Diagnosis("tables", f"none yet, and this role may not make them. {run}", problem=True)
+    return Diagnosis("tables", f"version {version}, and this program needs {database.HEAD}. {run}", problem=True)
 
 
-def _sqlite(connection: Connection) -> Iterator[Finding]:
+def _sqlite(connection: Connection) -> Iterator[Diagnosis]:
     from triptych.storage import database
 
     answer = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
     if answer != "ok":
-        yield Finding("database", f"the file is damaged ({answer}). Go back to a backup.", problem=True)
+        yield Diagnosis("database", f"the file is damaged ({answer}). Go back to a backup.", problem=True)
         return
     version: str = connection.exec_driver_sql("SELECT sqlite_version()").scalar_one()
     old = tuple(int(part) for part in version.split(".")) < database.SAFE_SQLITE
-    yield Finding("database", f"SQLite {version}, whole" + ("; older than 3.51.3, so writes take turns" if old else ""))
+    yield Diagnosis(
+        "database", f"SQLite {version}, whole" + ("; older than 3.51.3, so writes take turns" if old else "")
+    )
 
 
-def _postgres(connection: Connection) -> Iterator[Finding]:
+def _postgres(connection: Connection) -> Iterator[Diagnosis]:
     from sqlalchemy import text
 
     from triptych import clock
 
-    yield Finding("database", f"PostgreSQL {connection.execute(text('SHOW server_version')).scalar()} answers")
+    yield Diagnosis("database", f"PostgreSQL {connection.execute(text('SHOW server_version')).scalar()} answers")
     if connection.execute(text("SHOW server_encoding")).scalar() != "UTF8":
-        yield Finding("database", "its encoding is not UTF8; make a new database with ENCODING 'UTF8'.", problem=True)
+        yield Diagnosis("database", "its encoding is not UTF8; make a new database with ENCODING 'UTF8'.", problem=True)
     database_time: datetime = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
     skew = abs((database_time - clock.of_this_computer()).total_seconds())
     if skew > MAX_SKEW_SECONDS:
-        yield Finding("clock", f"{skew:.0f} s off the database's clock, which the app goes by; set both by NTP")
+        yield Diagnosis("clock", f"{skew:.0f} s off the database's clock, which the app goes by; set both by NTP")
     limit = int(connection.execute(text("SHOW max_connections")).scalar_one())
-    yield Finding("connections", f"{limit} at most; one app process takes up to {MAX_CONNECTIONS}")
+    yield Diagnosis("connections", f"{limit} at most; one app process takes up to {MAX_CONNECTIONS}")
     may = text("SELECT to_regclass('rating') IS NULL OR has_table_privilege(to_regclass('rating'), 'INSERT')")
     if not connection.execute(may).scalar():
-        yield Finding("rights", "this role may not write. Run rights.sql of docs/deploy/ as the owner.", problem=True)
+        yield Diagnosis("rights", "this role may not write. Run rights.sql of docs/deploy/ as the owner.", problem=True)
 
 
 def report(say: Callable[[str], None]) -> int:

@@ -232,12 +232,13 @@ def use_ticket(session: Session, secret: str) -> str:
 def who_is(session: Session, login_secret: str) -> Who | None:
     """The person this login belongs to; None if it is unknown, revoked, expired, or the person is disabled."""
     parameters = {"secret": passcodes.secret_hash(login_secret), "now": clock.now()}
-    row = session.connection().execute(_of_login(), parameters).first()
+    row = session.connection().execute(select_who(), parameters).first()
     return None if row is None else Who(*row)
 
 
 @cache  # every page run and every command of an annotator asks, see `storage.writes`
-def _of_login() -> Select[*tuple[Any, ...]]:
+def select_who() -> Select[*tuple[Any, ...]]:
+    """The columns of `Who`, in its order, of the login with the hash `:secret` at `:now`."""
     return signed_in_person().add_columns(Person.pseudonym, Person.role, Person.name, Login.id)
 
 

@@ -13,7 +13,17 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.errors import NotFound
-from triptych.storage.models import Assignment, AssignmentState, Item, Membership, PlannedItem, Purpose, Role, Study
+from triptych.storage.models import (
+    Assignment,
+    AssignmentState,
+    Item,
+    Membership,
+    PlannedItem,
+    Purpose,
+    Role,
+    Study,
+    has_value,
+)
 from triptych.study.persons import Who
 
 
@@ -42,39 +52,35 @@ def locked_membership(session: Session, study_id: int, who: Who) -> AnnotatorMem
 
     Every command of an annotator locks it first. Raises NotFound for somebody who is not in the study.
     """
-    return _require(_read(session, who, lock=True, study=study_id))
-
-
-def locked_membership_of(session: Session, who: Who, token: str) -> AnnotatorMembership | None:
-    """As `locked_membership`, in the study of this person's assignment; None if it is not theirs."""
-    return _read(session, who, lock=True, token=token)
+    return _read(session, who, study_id, lock=True)
 
 
 def membership_of(session: Session, study: Study, who: Who) -> AnnotatorMembership:
     """The person's membership, to look at. Raises NotFound for somebody who is not in the study."""
-    return _require(_read(session, who, lock=False, study=study.id))
+    return _read(session, who, study.id, lock=False)
 
 
-def _require(membership: AnnotatorMembership | None) -> AnnotatorMembership:
-    if membership is None:
+def _read(session: Session, who: Who, study_id: int, *, lock: bool) -> AnnotatorMembership:
+    own = {"person": who.person_id, "now": clock.now(), "study": study_id}
+    row = session.connection().execute(_of_study(lock), own).first()
+    if row is None:
         raise NotFound("You are not an annotator of this study.")
-    return membership
-
-
-def _read(session: Session, who: Who, *, lock: bool, **place: int | str) -> AnnotatorMembership | None:
-    """`place`: the study's id, or the token of an assignment in it."""
-    query = _query("token" in place, lock)
-    row = session.connection().execute(query, {"person": who.person_id, "now": clock.now(), **place}).first()
-    return None if row is None else AnnotatorMembership(*row)
+    return AnnotatorMembership(*row)
 
 
 @cache
-def _query(by_token: bool, lock: bool) -> Select[*tuple[Any, ...]]:
+def _of_study(lock: bool) -> Select[*tuple[Any, ...]]:
+    query = select_membership().where(Membership.study_id == bindparam("study"))
+    return query.with_for_update(key_share=True, of=Membership) if lock else query
+
+
+def select_membership() -> Select[*tuple[Any, ...]]:
+    """The columns of `AnnotatorMembership`, in its order, of `:person` at `:now`; the caller names the study."""
     # under a name of its own: a query may join the annotator's own assignment
     others = Assignment.__table__.alias("others")
-    is_overdue = (others.c.study_id == Membership.study_id) & (others.c.state == AssignmentState.reserved)
-    is_check = (Item.study_id == Membership.study_id) & Item.purpose.in_([Purpose.attention, Purpose.gold])
-    query = select(
+    is_overdue = (others.c.study_id == Membership.study_id) & has_value(others.c.state, AssignmentState.reserved)
+    is_check = (Item.study_id == Membership.study_id) & has_value(Item.purpose, Purpose.attention, Purpose.gold)
+    return select(
         Membership.id,
         Membership.study_id,
         Membership.excluded_at,
@@ -85,13 +91,7 @@ def _query(by_token: bool, lock: bool) -> Select[*tuple[Any, ...]]:
         _least(PlannedItem.person_id, PlannedItem.study_id == Membership.study_id).is_not(None),
         _least(Item.taken, is_check).is_not(None),
         func.coalesce(_least(others.c.expires_at, is_overdue) < bindparam("now"), False),
-    ).where(Membership.person_id == bindparam("person"), Membership.role == Role.annotator)
-    if by_token:
-        own = (Assignment.study_id == Membership.study_id) & (Assignment.person_id == Membership.person_id)
-        query = query.join(Assignment, own).where(Assignment.token == bindparam("token"))
-    else:
-        query = query.where(Membership.study_id == bindparam("study"))
-    return query.with_for_update(key_share=True, of=Membership) if lock else query
+    ).where(Membership.person_id == bindparam("person"), has_value(Membership.role, Role.annotator))
 
 
 def _least(column: SQLCoreOperations[Any], condition: ColumnElement[bool]) -> ColumnElement[Any]:

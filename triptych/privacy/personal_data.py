@@ -21,7 +21,6 @@ from triptych.rubric.answers import LETTERS
 from triptych.storage.answers import select_answers
 from triptych.storage.models import (
     Assignment,
-    Criterion,
     EntryAttempt,
     Explanation,
     Highlight,
@@ -32,6 +31,7 @@ from triptych.storage.models import (
     Rating,
     Role,
     Slot,
+    StoredCriterion,
     Study,
     TestAnswer,
 )
@@ -143,9 +143,11 @@ def _purpose(purpose: str) -> str:
 
 def _ratings(session: Session, own_work: ColumnElement[bool]) -> dict[int, list[dict[str, Any]]]:
     query = (
-        select_answers(Rating, Criterion.title, Option.title.label("option"), Explanation.reasons, Explanation.text)
+        select_answers(
+            Rating, StoredCriterion.title, Option.title.label("option"), Explanation.reasons, Explanation.text
+        )
         .where(own_work)
-        .order_by(Rating.assignment_id, Criterion.position, Rating.position)
+        .order_by(Rating.assignment_id, StoredCriterion.position, Rating.position)
     )
     ratings: dict[int, list[dict[str, Any]]] = defaultdict(list)
     for rating, criterion, option, reasons, text in session.execute(query):

@@ -89,7 +89,7 @@ class Files(StudyNumbers):
 
     def lengths(self) -> Iterator[LengthOf]:
         for ratings in self.ratings:
-            if ratings.variable.key in self.tables:
+            if ratings.variable.key in self.compared:
                 of_criterion = [row for row in counted(self.rows) if row["criterion"] == ratings.variable.key]
                 yield length_of(ratings, numbers(of_criterion, "words"))
 

@@ -11,7 +11,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
-from xml.etree.ElementTree import Element
 
 import pyarrow as pa
 from sqlmodel import Session
@@ -26,6 +25,7 @@ from triptych.reports.cells import Table
 from triptych.reports.documents import citation, declaration, script_files
 from triptych.reports.facts import EXCLUSIONS_HEADER, Exclusion, Facts, facts_of
 from triptych.reports.further import Further, further_of
+from triptych.reports.html import ReportSection
 from triptych.reports.methods_text import paragraph
 from triptych.reports.numbers import HEADER, Book
 from triptych.results.criterion import headline
@@ -89,7 +89,7 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Parts:
+class ReportParts:
     """All that the files are made of. seal: what every file says."""
 
     facts: Facts
@@ -120,13 +120,14 @@ def build_report(session: Session, study: Study, scope: Counted | None = None) -
     files["snapshot.json"] = _snapshot(facts, scope, files)
     sha256 = hashlib.sha256(files["snapshot.json"]).hexdigest()
     tables = (*printed.tables_of(analysis, book), printed.findings(analysis), printed.not_run(analysis))
-    seal = f"Snapshot {sha256}, study {facts.slug}, last event {facts.event_number}."
-    parts = Parts(facts, analysis, book, heds.full_sheet(facts, analysis, book, seal), tables, sha256, seal)
+    last = f"last event {facts.study.event_number} {facts.study.event_hash}"
+    seal = f"Snapshot {sha256}, study {facts.study.slug}, {last}."
+    parts = ReportParts(facts, analysis, book, heds.full_sheet(facts, analysis, book, seal), tables, sha256, seal)
     files |= {file.name: b"".join(file.blocks) for file in _documents(parts)}
     files["README.md"] = _readme(parts, files).encode()
     members = [File(name, iter([files[name]])) for name in sorted(files)]
     packed = b"".join(zipped(members, f"{study.slug}-report-{sha256[:12]}"))
-    return Report(sha256, scope_as_json(scope), facts.event_number, facts.event_hash, files, packed)
+    return Report(sha256, scope_as_json(scope), facts.study.event_number, facts.study.event_hash, files, packed)
 
 
 def _data(session: Session, study: Study, analysis: StudyAnalysis, facts: Facts, further: Further) -> Iterator[File]:
@@ -186,10 +187,14 @@ def scope_as_json(scope: Counted) -> dict[str, Any]:
 def _snapshot(facts: Facts, scope: Counted, files: dict[str, bytes]) -> bytes:
     content = {
         "program": "Triptych",
-        "study": facts.slug,
-        "round": facts.round,
-        "design_hash": facts.design_hash,
-        "last_event": {"number": facts.event_number, "hash": facts.event_hash, "at": facts.as_of.isoformat()},
+        "study": facts.study.slug,
+        "round": facts.study.round,
+        "design_hash": facts.study.design_hash,
+        "last_event": {
+            "number": facts.study.event_number,
+            "hash": facts.study.event_hash,
+            "at": facts.as_of.isoformat(),
+        },
         "blind": facts.blind,
         "scope": scope_as_json(scope),
         "files": {name: hashlib.sha256(files[name]).hexdigest() for name in sorted(files)},
@@ -197,7 +202,7 @@ def _snapshot(facts: Facts, scope: Counted, files: dict[str, bytes]) -> bytes:
     return (json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
 
 
-def _documents(parts: Parts) -> Iterator[File]:
+def _documents(parts: ReportParts) -> Iterator[File]:
     by_name = {table.name: table for table in parts.tables}
     criteria = [result.criterion for result in parts.analysis.judged]
     named = [name for names in OF_THEIR_OWN.values() for name in names]
@@ -217,60 +222,57 @@ def _documents(parts: Parts) -> Iterator[File]:
     yield from script_files(parts.sha256)
 
 
-def _tex(parts: Parts, name: str, pieces: list[str]) -> File:
+def _tex(parts: ReportParts, name: str, pieces: list[str]) -> File:
     return text_file(name, tex.document(name, parts.seal, pieces))
 
 
-def _parquet(parts: Parts) -> File:
+def _parquet(parts: ReportParts) -> File:
     kinds = {"value": pa.float64()}
     schema = pa.schema([(name, kinds.get(name, pa.string())) for name in HEADER])
     sealed = schema.with_metadata({"snapshot": parts.sha256})
     return parquet_file("results.parquet", sealed, data.number_rows(parts.book, parts.sha256), 20_000)
 
 
-def _html(parts: Parts) -> str:
+def _html(parts: ReportParts) -> str:
     facts, analysis = parts.facts, parts.analysis
     about = {
         "Snapshot": parts.sha256,
-        "Study": f"{facts.slug} ({facts.round} round)",
-        "As of": f"{facts.as_of:%Y-%m-%d %H:%M} UTC, event {facts.event_number}",
-        "Last event": facts.event_hash,
-        "Design": facts.design_hash or "not opened yet",
+        "Study": f"{facts.study.slug} ({facts.study.round} round)",
+        "As of": f"{facts.as_of:%Y-%m-%d %H:%M} UTC, event {facts.study.event_number}",
+        "Last event": facts.study.event_hash,
+        "Design": facts.study.design_hash or "not opened yet",
         "Systems": "System 1, 2, …: the study is blind" if facts.blind else "under their names",
         "Ratings": analysis.scope.sentence,
     }
-    return html.page(facts.title, about.items(), _sections(parts), f"Made with Triptych. {parts.seal}")
+    return html.page(facts.study.title, about, _sections(parts), f"Made with Triptych. {parts.seal}")
 
 
-def _sections(parts: Parts) -> Iterator[Element]:
+def _sections(parts: ReportParts) -> Iterator[ReportSection]:
     analysis = parts.analysis
     main, *rest = parts.tables
-    yield html.section(
-        "Findings",
-        html.listed(finding.sentence for finding in all_findings(analysis)) or html.text("Nothing to warn of."),
+    sentences = [finding.sentence for finding in all_findings(analysis)]
+    yield ReportSection("Findings", "" if sentences else "Nothing to warn of.", sentences)
+    yield (
+        ReportSection(main.title, tables=[main]) if main.rows else ReportSection(main.title, "There is no rating yet.")
     )
-    yield html.section(main.title, html.table(main) if main.rows else html.text("There is no rating yet."))
     for result in analysis.criteria:
         sentence = " ".join(filter(None, (headline(result, analysis.names), verdict(analysis, result.criterion.key))))
         between = figures.differences(result, analysis.contrasts_of(result.criterion.key), analysis.names)
         drawn = between, figures.means(result, analysis.names), figures.answers(result, analysis.names)
-        yield html.section(result.criterion.title, html.text(sentence), *drawn)
+        yield ReportSection(result.criterion.title, sentence, figures=drawn)
     body = [table for table in rest if table.rows and table.name != "findings" and not table.appendix]
-    yield from (html.section(table.title, html.table(table)) for table in body)
+    yield from (ReportSection(table.title, tables=[table]) for table in body)
     left_out = [
         f"{exclusion.what} {exclusion.which}: {exclusion.reason or 'no reason given'}"
         for exclusion in parts.facts.exclusions
     ]
-    yield html.section("Exclusions", html.listed(left_out) or html.text("Nothing was left out."))
-    yield html.section("Methods", html.text(parts.methods))
-    more = [table for table in rest if table.rows and table.appendix]
-    if more:
-        yield html.section(
-            "Appendix", *(part for table in more for part in (html.heading(table.title), html.table(table)))
-        )
+    yield ReportSection("Exclusions", "" if left_out else "Nothing was left out.", left_out)
+    yield ReportSection("Methods", parts.methods)
+    if more := [table for table in rest if table.rows and table.appendix]:
+        yield ReportSection("Appendix", tables=more, table_titles=True)
 
 
-def _readme(parts: Parts, files: dict[str, bytes]) -> str:
+def _readme(parts: ReportParts, files: dict[str, bytes]) -> str:
     listed = "\n".join(f"- `{name}`: {words}" for name, words in ABOUT.items())
     return (
         f"# Report\n\n{parts.seal}\n\n{listed}\n\nEvery number in these files comes from one list, results.csv. Texts "

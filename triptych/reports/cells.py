@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from triptych.reports.numbers import Book
-from triptych.stats.analysis.statistics import Number
+from triptych.stats.analysis.statistics import Number, Statistic, columns
 
 NONE = "–"
 
@@ -42,16 +43,16 @@ class Notes:
     words: list[str] = field(default_factory=list)
 
     def cell(self, number: Number | None, interval: tuple[Number, Number] | None = None, raised: str = "") -> Cell:
-        """The number with its interval, if it has one."""
-        if number is None:
-            return Cell(NONE)
-        if number.value is None:
+        """The number with its interval, if it has one, or the interval alone."""
+        if number is not None and number.value is None:
             return Cell(NONE, self.sign(number.printed))
         if interval is None:
-            return Cell(number.printed, raised)
+            return Cell(NONE) if number is None else Cell(number.printed, raised)
         low, high = interval
         if low.value is None:
-            return Cell(number.printed, ",".join(filter(None, (raised, self.sign(low.printed)))))
+            return Cell(number.printed if number else NONE, ",".join(filter(None, (raised, self.sign(low.printed)))))
+        if number is None:
+            return Cell(f"{low.printed} to {high.printed}", raised)
         return Cell(f"{number.printed} [{low.printed}, {high.printed}]", raised)
 
     def sign(self, words: str) -> str:
@@ -67,3 +68,22 @@ def limits(book: Book, part: str, criterion: str, name: str, *places: str) -> tu
     """Both ends of an interval; None where the list has none."""
     low = book.get(part, criterion, f"{name} low", *places)
     return None if low is None else (low, book[part, criterion, f"{name} high", *places])
+
+
+def number_cells(
+    book: Book, notes: Notes, statistics: Iterable[Statistic], place: tuple[str, str], *names: str, before: str = ""
+) -> Iterator[Cell]:
+    """A cell for each column of the statistics at a place: (part, criterion), then the names of a system and so on."""
+    for shared in columns(statistics).values():
+        yield _shared_cell(book, notes, [f"{before}{statistic.name}" for statistic in shared], place, *names)
+
+
+def _shared_cell(book: Book, notes: Notes, statistics: Sequence[str], place: tuple[str, str], *names: str) -> Cell:
+    """Where a place has no such number, that of the criterion stands there."""
+    numbers = [book.get(*place, name, *names) or book.get(*place, name) for name in statistics]
+    if len(numbers) == 1:
+        return notes.cell(numbers[0], limits(book, *place, statistics[0], *names))
+    undefined = next((number for number in numbers if number is None or number.value is None), numbers[0])
+    if undefined is None or undefined.value is None:
+        return notes.cell(undefined)
+    return Cell(" / ".join(number.printed for number in numbers if number))

@@ -36,19 +36,22 @@ def declaration(facts: Facts) -> str:
 
 
 def _paragraphs(facts: Facts) -> Iterator[str]:
-    yield f"Study {code_span(facts.slug)}, {facts.round} round, rubric {code_span(facts.rubric.key)}."
-    lines = [f"- {heading}: {code_span(words)}" for heading, words in declared(facts.rubric, facts.preregistration)]
+    yield f"Study {code_span(facts.study.slug)}, {facts.study.round} round, rubric {code_span(facts.rubric.key)}."
+    lines = [
+        f"- {heading}: {code_span(words)}" for heading, words in declared(facts.rubric, facts.settings.preregistration)
+    ]
     yield "\n".join(lines) if lines else "Nothing was declared."
-    if facts.opened_at is None:
+    opened_at = facts.study.opened_at
+    if opened_at is None:
         yield "The study has not been opened."
         return
-    yield f"Frozen with the design at launch on {facts.opened_at:%Y-%m-%d %H:%M} UTC; later changes are amendments."
+    yield f"Frozen with the design at launch on {opened_at:%Y-%m-%d %H:%M} UTC; later changes are amendments."
     changes = [
         f"- {amendment.at:%Y-%m-%d %H:%M} UTC, {code_span(', '.join(amendment.parts))}: {code_span(amendment.reason)}"
         for amendment in facts.amendments
     ]
     yield "\n".join(["Amendments:", "", *changes]) if changes else "There was no amendment."
-    yield f"Current hash of the design: {code_span(facts.design_hash or '')}"
+    yield f"Current hash of the design: {code_span(facts.study.design_hash or '')}"
 
 
 def citation(facts: Facts, authors: Sequence[str], sha256: str) -> str:
@@ -57,11 +60,11 @@ def citation(facts: Facts, authors: Sequence[str], sha256: str) -> str:
         {
             "cff-version": "1.2.0",
             "type": "dataset",
-            "title": f"Human evaluation: {facts.title}",
+            "title": f"Human evaluation: {facts.study.title}",
             "message": "If you use these results, cite them as below, with the hash of the snapshot.",
             "version": sha256,
             "date-released": f"{facts.as_of:%Y-%m-%d}",
-            "authors": [{"name": name} for name in authors or [f"The authors of the study {facts.slug}"]],
+            "authors": [{"name": name} for name in authors or [f"The authors of the study {facts.study.slug}"]],
             "keywords": ["human evaluation", "Triptych"],
         },
         sort_keys=False,

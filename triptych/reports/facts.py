@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import func, select
 from sqlmodel import Session
@@ -31,7 +30,7 @@ from triptych.storage.models import (
 )
 from triptych.study import design, lifecycle
 from triptych.study.design import Amendment
-from triptych.study.settings import Preregistration, Recruitment, settings_of
+from triptych.study.settings import StudySettings, settings_of
 
 EXCLUSIONS_HEADER = ("what", "which", "when", "who", "reason", "annotations", "in the numbers")
 
@@ -53,21 +52,13 @@ class Exclusion:
 class Facts:
     """outputs: candidates of the main items, by the systems' names that may be written. as_of: time of the last event.
 
-    recruitment: how annotators were found, as the lead wrote it. pay: what the work pays, or why that is not known.
-    preregistration: what was declared before launch. amendments: what was changed since, oldest first.
-    sheet: what the lead answered of the datasheet, as stored. standings: how each annotator met the checks.
+    settings: how annotators were found, what was declared before launch, what the lead answered of the datasheet. pay:
+    what the work pays, or why that is not known. amendments: what was changed since launch, oldest first. standings:
+    how each annotator met the checks.
     """
 
-    slug: str
-    title: str
-    round: str
-    access: str
-    presentation: str
-    raters_per_item: int
-    design_hash: str | None
-    opened_at: datetime | None
-    event_number: int
-    event_hash: str
+    study: Study
+    settings: StudySettings
     as_of: datetime
     blind: bool
     imported: bool
@@ -75,11 +66,8 @@ class Facts:
     outputs: dict[str, int]
     items: int
     exclusions: tuple[Exclusion, ...]
-    recruitment: Recruitment
     pay: PayMeter | Undefined
-    preregistration: Preregistration
     amendments: tuple[Amendment, ...]
-    sheet: dict[str, Any]
     standings: tuple[Standing, ...]
 
 
@@ -97,16 +85,8 @@ def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
     last = select(Event.at).where(Event.study_id == study.id).order_by(Event.number.desc()).limit(1)
     settings = settings_of(study)
     return Facts(
-        slug=study.slug,
-        title=study.title,
-        round=study.round,
-        access=study.access,
-        presentation=study.presentation,
-        raters_per_item=study.raters_per_item,
-        design_hash=study.design_hash,
-        opened_at=study.opened_at,
-        event_number=study.event_number,
-        event_hash=study.event_hash,
+        study=study,
+        settings=settings,
         as_of=session.scalars(last).one(),
         blind=study.unblinded_at is None,
         imported=_was_imported(session, study),
@@ -114,11 +94,8 @@ def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
         outputs={analysis.names[code]: count for code, count in session.execute(outputs)},
         items=session.scalars(select(func.count()).select_from(Item).where(*main)).one(),
         exclusions=(*_annotators(session, study, analysis), *_items(session, study, analysis)),
-        recruitment=settings.recruitment,
         pay=meter_of(settings.pay, analysis.frame, analysis.scope.kinds),
-        preregistration=settings.preregistration,
         amendments=tuple(design.amendments(session, study)),
-        sheet=settings.heds,
         standings=standings(session, study, analysis.scope.kinds),
     )
 

@@ -15,7 +15,15 @@ from sqlmodel import Session
 
 from triptych.reports.documents import code_span
 from triptych.reports.facts import Facts
-from triptych.reports.heds_questions import BY_NUMBER, FORM, LANGUAGES, QUESTIONS, SECTIONS, Question
+from triptych.reports.heds_questions import (
+    ABOUT_CRITERIA,
+    BY_NUMBER,
+    FORM,
+    LANGUAGES,
+    QUESTIONS,
+    SECTIONS,
+    SheetQuestion,
+)
 from triptych.reports.numbers import Book
 from triptych.results.pay import rate_of
 from triptych.results.study_analysis import StudyAnalysis
@@ -30,7 +38,6 @@ from triptych.study import lifecycle
 
 LONGEST = 5000
 NOT_ANSWERED = "not answered"
-ABOUT_CRITERIA = "4"
 AUTHORS = ("1.3.1.1", "1.3.2.1")
 ELSEWHERE = ("3.2.4", "3.3.2", "3.3.4.1", "3.3.4.2", "3.3.5")  # unknown for an import
 FEW_STEPS = 11  # up to here a number is asked as points, beyond with a slider
@@ -73,10 +80,10 @@ def store(session: Session, study: Study, sheet: Sheet, actor: str) -> None:
     events.record(session, study.id, EventKind.datasheet_answered, actor, new={"answers": len(stored_answers)})
 
 
-def asked(criteria: list[Criterion]) -> list[tuple[Question, str]]:
+def asked(criteria: list[Criterion]) -> list[tuple[SheetQuestion, str]]:
     """Every question that the lead is asked; those about criteria one criterion after the other."""
     questions = [question for question in QUESTIONS if question.asked]
-    sections: dict[str, list[Question]] = {
+    sections: dict[str, list[SheetQuestion]] = {
         section: [question for question in questions if question.number.startswith(section)] for section in SECTIONS
     }
     return [
@@ -94,7 +101,7 @@ def full_sheet(facts: Facts, analysis: StudyAnalysis, book: Book, seal: str) -> 
         sheet |= {
             (number, result.criterion.key): answer for number, answer in _of_criterion(result.criterion, analysis, book)
         }
-    return sheet | {place: answer for place, answer in stored(facts.sheet).items() if answer}
+    return sheet | {place: answer for place, answer in stored(facts.settings.heds).items() if answer}
 
 
 def authors(sheet: Sheet) -> list[str]:
@@ -116,7 +123,7 @@ def _of_study(facts: Facts, analysis: StudyAnalysis, book: Book, seal: str) -> I
         "3.1.2": Answer((6,), "The items were selected before they were uploaded; all that were uploaded are used."),
         "3.2.1": Answer(text=f"{book['study', '', 'annotators'].printed}, of kind: {', '.join(analysis.kinds)}."),
         "3.2.2.2": _paid(facts),
-        "3.2.3": Answer(text=facts.recruitment.how),
+        "3.2.3": Answer(text=facts.settings.recruitment.how),
         "3.2.4": Answer(text=_training(facts)),
         "3.2.5": Answer(text=_eligible(facts)),
         "3.3.2": Answer(text="A web page (Triptych), one item at a time."),
@@ -144,7 +151,7 @@ def _paid(facts: Facts) -> Answer:
 
 def _eligible(facts: Facts) -> str:
     """The rules that evaluators had to meet."""
-    rules = facts.recruitment.eligibility
+    rules = facts.settings.recruitment.eligibility
     return f"Eligibility, as the panel enforced it: {'; '.join(rules)}." if rules else ""
 
 
@@ -192,7 +199,7 @@ def _checks(facts: Facts, book: Book) -> Iterator[str]:
 def _shown(facts: Facts) -> str:
     rubric = facts.rubric
     parts = [rubric.context.title, *rubric.context.extra_texts, *rubric.context.show]
-    together = "side by side" if facts.presentation == "side_by_side" else "one after another"
+    together = "side by side" if facts.study.presentation == "side_by_side" else "one after another"
     return (
         f"Instructions and guidelines; per item {', '.join(parts)} and the responses under letters {together}, without "
         "the names of their systems, in a balanced order."
@@ -332,7 +339,7 @@ def _parts(section: str, criteria: list[Criterion]) -> list[tuple[str, str]]:
     return [(name, key) for key, name in criterion_names(criteria).items()] if section == ABOUT_CRITERIA else [("", "")]
 
 
-def _answer_text(question: Question, sheet: Sheet, key: str) -> str:
+def _answer_text(question: SheetQuestion, sheet: Sheet, key: str) -> str:
     answer = sheet.get((question.number, key), Answer())
     chosen = ", ".join(question.options[number - 1] for number in answer.chosen)
     words = code_span(answer.text) if answer.text else ""

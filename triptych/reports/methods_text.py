@@ -10,9 +10,8 @@ from triptych.results.pay import rate_of
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import Criterion
 from triptych.rubric.scales import shown
-from triptych.stats.analysis.systems import RESAMPLES
 from triptych.stats.intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR
-from triptych.stats.ordinal_model import OrdinalModel
+from triptych.stats.proportional_odds import ProportionalOdds
 from triptych.stats.undefined import Undefined
 from triptych.study.preregistration import declared
 from triptych.study.settings import EXPERTISE
@@ -22,6 +21,11 @@ SCALES = {
     "choice": "{n} options",
     "number": "numbers from {low} to {high}",
     "best": "the best response",
+}
+
+ITEM_ORDERS = {
+    "finish": "Items were assigned in blocks, so that each was finished before many others began.",
+    "cover": "All items were assigned once before any was assigned again.",
 }
 
 
@@ -43,18 +47,20 @@ def _design(facts: Facts, analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     systems = f"{len(facts.outputs)} {'system' if len(facts.outputs) == 1 else 'systems'}"
     yield (
         f"{annotators} annotators (kind: {kinds}) rated responses of {systems} to {_items(facts, analysis, book)}"
-        + ("." if facts.imported else f"; {facts.raters_per_item} annotators per item were planned.")
+        + ("." if facts.imported else f"; {facts.study.raters_per_item} annotators per item were planned.")
     )
     asked = "; ".join(_asked(result.criterion) for result in analysis.judged)
     yield f"They judged {len(analysis.judged)} {'criterion' if len(analysis.judged) == 1 else 'criteria'}: {asked}."
     if facts.imported:
         yield "The ratings were collected elsewhere and imported; the order on screen is not known."
         return
-    together = "side by side" if facts.presentation == "side_by_side" else "one after another"
+    together = "side by side" if facts.study.presentation == "side_by_side" else "one after another"
     yield (
         f"The responses of an item were shown {together}, without the names of their systems, in an order balanced "
         "over annotators and items by minimisation (Pocock and Simon 1975)."
     )
+    if facts.study.raters_per_item > 1:
+        yield ITEM_ORDERS[analysis.frame.settings.item_order]
     if facts.rubric.training:
         yield f"Annotators began with {len(facts.rubric.training)} training items with feedback."
 
@@ -69,7 +75,7 @@ def _items(facts: Facts, analysis: StudyAnalysis, book: Book) -> str:
 
 def _people(facts: Facts, book: Book) -> Iterator[str]:
     """How annotators were found, which rules a panel enforced, what they were paid."""
-    recruitment = facts.recruitment
+    recruitment = facts.settings.recruitment
     if recruitment.how:
         yield f"Recruitment: {_ended(recruitment.how)}"
     if recruitment.eligibility:
@@ -89,7 +95,7 @@ def _people(facts: Facts, book: Book) -> Iterator[str]:
 
 def _declared(facts: Facts) -> Iterator[str]:
     """What was said before the first annotation, and what was changed after it."""
-    lines = list(declared(facts.rubric, facts.preregistration))
+    lines = list(declared(facts.rubric, facts.settings.preregistration))
     if lines:
         yield "The following was preregistered and frozen with the design before the first annotation."
     for heading, words in lines:
@@ -123,14 +129,14 @@ def statistics(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     )
     if analysis.contrasts:
         yield (
-            "Systems were compared by the mean difference where one annotator rated both on the same item, with "
-            f"t-tests clustered in the same way. {analysis.family}"
+            "Systems were compared by least squares with effects of items, annotators and systems, with t-tests "
+            f"clustered in the same way. {analysis.family}"
         )
     yield from _models(analysis)
     yield from _judges(analysis, book)
     yield (
         "Agreement is Krippendorff's alpha at the level of each scale, with percent agreement; their 95 % intervals "
-        f"come from {RESAMPLES} bootstrap samples of the rated units."
+        "come from the ratings without each item (jackknife on Fisher's z scale) and speak for these annotators."
     )
     if any(result.missing for result in analysis.criteria):
         yield "Answers that the rubric marks as missing are left out of the numbers and counted apart."
@@ -139,11 +145,11 @@ def statistics(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
 
 def _models(analysis: StudyAnalysis) -> Iterator[str]:
     """The second look at the differences, where a criterion has one."""
-    fitted = [fit.criterion for fit in analysis.ordinal_models if isinstance(fit.model, OrdinalModel)]
+    fitted = [fit.criterion for fit in analysis.ordinal_models if isinstance(fit.model, ProportionalOdds)]
     if fitted:
         yield (
-            "As a second analysis that uses only the order of ratings, a cumulative-logit mixed model with intercepts "
-            "of items, of annotators and of annotators with systems was fitted by the Laplace approximation to "
+            "As a second analysis that uses only the order of ratings, proportional odds with effects of items, "
+            "annotators and systems, their errors clustered in the same way, were fitted to "
             f"{len(fitted)} of {len(analysis.judged)} criteria ({', '.join(map(analysis.title, fitted))}); its "
             "p-values are not adjusted."
         )

@@ -36,7 +36,7 @@ HEADER = (
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownAssignment:
     """One assignment: the systems by slot, as numbers of their rows and as blind codes, and what an order needs."""
 
     number: int
@@ -86,13 +86,13 @@ def assignment_rows(session: Session, study: Study, names: dict[int, str]) -> It
 
 
 @dataclass
-class _Before:
+class _ShownBefore:
     """What was shown before, by (system, slot): what counts for good, and reservations that ran out since."""
 
     counts: Counter[tuple[int, int]] = field(default_factory=Counter)
-    ran_out: list[Shown] = field(default_factory=list)
+    ran_out: list[ShownAssignment] = field(default_factory=list)
 
-    def add(self, assignment: Shown) -> None:
+    def add(self, assignment: ShownAssignment) -> None:
         if assignment.state == AssignmentState.expired:
             self.ran_out.append(assignment)
         else:
@@ -104,10 +104,10 @@ class _Before:
         return self.counts + Counter(chain.from_iterable(live))
 
 
-def replayed(every: Iterable[Shown], seed: str) -> Iterator[tuple[int, ...] | None]:
+def replayed(every: Iterable[ShownAssignment], seed: str) -> Iterator[tuple[int, ...] | None]:
     """The systems by slot of each assignment, recomputed from those before it; None where they were not known."""
-    by_annotator: dict[str, _Before] = defaultdict(_Before)
-    by_item: dict[int, _Before] = defaultdict(_Before)
+    by_annotator: dict[str, _ShownBefore] = defaultdict(_ShownBefore)
+    by_item: dict[int, _ShownBefore] = defaultdict(_ShownBefore)
     for assignment in every:
         by_person, here = by_annotator[assignment.annotator], by_item[assignment.item_number]
         yield _order(assignment, by_person, here, seed) if assignment.order_known else None
@@ -115,17 +115,17 @@ def replayed(every: Iterable[Shown], seed: str) -> Iterator[tuple[int, ...] | No
         here.add(assignment)
 
 
-def _order(assignment: Shown, by_person: _Before, here: _Before, seed: str) -> tuple[int, ...]:
+def _order(assignment: ShownAssignment, by_person: _ShownBefore, here: _ShownBefore, seed: str) -> tuple[int, ...]:
     systems, at = sorted(assignment.systems), assignment.reserved_at
     order = balanced_order(systems, by_person.at(at), here.at(at), _tie_seed(seed, assignment))
     return tuple(systems[place] for place in order)
 
 
-def _tie_seed(seed: str, assignment: Shown) -> str:
+def _tie_seed(seed: str, assignment: ShownAssignment) -> str:
     return f"{seed}|{assignment.annotator}|{assignment.item_number}"
 
 
-def shown_in(session: Session, study: Study) -> list[Shown]:
+def shown_in(session: Session, study: Study) -> list[ShownAssignment]:
     """Every assignment of the study, in the order in which they were made."""
     slots = (
         select(Slot.assignment_id, Candidate.system_id, Slot.order_known)
@@ -156,5 +156,6 @@ def shown_in(session: Session, study: Study) -> list[Shown]:
         .order_by(Assignment.id)
     )
     return [
-        Shown(*(*row, tuple(systems.get(row[0], ())), orders_known.get(row[0], False))) for row in session.execute(made)
+        ShownAssignment(*(*row, tuple(systems.get(row[0], ())), orders_known.get(row[0], False)))
+        for row in session.execute(made)
     ]

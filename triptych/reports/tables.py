@@ -4,29 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from triptych.reports.appendix_tables import COEFFICIENTS, appendix_tables
-from triptych.reports.cells import NONE, Cell, Notes, Table, limits
+from triptych.reports.cells import NONE, Cell, Notes, Table, limits, number_cells
 from triptych.reports.numbers import Book, name_of
-from triptych.reports.trust_tables import trust_tables
+from triptych.reports.part_tables import APPENDIX, CONTRASTS, MAJORITY
 from triptych.results.contrasts import HOCHBERG
 from triptych.results.criterion import CriterionResult, interval_note, titles_apart
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.warnings import all_findings, all_not_run
 from triptych.rubric.answers import LETTERS
-from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.listing import SET_APART
-from triptych.stats.analysis.statistics import SYSTEM, Number
-from triptych.stats.analysis.systems import Agreement
+from triptych.stats.analysis.statistics import AGREEMENT, SYSTEM, columns
 from triptych.stats.undefined import Undefined
 
-TESTS = {"p": "p", "p (Holm)": "p Holm", "p (BH)": "p Benjamini-Hochberg"}
 SMALL_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def tables_of(analysis: StudyAnalysis, book: Book) -> Iterator[Table]:
     """All tables of a report, the one that a paper prints first. A study without ratings has none but the first."""
     yield main_table(analysis, book)
-    more = (*(table(analysis, book) for table in MORE), *appendix_tables(analysis, book), *trust_tables(analysis, book))
+    more = [table(analysis, book) for table in (contrasts, agreement, answers, order)]
+    more += [described.table(analysis, book) for described in (MAJORITY, *APPENDIX)]
     yield from (made for made in more if made.rows)
 
 
@@ -34,7 +31,7 @@ def main_table(analysis: StudyAnalysis, book: Book) -> Table:
     """Systems by criteria: mean with interval, and over which other systems a system stands clearly higher."""
     notes = Notes()
     letters = {name_of(analysis, code): SMALL_LETTERS[n % 26] for n, code in enumerate(analysis.frame.systems)}
-    rated = [result for result in analysis.criteria if result.systems and _of_systems(result)]
+    rated = [result for result in analysis.criteria if result.systems and result.criterion.per_response]
     rows = [
         (
             Cell(name, letter),
@@ -50,10 +47,6 @@ def main_table(analysis: StudyAnalysis, book: Book) -> Table:
         (*rows, *foot),
         (*main_notes(analysis, book), *notes.sentences()),
     )
-
-
-def _of_systems(result: CriterionResult) -> bool:
-    return result.criterion.about == "candidate" or result.criterion.scale.kind == "best"
 
 
 def _mean(book: Book, result: CriterionResult, name: str, notes: Notes, raised: str) -> Cell:
@@ -103,81 +96,29 @@ def main_notes(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
 
 def contrasts(analysis: StudyAnalysis, book: Book) -> Table:
     """Every two systems under every criterion."""
-    notes = Notes()
-    titles = {result.criterion.key: result.criterion.title for result in analysis.criteria}
-    rows = [_contrast_row(analysis, book, contrast, titles, notes) for contrast in analysis.contrasts]
-    header = ("Criterion", "Systems", "Difference", "These annotators", "Annotators like these", *TESTS)
-    return Table(
-        "contrasts",
-        "Systems against each other",
-        (*header, "Won, level, lost", "p (signed ranks)"),
-        tuple(rows),
-        (
-            "Mean difference, first system minus second, where one annotator rated both on the same item; 95 % "
-            "intervals that speak for these annotators, and for annotators like these; the test that goes with the "
-            f"second; Wilcoxon's test on item means. {analysis.family} {HOCHBERG}",
-            *notes.sentences(),
-        ),
-    )
-
-
-def _contrast_row(
-    analysis: StudyAnalysis, book: Book, contrast: Contrast, titles: dict[str, str], notes: Notes
-) -> tuple[Cell, ...]:
-    pair = name_of(analysis, contrast.system), name_of(analysis, contrast.baseline)
-
-    def number(statistic: str) -> Number | None:
-        return book.get("contrasts", contrast.criterion, statistic, *pair)
-
-    def span(name: str) -> Cell:
-        low, high = number(f"{name} low"), number(f"{name} high")
-        if low is None or high is None or low.value is None:
-            return notes.cell(low)
-        return Cell(f"{low.printed} to {high.printed}")
-
-    counts = [number(name) for name in ("wins", "ties", "losses")]
-    return (
-        Cell(titles[contrast.criterion]),
-        Cell(f"{pair[0]} – {pair[1]}"),
-        notes.cell(number("difference")),
-        span("these annotators"),
-        span("annotators like these"),
-        *(notes.cell(number(name)) for name in TESTS.values()),
-        Cell(", ".join(count.printed for count in counts if count) or NONE),
-        notes.cell(number("signed-rank p")),
-    )
+    return CONTRASTS.table(analysis, book, f"{CONTRASTS.about} {analysis.family} {HOCHBERG}")
 
 
 def agreement(analysis: StudyAnalysis, book: Book) -> Table:
-    """Coefficients by criterion, with intervals."""
+    """Coefficients by criterion, with intervals; also without the options that a rubric sets apart."""
     notes, rows, remarks = Notes(), [], []
     for result, coefficients in zip(analysis.criteria, analysis.agreement, strict=True):
         titles = {"": result.criterion.title}
         if coefficients.apart is not None:
             titles[SET_APART] = f"{result.criterion.title}, without {titles_apart(result.criterion)}"
-        rows += [_agreed(book, coefficients, before, title, notes) for before, title in titles.items()]
+        for before, title in titles.items():
+            cells = number_cells(book, notes, AGREEMENT, ("agreement", coefficients.criterion), before=before)
+            rows.append((Cell(title), Cell(coefficients.level), *cells))
         remarks += [f"{result.criterion.title}: {words}" for words in (coefficients.band, coefficients.note) if words]
-    return Table(
-        "agreement",
-        "Agreement between annotators",
-        ("Criterion", "Level", "Units", *COEFFICIENTS.values()),
-        tuple(rows),
-        (
-            "A unit is one response, or one item where the question is about the item, rated twice or more. "
-            "95 % intervals by resampling units; they speak for these annotators. Alpha is Krippendorff's, at the "
-            "level of the scale; AC is AC1 on nominal scales, else AC2.",
-            *remarks,
-            *notes.sentences(),
-        ),
+    about = (
+        "A unit is one response, or one item where the question is about the item, rated twice or more. 95 % "
+        "intervals by resampling units; they speak for these annotators. Alpha is Krippendorff's, at the level of the "
+        "scale; AC is AC1 on nominal scales, else AC2."
     )
-
-
-def _agreed(book: Book, coefficients: Agreement, before: str, title: str, notes: Notes) -> tuple[Cell, ...]:
-    """The coefficients of one criterion; before: with all its answers, or without those set apart."""
-    place = ("agreement", coefficients.criterion)
-    names = [f"{before}{name}" for name in COEFFICIENTS]
-    cells = (notes.cell(book.get(*place, name), limits(book, *place, name)) for name in names)
-    return Cell(title), Cell(coefficients.level), Cell(book[*place, f"{before}units"].printed), *cells
+    header = ("Criterion", "Level", *columns(AGREEMENT))
+    return Table(
+        "agreement", "Agreement between annotators", header, tuple(rows), (about, *remarks, *notes.sentences())
+    )
 
 
 def answers(analysis: StudyAnalysis, book: Book) -> Table:
@@ -187,19 +128,14 @@ def answers(analysis: StudyAnalysis, book: Book) -> Table:
         (
             Cell(result.criterion.title),
             Cell(name or "The item"),
-            *(_of_system(book, result, column.name, name, notes) for column in SYSTEM),
+            *number_cells(book, notes, SYSTEM, ("systems", result.criterion.key), name),
             Cell(_listed(result, book, name)),
         )
         for result in analysis.criteria
         for name in (name_of(analysis, system.system) for system in result.systems)
     ]
-    header = ("Criterion", "System", *(column.title for column in SYSTEM), "Answers")
+    header = ("Criterion", "System", *columns(SYSTEM), "Answers")
     return Table("answers", "Answers", header, tuple(rows), notes.sentences(), prose=True)
-
-
-def _of_system(book: Book, result: CriterionResult, statistic: str, name: str, notes: Notes) -> Cell:
-    place = ("systems", result.criterion.key)
-    return notes.cell(book.get(*place, statistic, name), limits(book, *place, statistic, name))
 
 
 def _listed(result: CriterionResult, book: Book, name: str) -> str:
@@ -232,26 +168,6 @@ def order(analysis: StudyAnalysis, book: Book) -> Table:
 def _at_place(book: Book, key: str, place: str, notes: Notes) -> Cell:
     n = book.get("order", key, "n", place)
     return Cell(NONE) if n is None else Cell(f"{book['order', key, 'from own mean', place].printed} (n {n.printed})")
-
-
-def majority(analysis: StudyAnalysis, book: Book) -> Table:
-    """Items that most of their raters found positive."""
-    rows = []
-    for result in analysis.criteria:
-        for system in result.systems:
-            name, key = name_of(analysis, system.system), result.criterion.key
-            share = book.get("systems", key, "share positive by majority", name)
-            if share:
-                counts = (book["systems", key, what, name] for what in MAJORITY)
-                cells = (Cell(count.printed) for count in counts)
-                rows.append((Cell(result.criterion.title), Cell(name or "The item"), *cells, Cell(share.printed)))
-    header = ("Criterion", "System", "Positive", "No majority", "Items", "Share positive")
-    about = "Positive: more than half of the raters of an item chose a positive option."
-    return Table("majority", "Items by majority", header, tuple(rows), (about,))
-
-
-MAJORITY = ("positive by majority", "no majority", "items voted on")
-MORE = (contrasts, agreement, answers, order, majority)
 
 
 def plain_table(name: str, title: str, header: Sequence[str], rows: Iterable[Sequence[str]], *notes: str) -> Table:

@@ -23,7 +23,7 @@ from triptych.annotate.logged import LoggedAnnotation
 from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
 from triptych.results.frame.counted import counted_ratings
 from triptych.results.frame.model import Counted, Frame
-from triptych.rubric.model import Criterion as Question
+from triptych.rubric.model import Criterion
 from triptych.rubric.scales import Best, Choice
 from triptych.storage import events
 from triptych.storage.answers import select_answers
@@ -32,7 +32,6 @@ from triptych.storage.models import (
     Assignment,
     AssignmentState,
     Candidate,
-    Criterion,
     Highlight,
     Item,
     Kind,
@@ -43,6 +42,7 @@ from triptych.storage.models import (
     Rating,
     Role,
     Slot,
+    StoredCriterion,
     Study,
     StudyState,
     System,
@@ -73,7 +73,7 @@ class FinalValue:
 
 
 @dataclass(frozen=True)
-class Agreement:
+class FinalAgreement:
     """How many of an annotator's ratings of adjudicated items equal the final value."""
 
     annotator: str
@@ -178,7 +178,7 @@ def final_values(session: Session, study: Study, item: str | None = None) -> dic
     }
 
 
-def agreement(frame: Frame, counted: Counted, finals: Mapping[str, FinalValue]) -> list[Agreement]:
+def agreement(frame: Frame, counted: Counted, finals: Mapping[str, FinalValue]) -> list[FinalAgreement]:
     """Per annotator the share of their ratings that equal the final value; nothing where there is none."""
     decided = {
         (item, code, criterion): value
@@ -195,7 +195,7 @@ def agreement(frame: Frame, counted: Counted, finals: Mapping[str, FinalValue]) 
             count = counts.setdefault(row.annotator, [0, 0])
             count[0] += value == decided[key]
             count[1] += 1
-    return [Agreement(annotator, *count) for annotator, count in sorted(counts.items())]
+    return [FinalAgreement(annotator, *count) for annotator, count in sorted(counts.items())]
 
 
 def adjudicators(session: Session, study: Study) -> list[str]:
@@ -307,18 +307,13 @@ def _checked(
         raise InvalidAnnotation("Choose at least one final value.")
     rows = []
     for (code, key), value in values.items():
-        if key not in asked or code not in places or is_about_item(asked[key]) != (code == ABOUT_ITEM):
+        if key not in asked or code not in places or asked[key].per_response == (code == ABOUT_ITEM):
             raise InvalidAnnotation(f"{key!r} is not asked about this in the study.")
         rows.append(_row(design.criteria[key], asked[key], places[code], value) | {"assignment_id": assignment.id})
     return [Rating(**row) for row in rows]
 
 
-def is_about_item(criterion: Question) -> bool:
-    """Whether there is one final value per item; which response is best is decided response by response."""
-    return criterion.about == "item" and not isinstance(criterion.scale, Best)
-
-
-def _row(criterion_row: CriterionRow, criterion: Question, position: int | None, value: Any) -> dict[str, Any]:
+def _row(criterion_row: CriterionRow, criterion: Criterion, position: int | None, value: Any) -> dict[str, Any]:
     row = {"position": position, "criterion_id": criterion_row.id}
     if isinstance(criterion.scale, Best):
         if value not in (0, 1):
@@ -341,7 +336,7 @@ def _values_of(study: Study) -> Select[Any]:
     """(assignment, blind code or none, criterion, number, option) of every final value."""
     at_slot = and_(Slot.assignment_id == Rating.assignment_id, Slot.position == Rating.position)
     return (
-        select_answers(Rating.assignment_id, System.blind_code, Criterion.key, Rating.number, Option.key)
+        select_answers(Rating.assignment_id, System.blind_code, StoredCriterion.key, Rating.number, Option.key)
         .outerjoin(Slot, at_slot)
         .outerjoin(Candidate, Candidate.id == Slot.candidate_id)
         .outerjoin(System, System.id == Candidate.system_id)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from triptych.stats.analysis.contrasts import Contrast
+from triptych.stats.analysis.contrasts import ComparedRatings, Contrast
 from triptych.stats.analysis.ratings import Ratings
+from triptych.stats.columns import Label
 from triptych.stats.comparison import SideBySide
 from triptych.stats.undefined import Undefined, or_undefined
 
@@ -57,17 +58,17 @@ def _named(tests: Sequence[Contrast], titles: dict[str, str]) -> str:
     return ", ".join(dict.fromkeys(titles[contrast.criterion] for contrast in tests))
 
 
-def turned_by_one(table: SideBySide, contrast: Contrast) -> Iterator[int]:
-    """Codes of annotators who turn the sign of the mean difference: without them it is the other one."""
-    if isinstance(contrast.difference, Undefined):
+def turned_by_one(compared: ComparedRatings, contrast: Contrast) -> Iterator[Label]:
+    """Annotators who turn the sign of the difference: without them it is the other one.
+
+    Each is left out and the rest fitted again, in studies where that is soon done.
+    """
+    if isinstance(contrast.difference, Undefined) or isinstance(compared.effects, Undefined):
         return
-    sides = table.of((contrast.system, contrast.baseline))
-    both = ~np.isnan(sides).any(axis=1)
-    differences, annotator = sides[both, 0] - sides[both, 1], table.annotators[both]
-    sums, sizes = np.bincount(annotator, differences), np.bincount(annotator)
-    rest = differences.sum() - sums
-    turned = (sizes > 0) & (sizes < len(differences)) & (rest * contrast.difference.mean < 0)
-    yield from np.flatnonzero(turned).tolist()
+    for annotator, effects in compared.without_each.items():
+        rest = or_undefined(effects.difference, contrast.system, contrast.baseline)
+        if not isinstance(rest, Undefined) and rest.mean * contrast.difference.mean < 0:
+            yield annotator
 
 
 def foremost(contrasts: Sequence[Contrast], most: int) -> list[Contrast]:

@@ -40,7 +40,7 @@ UNSCORED = -1.0
 
 
 @dataclass(frozen=True)
-class ItemLine:
+class ReviewLine:
     """An item in the list. score: mean distance of two annotators, None without two; notes: to the lead.
 
     final: recorded, asked for, or empty; retired: why the lead took it out.
@@ -57,7 +57,7 @@ class ItemLine:
 
 
 @dataclass(frozen=True)
-class Explained:
+class ExplainedRating:
     """What an annotator wrote about one of their ratings; reasons: their texts."""
 
     annotator: str
@@ -87,20 +87,20 @@ class Look:
     texts: HighlightedItem
     retired: str | None
     ratings: pd.DataFrame
-    explained: tuple[Explained, ...]
+    explained: tuple[ExplainedRating, ...]
     remarks: tuple[Remark, ...]
     final: FinalValue | None
     systems: dict[int, str]
 
 
-def lines(session: Session, study: Study, disagreement: Disagreement, counted: Counted) -> list[ItemLine]:
+def lines(session: Session, study: Study, disagreement: Disagreement, counted: Counted) -> list[ReviewLine]:
     """Every item, those with the greatest disagreement first, then those that nobody can disagree about yet."""
     scores = {row.item: row.score for row in disagreement.items}
     finals = adjudication.final_values(session, study)
     counts, notes = _counts(session, study, counted)
     main = select(Item.external_id, Item.retired, Item.retired_reason).where(*_main(study)).order_by(Item.id)
     every = [
-        ItemLine(
+        ReviewLine(
             item=item,
             score=scores.get(item),
             rated=counts[item, AssignmentState.submitted] + counts[item, AssignmentState.surplus],
@@ -214,12 +214,12 @@ def spoken(rubric: Rubric, key: str, value: float | str | None) -> str:
     return f"{value:g}"
 
 
-def _explained(frame: Frame, rows: pd.DataFrame, names: dict[int, str]) -> Iterator[Explained]:
+def _explained(frame: Frame, rows: pd.DataFrame, names: dict[int, str]) -> Iterator[ExplainedRating]:
     criteria = {criterion.key: criterion for criterion in frame.rubric.criteria}
     explained = rows[(rows["explanation"] != "") | (rows["reasons"] != "")]
     for row in explained.itertuples(index=False):
         titles = _reasons(criteria[row.criterion])
-        yield Explained(
+        yield ExplainedRating(
             annotator=row.annotator,
             system=names.get(row.system, ITEM),
             criterion=criteria[row.criterion].title,
@@ -275,4 +275,4 @@ def _titled(offer: Any, key: str | None) -> str:
 
 def about(criterion: Criterion, systems: dict[int, str]) -> dict[int, str]:
     """For what a criterion has final values: blind code → name, or the item as a whole."""
-    return {ABOUT_ITEM: ITEM} if adjudication.is_about_item(criterion) else systems
+    return systems if criterion.per_response else {ABOUT_ITEM: ITEM}

@@ -11,7 +11,6 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import numpy as np
 import pandas as pd
 
 from triptych.results.annotators import workers
@@ -26,7 +25,6 @@ from triptych.stats.analysis.annotators import Worker
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.ratings import Ratings
 from triptych.stats.analysis.study import LengthOf, StudyNumbers, length_of
-from triptych.stats.columns import codes
 from triptych.stats.spans import SpanAgreement, span_agreement
 from triptych.stats.undefined import Undefined, or_undefined
 from triptych.storage.models import RATED
@@ -118,19 +116,13 @@ class StudyAnalysis(StudyNumbers):
         metrics = metrics_in(self.frame, self.ratings)
         return tuple(result for result in self.criteria if result.criterion.key not in metrics)
 
-    def rater_names(self, criterion: str) -> list[str]:
-        """Labels of the annotator codes in the table of a criterion."""
-        ratings = self.ratings_of(criterion)
-        _, distinct = codes(ratings.annotator[~np.isnan(ratings.number)])
-        return self.annotator_names[distinct].tolist()
-
     def contrasts_of(self, criterion: str) -> tuple[Contrast, ...]:
         return tuple(contrast for contrast in self.contrasts if contrast.criterion == criterion)
 
     @property
     def family(self) -> str:
         """Which tests the adjusted p-values are adjusted over."""
-        titles = {key: self.title(key) for key in self.tables}
+        titles = {key: self.title(key) for key in self.compared}
         return family_of(self.contrasts, titles, bool(self.declared))
 
     @cached_property
@@ -182,9 +174,9 @@ def lengths(analysis: StudyAnalysis, texts: Texts) -> tuple[LengthOf, ...]:
     """Per criterion that can tell systems apart: do longer candidates get higher ratings?"""
     if texts.pieces.empty:
         why = Undefined("Not defined: the candidates have no text.")
-        return tuple(LengthOf(key, why) for key in analysis.tables)
+        return tuple(LengthOf(key, why) for key in analysis.compared)
     words = texts.words
-    return tuple(_length(analysis, analysis.ratings_of(key), words) for key in analysis.tables)
+    return tuple(_length(analysis, analysis.ratings_of(key), words) for key in analysis.compared)
 
 
 def _length(analysis: StudyAnalysis, ratings: Ratings, words: pd.Series) -> LengthOf:

@@ -2,41 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Sequence
 
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.stats.analysis.contrasts import Contrast
+from triptych.stats.intervals import ENOUGH_ANNOTATORS, Estimate
 from triptych.stats.undefined import Undefined
 
 MAX_LISTED = 3  # pairs in a sentence
-EXPLORATORY = " Exploratory: other criteria were declared before launch."
+MAX_ORDERED = 5  # systems whose order is given pair by pair
+EXPLORATORY = "Exploratory: other criteria were declared before launch."
 
 
 def verdict(analysis: StudyAnalysis, criterion: str) -> str:
-    """Which system is better under a criterion, and how sure, in a sentence; and whether that was the question."""
+    """Which systems differ under a criterion, how sure and for which annotators; and whether that was the question."""
     contrasts = analysis.contrasts_of(criterion)
-    return _verdict(analysis, contrasts) + (EXPLORATORY if contrasts and contrasts[0].exploratory else "")
+    if not contrasts:
+        return ""
+    tested = [contrast for contrast in contrasts if contrast.p_here is not None]
+    if not tested:
+        return _why_untested(contrasts[0])
+    clear = clear_of(contrasts)
+    parts = [
+        f"{order(analysis, clear)}." if len(clear) > 1 else "",
+        *(_sentence(analysis, contrast) for contrast in largest_first(clear)[:MAX_LISTED]),
+        _rest(analysis, [contrast for contrast in tested if contrast not in clear], bool(clear)),
+        _untested(analysis, [contrast for contrast in contrasts if contrast not in tested]),
+        _of_annotators(analysis, criterion, tested),
+        EXPLORATORY if contrasts[0].exploratory else "",
+    ]
+    return " ".join(part for part in parts if part)
 
 
-def _verdict(analysis: StudyAnalysis, contrasts: tuple[Contrast, ...]) -> str:
-    differences = (contrast.difference for contrast in contrasts)
-    first = next((difference for difference in differences if not isinstance(difference, Undefined)), None)
-    if first is None:
-        return str(contrasts[0].difference) if contrasts else ""
-    clear = [contrast for contrast in contrasts if contrast.clear]
-    if clear:
-        return _sentences(analysis, clear) + _rest(len(clear), len(contrasts))
-    if all(contrast.p is None for contrast in contrasts):
-        words = first.alike.sentence.removeprefix("No interval: ")
-        here = [contrast for contrast in contrasts if contrast.clear_here]
-        if here:
-            return f"{_sentences(analysis, here)} For these annotators only: {words}"
-        return f"No clear difference: {words}"
-    return f"No clear difference between the systems{_smallest(contrasts)}."
+def speaks_for_others(contrasts: Iterable[Contrast]) -> bool:
+    """Whether any of the tests is about annotators like these, which needs enough of them."""
+    return any(contrast.p is not None for contrast in contrasts)
 
 
-def _sentences(analysis: StudyAnalysis, contrasts: Iterable[Contrast]) -> str:
-    return " ".join(_sentence(analysis, contrast) for contrast in largest_first(contrasts)[:MAX_LISTED])
+def clear_of(contrasts: Sequence[Contrast]) -> list[Contrast]:
+    """The contrasts that are clear; where nothing can be said of annotators like these, for these annotators."""
+    alike = speaks_for_others(contrasts)
+    return [contrast for contrast in contrasts if (contrast.clear if alike else contrast.clear_here)]
+
+
+def order(analysis: StudyAnalysis, clear: Collection[Contrast]) -> str:
+    """Which systems are above which: all in a row, or as in: System 3 is above System 1 and System 2.
+
+    Of more than five systems only those that are below no other, as all pairs would be a page.
+    """
+    below: dict[int, set[int]] = {system: set() for system in analysis.systems}
+    for contrast in clear:
+        below[contrast.higher].add(contrast.baseline if contrast.higher == contrast.system else contrast.system)
+    if len(clear) == len(below) * (len(below) - 1) / 2:
+        ranked = sorted(below, key=lambda system: -len(below[system]))
+        return f"All are told apart, from high to low: {', '.join(map(analysis.name, ranked))}"
+    if len(below) > MAX_ORDERED:
+        top = sorted(set(below) - set().union(*below.values()))
+        return f"Clearly below no other: {_names(analysis, top)}"
+    together: dict[frozenset[int], list[int]] = defaultdict(list)
+    for system, lower in below.items():
+        together[frozenset(lower)].append(system)
+    groups = sorted((pair for pair in together.items() if pair[0]), key=lambda pair: (-len(pair[0]), pair[1]))
+    return "; ".join(
+        f"{_names(analysis, above)} {'is' if len(above) == 1 else 'are'} above {_names(analysis, sorted(lower))}"
+        for lower, above in groups
+    )
+
+
+def summary(analysis: StudyAnalysis, contrasts: Sequence[Contrast]) -> str:
+    """The same in a few words without a full stop, to be followed by the criteria it holds for."""
+    clear = clear_of(contrasts)
+    if not clear:
+        return "No two systems differ clearly"
+    wins = Counter(contrast.higher for contrast in clear)
+    first, won = wins.most_common(1)[0]
+    others = len({code for contrast in contrasts for code in (contrast.system, contrast.baseline)}) - 1
+    return f"{analysis.name(first)} stands clearly above all others" if won == others else order(analysis, clear)
+
+
+def _names(analysis: StudyAnalysis, systems: Iterable[int]) -> str:
+    *names, last = map(analysis.name, systems)
+    return f"{', '.join(names)} and {last}" if names else last
+
+
+def _why_untested(contrast: Contrast) -> str:
+    undefined = contrast.difference
+    return str(undefined) if isinstance(undefined, Undefined) else undefined.these.sentence
 
 
 def _sentence(analysis: StudyAnalysis, contrast: Contrast) -> str:
@@ -53,7 +105,7 @@ def _sentence(analysis: StudyAnalysis, contrast: Contrast) -> str:
         low, high = sorted((sign * scale * interval.low, sign * scale * interval.high))
         limits = f" ({low:.{digits}f} to {high:.{digits}f})"
     by = f"{abs(scale * interval.mean):.{digits}f}{unit}{limits}"
-    return f"{analysis.name(better)} is higher than {analysis.name(other)} by {by}{_sure(contrast.holm)}."
+    return f"{analysis.name(better)} is higher than {analysis.name(other)} by {by}{_sure(contrast.p_holm)}."
 
 
 def _sure(p: float | None) -> str:
@@ -62,18 +114,60 @@ def _sure(p: float | None) -> str:
     return ", p < 0.001" if p < 0.001 else f", p = {p:.3f}"
 
 
-def _rest(clear: int, of: int) -> str:
-    """How many other pairs there are, and how many of them differ clearly."""
-    more, unclear = max(clear - MAX_LISTED, 0), of - clear
-    words = f" {more} other {'pair differs' if more == 1 else 'pairs differ'} clearly." if more else ""
-    if unclear:
-        words += f" {unclear} other {'pair does' if unclear == 1 else 'pairs do'} not differ clearly."
-    return words
+def _rest(analysis: StudyAnalysis, unclear: Sequence[Contrast], others: bool) -> str:
+    """The pairs whose test is not clear; `others`: whether some are."""
+    if not unclear:
+        return ""
+    if not others:
+        p = [contrast.p_holm for contrast in unclear if contrast.p_holm is not None]
+        return f"No clear difference between the systems{f' (smallest adjusted p = {min(p):.2f})' if p else ''}."
+    if len(unclear) > MAX_LISTED:
+        return f"{len(unclear)} other pairs cannot be told apart."
+    pairs = "; ".join(pair_of(analysis, contrast) for contrast in unclear)
+    return f"Not told apart: {pairs}."
 
 
-def _smallest(contrasts: tuple[Contrast, ...]) -> str:
-    adjusted = [contrast.holm for contrast in contrasts if contrast.holm is not None]
-    return f" (smallest adjusted p = {min(adjusted):.2f})" if adjusted else ""
+def _untested(analysis: StudyAnalysis, contrasts: Sequence[Contrast]) -> str:
+    """The pairs without a test, with the reason of the first."""
+    if not contrasts:
+        return ""
+    pairs = "; ".join(pair_of(analysis, contrast) for contrast in contrasts[:MAX_LISTED])
+    more = f" and {len(contrasts) - MAX_LISTED} more" if len(contrasts) > MAX_LISTED else ""
+    return f"Not compared: {pairs}{more}. {_why_untested(contrasts[0])}"
+
+
+def _of_annotators(analysis: StudyAnalysis, criterion: str, tested: Sequence[Contrast]) -> str:
+    """Which annotators the verdict is about, how far these annotators differ, and what more of them would allow."""
+    count = max(contrast.difference.annotators for contrast in tested if isinstance(contrast.difference, Estimate))
+    if speaks_for_others(tested):
+        only_here = [contrast for contrast in tested if contrast.clear_here and not contrast.clear]
+        if not only_here:
+            return ""
+        pairs = "; ".join(pair_of(analysis, contrast) for contrast in largest_first(only_here)[:MAX_LISTED])
+        return f"For these {count} annotators alone also clear: {pairs}."
+    if count == 1:
+        return "These are the ratings of one annotator; nobody else was asked."
+    missing = ENOUGH_ANNOTATORS - count
+    return (
+        f"This is about these {count} annotators; others may differ.{_own(analysis, criterion, tested)} "
+        f"{missing} more {'annotator' if missing == 1 else 'annotators'} would allow a test for annotators like these."
+    )
+
+
+def _own(analysis: StudyAnalysis, criterion: str, tested: Sequence[Contrast]) -> str:
+    """How far the annotators' own differences of the largest contrast lie apart."""
+    effects, largest = analysis.compared[criterion].effects, largest_first(tested)[0]
+    if isinstance(effects, Undefined):
+        return ""
+    own = effects.by_annotator(largest.system, largest.baseline).values()
+    if len(own) < 2:
+        return ""
+    sign = 1 if largest.higher == largest.system else -1
+    low, high = sorted((sign * of for of in own), key=float)[:: len(own) - 1]
+    shown = (
+        f"{100 * low:+.0f} to {100 * high:+.0f} percentage points" if largest.share else f"{low:+.2f} to {high:+.2f}"
+    )
+    return f" Their own differences on {pair_of(analysis, largest)} run from {shown}."
 
 
 def pair_of(analysis: StudyAnalysis, contrast: Contrast) -> str:

@@ -108,12 +108,12 @@ def _turned(
 
 def _single_annotators(analysis: StudyAnalysis) -> Iterator[Finding]:
     """Clear differences that a single annotator makes."""
-    for criterion, (_, table) in analysis.tables.items():
+    for criterion, compared in analysis.compared.items():
         turned: dict[str, list[Contrast]] = {}
         for contrast in analysis.contrasts_of(criterion):
             if contrast.clear or contrast.clear_here:
-                for code in turned_by_one(table, contrast):
-                    turned.setdefault(analysis.rater_names(criterion)[code], []).append(contrast)
+                for code in turned_by_one(compared, contrast):
+                    turned.setdefault(str(analysis.annotator_names[code]), []).append(contrast)
         for who, contrasts in turned.items():
             pairs = [pair_of(analysis, contrast) for contrast in contrasts]
             more = f" and {len(pairs) - MAX_LISTED} more" if len(pairs) > MAX_LISTED else ""
@@ -133,7 +133,7 @@ def _these_only(analysis: StudyAnalysis) -> Iterator[Finding]:
         words += f"{ENOUGH_ANNOTATORS} are needed."
         yield Finding(70, "few annotators", words)
         return
-    for criterion in analysis.tables:
+    for criterion in analysis.compared:
         contrasts = analysis.contrasts_of(criterion)
         shaky = [c for c in contrasts if c.clear_here and c.p is not None and c.p >= CLEAR]
         if shaky:
@@ -217,7 +217,7 @@ def not_run(analysis: StudyAnalysis) -> tuple[NotRun, ...]:
 def all_not_run(analysis: StudyAnalysis) -> tuple[NotRun, ...]:
     """The same with the ordinal model, which takes seconds."""
     fits = ((fit.criterion, fit.model) for fit in analysis.ordinal_models)
-    models = (words for criterion, model in fits for words in _words("Ordinal mixed model", criterion, model))
+    models = (words for criterion, model in fits for words in _words("Proportional odds", criterion, model))
     return _grouped(analysis, chain(_undefined(analysis), models))
 
 

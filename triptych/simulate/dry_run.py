@@ -36,12 +36,11 @@ from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import build_frame
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.simulate.annotators import Crowd, Recipe, SimulatedCandidate, generate_answers, message_of
-from triptych.simulate.recovery import Check, Planted, Recovered, checks, imagined
+from triptych.simulate.recovery import Planted, Recovered, RecoveryCheck, checks, imagined
 from triptych.storage import database
 from triptych.storage.models import (
     Base,
     Candidate,
-    Criterion,
     Item,
     Kind,
     Membership,
@@ -52,6 +51,7 @@ from triptych.storage.models import (
     Reference,
     RubricText,
     Slot,
+    StoredCriterion,
     Study,
     StudyState,
     System,
@@ -77,7 +77,7 @@ class DryRun:
     annotators: int
     seconds: float
     analysis: StudyAnalysis
-    checks: tuple[Check, ...]
+    checks: tuple[RecoveryCheck, ...]
 
     @property
     def sentence(self) -> str:
@@ -141,11 +141,11 @@ def _items(session: Session, study: Study, recipe: Recipe) -> list[int]:
 def _copy(session: Session, study: Study, main: Sequence[int], engine: Engine) -> None:
     """Copies the study's design into an empty database, row by row, without its people."""
     items = select(Item.id).where(Item.study_id == study.id, (Item.purpose != Purpose.main) | Item.id.in_(main))
-    criteria = select(Criterion.id).where(Criterion.study_id == study.id)
+    criteria = select(StoredCriterion.id).where(StoredCriterion.study_id == study.id)
     parts: list[tuple[Any, ColumnElement[bool]]] = [
         (RubricText, RubricText.id == study.rubric_id),
         (Study, Study.id == study.id),
-        *((table, table.study_id == study.id) for table in (Criterion, System)),
+        *((table, table.study_id == study.id) for table in (StoredCriterion, System)),
         (Option, Option.criterion_id.in_(criteria)),
         (Item, Item.id.in_(items)),
         *((table, table.item_id.in_(items)) for table in (Turn, Candidate, Reference, PlannedItem)),

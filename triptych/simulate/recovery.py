@@ -34,7 +34,7 @@ class Recovered(StrEnum):
 
 
 @dataclass(frozen=True)
-class Check:
+class RecoveryCheck:
     """One planted effect: what it is, about what, as planted, as found, and whether the analysis recovered it."""
 
     effect: str
@@ -96,7 +96,7 @@ def imagined(
     return Planted(crowd, systems, answers)
 
 
-def checks(planted: Planted, analysis: StudyAnalysis) -> Iterator[Check]:
+def checks(planted: Planted, analysis: StudyAnalysis) -> Iterator[RecoveryCheck]:
     """Each planted effect next to what the analysis found, without effects that the study cannot show."""
     if len(set(planted.crowd.effects.values())) > 1:
         yield from _rankings(planted, analysis)
@@ -106,9 +106,10 @@ def checks(planted: Planted, analysis: StudyAnalysis) -> Iterator[Check]:
     yield from _severity(planted.crowd, analysis)
 
 
-def _rankings(planted: Planted, analysis: StudyAnalysis) -> Iterator[Check]:
+def _rankings(planted: Planted, analysis: StudyAnalysis) -> Iterator[RecoveryCheck]:
     """The order of the systems under each criterion; wrong only where a wrong pair differs clearly."""
-    for key, (_, table) in analysis.tables.items():
+    for key, compared in analysis.compared.items():
+        table = compared.table
         means: dict[str, dict[Any, float]] = {
             "planted": {code: np.nanmean(planted.answers[key][:, n]) for n, code in enumerate(planted.systems)},
             "observed": dict(zip(table.systems, np.nanmean(table.ratings, axis=0), strict=True)),
@@ -118,10 +119,10 @@ def _rankings(planted: Planted, analysis: StudyAnalysis) -> Iterator[Check]:
         turned = any(_judged(planted, contrast) == Recovered.no for contrast in analysis.contrasts_of(key))
         same = orders["planted"] == orders["observed"]
         recovered = Recovered.yes if same else Recovered.no if turned else Recovered.unclear
-        yield Check("Ranking of systems", analysis.title(key), words["planted"], words["observed"], recovered)
+        yield RecoveryCheck("Ranking of systems", analysis.title(key), words["planted"], words["observed"], recovered)
 
 
-def _differences(planted: Planted, analysis: StudyAnalysis) -> Iterator[Check]:
+def _differences(planted: Planted, analysis: StudyAnalysis) -> Iterator[RecoveryCheck]:
     """Sign of every difference, and how many of the intervals hold what was planted."""
     held = []
     for contrast in analysis.contrasts:
@@ -133,7 +134,7 @@ def _differences(planted: Planted, analysis: StudyAnalysis) -> Iterator[Check]:
             held.append(interval.low <= truth <= interval.high)
         pair = f"{analysis.name(contrast.system)} − {analysis.name(contrast.baseline)}"
         about = f"{analysis.title(contrast.criterion)}: {pair}"
-        yield Check(
+        yield RecoveryCheck(
             "Difference", about, spoken_number(truth, share), spoken(interval, share), _judged(planted, contrast)
         )
     if held:
@@ -153,11 +154,11 @@ def _judged(planted: Planted, contrast: Contrast) -> Recovered:
     return Recovered.yes if low * truth > 0 else Recovered.no
 
 
-def _intervals(held: Sequence[bool]) -> Check:
+def _intervals(held: Sequence[bool]) -> RecoveryCheck:
     """Unclear when so many misses would be a matter of 1 in 100; criteria share their items, and miss together."""
     missed, max_missed = held.count(False), binom.ppf(1 - UNLIKELY, len(held), LEVEL)
     recovered = Recovered.yes if missed <= max_missed else Recovered.unclear
-    return Check(
+    return RecoveryCheck(
         "Intervals of differences",
         "All of them",
         f"{100 * (1 - LEVEL):.0f} % hold the planted difference",
@@ -166,7 +167,7 @@ def _intervals(held: Sequence[bool]) -> Check:
     )
 
 
-def _place(crowd: Crowd, analysis: StudyAnalysis) -> Iterator[Check]:
+def _place(crowd: Crowd, analysis: StudyAnalysis) -> Iterator[RecoveryCheck]:
     """The gain of the first place: the share of criteria that show it, at the level divided by their number."""
     effects = {key: effect for key, effect in analysis.positions.items() if isinstance(effect, PositionEffect)}
     if not effects:
@@ -184,14 +185,14 @@ def _place(crowd: Crowd, analysis: StudyAnalysis) -> Iterator[Check]:
     else:
         recovered = Recovered.unclear
     planted = f"Response {LETTERS[0]} gains" if crowd.first else "None"
-    yield Check("Place on the screen", "All criteria", planted, words, recovered)
+    yield RecoveryCheck("Place on the screen", "All criteria", planted, words, recovered)
 
 
 def _gains_most(effect: PositionEffect) -> int:
     return max(effect.shifts, key=lambda shift: shift.interval.mean).position
 
 
-def _careless(crowd: Crowd, analysis: StudyAnalysis) -> Iterator[Check]:
+def _careless(crowd: Crowd, analysis: StudyAnalysis) -> Iterator[RecoveryCheck]:
     """Whether the correlation with the others raises the alarm for those who answered at random, and nobody else.
 
     Wrong only where it accuses somebody instead of them.
@@ -215,10 +216,10 @@ def _careless(crowd: Crowd, analysis: StudyAnalysis) -> Iterator[Check]:
     ]
     result = f"Alarm for {', '.join(words)}" if alarmed else "No alarm"
     planted = f"{_names(crowd.careless)} at random" if crowd.careless else "Nobody"
-    yield Check("Careless annotators", "Correlation with the others", planted, result, recovered)
+    yield RecoveryCheck("Careless annotators", "Correlation with the others", planted, result, recovered)
 
 
-def _severity(crowd: Crowd, analysis: StudyAnalysis) -> Iterator[Check]:
+def _severity(crowd: Crowd, analysis: StudyAnalysis) -> Iterator[RecoveryCheck]:
     """The strict annotator, and how well all severities are recovered; those who answer at random have none."""
     severities = {
         look.annotator: look.severity
@@ -230,7 +231,7 @@ def _severity(crowd: Crowd, analysis: StudyAnalysis) -> Iterator[Check]:
         high = severities[strictest].high
         clear = high is not None and high < 0
         right = Recovered.yes if clear else Recovered.unclear
-        yield Check(
+        yield RecoveryCheck(
             "Strict annotator",
             "Own rating minus the others'",
             crowd.severe,
@@ -244,7 +245,7 @@ def _severity(crowd: Crowd, analysis: StudyAnalysis) -> Iterator[Check]:
     r = float(-np.corrcoef(planted, [severity.difference for severity in severities.values()])[0, 1])
     recovered = Recovered.yes if r >= STRONG else Recovered.unclear if r >= WEAK else Recovered.no
     everybody = f"{len(severities)} annotators"
-    yield Check(
+    yield RecoveryCheck(
         "Severities", everybody, "A strictness of each", f"Correlation with the planted ones {r:.2f}", recovered
     )
 

@@ -1,4 +1,4 @@
-"""Agreement between annotators: percent agreement and Krippendorff's alpha, with a bootstrap interval."""
+"""Agreement between annotators: percent agreement and Krippendorff's alpha, with an interval."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from .columns import Column, Floats
-from .counts import Draw, UnitCounts, bootstrap, percentile_interval
+from .counts import Draw, UnitCounts, jackknife_interval
 
 Level = Literal["nominal", "ordinal", "interval"]
 
@@ -30,29 +30,28 @@ def alpha_interval(
     units: Column,
     values: Column,
     level: Level,
-    resamples: int = 2000,
-    seed: int = 0,
     confidence: float = 0.95,
     scale: Column | None = None,
+    items: Column | None = None,
 ) -> tuple[float, float]:
-    """Percentile bootstrap interval (low, high) of alpha; units are drawn with replacement, annotators are not.
+    """Interval (low, high) of alpha from the ratings without each item, see counts.jackknife_interval.
 
-    Raises UndefinedStatistic for fewer than two units and for ratings that are almost or entirely alike.
+    items: (n,) labels of what the units belong to; else every unit is an item. Raises UndefinedStatistic for fewer
+    than two items and for ratings that are almost or entirely alike.
     """
-    table = UnitCounts.build(units, values, scale).varied()
-    (resampled,) = bootstrap(table, [partial(alphas, level=level)], resamples, seed)
-    return percentile_interval(resampled, confidence)
+    table = UnitCounts.build(units, values, scale, items).varied()
+    return jackknife_interval(table, partial(alphas, level=level), confidence)
 
 
 def percents(table: UnitCounts, draw: Draw) -> np.ndarray:
-    """Percent agreement (b,) for each resample; the sum over c of n_c (n_c - 1) is sum_c n_c^2 - m."""
+    """Percent agreement (b,) for each table; the sum over c of n_c (n_c - 1) is sum_c n_c^2 - m."""
     same = (table.counts * table.counts).sum(axis=1) - table.sizes
     shares: Floats = draw.weights @ (same / (table.sizes * (table.sizes - 1))) / draw.weights.sum(axis=1)
     return shares
 
 
 def alphas(table: UnitCounts, draw: Draw, level: Level) -> np.ndarray:
-    """Alpha (b,) for each resample; NaN (never shown) where it has no variation."""
+    """Alpha (b,) for each table; NaN (never shown) where it has no variation."""
     observed, expected = _DISAGREEMENT[level](table, draw.weights)
     defined = expected > 0
     ratio: Floats = np.divide(observed, expected, out=np.full(len(defined), np.nan), where=defined)

@@ -43,7 +43,7 @@ def weight_table(weights: Weighting, values: np.ndarray) -> np.ndarray:
 
 
 def gwet(table: UnitCounts, draw: Draw, weights: np.ndarray) -> np.ndarray:
-    """Gwet's AC1 (identity weights) or AC2 (b,) for each resample; weights (V, V). NaN where V = 1.
+    """Gwet's AC1 (identity weights) or AC2 (b,) for each table; weights (V, V). NaN where V = 1.
 
     pe = sum(w) / (q (q - 1)) * sum_c pi_c (1 - pi_c), pi_c the mean share of value c over units. Units rated once
     count in pi only; points that nobody used count in q. Hardly moved by one value being far more frequent than the
@@ -57,7 +57,7 @@ def gwet(table: UnitCounts, draw: Draw, weights: np.ndarray) -> np.ndarray:
 
 
 def fleiss(table: UnitCounts, draw: Draw, weights: np.ndarray) -> np.ndarray:
-    """Fleiss' kappa (b,) for each resample: pe = sum_cd w_cd pi_c pi_d; weights (V, V).
+    """Fleiss' kappa (b,) for each table: pe = sum_cd w_cd pi_c pi_d; weights (V, V).
 
     NaN where all ratings are alike. The classic kappa when every unit has the same number of ratings. Source: Fleiss
     1971; Gwet 2014 for missing ratings.

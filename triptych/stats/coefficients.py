@@ -1,4 +1,4 @@
-"""Everything that can be said about the agreement on one criterion, with intervals from the same resamples."""
+"""Everything that can be said about the agreement on one criterion, each with its interval."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from .agreement import Level, alpha_interval, alphas, krippendorff_alpha, percents
 from .chance import WeightedStatistic, Weighting, fleiss, gwet, weight_table
 from .columns import Column, codes, numbers
-from .counts import NO_VARIATION, NOT_PAIRED, Statistic, UnitCounts, bootstrap, percentile_interval
+from .counts import NO_VARIATION, NOT_PAIRED, Statistic, UnitCounts, jackknife_interval
 from .undefined import Undefined, UndefinedStatistic, or_undefined
 
 BANDS = (0.667, 0.8)
@@ -50,36 +50,35 @@ def agreement_table(
     values: Column,
     level: Level,
     scale: Column | None = None,
-    resamples: int = 2000,
-    seed: int = 0,
+    items: Column | None = None,
     confidence: float = 0.95,
 ) -> AgreementTable:
-    """All coefficients of one criterion, each with its percentile bootstrap interval from the same draws.
+    """All coefficients of one criterion, each with its interval from the ratings without each item.
 
-    units: (n,) labels; values: (n,) numbers, NaN = missing; scale: all points in order. Gwet's coefficient is AC1 on
-    nominal scales, AC2 with ordinal weights on ordinal and with quadratic weights on interval scales; Fleiss' kappa is
-    unweighted. The intervals speak for these annotators. Raises UndefinedStatistic when no unit has two ratings.
+    units: (n,) labels; values: (n,) numbers, NaN = missing; scale: all points in order; items: (n,) what each unit
+    belongs to, else every unit is an item. Gwet's coefficient is AC1 on nominal scales, AC2 with ordinal weights on
+    ordinal and with quadratic weights on interval scales; Fleiss' kappa is unweighted. The intervals speak for these
+    annotators. Raises UndefinedStatistic when no unit has two ratings.
     """
-    table = UnitCounts.build(units, values, scale)
-    statistics = _coefficients_of(table, level)
-    defined = {key: statistic for key, (_, statistic) in statistics.items() if not isinstance(statistic, Undefined)}
-    drawn = _drawn(table, defined, resamples, seed)
+    table = UnitCounts.build(units, values, scale, items)
     coefficients = []
-    for key, (name, statistic) in statistics.items():
+    for key, (name, statistic) in _coefficients_of(table, level).items():
         if isinstance(statistic, Undefined):
             coefficients.append(Coefficient(key, name, statistic, statistic))
             continue
         value = float(statistic(table, table.observed())[0])
-        coefficients.append(Coefficient(key, name, value, _limits(drawn[key], confidence)))
+        lowest = 0 if key == "percent" else -1
+        interval = or_undefined(jackknife_interval, table, statistic, confidence, lowest)
+        coefficients.append(Coefficient(key, name, value, interval))
     return AgreementTable(table.units, table.ratings, int(table.alone.sum()), tuple(coefficients))
 
 
 def alpha_alone(
-    units: Column, values: Column, level: Level, scale: Column | None = None, resamples: int = 2000
+    units: Column, values: Column, level: Level, scale: Column | None = None, items: Column | None = None
 ) -> Coefficient:
-    """Krippendorff's alpha with its percentile bootstrap interval, or why there is none; arguments as above."""
+    """Krippendorff's alpha with its interval, or why there is none; arguments as above."""
     value = or_undefined(krippendorff_alpha, units, values, level, scale)
-    interval = or_undefined(alpha_interval, units, values, level, resamples, scale=scale)
+    interval = or_undefined(alpha_interval, units, values, level, scale=scale, items=items)
     return Coefficient("alpha", f"Krippendorff's alpha ({level})", value, interval)
 
 
@@ -89,17 +88,18 @@ def intra_annotator(
     values: Column,
     level: Level,
     scale: Column | None = None,
-    resamples: int = 2000,
+    items: Column | None = None,
 ) -> AgreementTable:
     """How far annotators agree with themselves on what they rated twice: units are (annotator, unit).
 
     annotators, units: (n,) labels, a repeated item under the label of its first showing; the rest as in
     agreement_table. Raises UndefinedStatistic when nobody rated a unit twice.
     """
-    ratings, raters, labels = numbers(values, annotators, units)
+    owners = units if items is None else items
+    ratings, raters, labels, owner = numbers(values, annotators, units, owners)
     (rater, _), (unit, distinct) = codes(raters), codes(labels)
     try:
-        return agreement_table(rater * max(len(distinct), 1) + unit, ratings, level, scale, resamples)
+        return agreement_table(rater * max(len(distinct), 1) + unit, ratings, level, scale, owner)
     except UndefinedStatistic as error:
         if str(error) == NOT_PAIRED:
             raise UndefinedStatistic("No item was rated twice by the same annotator.") from error
@@ -154,22 +154,3 @@ def _weighted(statistic: WeightedStatistic, table: UnitCounts, weights: Weightin
     except UndefinedStatistic as error:
         return Undefined(str(error))
     return lambda counts, draw: statistic(counts, draw, weights_of_points)
-
-
-def _drawn(
-    table: UnitCounts, statistics: dict[str, Statistic], resamples: int, seed: int
-) -> dict[str, np.ndarray | Undefined]:
-    """Resampled values of each statistic, or the words why nothing can be resampled."""
-    try:
-        return dict(zip(statistics, bootstrap(table, list(statistics.values()), resamples, seed), strict=True))
-    except UndefinedStatistic as error:
-        return dict.fromkeys(statistics, Undefined(str(error)))
-
-
-def _limits(values: np.ndarray | Undefined, confidence: float) -> tuple[float, float] | Undefined:
-    if isinstance(values, Undefined):
-        return values
-    try:
-        return percentile_interval(values, confidence)
-    except UndefinedStatistic as error:
-        return Undefined(str(error))

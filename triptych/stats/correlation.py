@@ -14,7 +14,6 @@ import numpy as np
 from scipy.stats import kendalltau, pearsonr
 
 from .columns import Column, codes, numbers
-from .counts import percentile_interval
 from .undefined import Undefined, UndefinedStatistic
 
 FEWEST_SYSTEMS = 6
@@ -215,10 +214,12 @@ def _with_interval(value: float, resampled: np.ndarray, items: int, confidence: 
     """The value with the percentiles of its resamples (b,), where they can be trusted."""
     if items < FEWEST_ITEMS:
         return Correlation(value, Undefined(FEW_ITEMS))
-    try:
-        low, high = percentile_interval(resampled, confidence, FEW_DIFFER, ALL_ALIKE)
-    except UndefinedStatistic as undefined:
-        return Correlation(value, Undefined(str(undefined)))
+    defined = resampled[~np.isnan(resampled)]
+    if len(resampled) - len(defined) > (1 - confidence) * len(resampled):  # a limit could lie among them
+        return Correlation(value, Undefined(FEW_DIFFER))
+    low, high = np.quantile(defined, [(1 - confidence) / 2, (1 + confidence) / 2]).tolist()
+    if high - low <= _ROUNDING:
+        return Correlation(value, Undefined(ALL_ALIKE))
     return Correlation(value, (min(low, value), max(high, value)))
 
 

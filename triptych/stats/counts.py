@@ -3,12 +3,12 @@
 A unit is what two annotators can agree on: one candidate (or one item) under one criterion. How much a unit
 adds to agreement depends only on which values it received how often, its pattern; three ratings on seven
 points make at most 84 patterns. So ratings are first compressed to patterns, and every coefficient is made
-of sums over patterns, for the ratings themselves and for 2,000 resamples of them at once.
+of sums over patterns, for the ratings themselves and for the same without each item at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -16,6 +16,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from scipy.special import stdtrit
 
 from .columns import Column, Floats, codes, numbers
 from .undefined import UndefinedStatistic
@@ -23,17 +24,20 @@ from .undefined import UndefinedStatistic
 NOT_PAIRED = "No item was rated by two annotators."
 NO_VARIATION = "Not defined: no variation (every rating is the same)."
 NEARLY_CONSTANT = "No interval: almost every rating is the same."
+ONE_DISSENT = "No interval: annotators disagree on one item only."
+TOO_FEW = "An interval needs at least two items rated by two annotators."
 ALL_ALIKE = "No interval: all items agree alike, so there is no variation to judge by."
 _LARGEST_KEY = 2**62
 _EXACT = 2**53  # floats count whole numbers without a gap up to here
 CELLS_AT_ONCE = 4_000_000
+_MOST_PARTS = 400  # of the items, left out one after the other; more items are left out some at a time
 _FEW_POINTS = 21  # 0-10 in halves; up to here counting is quicker than sorting
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class Draw:
-    """Units in b resamples: weights (b, P) of each pattern, alone (b, V) with one rating, of that value."""
+    """Units in b tables: weights (b, P) of each pattern, alone (b, V) with one rating, of that value."""
 
     weights: np.ndarray
     alone: np.ndarray
@@ -45,28 +49,39 @@ class UnitCounts:
 
     counts: (P, V) ratings of value v in a unit of pattern p, at least two per unit; weights: (P,) units of that
     pattern; alone: (V,) units with a single rating, which agree with nobody but show how common a value is;
-    values: (V,) the points of the scale in order, or the values that occur, ascending.
+    values: (V,) the points of the scale in order, or the values that occur, ascending. by_item: (I, P + V) weights and
+    alone of each item; None where no interval is asked.
     """
 
     counts: csr_array
     weights: np.ndarray
     alone: np.ndarray
     values: np.ndarray
+    by_item: csr_array | None = None
 
     @classmethod
-    def build(cls, units: Column, values: Column, scale: Column | None = None) -> UnitCounts:
+    def build(
+        cls, units: Column, values: Column, scale: Column | None = None, items: Column | None = None
+    ) -> UnitCounts:
         """Count n ratings: units (n,) labels, values (n,) numbers with NaN = missing, scale (V,) in order.
 
+        items: (n,) what a unit belongs to, an item or a group of items; every unit is one of its own where not given.
         The patterns are in an order given by their content, so neither the order of the rows nor the
         names of the units matter. Raises UndefinedStatistic when no unit has two ratings or a value is not on
         the scale.
         """
-        numeric, labels = numbers(values, units)
+        numeric, labels, owners = numbers(values, units, units if items is None else items)
         value, domain = value_codes(numeric, scale)
         unit, paired = paired_units(labels)
         alone = np.bincount(value[~paired], minlength=len(domain))
         counts, pattern = patterns(unit, value[paired], len(domain))
-        return cls(counts, np.bincount(pattern), alone, domain)
+        item = _unit_codes(owners)
+        first = np.unique(unit, return_index=True)[1]
+        row = np.concatenate([item[paired][first], item[~paired]])
+        column = np.concatenate([pattern, counts.shape[0] + value[~paired]])
+        present = np.unique(row, return_inverse=True)[1]
+        by_item = csr_array((np.ones(len(row)), (present, column)), shape=(present.max() + 1, sum(counts.shape)))
+        return cls(counts, np.bincount(pattern), alone, domain, by_item)
 
     @cached_property
     def sizes(self) -> np.ndarray:
@@ -107,50 +122,62 @@ class UnitCounts:
         """The ratings themselves, as a draw of one."""
         return Draw(self.weights[None, :].astype(float), self.alone[None, :].astype(float))
 
-    def resamples(self, count: int, seed: int) -> Iterator[Draw]:
-        """`count` bootstrap samples of the units, in pieces that fit the memory.
+    @cached_property
+    def parts(self) -> csr_array:
+        """(m, P + V) what is left out together: an item with a unit rated twice or, of very many, a part of them.
 
-        Drawing U units is drawing Multinomial(U, w / U) numbers of patterns: the same law as resampling unit by
-        unit, at the price of the patterns. Units rated once are drawn among themselves, because how many
-        units are rated twice is decided by the plan of a study and not by chance.
+        Which items share a part is drawn with a fixed seed, and depends on what the items hold, not on their order.
         """
-        random = np.random.default_rng(seed)
+        if self.by_item is None:
+            raise ValueError("These counts do not say which item a unit belongs to.")
+        random = np.random.default_rng(0)
+        paired = self.by_item[self.by_item[:, : len(self.weights)].sum(axis=1) > 0]
+        if paired.shape[0] <= _MOST_PARTS:
+            return paired
+        content = np.argsort(paired @ random.random(paired.shape[1]), kind="stable")
+        part = np.arange(len(content)) % _MOST_PARTS
+        rows = (np.ones(len(content)), (part, content[random.permutation(len(content))]))
+        return csr_array(csr_array(rows, shape=(_MOST_PARTS, len(content))) @ paired)
+
+    def left_out(self) -> Iterator[Draw]:
+        """The table without each part of the items, in pieces that fit the memory."""
         piece = max(1, CELLS_AT_ONCE // max(self.counts.shape))
-        for start in range(0, count, piece):
-            size = min(piece, count - start)
-            yield Draw(_multinomial(self.weights, size, random), _multinomial(self.alone, size, random))
+        for start in range(0, self.parts.shape[0], piece):
+            left = np.concatenate([self.weights, self.alone]) - self.parts[start : start + piece].toarray()
+            yield Draw(*np.split(left, [len(self.weights)], axis=1))
 
 
 Statistic: TypeAlias = Callable[[UnitCounts, Draw], np.ndarray]
-"""(b,) one coefficient for each resample of a draw; NaN, which is never shown, where it is not defined."""
+"""(b,) one coefficient for each table of a draw; NaN, which is never shown, where it is not defined."""
 
 
-def bootstrap(table: UnitCounts, statistics: Sequence[Statistic], resamples: int, seed: int) -> list[np.ndarray]:
-    """(resamples,) values of each statistic, all of them from the same draws. Raises UndefinedStatistic for one unit.
-
-    Speaks for these annotators: units are drawn with replacement, annotators are not. With thousands of values every
-    unit is a pattern of its own, and 2,000 resamples of 1e5 ratings take seconds.
-    """
-    if table.units < 2:
-        raise UndefinedStatistic("An interval needs at least two items rated by two annotators.")
-    pieces = [[statistic(table, draw) for statistic in statistics] for draw in table.resamples(resamples, seed)]
-    return [np.concatenate(column) for column in zip(*pieces, strict=True)]
-
-
-def percentile_interval(
-    values: np.ndarray, confidence: float, undefined: str = NEARLY_CONSTANT, alike: str = ALL_ALIKE
+def jackknife_interval(
+    table: UnitCounts, statistic: Statistic, confidence: float = 0.95, lowest: float = -1
 ) -> tuple[float, float]:
-    """Limits (low, high) that leave (1 - confidence) / 2 of the resampled values (b,) on either side.
+    """Limits (low, high) of a coefficient between `lowest` and 1, from its values without each item.
 
-    NaN = a resample without variation, left out; when those are more than 1 - confidence of all, either limit could
-    lie among them and UndefinedStatistic is raised in the words `undefined`, or `alike` when all resamples agree.
+    Items are left out whole, as their units hang together. On Fisher's z scale, where the coefficient is nearly normal,
+    with t of one degree of freedom less than items (Quenouille 1956; docs/validation.md shows the coverage). Speaks for
+    these annotators. Raises UndefinedStatistic where one item decides or nothing varies.
     """
-    defined = values[~np.isnan(values)]
-    if len(values) - len(defined) > (1 - confidence) * len(values):
-        raise UndefinedStatistic(undefined)
-    low, high = np.quantile(defined, [(1 - confidence) / 2, (1 + confidence) / 2])
-    if high - low <= _ROUNDING:
-        raise UndefinedStatistic(alike)
+    count = table.parts.shape[0]
+    if count < 2:
+        raise UndefinedStatistic(TOO_FEW)
+    # sorted, so that sums do not depend on the order of the items
+    without = np.sort(np.concatenate([statistic(table, draw) for draw in table.left_out()]))
+    value = statistic(table, table.observed())[0]
+    if np.isnan(without).any():
+        raise UndefinedStatistic(NEARLY_CONSTANT)
+    if np.ptp(without) <= _ROUNDING:
+        raise UndefinedStatistic(ALL_ALIKE)
+    if without.max() >= 1 - _ROUNDING:
+        raise UndefinedStatistic(ONE_DISSENT)
+    middle, half = (1 + lowest) / 2, (1 - lowest) / 2
+    least = 1e-9 - 1  # a coefficient at its lower end still has a place on the scale
+    centre, others = (np.arctanh(np.maximum((of - middle) / half, least)) for of in (value, without))
+    error = np.sqrt((count - 1) / count * ((others - others.mean()) ** 2).sum())
+    reach = stdtrit(count - 1, (1 + confidence) / 2) * error
+    low, high = np.tanh([centre - reach, centre + reach]) * half + middle
     return float(low), float(high)
 
 
@@ -267,11 +294,3 @@ def _row_keys(table: np.ndarray) -> np.ndarray:
             span = int(key.max()) + 1
         key, span = key * width + row, span * width
     return key
-
-
-def _multinomial(weights: np.ndarray, size: int, random: np.random.Generator) -> np.ndarray:
-    """(size, len(weights)) how often each kind of unit was drawn, as many draws as there are units."""
-    total = int(weights.sum())
-    if not total:
-        return np.zeros((size, len(weights)))
-    return random.multinomial(total, weights / total, size=size).astype(float)

@@ -56,7 +56,8 @@ class TTest:
 class Estimate:
     """A mean, its interval for these annotators and for annotators like these, and the test for the latter.
 
-    test is None where `alike` has no limits; its sentence says why.
+    test is None where `alike` has no limits, test_here (for these annotators) where `these` has none; their sentences
+    say why.
     """
 
     mean: float
@@ -66,6 +67,7 @@ class Estimate:
     these: Interval
     alike: Interval
     test: TTest | None
+    test_here: TTest | None
 
     @property
     def headline(self) -> Interval:
@@ -82,6 +84,21 @@ class ClusterVariance:
     two_way: float
 
 
+@dataclass(frozen=True)
+class Clustered:
+    """Standard errors of a mean and their degrees of freedom, for these annotators and for annotators like these.
+
+    items, annotators: how many carry weight.
+    """
+
+    these: float
+    alike: float
+    freedom_these: float
+    freedom_alike: float
+    items: int
+    annotators: int
+
+
 def mean_interval(values: Column, items: Column, annotators: Column, confidence: float = 0.95) -> Interval:
     """Mean of n ratings with its headline interval; values: (n,) numbers, NaN = missing and dropped.
 
@@ -95,18 +112,26 @@ def mean_interval(values: Column, items: Column, annotators: Column, confidence:
 
 def estimate(values: np.ndarray, items: np.ndarray, annotators: np.ndarray, confidence: float = 0.95) -> Estimate:
     """Both intervals and the test of a mean; values: (n,) finite numbers, n > 0, beside codes 0..G-1 (n,)."""
-    mean, n_items, n_annotators = float(values.mean()), int(items.max()) + 1, int(annotators.max()) + 1
-    counted = (len(values), n_items, n_annotators)
-    variance = cluster_variance(values - mean, items, annotators)
-    these_error, alike_error = np.sqrt((variance.item, variance.two_way)).tolist()
-    rounding = _ROUNDING * float(np.abs(values).max())
-    these = _interval(mean, these_error, degrees_of_freedom(items), "item", counted, rounding, confidence)
-    freedom = degrees_of_freedom(items, annotators)
-    alike = _interval(mean, alike_error, freedom, "two_way", counted, rounding, confidence)
-    if alike.low is None:
-        return Estimate(mean, *counted, these, alike, None)
-    t = mean / alike_error
-    return Estimate(mean, *counted, these, alike, TTest(t, float(2 * stdtr(freedom, -abs(t))), freedom))
+    mean, variance = float(values.mean()), cluster_variance(values - values.mean(), items, annotators)
+    these, alike = np.sqrt((variance.item, variance.two_way)).tolist()
+    freedom = degrees_of_freedom(items), degrees_of_freedom(items, annotators)
+    clustered = Clustered(these, alike, *freedom, int(items.max()) + 1, int(annotators.max()) + 1)
+    return estimate_of(mean, len(values), clustered, _ROUNDING * float(np.abs(values).max()), confidence)
+
+
+def estimate_of(mean: float, n: int, errors: Clustered, rounding: float, confidence: float = 0.95) -> Estimate:
+    """Intervals and tests from standard errors; an error up to `rounding` counts as none. n: values behind the mean."""
+    counted = (n, errors.items, errors.annotators)
+    these = _interval(mean, errors.these, errors.freedom_these, "item", counted, rounding, confidence)
+    alike = _interval(mean, errors.alike, errors.freedom_alike, "two_way", counted, rounding, confidence)
+    test = None if alike.low is None else _test(mean, errors.alike, errors.freedom_alike)
+    test_here = None if these.low is None else _test(mean, errors.these, errors.freedom_these)
+    return Estimate(mean, *counted, these, alike, test, test_here)
+
+
+def _test(mean: float, error: float, freedom: float) -> TTest:
+    t = mean / error
+    return TTest(t, float(2 * stdtr(freedom, -abs(t))), freedom)
 
 
 def cluster_variance(residuals: np.ndarray, items: np.ndarray, annotators: np.ndarray) -> ClusterVariance:

@@ -6,12 +6,12 @@ from typing import Any
 
 from sqlalchemy import Select, select
 
-from triptych.storage.models import Assignment, Criterion, Explanation, Option, Rating
+from triptych.storage.models import Assignment, Explanation, Option, Rating, StoredCriterion
 
 # position (None: about the item), criterion, number, option, missing, reasons, text: as the event log has an answer
 ANSWER = (
     Rating.position,
-    Criterion.key,
+    StoredCriterion.key,
     Rating.number,
     Option.key,
     Rating.missing,
@@ -29,7 +29,7 @@ def select_answers(*columns: Any) -> Select[*tuple[Any, ...]]:
         select(*columns)
         .select_from(Rating)
         .join(Assignment, Assignment.id == Rating.assignment_id)
-        .join(Criterion, Criterion.id == Rating.criterion_id)
+        .join(StoredCriterion, StoredCriterion.id == Rating.criterion_id)
         .outerjoin(Option, Option.id == Rating.option_id)
         .outerjoin(Explanation, Explanation.rating_id == Rating.id)
     )

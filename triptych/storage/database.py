@@ -26,6 +26,7 @@ from sqlalchemy import (
     event,
     inspect,
     make_url,
+    select,
     text,
 )
 from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, OperationalError
@@ -36,8 +37,9 @@ from sqlmodel import Session
 from triptych import clock
 from triptych.errors import NotFound, TriptychError, UnsafeDatabase
 from triptych.storage import events, host
+from triptych.storage.models import Study
 
-HEAD = "0003"
+HEAD = "0004"
 PRAGMAS = {
     "journal_mode": "wal",
     "synchronous": 2,
@@ -194,10 +196,6 @@ def _begin(connection: Any) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if wants_write else "BEGIN")
 
 
-def is_sqlite(session: Session) -> bool:
-    return session.get_bind().dialect.name == "sqlite"
-
-
 @contextmanager
 def reading(engine: Engine) -> Iterator[Session]:
     """A session for reading. Raises DatabaseAway.
@@ -337,10 +335,14 @@ def lock_server(engine: Engine) -> IO[str] | None:
 
 def stored_version(engine: Engine) -> str | None:
     """The migration the database stands at; None for an empty one."""
-    if not inspect(engine).has_table("alembic_version"):
-        return None
     with engine.connect() as connection:
-        return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+        return _version(connection)
+
+
+def _version(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
 
 
 def migrate(engine: Engine) -> None:
@@ -390,8 +392,19 @@ def _upgrade(engine: Engine) -> None:
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     with _migrating(engine) as connection:
+        version = _version(connection)
         config.attributes["connection"] = connection
         command.upgrade(config, HEAD)
+        if version not in (None, HEAD):
+            _record_baselines(connection)
+
+
+def _record_baselines(connection: Connection) -> None:
+    """What older events left out of every study's log is recorded as it is now."""
+    session = Session(connection)
+    for study_id in session.scalars(select(Study.id).order_by(Study.id)).all():
+        events.record_baseline(session, study_id)
+        events.write_pending(session)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from sqlalchemy import (
     JSON,
     CheckConstraint,
+    ColumnElement,
     DateTime,
     Enum,
     ForeignKeyConstraint,
@@ -20,6 +21,7 @@ from sqlalchemy import (
     LargeBinary,
     Table,
     UniqueConstraint,
+    literal_column,
     text,
 )
 from sqlalchemy.orm import registry
@@ -130,6 +132,17 @@ def named(kinds: type[StrEnum], **options: Any) -> Any:
     """A column of an enum's values, stored as text."""
     values = Enum(kinds, native_enum=False, length=None, values_callable=list)
     return Field(sa_type=values, **options)
+
+
+def has_value(column: Any, *kinds: StrEnum) -> ColumnElement[bool]:
+    """Condition on a column of an enum, its values in the text of the statement.
+
+    As parameters they cost processor time each time, and PostgreSQL plans for any value: it takes every purpose to be
+    as frequent as any other, and reads all items for the next one.
+    """
+    values: list[ColumnElement[Any]] = [literal_column(repr(str(kind))) for kind in kinds]
+    condition: ColumnElement[bool] = column == values[0] if len(values) == 1 else column.in_(values)
+    return condition
 
 
 def when(*, nullable: bool = False, index: bool = False) -> Any:
@@ -251,9 +264,10 @@ class Study(Base, table=True):
     event_hash: str = ""
 
 
-class Criterion(Base, table=True):
+class StoredCriterion(Base, table=True):
     """A criterion of an opened study, written from its rubric so that ratings can point at it."""
 
+    __tablename__ = "criterion"
     __table_args__ = (UniqueConstraint("study_id", "key"), CheckConstraint("about IN ('candidate', 'item')"))
     id: int = Field(default=None, primary_key=True)  # given by the database
     study_id: int = key("study.id")
@@ -623,11 +637,14 @@ class Event(Base, table=True):
 
 
 class EventDetail(Base, table=True):
+    """What an event says: old and new values for readers; `rows`, JSON as text, for `verify` alone (`rows`)."""
+
     __tablename__ = "event_detail"
     event_id: int = Field(foreign_key="event.id", primary_key=True, ondelete="CASCADE")
     salt: str
     old: dict[str, Any] | None = Field(default=None, sa_type=JSON)
     new: dict[str, Any] | None = Field(default=None, sa_type=JSON)
+    rows: str | None = None
 
 
 class Snapshot(Base, table=True):

@@ -6,15 +6,45 @@ named parameters, built at their first use, cut the processor time of a submissi
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import Insert, Update, bindparam, delete, exists, insert, select, update
+from sqlalchemy import (
+    JSON,
+    Insert,
+    String,
+    Update,
+    bindparam,
+    cast,
+    column,
+    delete,
+    exists,
+    func,
+    insert,
+    select,
+    text,
+    update,
+)
 from sqlmodel import Session
 
-from triptych.storage.models import Base, Explanation, Highlight, Rating, Slot, Submission
+from triptych.storage.models import (
+    Assignment,
+    Base,
+    Event,
+    EventDetail,
+    Explanation,
+    Highlight,
+    Rating,
+    Slot,
+    Study,
+    Submission,
+)
+
+EVENTS_AT_ONCE = 1000  # their values travel as one
 
 
 class Explained(NamedTuple):
@@ -39,34 +69,110 @@ class AnswerRows:
     set_aside: Mapping[int, str] = field(default_factory=dict)
 
 
+def is_sqlite(session: Session) -> bool:
+    return session.get_bind().dialect.name == "sqlite"
+
+
 def update_row(session: Session, table: type[Base], row_id: int, columns: Mapping[str, Any]) -> None:
     """Changes these columns of one row, past the object mapper."""
-    session.connection().execute(_update_by_id(table), {"row_id": row_id, **columns})
+    session.connection().execute(_update(table, tuple(columns)), _changes(row_id, columns))
 
 
 @cache
-def _update_by_id(table: type[Base]) -> Update:
-    columns = table.__table__.c
-    return update(table.__table__).where(columns.id == bindparam("row_id"))
+def _update(table: type[Base], names: tuple[str, ...]) -> Update:
+    changes: dict[str, Any] = {name: bindparam(f"set_{name}") for name in names}
+    return update(table.__table__).where(table.__table__.c.id == bindparam("row_id")).values(changes)
 
 
-def replace_answers(session: Session, assignment_id: int, rows: AnswerRows, *, first: bool = False) -> None:
-    """Deletes the answers of the assignment and stores these; `first`: there are none to delete."""
+def _changes(row_id: int, columns: Mapping[str, Any]) -> dict[str, Any]:
+    return {"row_id": row_id, **{f"set_{name}": value for name, value in columns.items()}}
+
+
+def add_rows(session: Session, table: type[Base], rows: Sequence[dict[str, Any]]) -> None:
+    """Inserts rows of one shape.
+
+    To PostgreSQL the driver would send a statement for each. Here they travel as one JSON value: 15 ratings take
+    0.05 ms of processor time instead of 0.24 ms.
+    """
+    if not rows:
+        return
+    run = session.connection().execute
+    if is_sqlite(session):
+        run(_insert(table), rows)
+    else:
+        run(_insert_json(table, tuple(rows[0])), {"rows": json.dumps(rows)})
+
+
+@cache
+def _insert(table: type[Base]) -> Insert:
+    return insert(table.__table__)
+
+
+@cache
+def _insert_json(table: type[Base], names: tuple[str, ...]) -> Insert:
+    columns = [column(name, table.__table__.c[name].type) for name in names]
+    values = func.json_to_recordset(cast(bindparam("rows", type_=String), JSON)).table_valued(*columns, name="row")
+    return insert(table.__table__).from_select(names, select(*values.render_derived(with_types=True).c))
+
+
+def store_annotation(
+    session: Session,
+    assignment_id: int,
+    columns: Mapping[str, Any],
+    submission: Mapping[str, Any],
+    answers: AnswerRows,
+    *,
+    first: bool,
+) -> bool:
+    """Stores how an assignment ended and its answers, in place of any before; `first`: there are none.
+
+    `columns`: of the assignment. False if the submission's id belongs to another assignment.
+    """
     run = session.connection().execute
     if not first:
         run(delete(Rating.__table__).where(Rating.assignment_id == assignment_id))
         run(delete(Highlight.__table__).where(Highlight.assignment_id == assignment_id))
         run(update(Slot.__table__).where(Slot.assignment_id == assignment_id).values(set_aside=None))
-    if rows.ratings:
-        run(insert(Rating.__table__), [{"assignment_id": assignment_id, **row} for row in rows.ratings])
-    if rows.explanations:
-        _add_explanations(session, assignment_id, rows.explanations)
-    if rows.highlights:
-        run(insert(Highlight.__table__), [{"assignment_id": assignment_id, **row} for row in rows.highlights])
-    if rows.set_aside:
-        at_slot = (Slot.assignment_id == assignment_id) & (Slot.position == bindparam("place"))
-        places = [{"place": position, "why": reason} for position, reason in rows.set_aside.items()]
-        run(update(Slot.__table__).where(at_slot).values(set_aside=bindparam("why")), places)
+    ratings = [{"assignment_id": assignment_id, **row} for row in answers.ratings]
+    is_new = _store_final(session, assignment_id, columns, submission, ratings)
+    if answers.explanations:
+        _add_explanations(session, assignment_id, answers.explanations)
+    add_rows(session, Highlight, [{"assignment_id": assignment_id, **row} for row in answers.highlights])
+    if answers.set_aside:
+        places = answers.set_aside.items()
+        run(_set_aside(), [{"assignment": assignment_id, "place": place, "why": why} for place, why in places])
+    return is_new
+
+
+def _store_final(
+    session: Session,
+    assignment_id: int,
+    columns: Mapping[str, Any],
+    submission: Mapping[str, Any],
+    ratings: Sequence[dict[str, Any]],
+) -> bool:
+    """What every annotation writes; on PostgreSQL one statement. False if another assignment has the submission."""
+    run = session.connection().execute
+    received = {f"new_{name}": value for name, value in submission.items()}
+    if is_sqlite(session):
+        update_row(session, Assignment, assignment_id, columns)
+        add_rows(session, Rating, ratings)
+        return run(_add_submission(), received).first() is not None
+    values = {**_changes(assignment_id, columns), **received, "rows": json.dumps(ratings)}
+    return run(_store_together(tuple(columns)), values).first() is not None
+
+
+@cache
+def _store_together(columns: tuple[str, ...]) -> Insert:
+    names = tuple(column.name for column in Rating.__table__.c if column.name != "id")
+    rated, finished = _insert_json(Rating, names).cte("rated"), _update(Assignment, columns).cte("finished")
+    return _add_submission().add_cte(rated, finished)
+
+
+@cache
+def _set_aside() -> Update:
+    at_slot = (Slot.assignment_id == bindparam("assignment")) & (Slot.position == bindparam("place"))
+    return update(Slot.__table__).where(at_slot).values(set_aside=bindparam("why"))
 
 
 def _add_explanations(session: Session, assignment_id: int, explanations: Sequence[Explained]) -> None:
@@ -82,19 +188,65 @@ def _add_explanations(session: Session, assignment_id: int, explanations: Sequen
         }
         for explained in explanations
     ]
-    run(insert(Explanation.__table__), rows)
+    add_rows(session, Explanation, rows)
 
 
-def add_submission(session: Session, row: Mapping[str, Any]) -> bool:
-    """Stores a submission's id; False if it is another assignment's."""
-    return (
-        session.connection().execute(_add_submission(), {f"new_{name}": value for name, value in row.items()}).first()
-        is not None
+def add_events(
+    session: Session, study_id: int, rows: Sequence[dict[str, Any]], details: Sequence[dict[str, Any] | None]
+) -> None:
+    """Appends events to the study's log, each with its values (salt, old, new) or None, and moves the study's head.
+
+    On PostgreSQL one statement, as every other writer waits meanwhile: SQLite has no INSERT inside of WITH.
+    """
+    run, last = session.connection().execute, rows[-1]
+    if is_sqlite(session):
+        run(_insert(Event), rows)
+        numbered = [{"study": study_id, "number": row["number"]} for row in rows]
+        values = [place | detail for place, detail in zip(numbered, details, strict=True) if detail]
+        if values:
+            run(_add_details(), values)
+        update_row(session, Study, study_id, {"event_number": last["number"], "event_hash": last["hash"]})
+        return
+    for start in range(0, len(rows), EVENTS_AT_ONCE):
+        part = slice(start, start + EVENTS_AT_ONCE)
+        pairs = zip(rows[part], details[part], strict=True)
+        pending = json.dumps([{**row, **(detail or {})} for row, detail in pairs], default=datetime.isoformat)
+        run(_ADD_EVENTS, {"rows": pending, "study": study_id, "number": last["number"], "hash": last["hash"]})
+
+
+@cache
+def _add_details() -> Insert:
+    columns = EventDetail.__table__.c
+    of_event = (Event.study_id == bindparam("study")) & (Event.number == bindparam("number"))
+    values = [bindparam(name, type_=columns[name].type) for name in ("salt", "old", "new", "rows")]
+    return insert(EventDetail.__table__).from_select(columns.keys(), select(Event.id, *values).where(of_event))
+
+
+_ADD_EVENTS = text("""
+    WITH pending AS (
+        SELECT * FROM json_to_recordset(CAST(:rows AS json)) AS pending (
+            study_id integer, number integer, at timestamptz, actor text, kind text, assignment_id integer,
+            subject text, digest text, previous_hash text, hash text, salt text, old json, new json,
+            rows text
+        )
+    ), logged AS (
+        INSERT INTO event
+            (study_id, number, at, actor, kind, assignment_id, subject, digest, previous_hash, hash)
+        SELECT study_id, number, at, actor, kind, assignment_id, subject, digest, previous_hash, hash FROM pending
+        RETURNING id, number
+    ), detailed AS (
+        INSERT INTO event_detail (event_id, salt, old, new, rows)
+        SELECT logged.id, salt, coalesce(old, 'null'), coalesce(new, 'null'), pending.rows
+        FROM pending JOIN logged USING (number)
+        WHERE salt IS NOT NULL
     )
+    UPDATE study SET event_number = :number, event_hash = :hash WHERE id = :study
+""")
 
 
 @cache
 def _add_submission() -> Insert:
+    """Returns no row for an id that is stored already."""
     columns = Submission.__table__.c
     # a parameter with the name of a column would be set in the INSERT itself
     values = [bindparam(f"new_{column.name}", type_=column.type) for column in columns]

@@ -139,7 +139,7 @@ def _reference_rows(rubric: Rubric, study_round: str, draft: CheckDraft) -> list
         places: Sequence[int | None] = (
             range(len(draft.item.candidates)) if reference.slot is None else [LETTERS.index(reference.slot)]
         )
-        if criterion.about == "item" and criterion.scale.kind != "best":
+        if not criterion.per_response:
             places = [None]
         if any(place is not None and place >= len(draft.item.candidates) for place in places):
             raise InvalidAnnotation(f"There is no candidate {reference.slot}; it has {len(draft.item.candidates)}.")

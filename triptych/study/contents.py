@@ -20,7 +20,6 @@ from triptych.rubric.model import Rubric, RubricTurn, TrainingItem
 from triptych.rubric.scales import Choice, Likert, NumberScale
 from triptych.storage.models import (
     Candidate,
-    Criterion,
     Item,
     Option,
     Person,
@@ -28,6 +27,7 @@ from triptych.storage.models import (
     Purpose,
     Reference,
     RubricText,
+    StoredCriterion,
     Study,
     System,
     Turn,
@@ -68,7 +68,7 @@ def write_criteria(session: Session, study: Study, rubric: Rubric) -> None:
     for position, criterion in enumerate(rubric.asked(study.round)):
         scale = criterion.scale
         low, high, step = _range(scale)
-        row = Criterion(
+        row = StoredCriterion(
             study_id=study.id,
             position=position,
             key=criterion.key,
@@ -205,7 +205,7 @@ def rewrite_rubric(session: Session, study: Study, text: RubricText) -> None:
     """
     rubric = parsed(text.sha256, text.yaml)
     references = references_of(session, study, *(set(Purpose) - {Purpose.training}))
-    session.execute(delete(Criterion).where(Criterion.study_id == study.id))
+    session.execute(delete(StoredCriterion).where(StoredCriterion.study_id == study.id))
     session.execute(delete(Item).where(Item.study_id == study.id, Item.purpose == Purpose.training))
     study.rubric_id = text.id
     session.flush()
@@ -218,7 +218,7 @@ def rewrite_rubric(session: Session, study: Study, text: RubricText) -> None:
 def write_references(session: Session, study: Study, rows: Iterable[ReferenceRow]) -> None:
     """References as `references_of` gives them; those for items or criteria that the study lacks are passed over."""
     items = dict(map(tuple, session.execute(select(Item.external_id, Item.id).where(Item.study_id == study.id))))
-    keys = select(Criterion.key, Criterion.id).where(Criterion.study_id == study.id)
+    keys = select(StoredCriterion.key, StoredCriterion.id).where(StoredCriterion.study_id == study.id)
     criteria = dict(map(tuple, session.execute(keys)))
     session.add_all(
         Reference(item_id=items[item], criterion_id=criteria[key], position=at, accepted=good, close=near, reason=why)
@@ -231,10 +231,12 @@ def write_references(session: Session, study: Study, rows: Iterable[ReferenceRow
 def _references(study: Study) -> Select[str, str, int | None, str, float, str]:
     """item, criterion, position, accepted, close, reason: the references of items, in a fixed order."""
     query = select(
-        Item.external_id, Criterion.key, Reference.position, Reference.accepted, Reference.close, Reference.reason
+        Item.external_id, StoredCriterion.key, Reference.position, Reference.accepted, Reference.close, Reference.reason
     )
-    query = query.join(Item, Item.id == Reference.item_id).join(Criterion, Criterion.id == Reference.criterion_id)
-    return query.where(Item.study_id == study.id).order_by(Item.external_id, Criterion.key, Reference.position)
+    query = query.join(Item, Item.id == Reference.item_id).join(
+        StoredCriterion, StoredCriterion.id == Reference.criterion_id
+    )
+    return query.where(Item.study_id == study.id).order_by(Item.external_id, StoredCriterion.key, Reference.position)
 
 
 def references_of(session: Session, study: Study, *purposes: Purpose) -> list[ReferenceRow]:

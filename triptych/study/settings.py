@@ -133,6 +133,11 @@ class Overlap(SettingsPart):
     raters: int = Field(default=3, ge=1, le=100)
 
 
+ItemOrder = Literal["finish", "cover"]
+# a study from before there was a choice covers all items first
+USUAL_ORDER: ItemOrder = "finish"
+
+
 class Preregistration(SettingsPart):
     """What was declared before the first annotation; hashed with the design."""
 
@@ -169,6 +174,10 @@ class StudySettings(SettingsPart):
     checks: Checks = Checks()
     entry: EntryRules = EntryRules()
     overlap: Overlap = Overlap()
+    item_order: ItemOrder = Field(
+        default="cover",
+        description="finish a few items with all their annotators before the next ones begin, or cover all items first",
+    )
     preregistration: Preregistration = Preregistration()
     expertise: Literal["expert", "skilled", "crowd"] = "skilled"
     heds: dict[str, Any] = {}

@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from triptych import settings
 from triptych.operations import doctor
-from triptych.operations.doctor import Finding
+from triptych.operations.doctor import Diagnosis
 from triptych.storage import database
 from triptych.storage.database import DatabaseAway
 from triptych.web.session import web_engine
@@ -36,19 +36,19 @@ def readyz(_: Request) -> JSONResponse:
     return JSONResponse(body, status_code=200 if ready else 503, headers=NO_STORE)
 
 
-def _checked(about: str, check: Callable[[], Finding]) -> Finding:
+def _checked(about: str, check: Callable[[], Diagnosis]) -> Diagnosis:
     try:
         return check()
     except DatabaseAway:
-        return Finding(about, "does not answer", problem=True)
+        return Diagnosis(about, "does not answer", problem=True)
 
 
-def _database() -> Finding:
+def _database() -> Diagnosis:
     answers = database.answers(web_engine())
-    return Finding("database", "answers" if answers else "does not answer", problem=not answers)
+    return Diagnosis("database", "answers" if answers else "does not answer", problem=not answers)
 
 
-CHECKS: dict[str, Callable[[], Finding]] = {
+CHECKS: dict[str, Callable[[], Diagnosis]] = {
     "database": _database,
     "tables": lambda: doctor.schema(web_engine()),
     "disk": lambda: doctor.disk(settings.local_folder()),

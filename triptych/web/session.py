@@ -23,6 +23,7 @@ from triptych.people import accounts
 from triptych.storage import database
 from triptych.storage.database import reading, writing
 from triptych.study.persons import Who
+from triptych.web import budgets
 
 COOKIE = "triptych_session"
 HEADER, HEADER_VALUE = "x-triptych", "1"
@@ -74,15 +75,18 @@ def current_login(request: Request) -> Who | None:
     return who_holds(request.cookies.get(COOKIE))
 
 
+def wait_to_sign_in(cookie: str | None, address: str) -> float:
+    """Seconds until this visitor may try to sign in, 0 for now; each try counts.
+
+    A browser that was signed in has a count of its own, so that strangers at its address cannot use it up.
+    """
+    return budgets.spending("sign_ins").take(budgets.key_of(login_secret(cookie), address))
+
+
 def is_our_own(request: Request) -> bool:
     """Whether the request comes from one of our own pages and not from another site."""
     site = request.headers.get("sec-fetch-site", "same-origin")
     return site == "same-origin" and request.headers.get(HEADER) == HEADER_VALUE
-
-
-def _is_https(request: Request) -> bool:
-    forwarded = request.headers.get("x-forwarded-proto", "").split(",")[0].strip()
-    return (forwarded or request.url.scheme) == "https"
 
 
 def _answer(status: int, message: str) -> JSONResponse:
@@ -108,7 +112,7 @@ def _sign_in(request: Request, ticket: str) -> JSONResponse:
         return _answer(403, str(refusal))
     answer = _answer(200, "Signed in.")
     max_age = int(accounts.LOGIN_LIFE.total_seconds())
-    secure = _is_https(request)
+    secure = request.url.scheme == "https"  # as the gate knows it
     answer.set_cookie(
         COOKIE, cookie_value(secret), max_age=max_age, httponly=True, samesite="lax", secure=secure, path="/"
     )
@@ -128,7 +132,7 @@ def _sign_out(request: Request) -> JSONResponse:
         with writing(web_engine()) as session:
             accounts.sign_out(session, who)
     answer = _answer(200, "Signed out.")
-    answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="lax", secure=_is_https(request))
+    answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="lax", secure=request.url.scheme == "https")
     return answer
 
 

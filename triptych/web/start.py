@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -16,29 +17,35 @@ from triptych.operations import logs
 from triptych.people import accounts
 from triptych.storage import database, host
 from triptych.storage.database import reading, writing
-from triptych.web import metrics
+from triptych.web import budgets, metrics
+from triptych.web.origins import configured
 from triptych.web.session import web_engine
 
+EVERYWHERE = (None, "", "0.0.0.0", "::")  # noqa: S104 (compared with)
 SHUTDOWN_SECONDS = 10.0  # that a stopping server waits for transactions
 log = logging.getLogger("triptych.web")
 
 
 @contextmanager
-def running(address: str, bound: str | None) -> Iterator[None]:
+def running(option: Callable[[str], Any]) -> Iterator[None]:
     """Hold the database for this server, and print the set-up link where there is no lead yet.
 
-    `address` is where the app is reached, for the link; `bound` the address it listens on, None for all. Raises
+    `option` gives Streamlit's setting of a name; "server.address" is what the app listens on, None for all. Raises
     UnsafeSettings, UnsafeDatabase if another server uses the file, DatabaseAway.
     """
     logs.settle()
+    bound = option("server.address")
     try:
+        reached_at = address(option)
+        budgets.all_budgets()
         engine, lock = _open(bound)
     except Exception as error:
         log.critical("The app did not start.", exc_info=error)
         # uvicorn would print the first line of a trace after this
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         raise
-    link = setup_link(engine, address)
+    announce(reached_at, bound)
+    link = setup_link(engine, reached_at)
     if link:
         hand_out(link, bound)
     log.info("Started.")
@@ -67,12 +74,27 @@ def _open(bound: str | None) -> tuple[Engine, IO[str] | None]:
 
 
 def address(option: Callable[[str], Any]) -> str:
-    """Where this computer's own browser reaches the app; `option` gives Streamlit's setting of a name."""
-    bound = option("server.address")
-    host_name = "127.0.0.1" if bound in (None, "", "0.0.0.0", "::") else bound  # noqa: S104
-    scheme = "https" if option("server.sslCertFile") else "http"
+    """Where browsers reach the app, for printed links: the first of TRIPTYCH_ADDRESS, else as this computer's own does.
+
+    `option` gives Streamlit's setting of a name. Raises UnsafeSettings.
+    """
     path = (option("server.baseUrlPath") or "").strip("/")
-    return f"{scheme}://{host_name}:{option('server.port')}" + (f"/{path}" if path else "")
+    below = f"/{path}" if path else ""
+    origins = configured().origins
+    if origins:
+        return f"{origins[0]}{below}"
+    bound = option("server.address")
+    host_name = "127.0.0.1" if bound in EVERYWHERE else bound
+    scheme = "https" if option("server.sslCertFile") else "http"
+    return f"{scheme}://{host_name}:{option('server.port')}{below}"
+
+
+def announce(address: str, bound: str | None) -> None:
+    """Print where the app is, and under which name other computers reach one that listens on all addresses."""
+    sys.stdout.write(f"\n  Triptych runs at {address}\n")
+    if bound in EVERYWHERE and not configured().origins:
+        sys.stdout.write(f"  On other computers: {address.replace('127.0.0.1', socket.gethostname().lower())}\n")
+    sys.stdout.flush()
 
 
 def finish_writes(engine: Engine, patience: float = SHUTDOWN_SECONDS) -> bool:

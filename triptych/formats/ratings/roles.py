@@ -137,7 +137,7 @@ def _by_name(names_of: Mapping[str, str]) -> dict[str, str]:
     roles: dict[str, str] = {}
     for role, (_, names) in MEANINGS.items():
         free = (by_name[name] for name in names if name in by_name and by_name[name] not in roles)
-        roles |= {column: role for column in islice(free, 1)}
+        roles |= dict.fromkeys(islice(free, 1), role)
     return roles
 
 

@@ -24,7 +24,6 @@ from triptych.storage.models import (
     Assignment,
     AssignmentState,
     Candidate,
-    Criterion,
     Explanation,
     Item,
     Membership,
@@ -34,6 +33,7 @@ from triptych.storage.models import (
     Rating,
     Role,
     Slot,
+    StoredCriterion,
     Study,
     System,
 )
@@ -235,7 +235,7 @@ def ratings_of(study: Study) -> Select[*tuple[Any, ...]]:
             Rating.position,
             type_coerce(Slot.order_known, Integer),  # True and False or 1 and 0: nobody asks for more than either
             System.blind_code,
-            Criterion.key.label("criterion"),
+            StoredCriterion.key.label("criterion"),
             Rating.number,
             Option.key.label("option"),
             type_coerce(Rating.missing, Integer),

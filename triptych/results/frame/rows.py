@@ -17,13 +17,13 @@ from triptych.storage.models import (
     RATED,
     Assignment,
     Candidate,
-    Criterion,
     Highlight,
     Item,
     Membership,
     Person,
     Rating,
     Slot,
+    StoredCriterion,
     Study,
     System,
 )
@@ -48,7 +48,7 @@ def export_ratings(session: Session, study: Study) -> Iterator[tuple[Any, ...]]:
     names = system_names(session, study)
     rated = Assignment.state.in_(RATED)
     work = iter(_streamed(session, _work_of(study).where(rated)))
-    ratings = ratings_of(study).where(rated).order_by(Assignment.id, Criterion.position, Rating.position)
+    ratings = ratings_of(study).where(rated).order_by(Assignment.id, StoredCriterion.position, Rating.position)
     for number, answers in groupby(_streamed(session, ratings), itemgetter(0)):
         annotation = next(row for row in work if row.id == number)
         yield from rating_rows(study, names, annotation, answers)

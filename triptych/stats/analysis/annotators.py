@@ -40,7 +40,6 @@ from ..pairs import AnnotatorPair, PairMeans, annotator_pairs, pair_means
 from ..rates import Rate, rate
 from ..undefined import Undefined, or_undefined
 from .ratings import NO_ORDER, Ratings, joined
-from .systems import RESAMPLES
 
 NO_TIMES = Undefined("Not defined: when the annotations were made is not known.")
 TOO_FEW = Undefined("Not defined: too few ratings beside those of others.")
@@ -272,7 +271,7 @@ def reading_speeds(seconds: np.ndarray, words: np.ndarray, annotators: np.ndarra
 def with_self(ratings: Ratings) -> WithSelf:
     """Agreement of annotators with themselves on one criterion, over the ratings of what was rated twice."""
     values, scale = ratings.categories
-    columns = (ratings.annotator, ratings.units, values, ratings.variable.level, scale, RESAMPLES)
+    columns = (ratings.annotator, ratings.units, values, ratings.variable.level, scale, ratings.item)
     return WithSelf(ratings.variable.key, or_undefined(intra_annotator, *columns))
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 
-from ..comparison import Dominance, SideBySide, SignedRank, difference, dominance, signed_rank
-from ..intervals import Estimate
+from ..columns import Label
+from ..comparison import Dominance, SideBySide, SignedRank, dominance, signed_rank
+from ..crossed import CrossedEffects, Difference
 from ..multiplicity import adjusted
 from ..preferences import Preferences, preferences
 from ..ranking import Ranking, ranking
@@ -16,27 +17,52 @@ from ..undefined import Undefined, or_undefined
 from .ratings import Ratings
 
 CLEAR = 0.05
+MOST_REFITTED = 3_000_000  # ratings times annotators, about a second
 ALWAYS_TOGETHER = Undefined("Not needed: with three systems or fewer it says no more than wins and losses do.")
+
+
+@dataclass(frozen=True)
+class ComparedRatings:
+    """The ratings of a criterion that can tell systems apart, as comparisons read them.
+
+    share: whether its numbers are shares; effects: the fit that differences come from; table: the ratings with what one
+    annotator gave for one item in one row, for statistics of pairs.
+    """
+
+    share: bool
+    effects: CrossedEffects | Undefined
+    table: SideBySide
+
+    @cached_property
+    def without_each(self) -> dict[Label, CrossedEffects]:
+        """The fit without each annotator, empty where there are too many to fit that often."""
+        if isinstance(self.effects, Undefined) or self.effects.used * len(self.effects.annotators) > MOST_REFITTED:
+            return {}
+        without = {who: or_undefined(self.effects.without, who) for who in self.effects.annotators}
+        return {who: effects for who, effects in without.items() if not isinstance(effects, Undefined)}
 
 
 @dataclass(frozen=True)
 class Contrast:
     """`system` minus `baseline` (blind codes, the later minus the earlier) under one criterion, in scale points.
 
-    difference: the mean over (item, annotator) pairs with both intervals and the test; with `share` it is one of shares
-    of answers, 0 to 1. p, holm, benjamini_hochberg: of the two-way clustered test, None where it is not defined;
-    adjusted over the contrasts of the declared criteria, or, where it is exploratory, of all others. Undefined
-    is there where nothing is defined. table: the ratings it is made of.
+    difference: of the two system effects, with both intervals and tests; with `share` it is one of shares of answers,
+    0 to 1. p, holm, benjamini_hochberg: of the test for annotators like these, None where it is not defined; p_here,
+    holm_here: of the test for these annotators alone. Both are adjusted over the contrasts of the declared criteria,
+    or, where it is exploratory, of all others. Undefined is there where nothing is defined. table: the ratings it is
+    made of.
     """
 
     criterion: str
     system: int
     baseline: int
     share: bool
-    difference: Estimate | Undefined
+    difference: Difference | Undefined
     table: SideBySide = field(repr=False, compare=False)
     p: float | None = None
+    p_here: float | None = None
     holm: float | None = None
+    holm_here: float | None = None
     benjamini_hochberg: float | None = None
     exploratory: bool = False
 
@@ -57,11 +83,13 @@ class Contrast:
 
     @property
     def clear_here(self) -> bool:
-        """Whether the interval for these annotators leaves 0 out."""
-        these = None if isinstance(self.difference, Undefined) else self.difference.these
-        if these is None or these.low is None or these.high is None:
-            return False
-        return these.low > 0 or these.high < 0
+        """Whether the adjusted test says that the systems differ, for these annotators."""
+        return self.holm_here is not None and self.holm_here < CLEAR
+
+    @property
+    def p_holm(self) -> float | None:
+        """Adjusted p of the verdict's test: for annotators like these, else for these; None where neither is."""
+        return self.holm_here if self.p is None else self.holm
 
     @property
     def distance(self) -> float:
@@ -85,47 +113,55 @@ class RankingOf:
     preferences: Preferences | Undefined
 
 
-def side_by_side(ratings: Ratings) -> SideBySide | Undefined:
-    """The criterion's ratings with what one annotator gave for one item in one row."""
+def compared(ratings: Ratings) -> ComparedRatings | Undefined:
+    """The criterion's ratings as comparisons read them, or why they cannot tell systems apart."""
     if why := ratings.variable.not_comparable:
         return why
-    return or_undefined(SideBySide.build, ratings.number, ratings.item, ratings.annotator, ratings.system)
+    columns = (ratings.number, ratings.item, ratings.annotator, ratings.system)
+    table = or_undefined(SideBySide.build, *columns)
+    if isinstance(table, Undefined):
+        return table
+    return ComparedRatings(ratings.variable.is_share, or_undefined(CrossedEffects.build, *columns), table)
 
 
 def contrasts(
-    tables: dict[str, tuple[bool, SideBySide]], systems: Sequence[int], declared: Collection[str] = ()
+    criteria: dict[str, ComparedRatings], systems: Sequence[int], declared: Collection[str] = ()
 ) -> tuple[Contrast, ...]:
     """Every two systems under every criterion that can tell them apart.
 
-    tables: by criterion, whether its numbers are shares, and its ratings side by side. declared: criteria that were
-    named beforehand; their tests are one family, and the others, which are exploratory, another. Without any, all
-    tests are one.
+    declared: criteria that were named beforehand; their tests are one family, and the others, which are exploratory,
+    another. Without any, all tests are one.
     """
     families: dict[bool, list[Contrast]] = {False: [], True: []}
-    for criterion, (share, table) in tables.items():
+    for criterion, of in criteria.items():
         exploratory = bool(declared) and criterion not in declared
         for earlier, later in combinations(systems, 2):
-            families[exploratory].append(_contrast(criterion, share, table, later, earlier, exploratory))
+            families[exploratory].append(_contrast(criterion, of, later, earlier, exploratory))
     adjusted_contrasts = [contrast for family in families.values() for contrast in _adjusted(family)]
-    order = list(tables)
+    order = list(criteria)
     return tuple(sorted(adjusted_contrasts, key=lambda contrast: order.index(contrast.criterion)))
 
 
 def _adjusted(family: Sequence[Contrast]) -> Iterator[Contrast]:
-    for contrast, test in zip(family, adjusted((None, contrast.p) for contrast in family), strict=True):
-        yield replace(contrast, holm=test.holm, benjamini_hochberg=test.benjamini_hochberg)
+    alike = adjusted((None, contrast.p) for contrast in family)
+    here = adjusted((None, contrast.p_here) for contrast in family)
+    for contrast, test, test_here in zip(family, alike, here, strict=True):
+        yield replace(contrast, holm=test.holm, benjamini_hochberg=test.benjamini_hochberg, holm_here=test_here.holm)
 
 
-def _contrast(
-    criterion: str, share: bool, table: SideBySide, system: int, baseline: int, exploratory: bool
-) -> Contrast:
-    estimate = or_undefined(difference, table, system, baseline)
-    p = None if isinstance(estimate, Undefined) or estimate.test is None else estimate.test.p
-    return Contrast(criterion, system, baseline, share, estimate, table, p, exploratory=exploratory)
+def _contrast(criterion: str, of: ComparedRatings, system: int, baseline: int, exploratory: bool) -> Contrast:
+    contrast = Contrast(criterion, system, baseline, of.share, Undefined(""), of.table, exploratory=exploratory)
+    if isinstance(of.effects, Undefined):
+        return replace(contrast, difference=of.effects)
+    difference = or_undefined(of.effects.difference, system, baseline)
+    if isinstance(difference, Undefined):
+        return replace(contrast, difference=difference)
+    p, p_here = (test.p if test else None for test in (difference.test, difference.test_here))
+    return replace(contrast, difference=difference, p=p, p_here=p_here)
 
 
-def rankings(tables: dict[str, tuple[bool, SideBySide]], systems: Sequence[int]) -> Iterator[RankingOf]:
+def rankings(criteria: dict[str, ComparedRatings], systems: Sequence[int]) -> Iterator[RankingOf]:
     """Ranks and strengths of three systems or more under each criterion."""
-    for criterion, (_, table) in tables.items():
-        strengths = or_undefined(preferences, table, systems) if len(systems) > 3 else ALWAYS_TOGETHER
-        yield RankingOf(criterion, or_undefined(ranking, table, systems), strengths)
+    for criterion, of in criteria.items():
+        strengths = or_undefined(preferences, of.table, systems) if len(systems) > 3 else ALWAYS_TOGETHER
+        yield RankingOf(criterion, or_undefined(ranking, of.table, systems), strengths)

@@ -63,13 +63,13 @@ class Variable:
         return "Chosen as best" if self.kind == "best" else ""
 
     @property
-    def is_of_systems(self) -> bool:
+    def per_response(self) -> bool:
         return self.about == "candidate" or self.kind == "best"
 
     @property
     def not_comparable(self) -> Undefined | None:
         """Why it cannot tell systems apart; None when it can."""
-        if not self.is_of_systems:
+        if not self.per_response:
             return Undefined("Asked about the item, not about a system.")
         if self.kind == "choice" and not self.counts_as:
             return NO_ORDER

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from operator import attrgetter
 from typing import Any
 
-from ..intervals import Interval
+from ..diagnostics import AnnotatorAgreement
+from ..intervals import Estimate, Interval
 from ..numbers import written
 from ..undefined import Undefined
+from .systems import within
 
 VALUE = "value"  # a share where the criterion's numbers are shares, else a number
 CHANGE = "change"  # percentage points where they are shares, else a difference
 SHARE_STYLES = {VALUE: "share", CHANGE: "points"}
 POINT_STYLES = {VALUE: "number", CHANGE: "difference"}
+Limits = tuple[float, float] | Undefined
 
 
 @dataclass(frozen=True)
@@ -44,25 +46,44 @@ class Number:
 class Statistic:
     """One statistic of a result.
 
-    name: in results.csv; style: see `written`, or VALUE or CHANGE; title: the head of its column, for those that a
-    table of results shows; of: takes it from the result, None = not printed; limits: takes its interval, if it has one.
+    name: in results.csv; style: see `written`, or VALUE or CHANGE; of, limits: the value and its interval, as the path
+    of an attribute or a function of the result, where None is not printed; title: the head of its column in tables,
+    where statistics with the same title share a cell; of_points: only where numbers are no shares.
     """
 
     name: str
     style: str
-    of: Callable[[Any], Any]
+    of: str | Callable[[Any], Any] | None
     title: str = ""
-    limits: Callable[[Any], Any] | None = None
+    limits: str | Callable[[Any], Any] | None = None
+    of_points: bool = False
+
+    def value(self, result: Any) -> float | Undefined | None:
+        value: float | Undefined | None = _read(self.of, result)
+        return value
+
+    def interval(self, result: Any) -> Limits | None:
+        """Both ends, the words why there are none, or None where it has no interval."""
+        interval: Interval | Limits | None = _read(self.limits, result)
+        if not isinstance(interval, Interval):
+            return interval
+        if interval.low is None or interval.high is None:
+            return Undefined(interval.sentence)
+        return interval.low, interval.high
+
+    def style_of(self, share: bool) -> str:
+        return (SHARE_STYLES if share else POINT_STYLES).get(self.style, self.style)
 
 
-def part(result: str, name: str) -> Callable[[Any], Any]:
-    """Takes a number from a part of a result, or the words why there is no such part."""
-
-    def take(whole: Any) -> Any:
-        value = getattr(whole, result)
-        return value if isinstance(value, Undefined) else getattr(value, name)
-
-    return take
+def _read(path: str | Callable[[Any], Any] | None, result: Any) -> Any:
+    """What is at the path; a part that is not defined stands for all that is in it."""
+    if not isinstance(path, str):
+        return path(result) if path else None
+    for name in path.split("."):
+        if result is None or isinstance(result, Undefined):
+            break
+        result = getattr(result, name)
+    return result
 
 
 @dataclass(frozen=True)
@@ -78,46 +99,30 @@ class Place:
     def number(self, statistic: str, value: float | Undefined, style: str) -> Number:
         """value: a number, or the words why there is none."""
         where = (self.part, self.criterion, self.system, self.baseline, statistic)
-        style = (SHARE_STYLES if self.share else POINT_STYLES).get(style, style)
         if isinstance(value, Undefined):
             return Number(*where, None, style, value.reason)
         return Number(*where, float(value), style, written(value, style))
 
-    def limits(self, name: str, interval: Interval | tuple[float, float] | Undefined, style: str) -> Iterator[Number]:
-        """Both ends of an interval, or twice the words why there is none."""
-        low: float | Undefined
-        high: float | Undefined
-        if isinstance(interval, Interval):
-            low = Undefined(interval.sentence) if interval.low is None else interval.low
-            high = Undefined(interval.sentence) if interval.high is None else interval.high
-        else:
-            low, high = (interval, interval) if isinstance(interval, Undefined) else interval
-        yield self.number(f"{name} low", low, style)
-        yield self.number(f"{name} high", high, style)
-
     def all(self, statistics: tuple[Statistic, ...], result: Any, before: str = "") -> Iterator[Number]:
         """Every statistic of a result; `before` goes before their names."""
         for statistic in statistics:
-            value = statistic.of(result)
-            if value is None:
+            if statistic.of_points and self.share:
                 continue
-            yield self.number(f"{before}{statistic.name}", value, statistic.style)
-            if statistic.limits:
-                yield from self.limits(f"{before}{statistic.name}", statistic.limits(result), statistic.style)
+            name, style = f"{before}{statistic.name}", statistic.style_of(self.share)
+            if (value := statistic.value(result)) is not None:
+                yield self.number(name, value, style)
+            if (limits := statistic.interval(result)) is not None:
+                low, high = (limits, limits) if isinstance(limits, Undefined) else limits
+                yield self.number(f"{name} low", low, style)
+                yield self.number(f"{name} high", high, style)
 
     def all_or_why(self, statistics: tuple[Statistic, ...], result: Any, name: str) -> Iterator[Number]:
         """Every statistic of a result; of one that is not defined the words, in the place of the statistic `name`."""
         if isinstance(result, Undefined):
-            style = next(statistic.style for statistic in statistics if statistic.name == name)
+            style = next(statistic.style_of(self.share) for statistic in statistics if statistic.name == name)
             yield self.number(name, result, style)
         else:
             yield from self.all(statistics, result)
-
-
-def _plain(style: str, **attributes: str) -> tuple[Statistic, ...]:
-    """Statistics of one style that are attributes of the result, by their names."""
-    named = ((name.replace("_", " "), attribute) for name, attribute in attributes.items())
-    return tuple(Statistic(name, style, attrgetter(attribute)) for name, attribute in named)
 
 
 def _spread(result: Any) -> float | Undefined:
@@ -126,127 +131,271 @@ def _spread(result: Any) -> float | Undefined:
     return Undefined("Not defined for a single rating.") if result.summary.sd is None else result.summary.sd
 
 
-def _or_no_test(name: str) -> Callable[[Any], Any]:
-    def take(contrast: Any) -> Any:
+def _or_no_test(name: str, whom: str) -> Callable[[Any], float | Undefined]:
+    """Takes a p-value, or the sentence of the interval for the same annotators, which says why there is none."""
+
+    def take(contrast: Any) -> float | Undefined:
         value = getattr(contrast, name)
-        return Undefined(contrast.difference.alike.sentence) if value is None else value
+        return Undefined(getattr(contrast.difference, whom).sentence) if value is None else value
 
     return take
 
 
-def _missing(look: Any) -> float | Undefined:
-    return look.missing if isinstance(look.missing, Undefined) else look.missing.rate.share
+def _headline_p(estimate: Estimate) -> float | Undefined:
+    test = estimate.test or estimate.test_here
+    return test.p if test else Undefined(estimate.headline.sentence)
 
 
-STUDY = _plain("count", annotations="n_annotations", ratings="n_ratings", items="n_items", annotators="n_annotators")
+def _coefficient(key: str, name: str) -> Callable[[Any], Any]:
+    """Takes a coefficient from a table of agreement; without a table, the words in the first and the main one."""
+
+    def take(table: Any) -> Any:
+        if isinstance(table, Undefined):
+            return table if name == "value" and key in ("percent", "alpha") else None
+        return next((getattr(each, name) for each in table.coefficients if each.key == key), None)
+
+    return take
+
+
+def _with_others(name: str) -> Callable[[Any], Any]:
+    """Takes a number from an annotator's agreement with the others, if that is defined."""
+
+    def take(look: Any) -> Any:
+        agreement = look.agreement
+        if isinstance(agreement, AnnotatorAgreement) and None not in (agreement.value, agreement.low, agreement.high):
+            others = Undefined("Not defined: no other annotator has such a correlation.")
+            each = {"value": agreement.value, "limits": (agreement.low, agreement.high), "others": agreement.others}
+            return others if each[name] is None else each[name]
+        if name != "value":
+            return None
+        return agreement if isinstance(agreement, Undefined) else Undefined(agreement.sentence)
+
+    return take
+
+
+def _sure(name: str) -> Callable[[Any], Any]:
+    """Takes the error or limits of a (strength, sentence why it has none)."""
+
+    def take(result: Any) -> Any:
+        strength, sentence = result
+        if strength.error is None or strength.low is None or strength.high is None:
+            return Undefined(sentence)
+        return strength.error if name == "error" else (strength.low, strength.high)
+
+    return take
+
+
+STUDY = (
+    Statistic("annotations", "count", "n_annotations"),
+    Statistic("ratings", "count", "n_ratings"),
+    Statistic("items", "count", "n_items"),
+    Statistic("annotators", "count", "n_annotators"),
+)
 SYSTEM = (
-    Statistic("n", "count", attrgetter("n"), "n"),
-    Statistic("missing", "count", attrgetter("missing"), "Missing"),
-    Statistic("mean", VALUE, part("summary", "mean"), "Mean or share"),
-    Statistic("median", "number", part("summary", "median"), "Median"),
-    Statistic("sd", "number", _spread, "SD"),
-    Statistic("alpha", "number", attrgetter("alpha.value"), "Alpha", attrgetter("alpha.interval")),
+    Statistic("n", "count", "n", "n"),
+    Statistic("missing", "count", "missing", "Missing"),
+    Statistic("mean", VALUE, "summary.mean", "Mean or share"),
+    Statistic("median", "number", "summary.median", "Median", of_points=True),
+    Statistic("sd", "number", _spread, "SD", of_points=True),
+    Statistic("alpha", "number", "alpha.value", "Alpha", "alpha.interval"),
+    Statistic("interval", VALUE, None, limits="interval"),
 )
-OF_POINTS = ("median", "sd")  # of SYSTEM, only where numbers are no shares
 MAJORITY = (
-    *_plain("count", positive_by_majority="positive", no_majority="undecided", items_voted_on="items"),
-    *_plain("share", share_positive_by_majority="share"),
+    Statistic("positive by majority", "count", "positive", "Positive"),
+    Statistic("no majority", "count", "undecided", "No majority"),
+    Statistic("items voted on", "count", "items", "Items"),
+    Statistic("share positive by majority", "share", "share", "Share positive"),
 )
-POSITION = (Statistic("n", "count", attrgetter("n")), Statistic("from own mean", CHANGE, attrgetter("mean")))
-CONTRAST = (
-    Statistic("pairs", "count", attrgetter("difference.n")),
-    Statistic("difference", CHANGE, attrgetter("difference.mean"), "Difference"),
+POSITION = (Statistic("n", "count", "n"), Statistic("from own mean", CHANGE, "mean"))
+DIFFERENCE = (
+    Statistic("ratings", "count", "difference.n"),
+    Statistic("ratings used", "share", "difference.share_used", "Ratings used"),
+    Statistic("items", "count", "difference.items", "Items"),
+    Statistic("difference", CHANGE, "difference.mean", "Difference"),
+    Statistic("these annotators", CHANGE, None, "These annotators", "difference.these"),
+    Statistic("annotators like these", CHANGE, None, "Annotators like these", "difference.alike"),
+    Statistic("p", "p", _or_no_test("p", "alike"), "p"),
+    Statistic("p Holm", "p", _or_no_test("holm", "alike"), "p (Holm)"),
+    Statistic("p Benjamini-Hochberg", "p", _or_no_test("benjamini_hochberg", "alike"), "p (BH)"),
+    Statistic("p these annotators", "p", _or_no_test("p_here", "these"), "p, these annotators"),
+    Statistic("p Holm these annotators", "p", _or_no_test("holm_here", "these"), "p (Holm), these annotators"),
 )
-TESTS = (
-    Statistic("p", "p", _or_no_test("p"), "p"),
-    Statistic("p Holm", "p", _or_no_test("holm"), "p (Holm)"),
-    Statistic("p Benjamini-Hochberg", "p", _or_no_test("benjamini_hochberg"), "p (BH)"),
+WINS = tuple(
+    Statistic(name, "count", f"dominance.{name}", "Wins / ties / losses") for name in ("wins", "ties", "losses")
 )
-DOMINANCE = _plain("count", wins="wins", ties="ties", losses="losses")
-SIGNED_RANK = (
-    Statistic("signed-rank effect", "number", part("signed_rank", "effect")),
-    Statistic("signed-rank p", "p", part("signed_rank", "p"), "p (signed ranks)"),
+BALANCE = Statistic(
+    "win minus loss",
+    "number",
+    "dominance.estimate.headline.mean",
+    "P(win) − P(loss)",
+    lambda contrast: within((-1, 1), _read("dominance.estimate.headline", contrast)),
 )
-RELIABILITY = (*_plain("count", units="units", annotators="annotators"), *_plain("number", ratings_per_unit="k"))
+RANK_BISERIAL = Statistic("signed-rank effect", "number", "signed_rank.effect", "Rank-biserial")
+SIGNED_RANK = Statistic("signed-rank p", "p", "signed_rank.p", "p (signed ranks)")
+CONTRAST = (*DIFFERENCE, *WINS, BALANCE, RANK_BISERIAL, SIGNED_RANK)
+UNITS = Statistic("units", "count", lambda table: 0 if isinstance(table, Undefined) else table.units, "Units")
+COEFFICIENTS = tuple(
+    Statistic(
+        key,
+        "share" if key == "percent" else "number",
+        _coefficient(key, "value"),
+        title,
+        _coefficient(key, "interval"),
+    )
+    for key, title in {
+        "percent": "Percent",
+        "alpha": "Alpha",
+        "alpha_interval": "Alpha (interval)",
+        "ac": "Gwet's AC",
+        "fleiss": "Fleiss' kappa",
+    }.items()
+)
+ALPHA = tuple(statistic for statistic in COEFFICIENTS if statistic.name == "alpha")
+AGREEMENT = (UNITS, *COEFFICIENTS)
+FORMS = tuple(
+    Statistic(f"{form} {name}", style, f"{attribute}.{name}", title)
+    for form, attribute, needed in (
+        ("ICC(1)", "one_way", "Needed"),
+        ("ICC(A)", "absolute", ""),
+        ("ICC(C)", "consistency", ""),
+    )
+    for name, style, title in (("single", "number", form), ("mean", "number", form), ("needed", "count", needed))
+)
+ONE_WAY = FORMS[:3]
+RELIABILITY = (
+    Statistic("units", "count", "units", "Units"),
+    Statistic("annotators", "count", "annotators", "Annotators"),
+    Statistic("ratings per unit", "number", "k", "k"),
+    *FORMS,
+)
 WITHOUT = (
-    *_plain("count", units="units"),
-    *_plain("number", alpha="alpha"),
-    *_plain("difference", change="change"),
+    Statistic("units", "count", "units", "Units"),
+    Statistic("alpha", "number", "alpha", "Alpha"),
+    Statistic("change", "difference", "change", "Change"),
 )
-PAIR = (Statistic("n", "count", attrgetter("n")), Statistic("the same", "share", attrgetter("percent")))
+NOMINAL_PAIR = (
+    Statistic("n", "count", "n", "Both rated"),
+    Statistic("the same", "share", "percent", "The same"),
+    Statistic("kappa", "number", "kappa", "Cohen's kappa"),
+)
+PAIR = (
+    *NOMINAL_PAIR,
+    Statistic("correlation", "number", "pearson", "Correlation"),
+    Statistic("distance", "number", "mae", "Mean distance"),
+)
+NOMINAL_PAIRS = (Statistic("mean kappa", "number", "kappa", "Kappa"),)
+PAIRS = (
+    *NOMINAL_PAIRS,
+    Statistic("mean correlation", "number", "pearson", "Correlation"),
+    Statistic("mean distance", "number", "mae", "Mean distance"),
+)
 RANKING = (
-    *_plain("count", items="items"),
-    Statistic("Friedman chi-square", "number", attrgetter("statistic")),
-    Statistic("Friedman p", "p", attrgetter("p")),
+    Statistic("items", "count", "items", "Items"),
+    Statistic("Friedman chi-square", "number", "statistic", "Friedman's chi-square"),
+    Statistic("Friedman p", "p", "p", "p"),
 )
 RANK_DIFFERENCE = (
-    *_plain("difference", difference_of_ranks="difference"),
-    Statistic("Nemenyi p", "p", attrgetter("p")),
+    Statistic("difference of ranks", "difference", "difference", "Difference of ranks"),
+    Statistic("Nemenyi p", "p", "p", "p (Nemenyi)"),
 )
-STRENGTHS = (*_plain("count", pairs="n", level="level", items="items"), *_plain("number", ties="ties"))
+STRENGTHS = (
+    Statistic("pairs", "count", "n", "Pairs"),
+    Statistic("level", "count", "level", "Of them level"),
+    Statistic("items", "count", "items"),
+    Statistic("ties", "number", "ties", "Ties (v)"),
+)
+STRENGTH = (
+    Statistic("strength", "difference", lambda result: result[0].value, "Strength (log)", _sure("limits")),
+    Statistic("strength error", "number", _sure("error")),
+)
 ORDINAL_DIFFERENCE = (
-    Statistic("difference", "difference", attrgetter("estimate"), limits=attrgetter("low", "high")),
-    Statistic("p", "p", attrgetter("p")),
+    Statistic("difference", "difference", "estimate.mean", "Difference (logits)", limits="estimate.headline"),
+    Statistic("p", "p", lambda pair: _headline_p(pair.estimate), "p"),
 )
-ORDINAL_SPREADS = (
-    Statistic("SD of items", "number", attrgetter("item")),
-    Statistic("SD of annotators", "number", attrgetter("annotator")),
-    Statistic("SD of tastes", "number", attrgetter("annotator_by_system")),
-)
-KENDALL = Statistic("Kendall", "difference", attrgetter("kendall.value"), limits=attrgetter("kendall.interval"))
-PEARSON = Statistic("Pearson", "difference", attrgetter("pearson.value"), limits=attrgetter("pearson.interval"))
-WITHIN_ITEMS = (KENDALL, PEARSON, *_plain("count", pairs="pairs", items="items"))
-OF_SYSTEMS = (KENDALL, PEARSON, *_plain("count", systems="systems", items="items"))
+
+
+def _correlations(more: dict[str, str], before: str = "", shown: str = "") -> tuple[Statistic, ...]:
+    """Correlations and what they rest on. before: their names; shown: before their titles; more: name -> title."""
+    return (
+        Statistic(f"{before}Kendall", "difference", "kendall.value", f"{shown}Kendall", "kendall.interval"),
+        Statistic(f"{before}Pearson", "difference", "pearson.value", f"{shown}Pearson", "pearson.interval"),
+        *(Statistic(f"{before}{name}", "count", name, title) for name, title in more.items()),
+    )
+
+
+LENGTH = _correlations({"pairs": "Pairs", "items": "Items"})
+WITHIN_ITEMS = _correlations({"pairs": "", "items": ""}, "within items ", "Within items: ")
+OF_SYSTEMS = _correlations({"systems": "", "items": ""}, "of systems ", "Of systems: ")
 REPEATED = (
-    Statistic("n", "count", attrgetter("same.n")),
-    Statistic("the same", "share", attrgetter("same.share")),
-    Statistic("apart", "share", attrgetter("apart")),
+    Statistic("n", "count", "same.n", "Rated twice"),
+    Statistic("the same", "share", "same.share", "The same"),
+    Statistic("apart", "share", "apart", "Apart"),
 )
+SHARED = (Statistic("shared", "count", "shared", "Shared"),)
 STAND_IN = (
-    *_plain("number", epsilon="epsilon"),
-    *_plain("share", winning_rate="winning_rate", advantage="advantage"),
+    Statistic("epsilon", "number", "epsilon", "Epsilon"),
+    Statistic("winning rate", "share", "winning_rate", "Winning rate"),
+    Statistic("advantage", "share", "advantage", "Advantage"),
 )
 STAND_IN_PAIR = (
-    *_plain("count", items="n"),
-    *_plain("share", judge_wins="judge_wins", annotator_wins="annotator_wins"),
-    *_plain("p", p="p", p_corrected="corrected"),
+    Statistic("items", "count", "n", "Items"),
+    Statistic("judge wins", "share", "judge_wins", "Judge wins"),
+    Statistic("annotator wins", "share", "annotator_wins", "Annotator wins"),
+    Statistic("p", "p", "p", "p"),
+    Statistic("p corrected", "p", "corrected", "p (corrected)"),
 )
 POSITION_EFFECT = (
-    *_plain("count", annotations="annotations"),
-    Statistic("Wald", "number", attrgetter("statistic")),
-    Statistic("p", "p", attrgetter("p")),
+    Statistic("annotations", "count", "annotations", "Annotations"),
+    Statistic("Wald", "number", "statistic", "Wald"),
+    Statistic("p", "p", "p", "p of the place"),
 )
-ORDER_EFFECT = (
-    Statistic("first to last", "difference", attrgetter("change.mean"), limits=attrgetter("change.headline")),
+ORDER_EFFECT = (Statistic("first to last", "difference", "change.mean", "First to last", "change.headline"),)
+AT_PLACE = (
+    Statistic(
+        "shift", "difference", "shift.mean", "Shift", lambda at: at.shift if isinstance(at.shift, Interval) else None
+    ),
+    Statistic("best", "share", "best.rate.share", "Best there"),
 )
 LOOK = (
-    Statistic("severity", "points", part("severity", "difference")),
-    Statistic("all equal", "share", part("equal", "share")),
-    Statistic(
-        "missing",
-        "share",
-        lambda look: look.missing if isinstance(look.missing, Undefined) else look.missing.rate.share,
-    ),
+    Statistic("annotations", "count", "annotations", "Annotations"),
+    Statistic("correlation", "number", _with_others("value"), "With the others", _with_others("limits")),
+    Statistic("half of the others", "number", _with_others("others")),
+    Statistic("severity", "points", "severity.difference", "Severity"),
+    Statistic("all equal", "share", "equal.share", "All equal"),
+    Statistic("missing", "share", "missing.rate.share", "Missing"),
 )
 DRIFT = (
-    *_plain("number", drift="excursion", drift_at_most="bound"),
-    *_plain("count", turn_after="turn"),
-    *_plain("points", before_the_turn="before", after_the_turn="after"),
+    Statistic("drift", "number", "excursion", "Drift"),
+    Statistic("drift at most", "number", "bound", "At most"),
+    Statistic("turn after", "count", "turn"),
+    Statistic("before the turn", "points", "before"),
+    Statistic("after the turn", "points", "after"),
 )
 SPEED = (
-    *_plain("count", timed="n"),
-    *_plain("number", seconds="median"),
-    *_plain("count", too_fast_to_read="unread"),
+    Statistic("timed", "count", "n"),
+    Statistic("seconds", "number", "median", "Seconds"),
+    Statistic("too fast to read", "count", "unread", "Too fast"),
 )
 SPANS = (
-    *_plain("count", texts="texts", spans="spans", pairs="pairs"),
-    Statistic("F1, same passage", "number", attrgetter("exact"), "F1, same passage"),
-    Statistic("F1, overlapping", "number", attrgetter("overlapping"), "F1, overlapping"),
-    Statistic("alpha over characters", "number", attrgetter("alpha"), "Alpha over characters"),
+    Statistic("texts", "count", "texts", "Texts read twice"),
+    Statistic("spans", "count", "spans", "Highlights"),
+    Statistic("pairs", "count", "pairs", "Pairs"),
+    Statistic("F1, same passage", "number", "exact", "F1, same passage"),
+    Statistic("F1, overlapping", "number", "overlapping", "F1, overlapping"),
+    Statistic("alpha over characters", "number", "alpha", "Alpha over characters"),
 )
 PAY = (
-    *_plain("count", annotators="annotators"),
-    Statistic("seconds per item, median", "number", attrgetter("seconds")),
-    Statistic("per hour, lowest", "number", attrgetter("lowest")),
-    Statistic("per hour, median", "number", attrgetter("median")),
+    Statistic("annotators", "count", "annotators"),
+    Statistic("seconds per item, median", "number", "seconds"),
+    Statistic("per hour, lowest", "number", "lowest"),
+    Statistic("per hour, median", "number", "median"),
 )
+
+
+def columns(statistics: Iterable[Statistic]) -> dict[str, list[Statistic]]:
+    """Title → the statistics that share a column, for those with a title."""
+    by_title: dict[str, list[Statistic]] = {}
+    for statistic in statistics:
+        if statistic.title:
+            by_title.setdefault(statistic.title, []).append(statistic)
+    return by_title

@@ -9,11 +9,10 @@ from functools import cached_property
 
 import numpy as np
 
-from ..comparison import SideBySide
 from ..correlation import Correlations
 from ..diagnostics import Speed
 from ..effects import PositionEffect, length_effect
-from ..ordinal_model import OrdinalModel, ordinal_model
+from ..proportional_odds import ProportionalOdds, proportional_odds
 from ..spans import SpanAgreement
 from ..undefined import Undefined, or_undefined
 from .annotators import (
@@ -28,26 +27,21 @@ from .annotators import (
     people_of,
     position_of,
 )
-from .contrasts import Contrast, RankingOf, contrasts, rankings, side_by_side
+from .contrasts import ComparedRatings, Contrast, RankingOf, compared, contrasts, rankings
 from .judges import JudgeOf
 from .pay import PayNumbers
 from .ratings import Ratings
 from .systems import Agreement, CriterionNumbers, criterion_numbers
 
-MOST_FITTED = 20_000
-TOO_MANY = Undefined(
-    f"Not fitted: a report fits the ordinal mixed model to {MOST_FITTED:,} ratings at most; the results page fits it "
-    "to more, in minutes."
-)
 NOT_READ = Undefined("Not defined: the texts were not read.")
 
 
 @dataclass(frozen=True)
 class OrdinalOf:
-    """The cumulative-logit mixed model of one criterion."""
+    """Proportional odds under one criterion."""
 
     criterion: str
-    model: OrdinalModel | Undefined
+    model: ProportionalOdds | Undefined
 
 
 @dataclass(frozen=True)
@@ -143,15 +137,15 @@ class StudyNumbers(ABC):
         return {key: undefined.reason for key, undefined in why.items() if undefined}
 
     @cached_property
-    def tables(self) -> dict[str, tuple[bool, SideBySide]]:
-        """The other criteria: whether their numbers are shares, and their ratings side by side."""
-        tables = {ratings.variable.key: (ratings.variable.is_share, side_by_side(ratings)) for ratings in self.ratings}
-        return {key: (share, table) for key, (share, table) in tables.items() if not isinstance(table, Undefined)}
+    def compared(self) -> dict[str, ComparedRatings]:
+        """The other criteria, as comparisons read them."""
+        criteria = {ratings.variable.key: compared(ratings) for ratings in self.ratings}
+        return {key: of for key, of in criteria.items() if not isinstance(of, Undefined)}
 
     @cached_property
     def contrasts(self) -> tuple[Contrast, ...]:
         """Every two systems under every criterion that can tell them apart."""
-        return contrasts(self.tables, self.systems, self.declared)
+        return contrasts(self.compared, self.systems, self.declared)
 
     @cached_property
     def people(self) -> tuple[PeopleOf, ...]:
@@ -173,31 +167,20 @@ class StudyNumbers(ABC):
     @cached_property
     def rankings(self) -> tuple[RankingOf, ...]:
         """Per criterion: Friedman's test with Nemenyi's pairs, and strengths in incomplete designs."""
-        return tuple(rankings(self.tables, self.systems))
+        return tuple(rankings(self.compared, self.systems))
 
     @cached_property
     def annotators(self) -> tuple[AnnotatorLook, ...]:
         """What stands out about single annotators."""
         return tuple(looks(self.workers, self.ratings, self.people_names))
 
-    @property
-    def ordinal_models(self) -> tuple[OrdinalOf, ...]:
-        """The ordinal model of each criterion that can tell systems apart, as a report prints it."""
-        small = {key: len(self.ratings_of(key)) <= MOST_FITTED for key in self.tables}
-        return tuple(OrdinalOf(key, self.ordinal_model_of(key) if small[key] else TOO_MANY) for key in self.tables)
-
-    def ordinal_model_of(self, criterion: str) -> OrdinalModel | Undefined:
-        """The ordinal model of one criterion: seconds for thousands of ratings, more for many systems."""
-        if criterion not in self._models:
-            ratings = self.ratings_of(criterion)
-            self._models[criterion] = or_undefined(
-                ordinal_model, ratings.number, ratings.item, ratings.annotator, ratings.system
-            )
-        return self._models[criterion]
-
     @cached_property
-    def _models(self) -> dict[str, OrdinalModel | Undefined]:
-        return {}
+    def ordinal_models(self) -> tuple[OrdinalOf, ...]:
+        """Proportional odds under each criterion that can tell systems apart."""
+        return tuple(OrdinalOf(key, self._ordinal_model(self.ratings_of(key))) for key in self.compared)
+
+    def _ordinal_model(self, ratings: Ratings) -> ProportionalOdds | Undefined:
+        return or_undefined(proportional_odds, ratings.number, ratings.item, ratings.annotator, ratings.system)
 
 
 def length_of(ratings: Ratings, words: np.ndarray) -> LengthOf:

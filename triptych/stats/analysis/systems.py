@@ -22,8 +22,6 @@ from ..intervals import Interval, mean_interval
 from ..undefined import Undefined, or_undefined
 from .ratings import ABOUT_ITEM, Ratings, Variable
 
-RESAMPLES = 2000
-
 
 @dataclass(frozen=True)
 class SystemResult:
@@ -111,7 +109,7 @@ class CriterionNumbers:
 
 def criterion_numbers(ratings: Ratings, systems: list[int]) -> CriterionNumbers:
     """systems: the codes of all systems of the study."""
-    rated = systems if ratings.variable.is_of_systems else [ABOUT_ITEM]
+    rated = systems if ratings.variable.per_response else [ABOUT_ITEM]
     return CriterionNumbers(
         ratings.variable,
         int((~ratings.missing).sum()),
@@ -137,7 +135,7 @@ def system_result(code: int, ratings: Ratings) -> SystemResult:
         counts=() if isinstance(counts, Undefined) else tuple(int(count) for count in counts),
         shares=_shares(ratings),
         majority=_majority(ratings),
-        alpha=alpha_alone(ratings.units, values, variable.level, scale, RESAMPLES),
+        alpha=alpha_alone(ratings.units, values, variable.level, scale, ratings.item),
     )
 
 
@@ -168,7 +166,7 @@ def _majority(ratings: Ratings) -> MajorityShare | Undefined:
 
 def _positions(ratings: Ratings) -> tuple[PositionMean, ...] | Undefined:
     variable = ratings.variable
-    if not variable.is_of_systems:
+    if not variable.per_response:
         return Undefined("Asked about the item, which has no position.")
     if why := variable.not_comparable:
         return why
@@ -179,7 +177,7 @@ def agreement_of(ratings: Ratings) -> Agreement:
     """Agreement between annotators on one criterion."""
     variable, units = ratings.variable, ratings.units
     values, scale = ratings.categories
-    table = or_undefined(agreement_table, units, values, variable.level, scale, RESAMPLES)
+    table = or_undefined(agreement_table, units, values, variable.level, scale, ratings.item)
     category, note = _with_categories(ratings, units, values)
     return Agreement(
         criterion=variable.key,
@@ -204,7 +202,7 @@ def _set_apart(ratings: Ratings, units: np.ndarray) -> AgreementTable | Undefine
     if not np.isin(ratings.option, [place for place, option in enumerate(options) if option.apart]).any():
         return None
     values, places = ratings.among([option.key for option in options if not option.missing and not option.apart])
-    return or_undefined(agreement_table, units, values, ratings.variable.level, places, RESAMPLES)
+    return or_undefined(agreement_table, units, values, ratings.variable.level, places, ratings.item)
 
 
 def _with_categories(
@@ -216,8 +214,8 @@ def _with_categories(
     if not asked or not (np.isnan(values) & (ratings.option >= 0)).any():
         return None, ""
     every, places = ratings.among([option.key for option in options])
-    category = or_undefined(agreement_table, units, every, "nominal", places, RESAMPLES)
-    left_out = or_undefined(agreement_table, units, values, "nominal", None, 2)
+    category = or_undefined(agreement_table, units, every, "nominal", places, ratings.item)
+    left_out = or_undefined(agreement_table, units, values, "nominal", None, ratings.item)
     missing, counted = (
         table if isinstance(table, Undefined) else table["alpha"].value for table in (left_out, category)
     )

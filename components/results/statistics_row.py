@@ -1,0 +1,40 @@
+"""A row of a table on a page, from the specs of the statistics that it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from components.shell.words import NONE
+from triptych.stats.analysis.statistics import Statistic, columns
+from triptych.stats.numbers import written
+from triptych.stats.undefined import Undefined
+
+
+def cells(statistics: Iterable[Statistic], result: Any, share: bool = False, reasons: bool = True) -> dict[str, str]:
+    """Title → number with its interval.
+
+    share: whether the numbers of the criterion are shares; reasons: whether the first cell of those that a reason
+    holds for has it in place of a number.
+    """
+    row: dict[str, str] = {}
+    for title, shared in columns(statistics).items():
+        if any(share and statistic.of_points for statistic in shared):
+            continue
+        shown = [_shown(statistic, result, share) for statistic in shared]
+        reason = next((words.reason for words in shown if isinstance(words, Undefined)), None)
+        words = reason or " / ".join(map(str, shown))
+        row[title] = NONE if reason in row.values() or reason and not reasons else words
+    return row
+
+
+def _shown(statistic: Statistic, result: Any, share: bool) -> str | Undefined:
+    value, interval = statistic.value(result), statistic.interval(result)
+    style = statistic.style_of(share)
+    if isinstance(value, Undefined):
+        return value
+    ends = None if interval is None or isinstance(interval, Undefined) else interval
+    limits = f"{written(ends[0], style)} to {written(ends[1], style)}" if ends else ""
+    if value is None:
+        return limits or NONE
+    return f"{written(value, style)} ({limits})" if limits else written(value, style)

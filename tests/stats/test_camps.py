@@ -1,0 +1,128 @@
+"""Camps of annotators: found where they were planted, silent where annotators differ in other ways."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from triptych.stats.camps import camps_by_agreement, camps_by_taste, group_difference, profiles
+from triptych.stats.crossed import CrossedEffects
+from triptych.stats.undefined import UndefinedStatistic
+
+Columns = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+def study(
+    seed: int, annotators: int, raters: int, camp: float = 0, taste: float = 0.3, care: float = 0, read: float = 0
+) -> Columns:
+    """Values 1 to 7 of three systems on 60 items; the first half of the annotators is a camp.
+
+    camp: how much more they like system 0; care: scatter of the annotators' noise; read: what the camps see in a
+    response, each another thing.
+    """
+    random = np.random.default_rng(seed)
+    tastes = random.normal(0, taste, (annotators, 3))
+    in_camp = np.arange(annotators) < annotators // 2
+    tastes[in_camp, 0] += camp
+    noise = np.exp(random.normal(0, care, annotators))
+    who = np.argsort(random.random((60, annotators)), axis=1)[:, :raters]
+    item, annotator = np.repeat(np.arange(60), raters * 3), np.repeat(who.ravel(), 3)
+    system = np.tile(np.arange(3), 60 * raters)
+    latent = random.normal(0, 1, 60)[item] + random.normal(0, 0.7, annotators)[annotator] + tastes[annotator, system]
+    latent += random.normal(0, read or 0.7, (60, 3, 2))[item, system, in_camp[annotator].astype(int) if read else 0]
+    latent += noise[annotator] * random.logistic(0, 0.6, len(item))
+    return np.clip(np.round(latent) + 4, 1, 7), item, annotator, system
+
+
+def profile(seed: int, annotators: int, camp: float) -> np.ndarray:
+    columns = [study(seed + criterion, annotators, 3, camp) for criterion in (0, 100, 200, 300)]
+    fits = [CrossedEffects.build(values, *labels) for values, *labels in columns]
+    return profiles(fits, range(annotators), range(3))
+
+
+def test_a_profile_is_the_mean_residual_for_each_system() -> None:
+    values = [float(item + 2 * annotator) for item in range(4) for annotator in range(3) for _ in "ab"]
+    labels = [(item, f"p{annotator}", s) for item in range(4) for annotator in range(3) for s in "ab"]
+    items, annotators, systems = zip(*labels, strict=True)
+    values = [value + (annotator == "p2" and s == "b") for value, (_, annotator, s) in zip(values, labels, strict=True)]
+    fit = CrossedEffects.build(values, items, annotators, systems)
+    table = profiles([fit], ["p0", "absent", "p2", "p1"], ["b", "a"])
+    assert table[1].tolist() == [0, 0]
+    assert table[2] == pytest.approx([1 / 3, -1 / 3])
+    assert table[0] == pytest.approx(table[3])
+
+
+def test_declared_camps_differ_and_other_groups_do_not() -> None:
+    table = profile(1, 12, camp=2)
+    assert group_difference(table, np.arange(12) < 6) < 0.01
+    assert group_difference(table, np.arange(12) % 2) > 0.05
+
+
+@pytest.mark.parametrize("groups", [["a"] * 4, list("abcd")])
+def test_groups_that_cannot_be_compared(groups: list[str]) -> None:
+    with pytest.raises(UndefinedStatistic, match="two groups"):
+        group_difference(np.zeros((4, 3)), groups)
+
+
+def test_camps_by_taste_are_found() -> None:
+    camps = camps_by_taste(profile(2, 20, camp=2.5), range(20))
+    assert camps.p < 0.05
+    assert {camps.first, camps.second} == {tuple(range(10)), tuple(range(10, 20))}
+
+
+def test_tastes_without_camps_are_mostly_silent() -> None:
+    hints = [camps_by_taste(profile(seed, 14, camp=0), range(14)).p < 0.05 for seed in range(1000, 1040)]
+    assert sum(hints) <= 6  # 2 expected; more than 6 with a chance below 1 %
+
+
+def test_too_few_annotators_for_tastes() -> None:
+    with pytest.raises(UndefinedStatistic, match="12 annotators or more"):
+        camps_by_taste(np.zeros((11, 3)), range(11))
+    with pytest.raises(UndefinedStatistic, match="no annotator's taste"):
+        camps_by_taste(np.zeros((12, 3)), range(12))
+
+
+def test_camps_by_agreement_are_found() -> None:
+    camps = camps_by_agreement(*study(3, 8, 8, read=1.5))
+    assert camps.p < 0.02
+    assert {frozenset(camps.first), frozenset(camps.second)} == {frozenset(range(4)), frozenset(range(4, 8))}
+    assert camps.inside is not None
+    assert camps.across is not None
+    assert camps.inside > 0.5 > camps.across
+
+
+def test_camps_of_many_annotators_are_found() -> None:
+    camps = camps_by_agreement(*study(4, 16, 6, read=1.5))
+    assert camps.p < 0.02
+    assert {frozenset(camps.first), frozenset(camps.second)} == {frozenset(range(8)), frozenset(range(8, 16))}
+
+
+def test_unequal_care_makes_no_camps() -> None:
+    hints = [camps_by_agreement(*study(seed, 6, 6, taste=0.6, care=0.6)).p < 0.05 for seed in range(20)]
+    assert sum(hints) <= 4  # 1 expected; more than 4 with a chance below 1 %
+
+
+@pytest.mark.parametrize("annotators", [4, 41])
+def test_number_of_annotators_for_agreement(annotators: int) -> None:
+    people = np.arange(2 * annotators) % annotators
+    columns = np.ones(2 * annotators), np.zeros(2 * annotators), people, np.arange(2 * annotators) // annotators
+    with pytest.raises(UndefinedStatistic, match="5 to 40 annotators"):
+        camps_by_agreement(*columns)
+
+
+def test_nothing_shared_is_said() -> None:
+    with pytest.raises(UndefinedStatistic, match="too few annotators share"):
+        camps_by_agreement(np.arange(12.0), np.arange(12), np.arange(12) % 6, np.zeros(12))
+
+
+def test_published_experts_stand_apart_from_the_crowd(shared: Path) -> None:
+    with (shared / "real" / "summeval_3_ratings.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["criterion"] == "consistency"]
+    items, annotators, systems = ([row[name] for row in rows] for name in ("item_id", "annotator", "system"))
+    camps = camps_by_agreement([float(row["value"]) for row in rows], items, annotators, systems)
+    experts = {name for name in annotators if name.startswith("expert")}
+    assert camps.p < 0.01
+    assert experts in (set(camps.first), set(camps.second))

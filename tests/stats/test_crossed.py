@@ -1,0 +1,173 @@
+"""The estimator for crossed designs: expected values, an oracle by dummy variables, and the paired test."""
+
+from __future__ import annotations
+
+import json
+import math
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from triptych.stats.comparison import SideBySide, difference
+from triptych.stats.crossed import NOT_LINKED, NOTHING_LEFT, CrossedEffects
+from triptych.stats.undefined import UndefinedStatistic
+
+EXPECTED = json.loads((Path(__file__).parents[1] / "oracles" / "incomplete.json").read_text(encoding="utf-8"))
+SYSTEMS = ("base", "new", "third", "fourth")
+
+Row = tuple[int, int, str, float]
+
+
+def fitted(rows: list[Row]) -> CrossedEffects:
+    items, annotators, systems, values = zip(*rows, strict=True)
+    return CrossedEffects.build(values, items, annotators, systems)
+
+
+def contrasts() -> list[Any]:
+    return [
+        pytest.param(name, contrast, id=f"{name}-{contrast['system']}-{contrast['baseline']}")
+        for name, design in EXPECTED["sets"].items()
+        for contrast in design["contrasts"]
+    ]
+
+
+@pytest.mark.parametrize(("name", "contrast"), contrasts())
+def test_nine_designs_as_expected(name: str, contrast: dict[str, Any]) -> None:
+    design = EXPECTED["sets"][name]
+    items, annotators, systems, groups, values = zip(*design["rows"], strict=True)
+    effects = CrossedEffects.build(values, items, annotators, systems, groups if design["groups"] else None)
+    assert effects.used == design["ratings_used"]
+    pair = contrast["system"], contrast["baseline"]
+    if not contrast["defined"]:
+        with pytest.raises(UndefinedStatistic, match=NOT_LINKED):
+            effects.difference(*pair)
+        return
+    estimate = effects.difference(*pair)
+    assert estimate.test is not None
+    assert estimate.test_here is not None
+    computed = {
+        "difference": estimate.mean,
+        "se": estimate.mean / estimate.test.t,
+        "df": estimate.test.freedom,
+        "absorbed": estimate.absorbed,
+        "se_these": estimate.mean / estimate.test_here.t,
+        "df_these": estimate.test_here.freedom,
+    }
+    assert computed == pytest.approx({key: contrast[key] for key in computed}, abs=EXPECTED["tolerance"])
+
+
+ratings = st.lists(
+    st.tuples(st.integers(0, 5), st.integers(0, 4), st.sampled_from(SYSTEMS), st.sampled_from([1.0, 2.0, 3.5, 7.0])),
+    min_size=2,
+    max_size=50,
+    unique_by=lambda row: row[:3],
+)
+
+
+def by_dummy_variables(effects: CrossedEffects, pair: tuple[str, str]) -> float | None:
+    """The difference by least squares on all dummy variables; None where they do not determine it."""
+    rows = effects.rows
+    dummies = np.hstack([np.eye(int(code.max()) + 1)[code] for code in (rows.items, rows.annotators)])
+    of_systems = np.eye(len(effects.systems))[rows.systems]
+    design = np.hstack([dummies, of_systems])
+    direction = np.zeros(design.shape[1])
+    for system, sign in zip(pair, (1, -1), strict=True):
+        direction[dummies.shape[1] + effects.systems.index(system)] = sign
+    if not np.allclose(np.linalg.pinv(design) @ design @ direction, direction, atol=1e-6):
+        return None
+    return float(direction @ np.linalg.pinv(design) @ rows.values)
+
+
+@settings(deadline=None)
+@given(ratings)
+def test_any_design_equals_least_squares(rows: list[Row]) -> None:
+    try:
+        effects = fitted(rows)
+    except UndefinedStatistic as undefined:
+        assert str(undefined) == NOTHING_LEFT
+        return
+    for pair in combinations(effects.systems, 2):
+        expected = by_dummy_variables(effects, pair)
+        assert effects.linked(*pair) == (expected is not None)
+        if expected is not None:
+            assert effects.difference(*pair).mean == pytest.approx(expected, abs=1e-8)
+
+
+@settings(deadline=None)
+@given(st.integers(2, 6), st.integers(1, 6), st.integers(2, 4), st.integers(0, 10**6))
+def test_complete_design_equals_the_paired_test(items: int, annotators: int, systems: int, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    done = {(0, annotator) for annotator in range(annotators)} | {
+        (item, annotator) for item in range(items) for annotator in range(annotators) if random.random() < 0.6
+    }
+    rows = [
+        (item, annotator, system, float(random.integers(1, 6)))
+        for item, annotator in sorted(done)
+        for system in SYSTEMS[:systems]
+    ]
+    effects, columns = fitted(rows), list(zip(*rows, strict=True))
+    table = SideBySide.build(columns[3], columns[0], columns[1], columns[2])
+    for pair in combinations(SYSTEMS[:systems], 2):
+        ours, paired = effects.difference(*pair), difference(table, *pair)
+        assert ours.mean == pytest.approx(paired.mean, abs=1e-8)
+        assert (ours.items, ours.annotators) == (paired.items, paired.annotators)
+        assert ours.absorbed == pytest.approx(0, abs=1e-12)
+        assume((ours.alike.low is None) == (paired.alike.low is None))  # one rounding from no variation at all
+        for left, right in ((ours.test, paired.test), (ours.test_here, paired.test_here)):
+            assert (left is None) == (right is None)
+            if left is not None and right is not None:
+                assert (left.t, left.freedom) == pytest.approx((right.t, right.freedom), rel=1e-6)
+
+
+def test_severity_and_difficulty_cancel() -> None:
+    true = {"base": 0.0, "new": 0.75, "third": -0.5}
+    rows = [
+        (item, annotator, system, item + 2.0 * annotator + true[system])
+        for item in range(9)
+        for annotator, shown in enumerate((("base", "new"), ("new", "third"), ("third", "base")))
+        for system in shown
+    ]
+    effects = fitted(rows)
+    assert effects.difference("new", "base").mean == pytest.approx(0.75)
+    assert effects.difference("third", "new").mean == pytest.approx(-1.25)
+    assert effects.difference("third", "new").headline.sentence.startswith("No interval")
+
+
+def test_repeats_are_averaged_and_counted() -> None:
+    rows = [(item, 0, system, float(item)) for item in range(3) for system in ("base", "new")]
+    effects = fitted([*rows, (0, 0, "new", 2.0)])
+    estimate = effects.difference("new", "base")
+    assert estimate.mean == pytest.approx(1 / 3)
+    assert (estimate.n, estimate.of, effects.used) == (7, 7, 7)
+
+
+def test_single_ratings_drop_out_until_none_is_left() -> None:
+    chain = [(0, 0, "base", 1.0), (0, 1, "new", 2.0), (1, 1, "base", 3.0)]
+    with pytest.raises(UndefinedStatistic, match=NOTHING_LEFT):
+        fitted(chain)
+
+
+def test_missing_ratings_and_unknown_systems() -> None:
+    rows = [(item, 0, system, 1.0 + item) for item in range(3) for system in ("base", "new")]
+    effects = fitted([*rows, (0, 0, "third", math.nan)])
+    assert effects.systems == ("base", "new")
+    with pytest.raises(UndefinedStatistic, match=NOT_LINKED):
+        effects.difference("third", "base")
+
+
+def test_more_annotators_than_items_is_the_same_fit() -> None:
+    random = np.random.default_rng(7)
+    rows = [
+        (item, annotator, SYSTEMS[system], float(random.normal()))
+        for annotator in range(40)
+        for item in random.choice(6, 2, replace=False).tolist()
+        for system in random.choice(3, 2, replace=False).tolist()
+    ]
+    effects = fitted(rows)
+    for pair in combinations(effects.systems, 2):
+        assert effects.difference(*pair).mean == pytest.approx(by_dummy_variables(effects, pair), abs=1e-8)

@@ -1,0 +1,145 @@
+"""Proportional odds: another program's fit, a sandwich written from the scores, invariances, refusals."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+from scipy.special import expit
+
+from triptych.stats.proportional_odds import PRIOR_SD, ProportionalOdds, proportional_odds
+from triptych.stats.undefined import UndefinedStatistic
+
+ORACLE = json.loads((Path(__file__).parents[1] / "oracles" / "proportional_odds.json").read_text(encoding="utf-8"))
+
+Columns = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+def study(seed: int, effects: Sequence[float] = (0, 0.5, 1), items: int = 12, annotators: int = 6) -> Columns:
+    """Values 1 to 5, items, annotators, systems; every annotation holds two systems."""
+    random = np.random.default_rng(seed)
+    rows = [
+        (item, annotator, int(system))
+        for item in range(items)
+        for annotator in range(annotators)
+        for system in random.choice(len(effects), 2, replace=False)
+    ]
+    item, annotator, system = np.array(rows).T
+    latent = random.normal(0, 1, items)[item] + random.normal(0, 0.7, annotators)[annotator]
+    latent = latent + np.array(effects)[system] + random.logistic(size=len(rows))
+    return np.digitize(latent, [-1.5, -0.5, 0.8, 2]) + 1.0, item, annotator, system
+
+
+def means(model: ProportionalOdds) -> list[float]:
+    return [difference.estimate.mean for difference in model.differences]
+
+
+@pytest.mark.parametrize("design", ORACLE["sets"])
+def test_equals_another_program_without_prior(design: dict[str, Any]) -> None:
+    item, annotator, system, category = zip(*design["rows"], strict=True)
+    model = proportional_odds(category, item, annotator, system, prior_sd=np.inf)
+    against_first = [pair.estimate.mean for pair in model.differences if pair.baseline == 0]
+    assert against_first == pytest.approx(design["effects"], abs=1e-5)
+
+
+def log_likelihoods(parameters: np.ndarray, values: np.ndarray, columns: np.ndarray, cuts: int) -> np.ndarray:
+    """(n,) of each rating, from (thresholds, effects)."""
+    ends = np.concatenate([[-np.inf], parameters[:cuts], [np.inf]])
+    eta = columns @ parameters[cuts:]
+    return np.log(expit(ends[values + 1] - eta) - expit(ends[values] - eta))
+
+
+def test_errors_equal_a_sandwich_of_the_scores() -> None:
+    ratings, item, annotator, system = study(3)
+    values, cuts = np.unique(ratings, return_inverse=True)[1], 4
+    columns = np.hstack([np.eye(12)[item], np.eye(6)[annotator], np.eye(3)[system][:, 1:]])
+    penalty = np.diag([0.0] * cuts + [PRIOR_SD**-2] * 18 + [0.0] * 2)
+
+    def gradient(parameters: np.ndarray) -> np.ndarray:
+        scores = approx_fprime(parameters, log_likelihoods, 1e-7, values, columns, cuts)
+        return scores.sum(axis=0) - penalty @ parameters
+
+    def information(parameters: np.ndarray) -> np.ndarray:
+        """Expected, summed over what each rating might have been."""
+        total = penalty.copy()
+        for point in range(cuts + 1):
+            each = np.full(len(values), point)
+            scores = approx_fprime(parameters, log_likelihoods, 1e-7, each, columns, cuts)
+            total += scores.T @ (scores * np.exp(log_likelihoods(parameters, each, columns, cuts))[:, None])
+        return total
+
+    parameters = np.concatenate([[-1.5, -0.5, 0.8, 2], np.zeros(20)])
+    for _ in range(12):
+        parameters = parameters + np.linalg.solve(information(parameters), gradient(parameters))
+    scores = approx_fprime(parameters, log_likelihoods, 1e-7, values, columns, cuts)
+    influence = scores @ np.linalg.inv(information(parameters))[:, -1]  # of the third system
+
+    def clustered(codes: np.ndarray) -> float:
+        sums = np.bincount(codes, influence)
+        return float(sums @ sums)
+
+    by_item, by_annotator = clustered(item) * 12 / 11, clustered(annotator) * 6 / 5
+    both = by_item + by_annotator - clustered(item * 6 + annotator)
+    expected = np.sqrt([by_item, max(both, max(by_item, by_annotator) / 4)])
+
+    estimate = proportional_odds(ratings, item, annotator, system).differences[1].estimate
+    assert estimate.mean == pytest.approx(parameters[-1], abs=1e-4)
+    assert estimate.test is not None
+    assert estimate.test_here is not None
+    errors = [estimate.mean / estimate.test_here.t, estimate.mean / estimate.test.t]
+    assert errors == pytest.approx(expected, rel=1e-3)
+
+
+def test_only_the_order_of_values_counts() -> None:
+    ratings, item, annotator, system = study(5)
+    stretched = proportional_odds(ratings**3, item, annotator, system)
+    assert means(stretched) == pytest.approx(means(proportional_odds(ratings, item, annotator, system)))
+
+
+def test_reversed_values_reverse_every_difference() -> None:
+    ratings, item, annotator, system = study(8)
+    reversed_means = means(proportional_odds(-ratings, item, annotator, system))
+    assert reversed_means == pytest.approx(
+        [-mean for mean in means(proportional_odds(ratings, item, annotator, system))], abs=1e-6
+    )
+
+
+def test_items_and_annotators_may_change_places() -> None:
+    ratings, item, annotator, system = study(13)
+    turned = proportional_odds(ratings, annotator, item, system)
+    assert means(turned) == pytest.approx(means(proportional_odds(ratings, item, annotator, system)), abs=1e-6)
+
+
+def test_large_effects_are_found() -> None:
+    ratings, item, annotator, system = study(21, effects=(0, 2), items=150, annotators=12)
+    estimate = proportional_odds(ratings, item, annotator, system).differences[0].estimate
+    assert estimate.headline.low is not None
+    assert estimate.headline.low > 1
+    assert estimate.mean == pytest.approx(2, abs=0.5)
+
+
+def test_item_of_one_value_stays_finite() -> None:
+    ratings, item, annotator, system = study(34)
+    ratings[item == 0] = 5
+    assert np.isfinite(means(proportional_odds(ratings, item, annotator, system))).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda columns: (np.where(columns[3] == 2, 5.0, np.minimum(columns[0], 4)), *columns[1:]), "one end"),
+        (lambda columns: (np.ones(len(columns[0])), *columns[1:]), "all ratings are equal"),
+        (lambda columns: (np.arange(len(columns[0])), *columns[1:]), "more than 21"),
+        (lambda columns: (columns[0], np.zeros(len(columns[0])), *columns[2:]), "two items"),
+        (lambda columns: (*columns[:3], np.zeros(len(columns[0]))), "two systems"),
+        (lambda columns: (np.full(len(columns[0]), np.nan), *columns[1:]), "two items"),
+    ],
+)
+def test_what_cannot_be_fitted_has_a_sentence(change: Any, reason: str) -> None:
+    with pytest.raises(UndefinedStatistic, match=reason):
+        proportional_odds(*change(study(2)))

@@ -1,0 +1,292 @@
+"""The tables of a report that show a part of the list of numbers place by place, each described once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from triptych.reports.cells import Cell, Notes, Table, limits, number_cells
+from triptych.reports.numbers import Book
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.stats.analysis import statistics as of
+from triptych.stats.analysis.statistics import Statistic, columns
+
+MOST_ROWS = 200
+
+
+@dataclass(frozen=True)
+class PartTable:
+    """A table with a row for each place of a part that has one of the statistics, or with the systems as rows.
+
+    names: heading of the names of a place, empty where rows are criteria alone; unnamed: stands where a place has no
+    name, or it is left out. across: the statistic of systems (rows) by criteria (columns), over rows for `statistics`.
+    """
+
+    part: str
+    name: str
+    title: str
+    statistics: Sequence[Statistic]
+    about: str
+    names: str = ""
+    unnamed: str = ""
+    across: str = ""
+    appendix: bool = True
+
+    def table(self, analysis: StudyAnalysis, book: Book, about: str = "") -> Table:
+        """Without rows where there is nothing to show; cut where it is longer than anybody reads."""
+        titles, notes = {result.criterion.key: result.criterion.title for result in analysis.criteria}, Notes()
+        if self.across:
+            header, rows = self._systems_by_criteria(titles, book, notes)
+        else:
+            labels = {label.key: label.title for label in analysis.frame.rubric.highlights}
+            header, rows = self._places(titles, labels, book, notes)
+        sentences = [" ".join([about or self.about, *self._undefined(titles, book)]), *notes.sentences()]
+        if self.appendix and len(rows) > MOST_ROWS:
+            sentences.append(f"The first {MOST_ROWS} of {len(rows)} rows; results.csv has all of them.")
+            rows = rows[:MOST_ROWS]
+        return Table(self.name, self.title, header, tuple(rows), tuple(sentences), appendix=self.appendix)
+
+    def _places(
+        self, titles: dict[str, str], labels: dict[str, str], book: Book, notes: Notes
+    ) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
+        """The header and a row for each place."""
+        places, rows = list(self._shown(book)), []
+        has_criteria = any(key for key, *_ in places) or not places
+        for key, name, other in places:
+            first = labels.get(name, name) if self.part == "highlights" else name
+            words = f"{first} – {other}" if other else first or self.unnamed
+            start = ([titles[key]] if has_criteria else []) + ([words] if self.names else [])
+            cells = number_cells(book, notes, self.statistics, (self.part, key), name, other)
+            rows.append((*map(Cell, start), *cells))
+        heads = (["Criterion"] if has_criteria else []) + ([self.names] if self.names else [])
+        return (*heads, *columns(self.statistics)), rows
+
+    def _shown(self, book: Book) -> Iterator[tuple[str, str, str]]:
+        """(criterion, name, second name) of every place that has one of the statistics, in order."""
+        names = {statistic.name for statistic in self.statistics}
+        has_name = bool(self.unnamed) or not self.names
+        yield from dict.fromkeys(
+            (number.criterion, number.system, number.baseline)
+            for number in book.numbers
+            if number.part == self.part and number.statistic in names and (number.system or has_name)
+        )
+
+    def _undefined(self, titles: dict[str, str], book: Book) -> Iterator[str]:
+        """Why a criterion has no rows."""
+        names = {statistic.name for statistic in self.statistics}
+        for number in book.numbers if self.names and not self.unnamed else ():
+            if number.part == self.part and number.statistic in names and not number.system and number.value is None:
+                yield f"{titles[number.criterion]}: {number.printed}"
+
+    def _systems_by_criteria(
+        self, titles: dict[str, str], book: Book, notes: Notes
+    ) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
+        """The header and the rows; none where the statistic is nowhere defined."""
+        numbers = [number for number in book.numbers if number.part == self.part]
+        words = {number.criterion: number for number in reversed(numbers)}
+        keys = list(dict.fromkeys(number.criterion for number in numbers))
+        places = {number.system: (self.across, number.system) for number in numbers if number.system}
+        if places:
+            places |= {title: (shared[0].name, "") for title, shared in columns(self.statistics).items()}
+        rows = []
+        for title, place in places.items():
+            cells = (
+                notes.cell(book.get(self.part, key, *place) or words[key], limits(book, self.part, key, *place))
+                for key in keys
+            )
+            rows.append((Cell(title), *cells))
+        return ("System", *(titles[key] for key in keys)), rows
+
+
+CONTRASTS = PartTable(
+    "contrasts",
+    "contrasts",
+    "Systems against each other",
+    (*of.DIFFERENCE, *of.WINS, of.SIGNED_RANK),
+    "Mean difference, first system minus second, where one annotator rated both on the same item; 95 % intervals that "
+    "speak for these annotators, and for annotators like these; the test that goes with the second; Wilcoxon's test "
+    "on item means.",
+    "Systems",
+    appendix=False,
+)
+MAJORITY = PartTable(
+    "systems",
+    "majority",
+    "Items by majority",
+    of.MAJORITY,
+    "Positive: more than half of the raters of an item chose a positive option.",
+    "System",
+    "The item",
+    appendix=False,
+)
+APPENDIX = (
+    PartTable(
+        "ordinal",
+        "ordinal",
+        "Proportional odds",
+        of.ORDINAL_DIFFERENCE,
+        "Cumulative logits with effects of items, annotators and systems: a second analysis that uses only the order "
+        "of ratings, next to the differences in points. Differences in logits with 95 % intervals for annotators like "
+        "these where there are five or more, else for these; its p-values are not adjusted.",
+        "Systems",
+    ),
+    PartTable(
+        "contrasts",
+        "wins",
+        "Wins and losses",
+        (*of.WINS, of.BALANCE, of.RANK_BISERIAL),
+        "Only which of the two an annotator rated higher on an item: -1 to 1, with 95 % intervals for annotators like "
+        "these where there are five or more, else for these. Rank-biserial: the effect that Wilcoxon's test goes with.",
+        "Systems",
+    ),
+    PartTable(
+        "ranks",
+        "ranks",
+        "Mean ranks",
+        of.RANKING,
+        "Systems ranked on each item by their mean rating over the annotators who rated all of them; 1 is the highest. "
+        "Friedman's test over items, which speaks for these annotators only.",
+        across="mean rank",
+    ),
+    PartTable(
+        "ranks",
+        "nemenyi",
+        "Ranks of systems against each other",
+        of.RANK_DIFFERENCE,
+        "Nemenyi's test holds for all pairs of one criterion at once.",
+        "Systems",
+    ),
+    PartTable(
+        "strengths",
+        "strengths",
+        "Strengths",
+        of.STRENGTHS,
+        "Bradley-Terry strengths with ties (Davidson 1970) from every two responses that one annotator rated on the "
+        "same item; 0 is the mean of the systems. 95 % intervals by resampling items, for these annotators.",
+        across="strength",
+    ),
+    PartTable(
+        "reliability",
+        "reliability",
+        "Reliability",
+        of.RELIABILITY,
+        "Intraclass correlations of a single rating, and after the slash of the mean of k ratings; (1) one-way, (A) "
+        "absolute agreement, (C) consistency. Needed: ratings per unit whose mean reaches 0.8 by ICC(1).",
+    ),
+    PartTable(
+        "annotator pairs",
+        "pair_means",
+        "Two annotators on average",
+        of.PAIRS,
+        "Means over all two annotators. Kappa: Cohen's, weighted by the level of the scale.",
+    ),
+    PartTable(
+        "without annotator",
+        "without",
+        "Agreement without each annotator",
+        of.WITHOUT,
+        "Krippendorff's alpha of the others, over the units that two of them rated.",
+        "Annotator left out",
+    ),
+    PartTable(
+        "annotator pairs",
+        "pairs",
+        "Annotators two by two",
+        of.PAIR,
+        "Over the units that both rated. Kappa is weighted by the level of the scale; the distance is in its points.",
+        "Annotators",
+    ),
+    PartTable(
+        "repeats",
+        "repeats",
+        "Annotators with themselves",
+        of.AGREEMENT,
+        "Agreement of annotators with themselves, over what they rated twice without knowing.",
+    ),
+    PartTable(
+        "repeats",
+        "repeats_by_annotator",
+        "Self-agreement by annotator",
+        of.REPEATED,
+        "Over all criteria. Apart: the mean distance in shares of the scale; another option is a whole scale apart.",
+        "Annotator",
+    ),
+    PartTable(
+        "length",
+        "length",
+        "Length of responses",
+        of.LENGTH,
+        "Do longer responses get higher ratings? Correlation of words and mean rating within items, with 95 % "
+        "intervals over items, for these annotators.",
+    ),
+    PartTable(
+        "judges",
+        "judges",
+        "Judges compared with the annotators",
+        (*of.SHARED, *of.STAND_IN, *of.WITHIN_ITEMS, *of.OF_SYSTEMS),
+        "The alternative annotator test (Calderon, Reichart and Dror 2025): epsilon is how much worse a judge may be, "
+        "by what the annotators are; from a winning rate of 50 % on it may stand in for one of them. Correlations of "
+        "its scores with the mean ratings.",
+        "Judge",
+    ),
+    PartTable(
+        "judges",
+        "judges_by_annotator",
+        "Judges and each annotator",
+        of.STAND_IN_PAIR,
+        "Who goes along with the other annotators at least as well; ties win for both. p is one-sided, corrected by "
+        "Benjamini and Yekutieli.",
+        "Judge and annotator",
+    ),
+    PartTable(
+        "metrics",
+        "metrics",
+        "Metrics compared with the annotators",
+        (*of.SHARED, *of.WITHIN_ITEMS, *of.OF_SYSTEMS),
+        "What no annotator rated, on a scale of its own: correlations with the mean ratings of each criterion, with "
+        "95 % intervals for these annotators.",
+        "Judge and its scores",
+    ),
+    PartTable(
+        "effects",
+        "effects",
+        "Place on screen and time",
+        (*of.POSITION_EFFECT, *of.ORDER_EFFECT),
+        "Do ratings depend on the place on screen? Least squares on places and systems within annotations; Wald's test "
+        "that no place shifts them, clustered by item and annotator. First to last: change in scale points from an "
+        "annotator's first annotation to their last, with the 95 % interval for annotators like these where there are "
+        "five or more, else for these.",
+    ),
+    PartTable(
+        "effects",
+        "shifts",
+        "Places on screen",
+        of.AT_PLACE,
+        "Shift from the mean of all places, in scale points, with 95 % intervals as above; how often the one response "
+        "that an annotator rated above all others was there.",
+        "Place",
+    ),
+    PartTable(
+        "annotators",
+        "annotators",
+        "Annotators one by one",
+        (*of.LOOK, *of.SPEED, *of.DRIFT),
+        "Over all criteria. With the others: correlation with their mean, with 95 % intervals. Severity: own rating "
+        "minus the mean of the others, in % of the scale; no misconduct. All equal: annotations with the same rating "
+        "throughout. Missing: answers that are marked so. Seconds: the median per annotation. Too fast: annotations "
+        "that took too little time to read. Drift: the largest excursion from the others in time, and how large it is "
+        "at most in 99 % of random orders. Nobody is left out by any of this.",
+        "Annotator",
+    ),
+    PartTable(
+        "highlights",
+        "highlights",
+        "Highlights",
+        of.SPANS,
+        "F1 of two annotators over the texts that both read, highlights matched one to one where they are the same "
+        "passage, or where they overlap; the mean over pairs of annotators. Alpha asks of every character whether it "
+        "is marked.",
+        "Label",
+        "Any label",
+    ),
+)

@@ -1,0 +1,227 @@
+"""Whether annotators form camps: by their tastes for systems, or by who agrees with them.
+
+Groups that are declared are compared by permuting labels. Where none are, two hints are possible; both keep their level
+when annotators differ in severity, and silence of both proves nothing. Severity, difficulty and, for agreement, tastes
+are taken out of the ratings first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from .columns import Column, Floats, Label, codes, numbers
+from .crossed import CrossedEffects
+from .undefined import UndefinedStatistic
+
+FEWEST_FOR_TASTES = 12
+FEWEST_FOR_AGREEMENT, MOST_FOR_AGREEMENT = 5, 40
+_ALL_SPLITS_UP_TO = 12  # annotators; more are split along two directions of their agreement
+_SMALLEST_CAMP = 2
+_SHARED = 5  # units below which two annotators' correlation is left out
+PERMUTATIONS = 199
+_FACTOR_ROUNDS = 20
+_NULL_DRAWS = 999
+
+
+@dataclass(frozen=True)
+class Camps:
+    """The split of annotators that stands out most, and how often one as clear arises without camps.
+
+    inside, across: mean correlation of two annotators of one camp and of different camps; None for tastes.
+    """
+
+    first: tuple[Label, ...]
+    second: tuple[Label, ...]
+    p: float
+    inside: float | None = None
+    across: float | None = None
+
+
+def profiles(fits: Sequence[CrossedEffects], annotators: Sequence[Label], systems: Sequence[Label]) -> Floats:
+    """(A, S x criteria) mean residual of each annotator for each system, 0 where they rated none of it.
+
+    fits: of each criterion; annotators, systems: all labels, in the order of rows and columns.
+    """
+    columns, size = [], len(annotators) * len(systems)
+    for fit in fits:
+        person = np.array([annotators.index(label) for label in fit.annotators])[fit.rows.people]
+        system = np.array([systems.index(label) for label in fit.systems])[fit.rows.systems]
+        cell = person * len(systems) + system
+        sums, counts = np.bincount(cell, fit.residuals, size), np.bincount(cell, minlength=size)
+        columns.append((sums / np.maximum(counts, 1)).reshape(len(annotators), -1))
+    return np.hstack(columns)
+
+
+def group_difference(profile: Floats, group: Column, seed: int = 0) -> float:
+    """p that declared groups of annotators differ in their tastes; profile: (A, q), group: (A,) labels.
+
+    Permutes the labels; the statistic is the squared distance of the groups' mean profiles from the common mean,
+    weighted by size. Raises UndefinedStatistic below two groups or where every group has one annotator.
+    """
+    code, labels = codes(group)
+    if len(labels) < 2 or len(labels) == len(code):
+        raise UndefinedStatistic("Not defined: it needs two groups of annotators, one of them with two or more.")
+    random = np.random.default_rng(seed)
+    observed = _between(profile, code)
+    as_far = sum(_between(profile, random.permutation(code)) >= observed * (1 - 1e-12) for _ in range(PERMUTATIONS))
+    return (1 + as_far) / (1 + PERMUTATIONS)
+
+
+def camps_by_taste(profile: Floats, names: Sequence[Label], seed: int = 0) -> Camps:
+    """Two camps of annotators with opposite tastes for systems; profile: (A, q) beside A names.
+
+    Scores on the first principal axis are split where the scatter within is smallest against the total; normal
+    scores show how small it gets without camps. Raises UndefinedStatistic below twelve annotators or without tastes.
+    """
+    if len(names) < FEWEST_FOR_TASTES:
+        raise UndefinedStatistic(f"Not looked for: camps by taste need {FEWEST_FOR_TASTES} annotators or more.")
+    centred = profile - profile.mean(axis=0)
+    if not np.abs(centred).max() > 1e-9:
+        raise UndefinedStatistic("Not defined: no annotator's taste differs from the others'.")
+    left, size, _ = np.linalg.svd(centred, full_matrices=False)
+    scores = left[:, 0] * size[0]
+    null = np.random.default_rng(seed).normal(size=(_NULL_DRAWS, len(scores)))
+    within, cut = _tightest(scores[None, :])
+    as_tight = int((_tightest(null)[0] <= within[0]).sum())
+    order = np.argsort(scores)
+    first, second = (tuple(names[at] for at in sorted(part.tolist())) for part in np.split(order, [int(cut[0])]))
+    return Camps(first, second, (1 + as_tight) / (1 + _NULL_DRAWS))
+
+
+def camps_by_agreement(values: Column, items: Column, annotators: Column, systems: Column, seed: int = 0) -> Camps:
+    """Two camps that agree inside and not across, on one criterion; columns as in CrossedEffects.build.
+
+    Each annotator's mean for each system and their spread are taken out, and from the correlations of every two what
+    one common factor explains, so that neither severity, taste nor care make a camp. The statistic is the mean of the
+    rest inside minus that across, for the best split of it; p comes from exchanging the ratings of each candidate among
+    those who rated it. Raises UndefinedStatistic below five annotators, above forty, or where too few candidates are
+    shared.
+    """
+    ratings, item, annotator, system = numbers(values, items, annotators, systems)
+    (person, names), (code, _) = codes(annotator), codes(system)
+    if not FEWEST_FOR_AGREEMENT <= len(names) <= MOST_FOR_AGREEMENT:
+        raise UndefinedStatistic(
+            f"Not looked for: camps by agreement need {FEWEST_FOR_AGREEMENT} to {MOST_FOR_AGREEMENT} annotators."
+        )
+    table = _standardised(ratings, codes(item)[0], person, code)
+    table = table[(~np.isnan(table)).sum(axis=1) > 1]
+    pairs = np.array(list(combinations(range(len(names)), 2)))
+    observed = _correlations(table, pairs)
+    if np.isnan(observed).mean() > 0.5:
+        raise UndefinedStatistic(f"Not defined: too few annotators share {_SHARED} candidates or more.")
+    best, _ = _best_split(_beyond_one_factor(observed, pairs, len(names)), pairs, len(names))
+    _, split = _best_split(observed, pairs, len(names))  # the plain correlations show more readably who agrees
+    random = np.random.default_rng(seed)
+    as_far = 0
+    for _ in range(PERMUTATIONS):
+        drawn = _beyond_one_factor(_correlations(_exchanged(table, random), pairs), pairs, len(names))
+        as_far += _best_split(drawn, pairs, len(names))[0] >= best
+    together = split[pairs[:, 0]] == split[pairs[:, 1]]
+    first, second = (tuple(names[split == side].tolist()) for side in (True, False))
+    inside, across = float(np.nanmean(observed[together])), float(np.nanmean(observed[~together]))
+    return Camps(first, second, (1 + as_far) / (1 + PERMUTATIONS), inside, across)
+
+
+def _between(profile: Floats, code: np.ndarray) -> float:
+    """Sum over groups of size x squared distance of the mean profile from the common one."""
+    size = np.bincount(code)
+    means = np.stack([np.bincount(code, column) / size for column in profile.T], axis=1)
+    return float((size[:, None] * (means - profile.mean(axis=0)) ** 2).sum())
+
+
+def _tightest(scores: Floats) -> tuple[Floats, np.ndarray]:
+    """Of each row (B, A): smallest share of scatter within two camps of two or more, and the size of the lower one."""
+    ordered = np.sort(scores - scores.mean(axis=1, keepdims=True), axis=1)
+    count = ordered.shape[1]
+    lower = np.arange(_SMALLEST_CAMP, count - _SMALLEST_CAMP + 1)
+    sums = np.cumsum(ordered, axis=1)[:, lower - 1]  # of the lower camp; the upper one's is its negative
+    between = sums**2 * (1 / lower + 1 / (count - lower))
+    within = 1 - between / (ordered**2).sum(axis=1, keepdims=True)
+    return within.min(axis=1), lower[within.argmin(axis=1)]
+
+
+def _standardised(ratings: Floats, item: np.ndarray, annotator: np.ndarray, system: np.ndarray) -> Floats:
+    """(candidates, annotators) ratings without each annotator's mean for the system, in their own spread, or NaN."""
+    taste = annotator * (system.max() + 1) + system
+    centred = ratings - (np.bincount(taste, ratings) / np.maximum(np.bincount(taste), 1))[taste]
+    spread = np.sqrt(np.bincount(annotator, centred**2) / np.bincount(annotator))
+    candidate = np.unique(item * (system.max() + 1) + system, return_inverse=True)[1]
+    table = np.full((candidate.max() + 1, annotator.max() + 1), np.nan)
+    steady = spread[annotator] > 1e-9
+    table[candidate[steady], annotator[steady]] = (centred / np.maximum(spread[annotator], 1e-9))[steady]
+    return table
+
+
+def _correlations(table: Floats, pairs: np.ndarray) -> Floats:
+    """(pairs,) of standardised columns over the rows that both have; NaN below five."""
+    there = ~np.isnan(table)
+    filled = np.where(there, table, 0.0)
+    products, shared = filled.T @ filled, there.T.astype(float) @ there
+    squares = (filled**2).T @ there  # of the one's ratings where the other has one
+    scale = np.sqrt(squares * squares.T)
+    matrix = np.divide(products, scale, out=np.full(products.shape, np.nan), where=(scale > 0) & (shared >= _SHARED))
+    correlations: Floats = matrix[pairs[:, 0], pairs[:, 1]]
+    return correlations
+
+
+def _beyond_one_factor(correlations: Floats, pairs: np.ndarray, count: int) -> Floats:
+    """(pairs,) what remains after the best product of two annotators' loadings, found one annotator after the other."""
+    first, second = pairs.T
+    matrix = np.zeros((count, count))
+    there = np.zeros((count, count))
+    matrix[first, second] = matrix[second, first] = np.nan_to_num(correlations)
+    there[first, second] = there[second, first] = ~np.isnan(correlations)
+    loadings = np.full(count, np.sqrt(max(float(np.nanmean(correlations)), 0.01)))
+    for _ in range(_FACTOR_ROUNDS):
+        for at in range(count):
+            loadings[at] = matrix[at] @ loadings / max(there[at] @ loadings**2, 1e-9)
+        loadings = np.clip(loadings, -1, 1)
+    rest: Floats = correlations - loadings[first] * loadings[second]
+    return rest
+
+
+def _exchanged(table: Floats, random: np.random.Generator) -> Floats:
+    """The ratings of each row in random order among those who gave one."""
+    there = ~np.isnan(table)
+    keys = np.where(there, random.random(table.shape), 2.0)
+    shuffled = np.take_along_axis(table, np.argsort(keys, axis=1), axis=1)
+    out = np.full(table.shape, np.nan)
+    out[there] = shuffled[~np.isnan(shuffled)]
+    return out
+
+
+def _best_split(correlations: Floats, pairs: np.ndarray, count: int) -> tuple[float, np.ndarray]:
+    """The largest mean inside minus mean across, and who is on the first side (count,)."""
+    sides = _all_splits(count) if count <= _ALL_SPLITS_UP_TO else _splits_along_axes(correlations, pairs, count)
+    defined = ~np.isnan(correlations)
+    together = (sides[:, pairs[:, 0]] == sides[:, pairs[:, 1]])[:, defined].astype(float)
+    inside, total = together.sum(axis=1), int(defined.sum())
+    sums, whole = together @ correlations[defined], correlations[defined].sum()
+    with np.errstate(invalid="ignore", divide="ignore"):
+        gap = sums / inside - (whole - sums) / (total - inside)
+    best = int(np.nanargmax(gap))
+    return float(gap[best]), sides[best]
+
+
+def _all_splits(count: int) -> np.ndarray:
+    """(splits, count) every way to put two or more on either side; the first annotator is on the first."""
+    number = np.arange(2 ** (count - 1))
+    sides = np.column_stack([np.ones(len(number), dtype=bool), (number[:, None] >> np.arange(count - 1)) & 1 == 1])
+    size = sides.sum(axis=1)
+    enough: np.ndarray = sides[(size >= _SMALLEST_CAMP) & (size <= count - _SMALLEST_CAMP)]
+    return enough
+
+
+def _splits_along_axes(correlations: Floats, pairs: np.ndarray, count: int) -> np.ndarray:
+    """(splits, count) cuts along the two directions in which the table of correlations varies most."""
+    matrix = np.zeros((count, count))
+    matrix[pairs[:, 0], pairs[:, 1]] = np.nan_to_num(correlations - np.nanmean(correlations))
+    vectors: Floats = np.linalg.eigh(matrix + matrix.T)[1][:, [0, 1, -2, -1]]
+    order = np.argsort(np.argsort(vectors, axis=0), axis=0)
+    cuts = np.arange(_SMALLEST_CAMP, count - _SMALLEST_CAMP + 1)
+    sides: np.ndarray = np.concatenate([place[None, :] < cuts[:, None] for place in order.T])
+    return sides

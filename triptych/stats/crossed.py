@@ -1,0 +1,292 @@
+"""Differences between systems with item and annotator effects taken out, for every design, complete or not.
+
+The ratings of one criterion are y = item + annotator + system + error, fitted by ordinary least squares; a difference
+is that of two system effects. It is a weighted sum of the ratings whose weights add up to 0 inside every item and every
+annotator, so that severity and difficulty cancel, also where an annotation holds only some of the systems. Where every
+annotation holds all systems, difference, standard error and degrees of freedom are those of the paired test.
+
+Errors are clustered by item (or group of items) and by annotator: Cameron, Gelbach & Miller 2011, Robust Inference with
+Multiway Clustering. docs/statistics.md has the formulas, docs/validation.md what the test was tried on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import cho_factor, cho_solve, eigh
+from scipy.sparse.csgraph import connected_components
+
+from .columns import Column, Floats, Label, codes, numbers
+from .intervals import VARIANCE_FLOOR, Clustered, Estimate, estimate_of
+from .undefined import UndefinedStatistic
+
+NOT_LINKED = "Not defined: no item and annotator link these two systems."
+NOTHING_LEFT = "Not defined: no item or annotator has two ratings to compare."
+_ROUNDING = 1e-9
+_NULL = 1e-8  # eigenvalues below this share of the largest belong to what the design cannot tell apart
+
+Codes = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Difference(Estimate):
+    """`system` minus `baseline` in scale points, with what it rests on.
+
+    n: ratings of the two systems with a weight in it; of: all their ratings. absorbed: the share of the weight that
+    item and annotator effects can absorb, 0 where every annotation holds all systems.
+    """
+
+    of: int
+    absorbed: float
+
+    @property
+    def share_used(self) -> float:
+        """Of the two systems' ratings, those that carry weight in the difference."""
+        return self.n / self.of
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """n ratings as they enter the fit: one per item, annotator and system; codes 0..G-1 beside the values.
+
+    repeats: how many ratings each is the mean of. groups are the items' own codes where no groups are declared.
+    people: the annotators' codes before any of them was left out.
+    """
+
+    values: Floats
+    items: Codes
+    annotators: Codes
+    systems: Codes
+    groups: Codes
+    people: Codes
+    repeats: Codes
+
+    def __getitem__(self, rows: NDArray[np.bool_]) -> _Rows:
+        columns = (self.items, self.annotators, self.groups)
+        items, annotators, groups = (np.unique(column[rows], return_inverse=True)[1] for column in columns)
+        return _Rows(
+            self.values[rows], items, annotators, self.systems[rows], groups, self.people[rows], self.repeats[rows]
+        )
+
+
+@dataclass(frozen=True)
+class CrossedEffects:
+    """The fit of one criterion's ratings; `difference` reads every two systems off it.
+
+    weights: (n, S), column j holds the weight of each rating in the effect of system j; residuals: (n,).
+    totals: (S,) ratings of each system; unlinked: (S, k) what the design cannot tell apart.
+    """
+
+    systems: tuple[Label, ...]
+    annotators: tuple[Label, ...]
+    totals: Codes
+    unlinked: Floats
+    weights: Floats
+    residuals: Floats
+    rows: _Rows
+
+    @classmethod
+    def build(
+        cls,
+        values: Column,
+        items: Column,
+        annotators: Column,
+        systems: Column,
+        groups: Column | None = None,
+    ) -> CrossedEffects:
+        """From n ratings: values (n,) numbers, NaN = missing; the other columns (n,) labels.
+
+        groups: of items whose errors hang together (turns of a dialogue), else every item is its own. Ratings that one
+        annotator gave one candidate twice are averaged; items and annotators with a single rating are left out, again
+        until none is left: they are fitted exactly (Correia 2015, Singletons, Cluster-Robust Standard Errors and Fixed
+        Effects). Raises UndefinedStatistic when nothing is left.
+        """
+        grouped = items if groups is None else groups
+        ratings, item, annotator, system, group = numbers(values, items, annotators, systems, grouped)
+        (system, names), (annotator, people) = codes(system), codes(annotator)
+        rows = _averaged(ratings, codes(item)[0], annotator, system, codes(group)[0])
+        totals = np.bincount(system, minlength=len(names))
+        return cls._fitted(rows, tuple(names.tolist()), tuple(people.tolist()), totals)
+
+    @classmethod
+    def _fitted(
+        cls, rows: _Rows, systems: tuple[Label, ...], annotators: tuple[Label, ...], totals: Codes
+    ) -> CrossedEffects:
+        rows = _without_singles(rows)
+        if not len(rows.values):
+            raise UndefinedStatistic(NOTHING_LEFT)
+        weights, residuals, unlinked = _fit(rows, len(systems))
+        return cls(systems, annotators, totals, unlinked, weights, residuals, rows)
+
+    def by_annotator(self, system: Label, baseline: Label) -> dict[Label, float]:
+        """Each annotator's own difference, of those who rated both: the common one and their mean residuals."""
+        common = self.difference(system, baseline).mean
+        means = []
+        for code in (self.systems.index(system), self.systems.index(baseline)):
+            of = self.rows.systems == code
+            people = self.rows.people[of]
+            counts = np.bincount(people, minlength=len(self.annotators))
+            sums = np.bincount(people, self.residuals[of], len(self.annotators))
+            means.append(np.divide(sums, counts, out=np.full(len(counts), np.nan), where=counts > 0))
+        own = (common + means[0] - means[1]).tolist()
+        return {who: of for who, of in zip(self.annotators, own, strict=True) if of == of}
+
+    def without(self, annotator: Label) -> CrossedEffects:
+        """The fit to the ratings of all others. Raises UndefinedStatistic when nothing is left."""
+        others = self.rows[self.rows.people != self.annotators.index(annotator)]
+        totals = np.bincount(others.systems, others.repeats, len(self.systems)).astype(np.int64)
+        return self._fitted(others, self.systems, self.annotators, totals)
+
+    @property
+    def used(self) -> int:
+        """Ratings that the fit rests on."""
+        return int(self.rows.repeats.sum())
+
+    def linked(self, system: Label, baseline: Label) -> bool:
+        """Whether a chain of shared items and annotators tells the two systems apart."""
+        if system not in self.systems or baseline not in self.systems:
+            return False
+        apart = self.unlinked[self.systems.index(system)] - self.unlinked[self.systems.index(baseline)]
+        return bool(np.abs(apart).max(initial=0) < np.sqrt(_NULL))
+
+    def difference(self, system: Label, baseline: Label, confidence: float = 0.95) -> Difference:
+        """`system` minus `baseline`, with both intervals and both tests.
+
+        Raises UndefinedStatistic where the design does not link the two systems.
+        """
+        if not self.linked(system, baseline):
+            raise UndefinedStatistic(NOT_LINKED)
+        first, second = self.systems.index(system), self.systems.index(baseline)
+        weights = self.weights[:, first] - self.weights[:, second]
+        weights[np.abs(weights) < _ROUNDING * np.abs(weights).max()] = 0
+        rows = self.rows
+        ours = (weights != 0) & ((rows.systems == first) | (rows.systems == second))
+        rounding = _ROUNDING * float(np.abs(rows.values).max())
+        mean, absorbed = float(weights @ rows.values), _absorbed(weights, rows)
+        estimate = estimate_of(
+            mean if abs(mean) > rounding else 0.0,
+            int(rows.repeats[ours].sum()),
+            _clustered(weights, self.residuals, rows, absorbed),
+            rounding,
+            confidence,
+        )
+        of = int(self.totals[first] + self.totals[second])
+        return Difference(**vars(estimate), of=of, absorbed=absorbed)
+
+
+def _averaged(values: Floats, items: Codes, annotators: Codes, systems: Codes, groups: Codes) -> _Rows:
+    """One row per item, annotator and system, sorted by item; values about 0, which leaves differences as they are."""
+    cell = (items * (annotators.max(initial=0) + 1) + annotators) * (systems.max(initial=0) + 1) + systems
+    _, first, row, repeats = np.unique(cell, return_index=True, return_inverse=True, return_counts=True)
+    means = np.bincount(row, values - values.mean() if len(values) else values, minlength=len(first)) / repeats
+    return _Rows(means, items[first], annotators[first], systems[first], groups[first], annotators[first], repeats)
+
+
+def _without_singles(rows: _Rows) -> _Rows:
+    """The rows whose item and annotator have another one, again until all have."""
+    while len(rows.values):
+        shared = (np.bincount(rows.items)[rows.items] > 1) & (np.bincount(rows.annotators)[rows.annotators] > 1)
+        if shared.all():
+            break
+        rows = rows[shared]
+    return rows
+
+
+def _fit(rows: _Rows, systems: int) -> tuple[Floats, Floats, Floats]:
+    """Weights (n, S) of each rating in each system's effect, residuals (n,), and what cannot be told apart (S, k).
+
+    The side with more members is taken out by its means, which is free; the other one, and the systems, by small dense
+    equations. No array is larger than n x S.
+    """
+    many, few = rows.items, rows.annotators
+    if few.max() > many.max():
+        many, few = few, many
+    size, members, n = np.bincount(many), int(few.max()) + 1, len(rows.values)
+    both = np.tile(np.arange(n), 2), np.concatenate([rows.systems, systems + few])
+    dummies = sparse.csr_matrix((np.ones(2 * n), both), shape=(n, systems + members))
+    per_item = sparse.csr_matrix((np.ones(n), (many, np.arange(n))), shape=(len(size), n)) @ dummies
+    normal = (dummies.T @ dummies - per_item.T @ sparse.diags(1 / size) @ per_item).toarray()
+    free = _without_references(many, few)
+    of_few = normal[systems:, systems:][np.ix_(free, free)]
+    solver = cho_factor(of_few) if free.any() else None
+
+    def solve(right: Floats) -> Floats:
+        """Effects of the smaller side from its equations, 0 for the references."""
+        effects = np.zeros(right.shape)
+        if solver is not None:
+            effects[free] = cho_solve(solver, right[free])
+        return effects
+
+    lifted = solve(normal[systems:, :systems])  # (members, S)
+    inverse, unlinked = _pseudo_inverse(normal[:systems, :systems] - normal[:systems, systems:] @ lifted)
+    weights = _centred(inverse[rows.systems] - (lifted @ inverse)[few], many)
+    effects = weights.T @ rows.values
+    right = np.bincount(few, _centred(rows.values, many), minlength=members) - normal[systems:, :systems] @ effects
+    residuals = _centred(rows.values - effects[rows.systems] - solve(right)[few], many)
+    residuals[np.abs(residuals) < _ROUNDING * np.abs(rows.values).max()] = 0
+    return weights, residuals, unlinked
+
+
+def _without_references(many: Codes, few: Codes) -> NDArray[np.bool_]:
+    """(members of the smaller side,) all but one of each connected piece of the graph, the reference of that piece."""
+    first, members = int(many.max()) + 1, int(few.max()) + 1
+    edges = sparse.coo_matrix((np.ones(len(many)), (many, first + few)), shape=(first + members, first + members))
+    piece = connected_components(edges, directed=False)[1][first:]
+    free = np.ones(members, dtype=bool)
+    free[np.unique(piece, return_index=True)[1]] = False
+    return free
+
+
+def _pseudo_inverse(equations: Floats) -> tuple[Floats, Floats]:
+    """Moore and Penrose's inverse of the (S, S) equations of the systems, and their null space (S, k)."""
+    size, vectors = eigh((equations + equations.T) / 2)
+    null = size <= _NULL * max(size.max(), 1.0)
+    kept = vectors[:, ~null]
+    return (kept / size[~null]) @ kept.T, vectors[:, null]
+
+
+def _centred(columns: Floats, groups: Codes) -> Floats:
+    """(n,) or (n, q) minus the mean of each group."""
+    size = np.bincount(groups)
+    if columns.ndim == 1:
+        return columns - (np.bincount(groups, columns) / size)[groups]
+    return np.stack([_centred(column, groups) for column in columns.T], axis=1)
+
+
+def _absorbed(weights: Floats, rows: _Rows) -> float:
+    """The share of the weight that item and annotator effects can absorb; its first order corrects the residuals."""
+    cells, first = _cells(rows.items, rows.annotators)
+    of_cell = np.bincount(cells, weights) ** 2
+    size = 1 / np.bincount(rows.items)[rows.items[first]] + 1 / np.bincount(rows.annotators)[rows.annotators[first]]
+    return float(of_cell @ size / (weights @ weights))
+
+
+def _clustered(weights: Floats, residuals: Floats, rows: _Rows, absorbed: float) -> Clustered:
+    """Standard errors and degrees of freedom of a difference, for these annotators and for annotators like these.
+
+    V_item + V_annotator - V_cell with the floor of intervals.cluster_variance, times 1 + absorbed (docs/validation.md).
+    """
+    scores, squares = weights * residuals, weights**2
+    item, items, item_freedom = _one_way(scores, squares, rows.groups)
+    annotator, annotators, annotator_freedom = _one_way(scores, squares, rows.annotators)
+    cell = np.bincount(_cells(rows.groups, rows.annotators)[0], scores)
+    both = max(item + annotator - float(cell @ cell), VARIANCE_FLOOR * max(item, annotator))
+    these, alike = np.sqrt(np.array([item, both]) * (1 + absorbed)).tolist()
+    return Clustered(these, alike, item_freedom, min(item_freedom, annotator_freedom), items, annotators)
+
+
+def _one_way(scores: Floats, squares: Floats, groups: Codes) -> tuple[float, int, float]:
+    """Variance clustered by `groups`, how many of them carry weight, and the degrees of freedom, at least 1."""
+    size = np.bincount(groups, squares)
+    count, sums = int((size > 0).sum()), np.bincount(groups, scores)
+    factor = count / (count - 1) if count > 1 else 0.0
+    return factor * float(sums @ sums), count, max(1.0, float(size.sum() ** 2 / (size @ size)) - 1)
+
+
+def _cells(first: Codes, second: Codes) -> tuple[Codes, Codes]:
+    """Codes (n,) of the pairs of two codes, and the row where each first occurs."""
+    _, row, cell = np.unique(first * (second.max() + 1) + second, return_index=True, return_inverse=True)
+    return cell, row
