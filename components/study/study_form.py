@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,11 @@ import streamlit as st
 from components.shell import state
 from components.shell.choices import choose
 from components.shell.words import read_aloud
+from components.study.column_roles import choose_roles
 from components.study.rubric_editor import checked_rubric, rubric_editor
 from triptych.errors import ImportRefused
 from triptych.formats import MAX_UPLOAD, READERS, ItemFile, ReadOptions, join_files, read_items
+from triptych.formats.layout import ITEM_ROLES
 from triptych.rubric.files import parse_rubric, shipped_rubrics
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Access, Round
@@ -91,6 +94,7 @@ def choose_file(rubric: Rubric, key: str = "item_file") -> ItemFile | None:
         sheet = _choose_sheet(file)
         if sheet:
             file = _read(upload, ReadOptions(sheet=sheet, judge_conversation=judged))
+        file = _by_roles(upload, file, ReadOptions(sheet, judge_conversation=judged))
         if judged and file.fields:
             field, speaker = _choose_last_turn(file, rubric)
             more = ReadOptions(sheet, field, speaker, judged)
@@ -99,6 +103,12 @@ def choose_file(rubric: Rubric, key: str = "item_file") -> ItemFile | None:
         state.say(str(refusal))
         return None
     return file
+
+
+def _by_roles(upload: Any, file: ItemFile, options: ReadOptions) -> ItemFile:
+    """The file as it was read, or with the roles that the lead gave its columns."""
+    roles = choose_roles(file.roles, ITEM_ROLES, "item-role") if file.roles else {}
+    return _read(upload, replace(options, roles=tuple(roles.items()))) if roles != file.roles else file
 
 
 def _joined(uploads: Sequence[Any], rubric: Rubric, key: str) -> ItemFile | None:

@@ -71,6 +71,14 @@ Roles = Mapping[str, str]
 Duplicates = Literal["error", "first", "last", "repeats"]
 
 
+class RolesNeeded(ImportRefused):
+    """A table whose ratings cannot be read before somebody says what its columns are; roles: those proposed."""
+
+    def __init__(self, sentence: str, roles: Roles) -> None:
+        super().__init__(sentence)
+        self.roles = dict(roles)
+
+
 @dataclass(frozen=True)
 class ColumnMapping:
     """What a lead decided about files of ratings. roles: column → role; a column that is not in it is proposed for.

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from types import MappingProxyType
 
-from triptych.errors import ImportRefused
 from triptych.formats.layout import as_one_text
 from triptych.formats.model import Json, JsonObject, Record, Source
 from triptych.formats.ratings.model import (
@@ -29,7 +28,7 @@ from triptych.formats.ratings.model import (
     seconds_of,
     whole,
 )
-from triptych.formats.ratings.roles import MEANINGS, Roles, criterion_of, proposed_roles
+from triptych.formats.ratings.roles import MEANINGS, Roles, RolesNeeded, criterion_of, proposed_roles
 from triptych.formats.ratings_csv import RATINGS_HEADER
 from triptych.formats.tables import restored
 from triptych.formats.values import plain
@@ -61,14 +60,14 @@ class Columns:
 def read(source: Source, into: Gathering, roles: Roles = MappingProxyType({})) -> None:
     """Ratings of a table; roles: column → role, where the lead chose one.
 
-    Raises ImportRefused where no column says whose ratings they are.
+    Raises RolesNeeded where no column says whose ratings they are.
     """
     if set(RATINGS_HEADER) <= set(source.columns):
         source = restored(source)
     into.roles = proposed_roles(source) | {column: role for column, role in roles.items() if column in source.columns}
     columns = columns_of(into.roles, source.levels)
     into.recognised |= {column: MEANINGS[part][0] for part, column in columns.by_meaning.items()}
-    _check(columns, source.columns)
+    _check(columns, into.roles)
     numbers: dict[str, str] = {}
     for record in source.records:
         cells = columns.cells(record)
@@ -98,15 +97,15 @@ def columns_of(roles: Roles, levels: Sequence[str] = ()) -> Columns:
     return Columns(by_meaning, {column: criterion_of(column, levels) for column in values}, "HITId" in roles)
 
 
-def _check(columns: Columns, names: Sequence[str]) -> None:
+def _check(columns: Columns, roles: Roles) -> None:
     by_meaning = columns.by_meaning
     if "item" not in by_meaning and "context" not in by_meaning:
-        raise ImportRefused("No column says which item a rating belongs to. Call it 'item_id'.")
+        raise RolesNeeded("No column says which item a rating belongs to. Call it 'item_id'.", roles)
     whose = {"annotator", "judge"} & set(by_meaning)
     if "value" in by_meaning and not whose:
-        raise ImportRefused("No column says who rated. Call it 'annotator', or 'judge' for a model.")
+        raise RolesNeeded("No column says who rated. Call it 'annotator', or 'judge' for a model.", roles)
     if not columns.wide and "value" not in by_meaning:
-        raise ImportRefused(f"No column holds values. There are {', '.join(names)}; call it 'value'.")
+        raise RolesNeeded(f"No column holds values. There are {', '.join(roles)}; call it 'value'.", roles)
 
 
 def _numbered(context: Json, numbers: dict[str, str]) -> str:
