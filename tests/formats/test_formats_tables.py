@@ -69,7 +69,7 @@ def test_a_long_table_without_ids_is_refused() -> None:
         read("split,system,text\nc,a,x\n")
 
 
-def test_a_long_table_without_ids_has_an_item_for_every_context() -> None:
+def test_without_ids_every_context_is_an_item() -> None:
     file = read("instruction,output,generator\nc,x,a\nc,y,b\nd,z,a\n")
     assert [[candidate.system for candidate in item.candidates] for item in file.items] == [["a", "b"], ["a"]]
 
