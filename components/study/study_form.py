@@ -89,26 +89,25 @@ def choose_file(rubric: Rubric, key: str = "item_file") -> ItemFile | None:
         state.forget("files_read")
         return None
     judged = rubric.judged == "conversation"
+    options = ReadOptions(judge_conversation=judged)
     try:
-        file = _read(upload, ReadOptions(judge_conversation=judged))
+        file = _read(upload, options)
         sheet = _choose_sheet(file)
         if sheet:
-            file = _read(upload, ReadOptions(sheet=sheet, judge_conversation=judged))
-        file = _by_roles(upload, file, ReadOptions(sheet, judge_conversation=judged))
+            options = replace(options, sheet=sheet)
+            file = _read(upload, options)
+        roles = choose_roles(file.roles, ITEM_ROLES, "item-role") if file.roles else {}
+        if roles != file.roles:
+            options = replace(options, roles=tuple(roles.items()))
+            file = _read(upload, options)
         if judged and file.fields:
             field, speaker = _choose_last_turn(file, rubric)
-            more = ReadOptions(sheet, field, speaker, judged)
+            more = replace(options, append_field=field, append_speaker=speaker)
             file = _read(upload, more) if field else file
     except ImportRefused as refusal:
         state.say(str(refusal))
         return None
     return file
-
-
-def _by_roles(upload: Any, file: ItemFile, options: ReadOptions) -> ItemFile:
-    """The file as it was read, or with the roles that the lead gave its columns."""
-    roles = choose_roles(file.roles, ITEM_ROLES, "item-role") if file.roles else {}
-    return _read(upload, replace(options, roles=tuple(roles.items()))) if roles != file.roles else file
 
 
 def _joined(uploads: Sequence[Any], rubric: Rubric, key: str) -> ItemFile | None:
