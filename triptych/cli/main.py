@@ -214,7 +214,7 @@ def create_study(arguments: argparse.Namespace) -> int:
         item_order=USUAL_ORDER,
     )
     lifecycle.refuse_unusable_plan(plan)
-    text, file = studies.rubric_text(arguments.rubric), studies.items_from(arguments.files)
+    text, file = studies.rubric_text(arguments.rubric), studies.items_from(arguments.files, arguments.mapping)
     rubric = parse_rubric(text, arguments.rubric)
     lifecycle.refuse_silent(rubric, plan.round)
     for problem in file.problems:
@@ -363,6 +363,7 @@ def _ask_for_more(name: str, choice: argparse.ArgumentParser) -> None:
             ask("--study", action="append", help="a study's short name; can be repeated")
         case "create-study":
             ask("files", nargs="+", help="a file of items, or SYSTEM=FILE for each system")
+            ask("--mapping", help="a file that says which column of a single file has which role")
             ask("--raters", type=int, default=3, help="annotators per item")
             ask("--most", type=int, help="the most items for one annotator")
             ask("--access", choices=list(Access), default=Access.open, help="who may take part")

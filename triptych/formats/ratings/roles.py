@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Literal, get_args
 
 from triptych.errors import ImportRefused
-from triptych.formats.layout import CONTEXT_NAMES, simple
+from triptych.formats.layout import CONTEXT_NAMES, ITEM_ROLES, simple
 from triptych.formats.model import Source
 from triptych.formats.ratings.levels import FOLDER, LEVEL, POSITION, last_part
 from triptych.formats.ratings.model import named
@@ -103,7 +103,7 @@ def read_mapping(text: str) -> ColumnMapping:
     if not isinstance(roles, dict):
         raise ImportRefused('A mapping looks like this: {"roles": {"worker": "annotator"}, "duplicates": "error"}')
     for column, role in roles.items():
-        if role not in ROLES:
+        if role not in {*ROLES, *ITEM_ROLES}:
             raise ImportRefused(f"The mapping calls '{column}' {role!r}; roles are {', '.join(ROLES)}.")
     duplicates = entries.get("duplicates", "error")
     if duplicates not in get_args(Duplicates):
