@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
 import streamlit as st
 
 from components.shell import state
+from components.shell.uploads import content_of
 from components.shell.words import read_aloud
 from components.study.column_roles import choose_mapping, first_ratings
 from components.study.import_preview import column_meanings, problem_lists
@@ -52,13 +54,16 @@ def choose_files() -> tuple[tuple[FinishedRatings, ...], Duplicates]:
         (upload, "judge") for upload in judges
     ]
     try:
-        proposed = tuple(chain.from_iterable(_as_proposed(upload, kind) for upload, kind in uploads))
+        contents = [(upload, kind, data) for upload, kind in uploads if (data := content_of(upload)) is not None]
+        if len(contents) < len(uploads):
+            return (), "error"
+        proposed = tuple(chain.from_iterable(_as_proposed(*content) for content in contents))
         mapping = choose_mapping(proposed) if proposed else ColumnMapping()
         groups = _groups(people)
         read = [
             in_group(file, groups.get(upload.file_id, ""))
-            for upload, kind in uploads
-            for file in _read(upload, kind, mapping.roles)
+            for upload, kind, data in contents
+            for file in _read(upload, kind, data, mapping.roles)
         ]
     except ImportRefused as refusal:
         state.say(str(refusal))
@@ -67,18 +72,16 @@ def choose_files() -> tuple[tuple[FinishedRatings, ...], Duplicates]:
     return tuple(read), mapping.duplicates
 
 
-def _read(upload: Any, kind: RaterKind, roles: Mapping[str, str]) -> tuple[FinishedRatings, ...]:
+def _read(upload: Any, kind: RaterKind, data: bytes, roles: Mapping[str, str]) -> tuple[FinishedRatings, ...]:
     way = f"{kind} {sorted(roles.items())}"
-    files: tuple[FinishedRatings, ...] = _read_once(
-        upload, way, lambda u, _: read_files(u.getvalue(), u.name, kind, roles)
-    )
+    files: tuple[FinishedRatings, ...] = _read_once(upload, way, partial(read_files, data, upload.name, kind, roles))
     return files
 
 
-def _as_proposed(upload: Any, kind: RaterKind) -> tuple[FinishedRatings, ...]:
+def _as_proposed(upload: Any, kind: RaterKind, data: bytes) -> tuple[FinishedRatings, ...]:
     """The file as it is read without the lead, or its columns alone where they must be named first."""
     try:
-        return _read(upload, kind, {})
+        return _read(upload, kind, data, {})
     except RolesNeeded as unclear:
         return (FinishedRatings(upload.name, "", roles=unclear.roles),)
 
@@ -103,7 +106,10 @@ def choose_items() -> tuple[ItemFile | None, bool]:
     if upload is None:
         return None, True
     try:
-        file = _read_once(upload, "items", lambda u, _: read_items(u.getvalue(), u.name))
+        data = content_of(upload)
+        if data is None:
+            return None, False
+        file = _read_once(upload, "items", partial(read_items, data, upload.name))
     except ImportRefused as refusal:
         state.say(str(refusal))
         return None, False
@@ -117,7 +123,7 @@ def _read_once(upload: Any, kind: str, read: Any) -> Any:
     """Read a file once, not in every run."""
     cache = state.recall(READ, {})
     if (upload.file_id, kind) not in cache:
-        cache = {**cache, (upload.file_id, kind): read(upload, kind)}
+        cache = {**cache, (upload.file_id, kind): read()}
         state.remember(READ, cache)
     return cache[upload.file_id, kind]
 

@@ -28,12 +28,13 @@ def assembled_from(
     rubric: str | None,
     positive: Sequence[str],
     duplicates: Duplicates,
+    encoding: str | None = None,
 ) -> Assembled:
     """What the files would become; `items` is a path, `rubric` a path or key, `positive` as in `_with_positive`.
 
     Raises ImportRefused for a file that cannot be read or has errors, InvalidRubric.
     """
-    texts = items_from([items]) if items else None
+    texts = items_from([items], encoding) if items else None
     for file in files:
         _refuse_faulty(file.name, file)
     if items and texts:
@@ -54,7 +55,9 @@ def _refuse_faulty(name: str, file: FinishedRatings | ItemFile) -> None:
         raise ImportRefused("\n".join([f"{name} has errors:", *in_words(file.problems)]))
 
 
-def ratings_in(people: Sequence[str], judges: Sequence[str], mapping: ColumnMapping) -> list[FinishedRatings]:
+def ratings_in(
+    people: Sequence[str], judges: Sequence[str], mapping: ColumnMapping, encoding: str | None = None
+) -> list[FinishedRatings]:
     """The ratings in files by people, each a path or GROUP=PATH, and in files by models; a folder gives all in it.
 
     Raises ImportRefused.
@@ -63,7 +66,8 @@ def ratings_in(people: Sequence[str], judges: Sequence[str], mapping: ColumnMapp
     for words, kind in [(words, HUMAN) for words in people] + [(words, JUDGE) for words in judges]:
         group, _, after = words.rpartition("=") if not Path(words).exists() else ("", "", words)
         for path, name in _files_in(Path(after)):
-            read_in += [in_group(file, group) for file in read_files(read(str(path)), name, kind, mapping.roles)]
+            files = read_files(read(str(path), encoding), name, kind, mapping.roles)
+            read_in += [in_group(file, group) for file in files]
     return read_in
 
 

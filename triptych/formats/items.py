@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ from triptych.formats.model import (
     Source,
     TurnDraft,
 )
+from triptych.formats.names import fault_of
 from triptych.formats.values import UnfitValueError, as_content, clean, kind_of, plain
 
 UNKNOWN_SYSTEM = "unknown"
@@ -28,6 +30,12 @@ SYSTEM_KEYS = ("system", "model", "name", "id")
 NO_CANDIDATES = (
     "No item has candidates. Add columns such as cand:model-a, or a field 'candidates'; "
     "if the conversation itself is judged, choose that."
+)
+
+VALUE_ALONE = re.compile(r"true|false|[-+]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:e[-+]?\d+)?", re.IGNORECASE)
+VALUES_ALONE = (
+    "{n} candidate(s) are nothing but a number, or true or false; they are shown as written. "
+    "Are these the columns of the texts?"
 )
 
 Content = str | tuple[TurnDraft, ...]
@@ -155,6 +163,10 @@ def _external_id(reading: Reading, record: Record) -> str | None:
     text = clean(str(value), reading.findings, record.row, column).strip()
     if not text:
         reading.findings.error("has no id; every item needs one.", record.row, column)
+        return None
+    problem = fault_of(text)
+    if problem:
+        reading.findings.error(f"the id {problem}.", record.row, column)
         return None
     return text
 
@@ -286,6 +298,8 @@ def _candidates(reading: Reading, raws: Sequence[RawCandidate]) -> tuple[Candida
         system = clean(only_system or raw.system, reading.findings, raw.row, raw.column).strip()
         if not system:
             reading.findings.error("a candidate has no system; name what produced it.", raw.row, raw.column)
+        elif fault := fault_of(system):
+            reading.findings.error(f"the system {fault}.", raw.row)
         elif system in drafts:
             where = f"row {rows[system]}" if rows[system] != raw.row else "the same item"
             reading.findings.error(f"system '{system}' has a candidate in {where} already.", raw.row, raw.column)
@@ -300,6 +314,8 @@ def _draft(reading: Reading, raw: RawCandidate, system: str) -> CandidateDraft:
         return CandidateDraft(system, None)
     if not isinstance(content, str):
         return CandidateDraft(system, None, content)
+    if VALUE_ALONE.fullmatch(content.strip()):
+        reading.findings.tally(VALUES_ALONE)
     if not content.strip():
         blank_kind = "holds white space only" if content else "is empty"
         reading.findings.warning(f"the candidate of system '{system}' {blank_kind}.", raw.row, raw.column)

@@ -44,7 +44,7 @@ def read_delimited(data: bytes, contents: Contents, options: ReadOptions, findin
 
     Raises ImportRefused.
     """
-    text = decode(data, findings)
+    text = decode(data)
     if not text.strip():
         raise ImportRefused(f"The file is empty. The first row must name the columns, for example: {contents.example}")
     if max(text.count("\n"), text.count("\r")) > MAX_ROWS:

@@ -14,6 +14,7 @@ from datetime import datetime
 from triptych.errors import InvalidAnnotation
 from triptych.formats.layout import ITEM_GROUP
 from triptych.formats.model import CandidateDraft, Findings, ItemDraft, ItemFile, Problem
+from triptych.formats.names import Lookalikes, fault_of
 from triptych.formats.ratings.controls import EXPLAINING, REASONS
 from triptych.formats.ratings.model import (
     UNKNOWN_SYSTEM,
@@ -184,6 +185,7 @@ def assemble(
     """
     items = items or next((file.items for file in files if file.items is not None), None)
     builder = _Builder(files, asked, items, duplicates)
+    _check_names(files, items, builder.findings)
     several = len(files) > 1
     for file in files:
         builder.file = f"{file.name}: " if several else ""
@@ -196,6 +198,24 @@ def assemble(
         for note in file.notes:
             builder.add_note(note)
     return builder.assembled()
+
+
+def _check_names(files: Sequence[FinishedRatings], items: ItemFile | None, findings: Findings) -> None:
+    """Ids and systems, over all files, that no study may have or that look the same but are written differently."""
+    places: dict[tuple[str, str], tuple[str, int]] = {}
+    for item in items.items if items else ():
+        places.setdefault(("id", item.external_id), ("the items", item.row))
+        for candidate in item.candidates:
+            places.setdefault(("system", candidate.system), ("the items", item.row))
+    for file in files:
+        for unit in (*file.ratings, *file.highlights, *file.notes):
+            places.setdefault(("id", unit.item), (file.name, unit.row))
+            places.setdefault(("system", unit.system or UNKNOWN_SYSTEM), (file.name, unit.row))
+    lookalikes = {"id": Lookalikes(), "system": Lookalikes()}
+    for (kind, name), (where, row) in places.items():
+        problem = fault_of(name) or lookalikes[kind].clash(name, f"row {row} of {where}")
+        if problem:
+            findings.error(f"the {kind} {problem.rstrip('.')}.", row)
 
 
 class _Builder:
