@@ -1,4 +1,4 @@
-"""What a lead does with results besides reading them: every rating, exports, unblinding."""
+"""What a lead does with results: every rating, exports, unblinding; and that opening them is logged."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ from components.results import charts
 from components.results.export_menu import export_menu
 from components.shell import state
 from components.shell.choices import confirmed
+from triptych import clock
+from triptych.results import looking
 from triptych.results.page import Board
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.storage.models import Study
 from triptych.study import lifecycle
 
+LOGGED = "looks logged"
 BLIND = (
     "System names appear on every page and in every export of this study, for all its leads, from now on. "
     "This is written to the log and cannot be taken back."
@@ -34,3 +39,13 @@ def study_tools(board: Board, pseudonym: str) -> None:
             st.rerun()
     else:
         st.text(f"Unblinded {study.unblinded_at:%Y-%m-%d %H:%M} UTC")
+
+
+def log_look(study: Study, analysis: StudyAnalysis, pseudonym: str) -> None:
+    """After the page is drawn, once a day in each session; nothing where the page shows estimates without tests."""
+    look, logged = (study.slug, f"{clock.now():%Y-%m-%d}"), state.recall(LOGGED, frozenset())
+    numbers = analysis.collection
+    if numbers.untested or look in logged:
+        return
+    state.run_command(looking.log_look, study, numbers.filled, numbers.planned, pseudonym)
+    state.remember(LOGGED, logged | {look})

@@ -16,13 +16,14 @@ import hashlib
 import json
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from triptych.stats.analysis.annotators import Worker, reading_speeds, repeated, with_self
+from triptych.stats.analysis.collection import Collected
 from triptych.stats.analysis.judges import JudgeOf, judges
 from triptych.stats.analysis.listing import Listing
 from triptych.stats.analysis.pay import PayNumbers, pay_numbers, work_times
@@ -65,6 +66,15 @@ class Files(StudyNumbers):
     @property
     def declared(self) -> Collection[str]:
         return self.codebook["family"]
+
+    @property
+    def margins(self) -> Mapping[str, float]:
+        margins: dict[str, float] = self.codebook["margins"]
+        return margins
+
+    @property
+    def collection(self) -> Collected:
+        return Collected(**self.codebook["collection"])
 
     @property
     def workers(self) -> list[Worker]:

@@ -145,6 +145,7 @@ def _data(session: Session, study: Study, analysis: StudyAnalysis, facts: Facts,
     family = sorted(analysis.frame.settings.preregistration.family)
     variables = [asdict(ratings.variable) for ratings in analysis.ratings]
     made = {"columns": columns, "epsilon": margin(analysis.frame), "family": family, "variables": variables}
+    made |= {"collection": asdict(analysis.collection), "margins": dict(analysis.margins)}
     yield json_file("codebook.json", {**codebook(finished, ExportOptions()), **made, **_pay(facts, analysis.scope)})
     yield csv_file("ratings.csv", data.RATINGS_HEADER, data.rating_rows(analysis, further.words))
     twice = data.rating_rows(further.twice) if further.twice else iter(())

@@ -16,7 +16,8 @@ from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.verdicts import MAX_LISTED, largest_first, pair_of
 from triptych.rubric.scales import Choice
 from triptych.stats.analysis.annotators import EffectsOf
-from triptych.stats.analysis.contrasts import CLEAR, Contrast
+from triptych.stats.analysis.collection import CLEAR
+from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.coefficients import BANDS
 from triptych.stats.diagnostics import MISSING_SHARE
 from triptych.stats.effects import PositionEffect
@@ -50,6 +51,7 @@ def findings(analysis: StudyAnalysis) -> tuple[Finding, ...]:
     """What there is to say against a quick reading of the results, most important first."""
     sources = (
         _simulated,
+        _collection,
         _exclusions,
         _ignored_items,
         _single_annotators,
@@ -75,6 +77,13 @@ def _simulated(analysis: StudyAnalysis) -> Iterator[Finding]:
         yield Finding(100, "simulated", "Simulated annotators count here. Nothing of this speaks about people.")
     if {"judge", "human"} <= {*analysis.kinds}:
         yield Finding(95, "judge", "Ratings of a judge model are counted together with those of people.")
+
+
+def _collection(analysis: StudyAnalysis) -> Iterator[Finding]:
+    """What is in of what was planned, and that results were opened before it was."""
+    numbers = analysis.collection
+    if numbers.sentence:
+        yield Finding(92 if numbers.interim else 20, "collection", numbers.sentence)
 
 
 def _exclusions(analysis: StudyAnalysis) -> Iterator[Finding]:

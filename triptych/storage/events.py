@@ -67,6 +67,7 @@ class EventKind(StrEnum):
     plan_stored = "plan stored"
     ratings_imported = "ratings imported"
     reserved = "reserved"
+    results_opened = "results opened"
     restored_from_backup = "restored from a backup"
     skipped = "skipped"
     study_closed = "study closed"

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from triptych.errors import NotAllowed
+from triptych.stats.analysis.collection import INTERIM
 from triptych.storage.models import Study
 
 Percent = int
@@ -133,8 +134,15 @@ class Overlap(SettingsPart):
     raters: int = Field(default=3, ge=1, le=100)
 
 
+Margin = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False, description="a difference above 0")]
+
+
 class Preregistration(SettingsPart):
-    """What was declared before the first annotation; hashed with the design."""
+    """What was declared before the first annotation; hashed with the design.
+
+    margins: by criterion, in scale points (of shares 0 to 1), up to which systems count as practically equal.
+    interim_bound: below which an adjusted p is clear before the planned annotations are in; 0: nothing is tested.
+    """
 
     criteria: tuple[str, ...] = ()
     primary_criterion: str = ""
@@ -142,6 +150,10 @@ class Preregistration(SettingsPart):
     sample: LongText = ""
     stop_rule: LongText = ""
     exclusions: LongText = ""
+    margins: dict[str, Margin] = {}
+    interim_bound: float = Field(
+        default=INTERIM, ge=0, le=INTERIM, description="at most 0.001; 0 shows estimates without tests"
+    )
 
     @property
     def declared(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -27,6 +27,7 @@ from .annotators import (
     people_of,
     position_of,
 )
+from .collection import Collected
 from .contrasts import ComparedRatings, Contrast, RankingOf, compared, contrasts, rankings
 from .judges import JudgeOf
 from .pay import PayNumbers
@@ -94,6 +95,16 @@ class StudyNumbers(ABC):
 
     @property
     @abstractmethod
+    def margins(self) -> Mapping[str, float]:
+        """By criterion, the difference up to which systems count as practically equal, if one was set beforehand."""
+
+    @property
+    @abstractmethod
+    def collection(self) -> Collected:
+        """Whether collection was over, and what a difference must show until then."""
+
+    @property
+    @abstractmethod
     def workers(self) -> list[Worker]:
         """Everybody whose ratings count."""
 
@@ -145,7 +156,7 @@ class StudyNumbers(ABC):
     @cached_property
     def contrasts(self) -> tuple[Contrast, ...]:
         """Every two systems under every criterion that can tell them apart."""
-        return contrasts(self.compared, self.systems, self.declared)
+        return contrasts(self.compared, self.systems, self.declared, self.collection.bound, self.margins)
 
     @cached_property
     def people(self) -> tuple[PeopleOf, ...]:
