@@ -73,6 +73,11 @@ class Files(StudyNumbers):
         return margins
 
     @property
+    def groups(self) -> Mapping[str, str]:
+        groups: dict[str, str] = self.codebook["annotator_groups"]
+        return groups
+
+    @property
     def collection(self) -> Collected:
         return Collected(**self.codebook["collection"])
 
@@ -130,6 +135,7 @@ class Files(StudyNumbers):
             option,
             missing,
             item=codes(rows, "item_id", self.items),
+            group=codes(rows, "item_group", sorted({row["item_group"] for row in rows})),
             annotator=codes(rows, "annotator", self.people_names),
             system=codes(rows, "system", ["", *self.names.values()]),
             position=np.array([int(row["position"] or -1) for row in rows], dtype=int),

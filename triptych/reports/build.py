@@ -41,6 +41,7 @@ from triptych.storage.models import FINISHED, Study
 from triptych.study.system_names import system_names
 
 BESIDE = "Whether it is a judge's score that is compared with the ratings that count."
+GROUP = "Items whose errors hang together; the item's own id where no field groups them."
 WORDS = "Words of the response; empty where it has no text."
 TO_READ = "Words of the item's context and of all its responses."
 CHARACTERS = "Length of the text in Unicode code points."
@@ -136,6 +137,7 @@ def _data(session: Session, study: Study, analysis: StudyAnalysis, facts: Facts,
     descriptions = {name: words for name, words in COLUMNS.items() if name in header}
     columns = {
         **descriptions,
+        "item_group": GROUP,
         "counted": COUNTED,
         "beside": BESIDE,
         "words": WORDS,
@@ -146,6 +148,7 @@ def _data(session: Session, study: Study, analysis: StudyAnalysis, facts: Facts,
     variables = [asdict(ratings.variable) for ratings in analysis.ratings]
     made = {"columns": columns, "epsilon": margin(analysis.frame), "family": family, "variables": variables}
     made |= {"collection": asdict(analysis.collection), "margins": dict(analysis.margins)}
+    made["annotator_groups"] = dict(analysis.groups)
     yield json_file("codebook.json", {**codebook(finished, ExportOptions()), **made, **_pay(facts, analysis.scope)})
     yield csv_file("ratings.csv", data.RATINGS_HEADER, data.rating_rows(analysis, further.words))
     twice = data.rating_rows(further.twice) if further.twice else iter(())

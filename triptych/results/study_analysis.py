@@ -81,6 +81,10 @@ class StudyAnalysis(StudyNumbers):
     def margins(self) -> Mapping[str, float]:
         return self.frame.settings.preregistration.margins
 
+    @property
+    def groups(self) -> Mapping[str, str]:
+        return self.frame.settings.annotator_groups
+
     @cached_property
     def collection(self) -> Collected:
         """Of the whole study, whatever is filtered."""

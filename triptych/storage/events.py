@@ -39,6 +39,7 @@ class EventKind(StrEnum):
     annotation_edited = "annotation edited"
     annotator_excluded = "annotator excluded"
     annotator_reinstated = "annotator reinstated"
+    annotators_grouped = "annotators grouped"
     check_items_added = "check items added"
     consent_asked_again = "consent asked again"
     consent_refused = "consent refused"

@@ -166,7 +166,10 @@ class Preregistration(SettingsPart):
 
 
 class StudySettings(SettingsPart):
-    """All of `study.settings`. Raises ValidationError for what does not fit."""
+    """All of `study.settings`. Raises ValidationError for what does not fit.
+
+    group_field: of the items file, whose values group items (turns of a dialogue). annotator_groups: by pseudonym.
+    """
 
     items_per_annotator: int | None = Field(default=None, ge=1)
     reservation_minutes: int = Field(default=30, ge=5, le=60 * 24 * 14)
@@ -182,6 +185,8 @@ class StudySettings(SettingsPart):
     entry: EntryRules = EntryRules()
     overlap: Overlap = Overlap()
     preregistration: Preregistration = Preregistration()
+    group_field: Line = ""
+    annotator_groups: dict[str, Line] = {}
     expertise: Literal["expert", "skilled", "crowd"] = "skilled"
     heds: dict[str, Any] = {}
 

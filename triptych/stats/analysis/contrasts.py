@@ -139,7 +139,9 @@ def compared(ratings: Ratings) -> ComparedRatings | Undefined:
     table = or_undefined(SideBySide.build, *columns)
     if isinstance(table, Undefined):
         return table
-    return ComparedRatings(ratings.variable.is_share, or_undefined(CrossedEffects.build, *columns), table)
+    return ComparedRatings(
+        ratings.variable.is_share, or_undefined(CrossedEffects.build, *columns, ratings.group), table
+    )
 
 
 def contrasts(
