@@ -144,11 +144,7 @@ def _data(session: Session, study: Study, analysis: StudyAnalysis, facts: Facts,
         "characters": CHARACTERS,
         "words_to_read": TO_READ,
     }
-    family = sorted(analysis.frame.settings.preregistration.family)
-    variables = [asdict(ratings.variable) for ratings in analysis.ratings]
-    made = {"columns": columns, "epsilon": margin(analysis.frame), "family": family, "variables": variables}
-    made |= {"collection": asdict(analysis.collection), "margins": dict(analysis.margins)}
-    made["annotator_groups"] = dict(analysis.groups)
+    made = {"columns": columns, **choices(analysis)}
     yield json_file("codebook.json", {**codebook(finished, ExportOptions()), **made, **_pay(facts, analysis.scope)})
     yield csv_file("ratings.csv", data.RATINGS_HEADER, data.rating_rows(analysis, further.words))
     twice = data.rating_rows(further.twice) if further.twice else iter(())
@@ -158,6 +154,18 @@ def _data(session: Session, study: Study, analysis: StudyAnalysis, facts: Facts,
     yield csv_file("assignments.csv", replay.HEADER, replay.assignment_rows(session, study, analysis.names))
     yield text_file("preregistration.md", declaration(facts))
     yield csv_file("exclusions.csv", EXCLUSIONS_HEADER, map(_exclusion, facts.exclusions))
+
+
+def choices(analysis: StudyAnalysis) -> dict[str, Any]:
+    """What analysis.py must know besides the data."""
+    return {
+        "epsilon": margin(analysis.frame),
+        "family": sorted(analysis.frame.settings.preregistration.family),
+        "variables": [asdict(ratings.variable) for ratings in analysis.ratings],
+        "collection": asdict(analysis.collection),
+        "margins": dict(analysis.margins),
+        "annotator_groups": dict(analysis.groups),
+    }
 
 
 def _pay(facts: Facts, scope: Counted) -> dict[str, Any]:
