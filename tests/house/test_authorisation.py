@@ -73,9 +73,10 @@ DOORS = {
         people.roster.enable people.roster.new_link people.roster.remove_lead privacy.erasure.delete_copies
         privacy.erasure.erase privacy.withdrawal.withdraw reports.heds.store reports.snapshot.keep
         results.adjudication.ask results.adjudication.record results.adjudication.take_back results.looking.log_look
-        simulate.dry_run.dry_run study.design.amend study.duplicate.duplicate study.launch.launch
+        simulate.dry_run.dry_run simulate.planner.declare study.annotator_groups.set_group study.design.amend
+        study.duplicate.duplicate study.launch.launch
         study.lifecycle.create_from_file study.lifecycle.delete_demo study.lifecycle.delete_draft
-        study.annotator_groups.set_group study.lifecycle.set_state study.lifecycle.unblind study.plans.store
+        study.lifecycle.set_state study.lifecycle.unblind study.plans.store
     """,
     "shell": """
         cli.studies.invite cli.studies.set_state operations.backup.restore operations.capsule.open_capsule
