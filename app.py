@@ -9,7 +9,9 @@ from pathlib import Path
 import streamlit as st
 from starlette.middleware import Middleware
 
+from components.shell import failure
 from triptych.web import start
+from triptych.web.gate import Gate, leave_forwarded_headers_to_the_gate
 from triptych.web.headers import SecurityHeaders
 from triptych.web.metrics import Measured
 from triptych.web.routes import ERRORS, ROUTES
@@ -20,15 +22,21 @@ STREAMLIT_PAGE = Path(st.__file__).parent / "static" / "index.html"
 @asynccontextmanager
 async def lifespan(_: st.App) -> AsyncIterator[None]:
     """Holds the database from before the first request until after the last one."""
-    with start.running(start.address(st.get_option), st.get_option("server.address")):
+    with start.running(st.get_option):
         yield
 
 
+leave_forwarded_headers_to_the_gate()
 # a literal call: `streamlit run` looks for it in the source
 app = st.App(
     "pages/router.py",
     routes=ROUTES,
-    middleware=[Middleware(Measured), Middleware(SecurityHeaders, index=STREAMLIT_PAGE)],
+    middleware=[
+        Middleware(Measured),
+        Middleware(SecurityHeaders, index=STREAMLIT_PAGE),
+        Middleware(Gate, base_path=st.get_option("server.baseUrlPath")),
+    ],
     lifespan=lifespan,
+    on_script_error=failure.show,
     exception_handlers=ERRORS,
 )

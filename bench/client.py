@@ -25,7 +25,12 @@ from triptych.rubric.model import Rubric
 from triptych.simulate.annotators import SimulatedCandidate, generate_answers
 
 PATIENCE = 60.0
-OUR_HEADERS = {"X-Triptych": "1", "Content-Type": "application/json", "Sec-Fetch-Site": "same-origin"}
+
+
+def our_headers(url: str) -> dict[str, str]:
+    """What a page of the app at `url` sends with its requests."""
+    ours = {"X-Triptych": "1", "Content-Type": "application/json", "Sec-Fetch-Site": "same-origin"}
+    return {**ours, "Origin": url}
 
 
 class PageFailed(Exception):
@@ -41,7 +46,7 @@ class PageSession:
         self.cached: dict[str, ForwardMsg] = {}
         self.runs_since: dict[str, int] = {}
         self.runs = self.bytes_in = 0
-        self.page_hash = self.fragment = ""
+        self.page_hash = self.fragment = self.session_id = ""
         self.socket: aiohttp.ClientWebSocketResponse | None = None
 
     def _connection(self) -> aiohttp.ClientWebSocketResponse:
@@ -92,6 +97,8 @@ class PageSession:
             self.bytes_in += len(received.data)
             message = self._unfolded(ForwardMsg.FromString(received.data))
             match message.WhichOneof("type"):
+                case "new_session":
+                    self.session_id = message.new_session.initialize.session_id
                 case "navigation":
                     self.page_hash = message.navigation.page_script_hash
                 case "auto_rerun":
@@ -190,7 +197,7 @@ class Annotator:
         began = time.perf_counter()
         body = {"action": action, "showing": self.showing}
         try:
-            async with self.http.post(f"{self.url}/desk/act", json=body, headers=OUR_HEADERS) as answer:
+            async with self.http.post(f"{self.url}/desk/act", json=body, headers=our_headers(self.url)) as answer:
                 content = await answer.json() if answer.content_type == "application/json" else {}
                 self._take_in(answer.status, content)
         except (aiohttp.ClientError, ConnectionError, TimeoutError) as error:
@@ -221,7 +228,7 @@ class Annotator:
             "active_seconds": 1.0,
             **changed,
         }
-        async with self.http.post(f"{self.url}/desk/draft", json=body, headers=OUR_HEADERS) as answer:
+        async with self.http.post(f"{self.url}/desk/draft", json=body, headers=our_headers(self.url)) as answer:
             return answer.status, await answer.json()
 
     def answers(self, view: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import analysis, lead, load, processes, resources, results, surface
+from bench import analysis, attack, lead, load, processes, proof, resources, results, surface
 from bench.figures import Figure
 from bench.options import Options
 
@@ -21,9 +21,11 @@ MEASURES: dict[str, Callable[[Options, Path], list[Figure]]] = {
     "start": resources.start,
     "idle": resources.idle,
     "memory": resources.memory,
+    "attack": attack.attack,
     "size": resources.size,
     "lead": lead.lead,
     "analysis": analysis.analysis,
     "results-size": results.large_study,
     "results-tabs": results.many_tabs,
+    "verify": proof.proof,
 }

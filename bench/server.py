@@ -97,18 +97,20 @@ def start_server(
     port: int | None = None,
     start: Callable[..., Any] | None = None,
     script: str = "app.py",
+    address: str = "127.0.0.1",
 ) -> Server:
     """Starts the app on a free loopback port with its data in `home`; returns at once, before it answers.
 
-    The demo studies stay out unless `env` says otherwise; `script` is another Streamlit app. `start` takes the
-    arguments of subprocess.Popen and returns what can be used as one.
+    The demo studies stay out unless `env` says otherwise; `script` is another Streamlit app, `address` what it listens
+    on, which this computer reaches as 127.0.0.1. `start` takes the arguments of subprocess.Popen and returns what can
+    be used as one.
     """
     port = port or free_port()
     home.mkdir(parents=True, exist_ok=True)
     log = home / "server.log"
     settings = {"TRIPTYCH_HOME": str(home), "TRIPTYCH_DEMO": "0", "PYTHONUNBUFFERED": "1", **(env or {})}
     command = [sys.executable, "-m", "streamlit", "run", script, "--server.headless=true"]
-    command += [f"--server.port={port}", "--server.address=127.0.0.1"]
+    command += [f"--server.port={port}", f"--server.address={address}"]
     with log.open("ab") as file:
         process = (start or subprocess.Popen)(
             command, cwd=ROOT, env={**os.environ, **settings}, stdin=subprocess.DEVNULL, stdout=file, stderr=file
@@ -118,10 +120,14 @@ def start_server(
 
 @contextmanager
 def running_app(
-    home: Path, env: Mapping[str, str] | None = None, port: int | None = None, start: Callable[..., Any] | None = None
+    home: Path,
+    env: Mapping[str, str] | None = None,
+    port: int | None = None,
+    start: Callable[..., Any] | None = None,
+    address: str = "127.0.0.1",
 ) -> Iterator[Server]:
     """A server that answers; it is ended when the block is left. Raises ServerFailed with the end of its log."""
-    server = start_server(home, env, port, start)
+    server = start_server(home, env, port, start, address=address)
     try:
         wait_until(lambda: is_healthy(server.url), server, "answer")
         yield server

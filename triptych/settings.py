@@ -15,6 +15,7 @@ from triptych.errors import TriptychError
 
 _PACKAGE = Path(__file__).resolve().parent
 SECRET, TOKEN, DATABASE = "TRIPTYCH_SECRET", "TRIPTYCH_METRICS_TOKEN", "TRIPTYCH_DATABASE_URL"
+ADDRESS, PROXIES, BUDGETS = "TRIPTYCH_ADDRESS", "TRIPTYCH_PROXIES", "TRIPTYCH_BUDGETS"
 SECRETS = (SECRET, TOKEN, "STREAMLIT_SERVER_COOKIE_SECRET")
 MIN_SECRET_LENGTH = 32
 PLACEHOLDERS = ("change", "example", "secret", "password", "default")
@@ -48,15 +49,16 @@ def local_folder() -> Path:
 
     TRIPTYCH_HOME; else data/local/ in a checkout, the user's data folder in an installation.
     """
-    return _existing(os.environ.get("TRIPTYCH_HOME") or _usual_home())
+    return _existing(os.environ.get("TRIPTYCH_HOME") or str(usual_home()))
 
 
-def _usual_home() -> str:
+def usual_home() -> Path:
+    """The folder that the app makes where TRIPTYCH_HOME names none."""
     if not is_installed():
-        return str(app_folder() / "data" / "local")
+        return app_folder() / "data" / "local"
     import platformdirs  # not at the top: the doctor reads this module to report missing packages
 
-    return platformdirs.user_data_dir("triptych", appauthor=False)
+    return Path(platformdirs.user_data_dir("triptych", appauthor=False))
 
 
 @lru_cache(maxsize=8)
@@ -84,9 +86,33 @@ def is_shared() -> bool:
     return os.environ.get(DATABASE, "").startswith("postgresql")
 
 
+def addresses() -> tuple[str, ...]:
+    """TRIPTYCH_ADDRESS: the origins under which browsers reach the app, the first for links; see web/origins."""
+    return _words(ADDRESS)
+
+
+def proxies() -> tuple[str, ...]:
+    """TRIPTYCH_PROXIES: the addresses or networks of proxies whose forwarded headers count; see web/origins."""
+    return _words(PROXIES)
+
+
+def budgets() -> tuple[str, ...]:
+    """TRIPTYCH_BUDGETS: budgets that differ from the usual ones, as name=at_once/per_second; see web/budgets."""
+    return _words(BUDGETS)
+
+
+def _words(name: str) -> tuple[str, ...]:
+    return tuple(os.environ.get(name, "").replace(",", " ").split())
+
+
 def logs_json() -> bool:
     """TRIPTYCH_LOG=json writes one JSON object per line instead of text."""
     return os.environ.get("TRIPTYCH_LOG", "text") == "json"
+
+
+def group_may() -> bool:
+    """TRIPTYCH_GROUP=1 lets the group of the data folder read and write what is in it, except secrets and traces."""
+    return os.environ.get("TRIPTYCH_GROUP") == "1"
 
 
 def wants_demo() -> bool:

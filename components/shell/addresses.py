@@ -6,16 +6,20 @@ from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
+from triptych.people import places
 from triptych.people.accounts import panel_of
 from triptych.storage.models import Study
+from triptych.web.origins import configured
 
 THIS_COMPUTER = {"127.0.0.1", "localhost", "::1"}
 
 
 def app_address() -> str:
-    """The address under which this browser reaches the app, without the page."""
+    """The address under which others reach the app, without the page: TRIPTYCH_ADDRESS, else as this browser does."""
     url = urlsplit(st.context.url or "http://localhost")
-    return f"{url.scheme}://{url.netloc}{url.path.rpartition('/')[0]}"
+    here, origins = f"{url.scheme}://{url.netloc}", configured().origins
+    origin = here if here in origins or not origins else origins[0]
+    return f"{origin}{url.path.rpartition('/')[0]}"
 
 
 def reaches_this_computer_only() -> bool:
@@ -36,4 +40,8 @@ def panel_address(study: Study) -> str:
     """The template for a panel, in the notation of Prolific: the panel replaces what is in double braces."""
     panel = panel_of(study)
     filled_in = f"{panel.id_param}={{{{%{panel.id_param}%}}}}&{panel.session_param}={{{{%{panel.session_param}%}}}}"
+    if panel.proof == "secret":
+        filled_in += f"&{panel.proof_param}={places.key_of(study)}"
+    if panel.proof == "signature":
+        filled_in += f"&{panel.proof_param}={{{{%signature%}}}}"
     return f"{study_address(study)}&{filled_in}"

@@ -23,14 +23,20 @@ from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS
 from triptych.study.settings import EXPERTISE, LONGEST_TEXT, StudySettings, settings_of
 
 WITHDRAWAL = {"keep": "Their ratings stay, without their name", "delete": "Their ratings are deleted"}
+ITEM_ORDERS = {
+    "finish": "Finish items first: agreement is known early",
+    "cover": "Cover all items first: each has a rating before any has a second",
+}
 # settings shown by each form
 FORM_FIELDS = {
-    "basics": ("items_per_annotator", "reservation_minutes", "overlap"),
+    "basics": ("items_per_annotator", "reservation_minutes", "item_order", "overlap"),
     "path": ("consent", "instructions", "content_note", "contact", "entry"),
     "panel": ("codes", "panel", "pay", "recruitment", "expertise"),
     "checks": ("checks",),
     "preregistration": ("preregistration",),
 }
+PROOFS = {"none": "None", "secret": "A secret in the link", "signature": "A signature of each id"}
+PROOF_HELP = "Without one, anybody who knows the address can invent ids. What the panel needs stands on *Overview*."
 # setting → its label, the least and the greatest number
 CHECK_RULES = {
     "attention_every": ("An attention check every … items", 0, None),
@@ -97,7 +103,10 @@ def basics(study: Study) -> DesignRequest | None:
         study_round = choose("Round", ROUNDS, f"{key}-round", study.round, left, disabled=frozen)
         label, place = "Responses appear", f"{key}-ways"
         presentation = choose(label, PRESENTATIONS, place, study.presentation, right, disabled=frozen)
-        settings = _limits(current, key) | _overlap(current, key, frozen) | _item_groups(current, key)
+        label, place = "Order of items", f"{key}-item-order"
+        item_order = choose(label, ITEM_ORDERS, place, current.item_order, disabled=frozen)
+        settings = _limits(current, key) | {"item_order": item_order} | _overlap(current, key, frozen)
+        settings |= _item_groups(current, key)
         return finish(study, key, Parts(title.strip(), raters, access, study_round, presentation, settings))
 
 
@@ -236,10 +245,10 @@ def _codes(current: StudySettings, key: str) -> tuple[dict[str, str], bool]:
     return codes, state.form_button("Make codes for the empty ones", f"{key}-new-codes")
 
 
-def _address(current: StudySettings, key: str) -> dict[str, str]:
+def _address(current: StudySettings, key: str) -> dict[str, Any]:
     st.subheader("The panel's address", anchor=False)
     columns = st.columns(3)
-    address = {
+    address: dict[str, Any] = {
         "name": columns[0].text_input("Name of the panel", current.panel.name, max_chars=40, key=f"{key}-panel"),
         "id_param": columns[1].text_input("Parameter with the person's id", current.panel.id_param, key=f"{key}-id"),
         "session_param": columns[2].text_input(
@@ -250,7 +259,23 @@ def _address(current: StudySettings, key: str) -> dict[str, str]:
     address["return_url"] = st.text_input(
         label, current.panel.return_url, max_chars=500, placeholder="https://…?cc={code}", key=f"{key}-back"
     )
-    return address
+    return address | _places(current, key)
+
+
+def _places(current: StudySettings, key: str) -> dict[str, Any]:
+    """How many people may come, and what shows that the panel sent them."""
+    panel, columns = current.panel, st.columns(4)
+    proof = choose("Proof in the address", PROOFS, f"{key}-proof", panel.proof, columns[0], help=PROOF_HELP)
+    return {
+        "proof": proof,
+        "proof_param": columns[1].text_input("Parameter of the proof", panel.proof_param, key=f"{key}-proof-param"),
+        "most_people": columns[2].number_input(
+            "Most people", 1, 100_000, panel.most_people, key=f"{key}-most", placeholder="1.5 × needed"
+        ),
+        "free_after_minutes": columns[3].number_input(
+            "Minutes until a first answer", 5, 60 * 24 * 14, panel.free_after_minutes, key=f"{key}-free"
+        ),
+    }
 
 
 def _pay(current: StudySettings, key: str) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from triptych.rubric.files import parse_rubric, shipped_rubrics
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Access, Round
 from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS, StudyPlan
-from triptych.study.settings import USUAL_CHECKS
+from triptych.study.settings import USUAL_CHECKS, USUAL_ORDER
 
 OWN_FILE = "A file of my own"
 FILE_LAYOUTS = ["One file", "One file per system"]
@@ -171,4 +171,5 @@ def choose_plan(rubric: Rubric) -> StudyPlan:
         presentation=presentation,
         items_per_annotator=limit,
         checks=USUAL_CHECKS,
+        item_order=USUAL_ORDER,
     )

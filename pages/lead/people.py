@@ -95,7 +95,8 @@ if annotators:
     chosen = choose_member(annotators, "Annotator", f"member-{slug}")
     with state.reading() as session:
         promised = withdrawal.promised_to(session, study, chosen.pseudonym)
-    step = member_actions.steps(chosen, study, promised)
+        submitted = erasure.annotations_of(session, study, chosen.pseudonym)
+    step = member_actions.steps(chosen, study, promised, who, submitted)
     if step:
         run_step(*step, chosen)
     if group := member_actions.group_form(annotators, settings_of(study).annotator_groups, slug):
@@ -104,7 +105,7 @@ if annotators:
 else:
     st.text("Nobody has joined yet. Invite people above, or give out the address on the page Overview.")
 st.subheader("Leads", anchor=False)
-new_lead = leads(study, everybody, who.pseudonym)
+new_lead = leads(study, everybody, who)
 if new_lead:
     keep_links([new_lead])
 if any(member.erased or member.withdrawn_at for member in annotators):

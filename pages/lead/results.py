@@ -98,7 +98,7 @@ with live.drawing(slug):
         scope = choose_scope(frame, kinds, slug)
         with state.reading() as session:
             board = read_board(session, study, scope)
-        study_tools(board, who.pseudonym)
+        study_tools(board, who)
     scope_notes(board.frame, scope, kinds)
     findings.progress(board.overview, "State", study.state.capitalize())
     with st.expander(f"Annotators ({len(board.overview.annotators)})", key="annotators-open"):

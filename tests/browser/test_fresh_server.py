@@ -12,7 +12,7 @@ from helpers.browser import chromium, expect  # noqa: F401  (chromium is a fixtu
 from helpers.present import present
 from helpers.studies import ROOT, personal_link
 
-from bench.server import ServerFailed, running_app, start_server, wait_until
+from bench.server import ServerFailed, free_port, running_app, start_server, wait_until
 from triptych.people import accounts
 from triptych.storage import database
 from triptych.storage.database import reading, writing
@@ -33,7 +33,8 @@ def home(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(home):
-    with running_app(home) as started:
+    port = free_port()
+    with running_app(home, {"TRIPTYCH_ADDRESS": f"http://127.0.0.1:{port} http://lab.test"}, port) as started:
         yield started
 
 

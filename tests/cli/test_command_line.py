@@ -17,7 +17,7 @@ from sqlalchemy import select
 from triptych import clock, settings
 from triptych.cli import main as program
 from triptych.operations import backup
-from triptych.people import accounts
+from triptych.people import accounts, signing_in
 from triptych.storage import database
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Membership, Person, Study
@@ -192,9 +192,9 @@ def test_add_lead_names_what_sign_in_takes(run, name):
     stored = accounts.read_name(name)
 
     assert (code, f"the name {stored} and" in output) == (0, True)
-    with writing(database.open_engine(settings.database_url())) as session:
-        for spelling in (name, stored):
-            assert accounts.sign_in_lead(session, spelling, PASSCODE).name == stored
+    engine = database.open_engine(settings.database_url())
+    for spelling in (name, stored):
+        assert signing_in.lead(engine, spelling, PASSCODE).name == stored
 
 
 def test_a_name_too_long_is_refused(run):

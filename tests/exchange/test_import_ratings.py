@@ -412,10 +412,12 @@ def test_both_databases_take_an_import(engine):
         session.add(Membership(study_id=study.id, person_id=extra.person_id, joined_at=study.created_at))
     with database.reading(engine) as session:
         differences = verify.verify(session, session.get_one(Study, study.id)).differences
-    assert ["P-nobody is an annotator" in differences[0], "not those that were frozen" in differences[1]] == [
-        True,
-        True,
-    ]
+    for part in (
+        "(P-nobody): the row is not in the log",
+        "raters is not what the log says",
+        "not those that were frozen",
+    ):
+        assert any(part in difference for difference in differences), part
 
 
 def test_the_command_line_previews_and_writes_on_request(tmp_path, capsys):

@@ -30,7 +30,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from bench.chromium import find_chromium, launch_chromium
-from bench.server import Server, is_healthy, start_server, wait_until
+from bench.server import Server, free_port, is_healthy, start_server, wait_until
 from helpers.studies import absent
 from triptych.people import accounts
 from triptych.storage import database
@@ -127,8 +127,13 @@ class App:
     def start_again(self) -> None:
         """A new process on the same port and the same data."""
         port = int(self.url.rpartition(":")[2])
-        self.server = start_server(self.home, {"TRIPTYCH_SECRET": SECRET}, port, self.start)
+        self.server = start_server(self.home, environment(port), port, self.start)
         wait_until(lambda: is_healthy(self.url), self.server, "answer")
+
+
+def environment(port: int) -> dict[str, str]:
+    """What a server of a browser test is told: its secret, and that it may be called by another name too."""
+    return {"TRIPTYCH_SECRET": SECRET, "TRIPTYCH_ADDRESS": f"http://127.0.0.1:{port} http://{UNTRUSTED_HOST}"}
 
 
 @contextmanager
@@ -142,7 +147,8 @@ def running(home: Path, before: Any = None, start: Callable[..., Any] | None = N
     if before is not None:
         with database.writing(engine) as session:
             before(session)
-    app = App(home, start_server(home, {"TRIPTYCH_SECRET": SECRET}, start=start), engine, start)
+    port = free_port()
+    app = App(home, start_server(home, environment(port), port, start), engine, start)
     try:
         wait_until(lambda: is_healthy(app.url), app.server, "answer")
         yield app

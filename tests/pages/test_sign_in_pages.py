@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
+import streamlit as st
 from helpers.present import present
 from helpers.sign_in import app, arrival, be, field, press, shown, signs_in
 from helpers.studies import add_person, personal_link
 
 from components.shell import state
-from triptych.people import accounts
+from triptych.people import accounts, signing_in
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Access, Role, StudyState
 from triptych.study import lifecycle
@@ -143,8 +144,8 @@ def test_a_newcomer_sees_their_return_code_once(engine, study):
     assert code in shown(test)
     with writing(engine) as session:
         who = present(signs_in(session, test))
-        again = accounts.return_to_study(session, lifecycle.by_slug(session, study.slug), "Anna", code)
-        assert who.person_id == again.id
+    again = signing_in.returning(engine, study, "Anna", code)
+    assert who.person_id == again.id
 
 
 @pytest.mark.parametrize(
@@ -282,3 +283,18 @@ def test_plain_text_leaves_no_mark_unescaped(text):
 
 def test_an_icon_name_does_not_become_an_icon():
     assert ":smile:" not in state.plain(":smile:").replace("\\", "")
+
+
+def test_too_many_sign_ins_are_answered_with_a_time(engine, monkeypatch):
+    with writing(engine) as session:
+        accounts.create_lead(session, "Ada", PASSCODE)
+    monkeypatch.setenv("TRIPTYCH_BUDGETS", "sign_ins=2/0.01")
+    monkeypatch.setattr(type(st.context), "ip_address", None)
+    test = app()
+    for number in range(3):
+        field(test, "Name").input("Ada")
+        field(test, "Passcode").input(PASSCODE if number == 2 else "a guess of a stranger")
+        press(test, "Sign in")
+
+    assert arrival(test) is None
+    assert "Try again in 100 seconds." in shown(test)

@@ -107,7 +107,9 @@ def own_study(make_study):
 def test_a_study_is_paused_reopened_and_closed_by_buttons(visit, own_study):
     study, lead, _ = own_study()
     app = visit(lead, "study.py", study=study.slug)
-    for label, expected in (("Pause", "paused"), ("Reopen", "open"), ("Close", "closed"), ("Reopen", "open")):
+    for label, expected in (("Pause", "paused"), ("Reopen", "open"), ("Close the study", "closed"), ("Reopen", "open")):
+        if expected == "closed":
+            app.checkbox(key=f"certain-close-{study.slug}-sure").check()
         button(app, label).click().run()
         assert stored()[0].state == expected
         assert not app.error

@@ -5,20 +5,33 @@ from __future__ import annotations
 import io
 from collections import Counter
 from itertools import combinations
+from typing import Literal
 
 import openpyxl
 import pytest
+from helpers.present import present
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, join
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import select
+from sqlalchemy import func, select, update
 from sqlmodel import Session
 
 from triptych import clock
-from triptych.annotate import assignments
+from triptych.annotate import assignments, reservations
 from triptych.errors import Conflict, ImportRefused, NotAllowed
 from triptych.storage import database, events
-from triptych.storage.models import Item, Membership, Person, PlannedItem, Role, Study, StudyState
+from triptych.storage.models import (
+    Assignment,
+    AssignmentState,
+    Item,
+    Membership,
+    Person,
+    PlannedItem,
+    Purpose,
+    Role,
+    Study,
+    StudyState,
+)
 from triptych.study import design, lifecycle, pairing, plans
 from triptych.study.pairing import PlanLine
 from triptych.study.persons import Who
@@ -227,6 +240,42 @@ def test_a_proposed_plan_covers_items_or_names_gaps(sqlite_engine) -> None:
 
 
 # The subset that more annotators rate
+
+
+def test_finishing_items_first_assigns_them_in_blocks(sqlite_engine) -> None:
+    with Session(sqlite_engine) as session:
+        study, _ = draft_study(session, items=25, raters=3)
+        study.settings = stored(changed(study, item_order="finish", overlap={"items": 2, "raters": 5}))
+        pairing.apply_overlap(session, study)
+        rows = session.execute(select(Item.priority).order_by(Item.rank)).scalars().all()
+    assert Counter(rows)[-1] == 2
+    others = [priority for priority in rows if priority >= 0]
+    assert others == sorted(others)
+    assert max(Counter(others).values()) <= 10
+    assert others[-1] == 2
+
+
+@pytest.mark.parametrize(("order", "share_of_work"), [("finish", 0.1), ("cover", 0.37)])
+def test_agreement_exists_early_when_items_are_finished_first(
+    order: Literal["finish", "cover"], share_of_work: float, sqlite_engine
+) -> None:
+    """Four annotators take turns; counted are the places taken until five items have two annotators."""
+    with Session(sqlite_engine) as session:
+        study, people = draft_study(session, items=60, raters=3, names="abcd")
+        study.settings = stored(changed(study, item_order=order))
+        pairing.apply_overlap(session, study)
+        lifecycle.set_state(session, study, StudyState.open, "P-lead")
+        taken = 0
+        twice = select(func.count()).where(Item.study_id == study.id, Item.taken > 1)
+        while session.execute(twice).scalar_one() < 5:
+            who = people[taken % 4]
+            item_id = present(reservations.take_next(session, study, who, planned=False))
+            assigned = reservations.reserve(session, study, who, item_id, Purpose.main, ())
+            done = {"state": AssignmentState.submitted, "submitted_at": clock.now()}
+            session.execute(update(Assignment).where(Assignment.id == assigned.id).values(done))
+            taken += 1
+    assert taken <= share_of_work * 180 + 1
+    assert order == "finish" or taken > 60
 
 
 def test_the_overlap_subset_is_stable_until_launch_and_comes_first(sqlite_engine) -> None:

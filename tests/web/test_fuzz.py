@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from bench.client import OUR_HEADERS, Annotator
+from bench.client import Annotator, our_headers
 from bench.server import Server, running_app
 from bench.world import World, build_world
 from triptych.web.session import COOKIE
@@ -52,7 +52,7 @@ class Served:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     home = tmp_path_factory.mktemp("fuzz")
     world = build_world(home, items=20, annotators=2)
-    with running_app(home) as server:
+    with running_app(home, {"TRIPTYCH_BUDGETS": "requests=10000"}) as server:
         yield Served(server, world)
 
 
@@ -176,7 +176,7 @@ def draft_body(annotator: Annotator, **changed: Any) -> dict[str, Any]:
 
 async def post(annotator: Annotator, data: str | bytes, path: str = "desk/draft", **headers: str | None) -> int:
     """The status of the answer to a raw body; a header given as None is left out."""
-    named = {**OUR_HEADERS, **{name.replace("_", "-"): value for name, value in headers.items()}}
+    named = {**our_headers(annotator.url), **{name.replace("_", "-"): value for name, value in headers.items()}}
     present = {name: value for name, value in named.items() if value is not None}
     async with annotator.http.post(f"{annotator.url}/{path}", data=data, headers=present) as answer:
         await answer.read()

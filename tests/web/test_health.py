@@ -139,7 +139,7 @@ def test_a_refused_start_is_logged_as_one_error(monkeypatch, caplog):
     monkeypatch.setattr(start.logs, "settle", lambda: None)
     monkeypatch.setattr(settings, "refuse_unsafe_secrets", refuse)
 
-    with pytest.raises(settings.UnsafeSettings), start.running("http://127.0.0.1:8501", None):
+    with pytest.raises(settings.UnsafeSettings), start.running({"server.port": 8501}.get):
         pass
 
     assert [record.message for record in caplog.records] == ["The app did not start."]

@@ -44,7 +44,7 @@ def home(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(home) -> Iterator[Server]:
-    with running_app(home, {"TRIPTYCH_SECRET": SECRET}) as started:
+    with running_app(home, {"TRIPTYCH_SECRET": SECRET, "TRIPTYCH_PROXIES": "127.0.0.1"}) as started:
         yield started
 
 
@@ -56,7 +56,8 @@ def data(server, home):
 
 
 def send(server: Server, method: str, path: str, **sent: str) -> Answer:
-    """One request on a connection of its own; `sent` are headers, underscores for dashes."""
+    """One request of our own page, on a connection of its own; `sent` are headers, underscores for dashes."""
+    sent = {"Origin": server.url, **sent}
     connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=20)
     try:
         connection.request(method, path, headers={name.replace("_", "-"): value for name, value in sent.items()})
@@ -104,7 +105,12 @@ def test_a_ticket_becomes_a_cookie_that_no_script_can_read(server, data, lead):
 
 
 def test_behind_https_the_cookie_is_secure(server, data, lead):
-    assert sign_in(server, data, lead, X_Forwarded_Proto="https").cookie["secure"]
+    origin = server.url.replace("http", "https")
+    answer = sign_in(server, data, lead, X_Forwarded_Proto="https", Origin=origin)
+
+    assert answer.cookie is None  # of the name on plain http
+    assert "__Host-triptych_session=" in answer.headers["Set-Cookie"]
+    assert "Secure" in answer.headers["Set-Cookie"]
 
 
 def test_a_ticket_is_taken_once(server, data, lead):
@@ -207,8 +213,18 @@ def test_the_policy_names_the_inline_scripts_by_their_hash():
     assert headers.inline_hashes("<script>x</script><script src='y'></script>") == expected
 
 
-@pytest.mark.parametrize("path", ["/_stcore/metrics", "/_stcore/agent/openapi.json", "/_stcore/agent/mcp"])
-def test_streamlits_numbers_and_agent_interface_are_closed(server, path):
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/_stcore/metrics",
+        "/_stcore/agent/openapi.json",
+        "/_stcore/agent/mcp",
+        "/auth/login",
+        "/auth/logout",
+        "/oauth2callback",
+    ],
+)
+def test_streamlits_numbers_agent_interface_and_sign_in_are_closed(server, path):
     assert send(server, "GET", path).status == 404
 
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, bindparam, func, select
+from sqlalchemy import ColumnElement, Select, String, bindparam, cast, func, select
 from sqlalchemy.orm import defer
 from sqlmodel import Session
 
@@ -31,6 +31,7 @@ from triptych.storage.models import (
     SEEN,
     Assignment,
     AssignmentState,
+    Candidate,
     Item,
     Membership,
     Origin,
@@ -274,6 +275,14 @@ def _asked() -> Select[*tuple[Any, ...]]:
     login = select_who().subquery()
     of_login = select(Study, *login.c).join(Assignment, Assignment.study_id == Study.id)
     return of_login.join(login, login.c.id == Assignment.person_id).where(Assignment.token == bindparam("token"))
+
+
+def longest_text(session: Session, who: Who) -> int:
+    """Characters of the longest response in this person's studies, as JSON where it is a dialogue; 0 without any."""
+    theirs = select(Membership.study_id).where(Membership.person_id == who.person_id)
+    length = func.coalesce(func.length(Candidate.text), func.length(cast(Candidate.turns, String)))
+    longest = select(func.max(length)).join(Item, Item.id == Candidate.item_id).where(Item.study_id.in_(theirs))
+    return session.execute(longest).scalar_one() or 0
 
 
 def own_work(session: Session, study: Study, who: Who) -> list[Assignment]:

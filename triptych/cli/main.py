@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import getpass
+import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -34,11 +35,11 @@ try:
         shipped_rubrics,
     )
     from triptych.stats.numbers import counted
-    from triptych.storage import database
+    from triptych.storage import database, private, traces
     from triptych.storage.models import Access, Round, Study, StudyState
     from triptych.study import lifecycle
     from triptych.study.persons import Who
-    from triptych.study.settings import USUAL_CHECKS
+    from triptych.study.settings import USUAL_CHECKS, USUAL_ORDER
 except ModuleNotFoundError as missing:
     sys.exit(examination.explain_missing(missing))
 
@@ -55,9 +56,10 @@ def say_beside(path: str, text: str) -> None:
     (sys.stderr if path in studies.STANDARD_OUTPUT else sys.stdout).write(f"{text}\n")
 
 
-def schema(_: argparse.Namespace) -> int:
+def schema(arguments: argparse.Namespace) -> int:
     """Write rubrics/schema.json, which lets editors complete rubric files."""
-    (RUBRICS / "schema.json").write_text(json_schema(), encoding="utf-8")
+    with _for_people(arguments):
+        (RUBRICS / "schema.json").write_text(json_schema(), encoding="utf-8")
     say("rubrics/schema.json is up to date.")
     return 0
 
@@ -77,19 +79,29 @@ def migrate(_: argparse.Namespace) -> int:
     return 0
 
 
-def verify(_: argparse.Namespace) -> int:
+def verify(arguments: argparse.Namespace) -> int:
     """Check every study against its event log: names the first event or row that was changed or removed by hand."""
+    from triptych.operations import against
+
+    heads = against.read(arguments.against) if arguments.against else []
     with database.reading(_to_read()) as session:
         verdicts = [verifying.verify(session, study) for study in session.scalars(select(Study).order_by(Study.id))]
+        comparisons = [against.compare(session, head) for head in heads]
     if not verdicts:
         raise NotFound("There is no study in this database, so nothing was checked.")
     for verdict in verdicts:
         say(f"{verdict.slug}: {verdict.sentence}")
-    return 0 if all(verdict.holds for verdict in verdicts) else 1
+    for comparison in comparisons:
+        say(comparison.sentence)
+    holds = all(verdict.holds for verdict in verdicts) and all(comparison.holds for comparison in comparisons)
+    return 0 if holds else 1
 
 
-def doctor(_: argparse.Namespace) -> int:
+def doctor(arguments: argparse.Namespace) -> int:
     """Check this installation and report every problem with its remedy; changes nothing."""
+    if arguments.error:
+        say(traces.text_of(arguments.error))
+        return 0
     return examination.report(say)
 
 
@@ -135,7 +147,8 @@ def capsule(arguments: argparse.Namespace) -> int:
     """Write a study into one file that opens on another machine; it holds pseudonyms only, and the names of systems."""
     from triptych.operations import capsule as capsules
 
-    studies.write(arguments.file, capsules.pieces(_to_read(), arguments.study))
+    with _for_people(arguments):
+        studies.write(arguments.file, capsules.pieces(_to_read(), arguments.study))
     say_beside(arguments.file, f"The study is in {arguments.file}.")
     return 0
 
@@ -198,6 +211,7 @@ def create_study(arguments: argparse.Namespace) -> int:
         round=Round(arguments.round),
         items_per_annotator=arguments.most,
         checks=USUAL_CHECKS,
+        item_order=USUAL_ORDER,
     )
     lifecycle.refuse_unusable_plan(plan)
     text, file = studies.rubric_text(arguments.rubric), studies.items_from(arguments.files)
@@ -253,7 +267,7 @@ def list_studies(_: argparse.Namespace) -> int:
 
 def export(arguments: argparse.Namespace) -> int:
     """Write a study's data: the table ratings or highlights as CSV, or any format of the app as a zip."""
-    with database.reading(_to_read()) as session:
+    with database.reading(_to_read()) as session, _for_people(arguments):
         studies.write(arguments.file, studies.exported(session, arguments.study, arguments.format))
     say_beside(arguments.file, f"Written to {arguments.file}.")
     return 0
@@ -268,13 +282,24 @@ def report(arguments: argparse.Namespace) -> int:
     with database.reading(_to_read()) as session:
         exports.see_one_state(session)
         made = build_report(session, lifecycle.by_slug(session, arguments.study))
-    folder = Path(arguments.folder)
-    for name, content in made.files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    say(f"{counted(len(made.files), 'file')}. Snapshot {made.sha256}, last event {made.event_number}.")
+    with _for_people(arguments):
+        for name, content in made.files.items():
+            path = Path(arguments.folder) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+    say(f"{counted(len(made.files), 'file')}. Snapshot {made.sha256}.")
+    say(f"Last event {made.event_number}, hash {made.event_hash}.")
     return 0
+
+
+@contextmanager
+def _for_people(arguments: argparse.Namespace) -> Iterator[None]:
+    """Files written meanwhile belong to the person who asked for them, and get the permissions of their other files."""
+    private_umask = os.umask(arguments.umask)
+    try:
+        yield
+    finally:
+        os.umask(private_umask)
 
 
 def _passcode(question: str) -> str:
@@ -340,8 +365,12 @@ def _ask_for_more(name: str, choice: argparse.ArgumentParser) -> None:
         case "run":
             ask("--address", help="the address to listen on; 127.0.0.1 unless set")
             ask("--port", type=int, help="the port to listen on; 8501 unless set")
+        case "doctor":
+            ask("--error", help="the id of an error: show its trace instead")
         case "check":
             ask("files", nargs="*", help="rubric files")
+        case "verify":
+            ask("--against", metavar="FILE", help="an earlier report, export, capsule or backup, or a hash from one")
         case "move":
             ask("--study", action="append", help="a study's short name; can be repeated")
         case "create-study":
@@ -377,6 +406,7 @@ def main(words: Sequence[str] | None = None) -> int:
             choice.add_argument(argument, help=about)
         _ask_for_more(name, choice)
     arguments = parser.parse_args(words)
+    arguments.umask = os.umask(private.umask())
     try:
         return COMMANDS[arguments.command][0](arguments)
     except (database.DatabaseAway, DBAPIError) as error:
@@ -385,4 +415,8 @@ def main(words: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"{error}\n")
     except OSError as error:
         sys.stderr.write(f"{error.filename or 'The file'}: {error.strerror}.\n")
+    except Exception as error:  # noqa: BLE001 (its trace is stored)
+        sys.stderr.write(f"{traces.sentence(error)} {examination.SHOW_ERROR} {traces.store(error)}\n")
+    finally:
+        os.umask(arguments.umask)
     return 2

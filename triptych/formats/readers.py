@@ -12,10 +12,16 @@ from triptych.formats.layout import ITEMS
 from triptych.formats.model import MAX_UPLOAD, Contents, Findings, ReadOptions, Source
 from triptych.formats.parquet import read_parquet
 from triptych.formats.tables import read_delimited, restored, tally_escaped
-from triptych.formats.xlsx import read_workbook
 
 Reader = Callable[[bytes, Contents, ReadOptions, Findings], Source]
 BINARY = ("xlsx", "parquet")
+
+
+def _read_workbook(data: bytes, contents: Contents, options: ReadOptions, findings: Findings) -> Source:
+    from triptych.formats.xlsx import read_workbook  # its libraries are slow to import, and rarely needed
+
+    return read_workbook(data, contents, options, findings)
+
 
 READERS: dict[str, Reader] = {
     "csv": read_delimited,
@@ -24,7 +30,7 @@ READERS: dict[str, Reader] = {
     "json": read_json,
     "jsonl": read_json,
     "ndjson": read_json,
-    "xlsx": read_workbook,
+    "xlsx": _read_workbook,
     "parquet": read_parquet,
 }
 

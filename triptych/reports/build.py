@@ -90,7 +90,7 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Contents:
+class ReportParts:
     """All that the files are made of. seal: what every file says."""
 
     facts: Facts
@@ -121,8 +121,9 @@ def build_report(session: Session, study: Study, scope: Counted | None = None) -
     files["snapshot.json"] = _snapshot(facts, scope, files)
     sha256 = hashlib.sha256(files["snapshot.json"]).hexdigest()
     tables = (*printed.tables_of(analysis, book), printed.findings(analysis), printed.not_run(analysis))
-    seal = f"Snapshot {sha256}, study {facts.study.slug}, last event {facts.study.event_number}."
-    parts = Contents(facts, analysis, book, heds.full_sheet(facts, analysis, book, seal), tables, sha256, seal)
+    last = f"last event {facts.study.event_number} {facts.study.event_hash}"
+    seal = f"Snapshot {sha256}, study {facts.study.slug}, {last}."
+    parts = ReportParts(facts, analysis, book, heds.full_sheet(facts, analysis, book, seal), tables, sha256, seal)
     files |= {file.name: b"".join(file.blocks) for file in _documents(parts)}
     files["README.md"] = _readme(parts, files).encode()
     members = [File(name, iter([files[name]])) for name in sorted(files)]
@@ -213,7 +214,7 @@ def _snapshot(facts: Facts, scope: Counted, files: dict[str, bytes]) -> bytes:
     return (json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
 
 
-def _documents(parts: Contents) -> Iterator[File]:
+def _documents(parts: ReportParts) -> Iterator[File]:
     by_name = {table.name: table for table in parts.tables}
     criteria = [result.criterion for result in parts.analysis.judged]
     named = [name for names in OF_THEIR_OWN.values() for name in names]
@@ -233,18 +234,18 @@ def _documents(parts: Contents) -> Iterator[File]:
     yield from script_files(parts.sha256)
 
 
-def _tex(parts: Contents, name: str, pieces: list[str]) -> File:
+def _tex(parts: ReportParts, name: str, pieces: list[str]) -> File:
     return text_file(name, tex.document(name, parts.seal, pieces))
 
 
-def _parquet(parts: Contents) -> File:
+def _parquet(parts: ReportParts) -> File:
     kinds = {"value": pa.float64()}
     schema = pa.schema([(name, kinds.get(name, pa.string())) for name in HEADER])
     sealed = schema.with_metadata({"snapshot": parts.sha256})
     return parquet_file("results.parquet", sealed, data.number_rows(parts.book, parts.sha256), 20_000)
 
 
-def _html(parts: Contents) -> str:
+def _html(parts: ReportParts) -> str:
     facts, analysis = parts.facts, parts.analysis
     about = {
         "Snapshot": parts.sha256,
@@ -258,7 +259,7 @@ def _html(parts: Contents) -> str:
     return html.page(facts.study.title, about, _sections(parts), f"Made with Triptych. {parts.seal}")
 
 
-def _sections(parts: Contents) -> Iterator[ReportSection]:
+def _sections(parts: ReportParts) -> Iterator[ReportSection]:
     analysis = parts.analysis
     main, *rest = parts.tables
     sentences = [finding.sentence for finding in all_findings(analysis)]
@@ -283,7 +284,7 @@ def _sections(parts: Contents) -> Iterator[ReportSection]:
         yield ReportSection("Appendix", tables=more, table_titles=True)
 
 
-def _readme(parts: Contents, files: dict[str, bytes]) -> str:
+def _readme(parts: ReportParts, files: dict[str, bytes]) -> str:
     listed = "\n".join(f"- `{name}`: {words}" for name, words in ABOUT.items())
     return (
         f"# Report\n\n{parts.seal}\n\n{listed}\n\nEvery number in these files comes from one list, results.csv. Texts "

@@ -24,6 +24,11 @@ SCALES = {
     "best": "the best response",
 }
 
+ITEM_ORDERS = {
+    "finish": "Items were assigned in blocks, so that each was finished before many others began.",
+    "cover": "All items were assigned once before any was assigned again.",
+}
+
 
 def paragraph(facts: Facts, analysis: StudyAnalysis, book: Book) -> str:
     """Who rated what, how it was shown, and how the numbers were made."""
@@ -55,6 +60,8 @@ def _design(facts: Facts, analysis: StudyAnalysis, book: Book) -> Iterator[str]:
         f"The responses of an item were shown {together}, without the names of their systems, in an order balanced "
         "over annotators and items by minimisation (Pocock and Simon 1975)."
     )
+    if facts.study.raters_per_item > 1:
+        yield ITEM_ORDERS[analysis.frame.settings.item_order]
     if facts.rubric.training:
         yield f"Annotators began with {len(facts.rubric.training)} training items with feedback."
 

@@ -26,6 +26,7 @@ from sqlalchemy import (
     event,
     inspect,
     make_url,
+    select,
     text,
 )
 from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, OperationalError
@@ -36,8 +37,9 @@ from sqlmodel import Session
 from triptych import clock
 from triptych.errors import NotFound, TriptychError, UnsafeDatabase
 from triptych.storage import events, host
+from triptych.storage.models import Study
 
-HEAD = "0003"
+HEAD = "0004"
 PRAGMAS = {
     "journal_mode": "wal",
     "synchronous": 2,
@@ -64,10 +66,24 @@ SQLITE_AWAY = {
     sqlite3.SQLITE_READONLY,
     sqlite3.SQLITE_CANTOPEN,
 }
-AWAY = (
-    "The database does not answer at the moment. What was saved is safe, and what you wrote since is kept in this "
-    "browser. Leave this page open; it goes on as soon as the database is back."
+AWAY, BUSY, FULL, READ_ONLY = (
+    f"{reason}. What was saved is safe, and what you wrote since is kept in this browser. Leave this page open; it "
+    f"goes on as soon as {remedy}."
+    for reason, remedy in (
+        ("The database does not answer at the moment", "the database is back"),
+        ("The database is busy: another program holds it", "that program is done"),
+        ("The disk of the database is full", "there is room again; the people who run the app must make some"),
+        ("The database is read-only", "it can be written to; the people who run the app must see to that"),
+    )
 )
+# by SQLite's code or PostgreSQL's state (out of disk, a read-only transaction)
+SENTENCES: dict[int | str, str] = {
+    sqlite3.SQLITE_BUSY: BUSY,
+    sqlite3.SQLITE_FULL: FULL,
+    sqlite3.SQLITE_READONLY: READ_ONLY,
+    "53100": FULL,
+    "25006": READ_ONLY,
+}
 SAFE_SQLITE = (3, 51, 3)
 NO_ADDRESS = "This is no address of a database. Write postgresql://USER:PASSWORD@HOST/NAME or sqlite:///FILE."
 log = logging.getLogger("triptych.storage.database")
@@ -293,8 +309,16 @@ def explained() -> Iterator[None]:
     except (DBAPIError, PoolExhausted) as error:
         if not is_away(error):
             raise
-        log.warning("The database does not answer: %s.", type(getattr(error, "orig", error)).__name__)
-        raise DatabaseAway(AWAY) from error
+        away = DatabaseAway(SENTENCES.get(_code(error), AWAY))
+        log.warning("%s (%s).", str(away).partition(".")[0], type(getattr(error, "orig", error)).__name__)
+        raise away from error
+
+
+def _code(error: DBAPIError | PoolExhausted) -> int | str:
+    """SQLite's primary error code or PostgreSQL's state; "" where there is neither."""
+    cause = getattr(error, "orig", None)
+    code = getattr(cause, "sqlite_errorcode", None)
+    return getattr(cause, "sqlstate", None) or "" if code is None else code & 0xFF
 
 
 def answers(engine: Engine) -> bool:
@@ -311,13 +335,13 @@ def is_away(error: DBAPIError | PoolExhausted) -> bool:
     """Whether the database is missing or cannot store, rather than that it refused a statement."""
     if isinstance(error, PoolExhausted) or error.connection_invalidated:
         return True
-    code = getattr(error.orig, "sqlite_errorcode", None)
-    if code is not None:
-        return code & 0xFF in SQLITE_AWAY
-    # PostgreSQL: no connection at all (no state), connection lost, out of disk or memory, shutting or starting up
-    state = getattr(error.orig, "sqlstate", None)
-    is_lost = state is None and isinstance(error, OperationalError)
-    return is_lost or (state or "").startswith(("08", "53", "57P"))
+    code = _code(error)
+    if isinstance(code, int):
+        return code in SQLITE_AWAY
+    # PostgreSQL: no connection at all (no state), connection lost, out of disk or memory, read-only, shutting or
+    # starting up
+    is_lost = not code and isinstance(error, OperationalError)
+    return is_lost or code.startswith(("08", "53", "57P", "25006"))
 
 
 def lock_server(engine: Engine) -> IO[str] | None:
@@ -333,14 +357,21 @@ def lock_server(engine: Engine) -> IO[str] | None:
 
 def stored_version(engine: Engine) -> str | None:
     """The migration the database stands at; None for an empty one."""
-    if not inspect(engine).has_table("alembic_version"):
-        return None
     with engine.connect() as connection:
-        return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+        return _version(connection)
+
+
+def _version(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
 
 
 def migrate(engine: Engine) -> None:
     """Brings the database to this program's schema, after a backup; if that fails the old file is put back."""
+    if engine.dialect.name == "sqlite" and not sqlite_path(str(engine.url)).exists():
+        # SQLite itself would leave the group out, whatever the umask allows
+        sqlite_path(str(engine.url)).touch(0o666)
     version = stored_version(engine)
     if version == HEAD:
         return
@@ -386,8 +417,19 @@ def _upgrade(engine: Engine) -> None:
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     with _migrating(engine) as connection:
+        version = _version(connection)
         config.attributes["connection"] = connection
         command.upgrade(config, HEAD)
+        if version not in (None, HEAD):
+            _record_baselines(connection)
+
+
+def _record_baselines(connection: Connection) -> None:
+    """What older events left out of every study's log is recorded as it is now."""
+    session = Session(connection)
+    for study_id in session.scalars(select(Study.id).order_by(Study.id)).all():
+        events.record_baseline(session, study_id)
+        events.write_pending(session)
 
 
 @contextmanager

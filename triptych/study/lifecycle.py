@@ -39,7 +39,7 @@ from triptych.storage.models import (
 from triptych.study import contents
 from triptych.study.check_items import add_check_items, sorted_out
 from triptych.study.persons import Who, delete_without_part
-from triptych.study.settings import Checks, Codes, StudySettings, stored
+from triptych.study.settings import Checks, Codes, ItemOrder, StudySettings, stored
 
 LONGEST_TITLE = 120
 MOST_RATERS = 100
@@ -65,6 +65,7 @@ class StudyPlan:
     items_per_annotator: int | None = None
     series: str | None = None
     checks: Checks = Checks()
+    item_order: ItemOrder = "cover"
     demo: bool = False
     seed: str | None = None
 
@@ -161,7 +162,11 @@ def create_study(
 def _settings(plan: StudyPlan) -> dict[str, Any]:
     """What has no column of its own; a panel's study gets its codes at once."""
     codes = Codes().filled() if plan.access == Access.panel else Codes()
-    return stored(StudySettings(items_per_annotator=plan.items_per_annotator, codes=codes, checks=plan.checks))
+    return stored(
+        StudySettings(
+            items_per_annotator=plan.items_per_annotator, codes=codes, checks=plan.checks, item_order=plan.item_order
+        )
+    )
 
 
 def free_slug(session: Session, title: str) -> str:

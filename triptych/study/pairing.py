@@ -22,6 +22,8 @@ from triptych.study import lifecycle
 from triptych.study.settings import settings_of
 
 FIRST = -1
+# items of a block: several annotators at work find one each, and pairs of ratings exist after the first few
+FINISHED_TOGETHER = 10
 CAP = 1.3
 
 
@@ -148,9 +150,16 @@ def apply_overlap(session: Session, study: Study) -> None:
 
 
 def give_places(session: Session, study: Study, subset: Sequence[str]) -> None:
-    """Writes how many annotators each main item gets, and which come first; ids that are not there are passed over."""
+    """Writes how many annotators each main item gets, and which come first; ids that are not there are passed over.
+
+    Where items are to be finished first, they come in blocks: the places of one are taken before the next one begins.
+    """
     query = update(Item).where(Item.study_id == study.id, Item.purpose == Purpose.main)
     session.execute(query.values(raters=study.raters_per_item, priority=0))
+    if settings_of(study).item_order == "finish":
+        in_order = session.scalars(select(Item.id).where(*_live(study)).order_by(Item.rank)).all()
+        blocks = [{"id": item_id, "priority": place // FINISHED_TOGETHER} for place, item_id in enumerate(in_order)]
+        session.execute(update(Item), blocks)
     for start in range(0, len(subset), 500):
         rows = query.where(Item.external_id.in_(subset[start : start + 500]))
         session.execute(rows.values(raters=_raters_of_subset(study), priority=FIRST))

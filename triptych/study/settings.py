@@ -72,7 +72,11 @@ Parameter = Annotated[
 
 
 class PanelAddress(SettingsPart):
-    """How a panel names its people in the address, and where they go back to; `{code}` is replaced by the code."""
+    """How a panel names its people in the address, and where they go back to; `{code}` is replaced by the code.
+
+    proof: what shows that the panel made an address, see `people/places`. most_people: how many may hold a place; None
+    for 1.5 × as many as the items need. A place without a first answer is free again after `free_after_minutes`.
+    """
 
     name: str = Field(default="prolific", min_length=1, max_length=40)
     id_param: Parameter = "PROLIFIC_PID"
@@ -80,11 +84,16 @@ class PanelAddress(SettingsPart):
     return_url: str = Field(
         default="", max_length=500, pattern=r"^(https://\S+)?$", description="an address that starts with https://"
     )
+    proof: Literal["none", "secret", "signature"] = "none"
+    proof_param: Parameter = "proof"
+    most_people: int | None = Field(default=None, ge=1, le=100_000)
+    free_after_minutes: int = Field(default=60, ge=5, le=60 * 24 * 14)
 
     @model_validator(mode="after")
     def parameters_differ(self) -> PanelAddress:
-        if len({self.id_param, self.session_param, *RESERVED_PARAMETERS}) < 2 + len(RESERVED_PARAMETERS):
-            raise ValueError(f"the two parameters must differ, and not be called {', '.join(RESERVED_PARAMETERS)}")
+        names = (self.id_param, self.session_param, self.proof_param, *RESERVED_PARAMETERS)
+        if len(set(names)) < len(names):
+            raise ValueError(f"the parameters must differ, and not be called {', '.join(RESERVED_PARAMETERS)}")
         return self
 
 
@@ -135,6 +144,9 @@ class Overlap(SettingsPart):
 
 
 Margin = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False, description="a difference above 0")]
+ItemOrder = Literal["finish", "cover"]
+# a study from before there was a choice covers all items first
+USUAL_ORDER: ItemOrder = "finish"
 
 
 class Preregistration(SettingsPart):
@@ -184,6 +196,10 @@ class StudySettings(SettingsPart):
     checks: Checks = Checks()
     entry: EntryRules = EntryRules()
     overlap: Overlap = Overlap()
+    item_order: ItemOrder = Field(
+        default="cover",
+        description="finish a few items with all their annotators before the next ones begin, or cover all items first",
+    )
     preregistration: Preregistration = Preregistration()
     group_field: Line = ""
     annotator_groups: dict[str, Line] = {}

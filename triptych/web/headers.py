@@ -13,8 +13,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 HOST = re.compile(r"[A-Za-z0-9.\-]+(:\d+)?|\[[0-9A-Fa-f:]+\](:\d+)?")
-# Streamlit serves these without sign-in: figures about the process, and an interface for programs that we do not offer
-CLOSED = ("/_stcore/metrics", "/_stcore/agent")
+# Streamlit serves these without sign-in: figures about the process, an interface for programs and a sign-in that we do
+# not offer
+CLOSED = ("/_stcore/metrics", "/_stcore/agent", "/auth/login", "/auth/logout", "/oauth2callback")
 PLAIN = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",  # personal links are secrets

@@ -2,49 +2,69 @@
 
 from __future__ import annotations
 
+import html
 import logging
+import os
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, Any
 
 from sqlalchemy import Engine, QueuePool
 
 from triptych import settings
+from triptych.errors import UnsafeDatabase
 from triptych.operations import logs
 from triptych.people import accounts
-from triptych.storage import database, host
+from triptych.storage import database, host, private
 from triptych.storage.database import reading, writing
-from triptych.web import metrics
-from triptych.web.session import web_engine
+from triptych.web import budgets, metrics
+from triptych.web.origins import configured
+from triptych.web.session import serve_below, web_engine
 
+OPENER = "open-setup.html"
+PLAIN_HTTP = (
+    "This is plain http: other servers of this computer, and anybody who reads along on the network, see the "
+    "sign-in cookie of your browser. docs/deploying.md sets up https."
+)
+EVERYWHERE = (None, "", "0.0.0.0", "::")  # noqa: S104 (compared with)
 SHUTDOWN_SECONDS = 10.0  # that a stopping server waits for transactions
 log = logging.getLogger("triptych.web")
 
 
 @contextmanager
-def running(address: str, bound: str | None) -> Iterator[None]:
+def running(option: Callable[[str], Any]) -> Iterator[None]:
     """Hold the database for this server, and print the set-up link where there is no lead yet.
 
-    `address` is where the app is reached, for the link; `bound` the address it listens on, None for all. Raises
+    `option` gives Streamlit's setting of a name; "server.address" is what the app listens on, None for all. Raises
     UnsafeSettings, UnsafeDatabase if another server uses the file, DatabaseAway.
     """
+    os.umask(private.umask())
     logs.settle()
+    serve_below(option("server.baseUrlPath"))
+    bound = option("server.address")
     try:
+        reached_at = address(option)
+        budgets.all_budgets()
         engine, lock = _open(bound)
     except Exception as error:
         log.critical("The app did not start.", exc_info=error)
+        name_places(error)
         # uvicorn would print the first line of a trace after this
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         raise
-    link = setup_link(engine, address)
+    announce(reached_at, bound)
+    link = setup_link(engine, reached_at)
     if link:
         hand_out(link, bound)
     log.info("Started.")
     try:
         yield
     finally:
+        _opener().unlink(missing_ok=True)
         finish_writes(engine)
         engine.dispose()
         if lock:
@@ -55,6 +75,10 @@ def running(address: str, bound: str | None) -> Iterator[None]:
 def _open(bound: str | None) -> tuple[Engine, IO[str] | None]:
     """The migrated database, and the lock on its file where it is one."""
     settings.refuse_unsafe_secrets(bound)
+    private.refuse_unusable()
+    repaired = [path.name for path in private.repair()]
+    if repaired:
+        log.warning("Others could use these files or folders; their permissions are repaired: %s", ", ".join(repaired))
     lock = database.lock_server(database.open_engine(settings.database_url()))
     with database.explained():
         engine = web_engine()
@@ -66,13 +90,37 @@ def _open(bound: str | None) -> tuple[Engine, IO[str] | None]:
     return engine, lock
 
 
+def name_places(error: Exception) -> None:
+    """Print what the log leaves out of a refusal: the path of the folder or file it is about."""
+    if isinstance(error, UnsafeDatabase) and logs.scrubbed(str(error)) != str(error):
+        sys.stdout.write(f"\n  {error}\n\n")
+        sys.stdout.flush()
+
+
 def address(option: Callable[[str], Any]) -> str:
-    """Where this computer's own browser reaches the app; `option` gives Streamlit's setting of a name."""
-    bound = option("server.address")
-    host_name = "127.0.0.1" if bound in (None, "", "0.0.0.0", "::") else bound  # noqa: S104
-    scheme = "https" if option("server.sslCertFile") else "http"
+    """Where browsers reach the app, for printed links: the first of TRIPTYCH_ADDRESS, else as this computer's own does.
+
+    `option` gives Streamlit's setting of a name. Raises UnsafeSettings.
+    """
     path = (option("server.baseUrlPath") or "").strip("/")
-    return f"{scheme}://{host_name}:{option('server.port')}" + (f"/{path}" if path else "")
+    below = f"/{path}" if path else ""
+    origins = configured().origins
+    if origins:
+        return f"{origins[0]}{below}"
+    bound = option("server.address")
+    host_name = "127.0.0.1" if bound in EVERYWHERE else bound
+    scheme = "https" if option("server.sslCertFile") else "http"
+    return f"{scheme}://{host_name}:{option('server.port')}{below}"
+
+
+def announce(address: str, bound: str | None) -> None:
+    """Print where the app is, and under which name other computers reach one that listens on all addresses."""
+    sys.stdout.write(f"\n  Triptych runs at {address}\n")
+    if bound in EVERYWHERE and not configured().origins:
+        sys.stdout.write(f"  On other computers: {address.replace('127.0.0.1', socket.gethostname().lower())}\n")
+    if address.startswith("http:"):
+        sys.stdout.write(f"  {PLAIN_HTTP}\n")
+    sys.stdout.flush()
 
 
 def finish_writes(engine: Engine, patience: float = SHUTDOWN_SECONDS) -> bool:
@@ -109,4 +157,17 @@ def hand_out(link: str, bound: str | None) -> None:
     if settings.is_loopback(bound) and host.is_at_a_screen():
         import webbrowser  # needed at the first start only
 
-        webbrowser.open(link)
+        webbrowser.open(_leading_to(link).as_uri())
+
+
+def _opener() -> Path:
+    return settings.local_folder() / OPENER
+
+
+def _leading_to(link: str) -> Path:
+    """A private file that leads a browser to the link: what a browser is started with stands in the process list."""
+    opener = _opener()
+    opener.unlink(missing_ok=True)
+    with os.fdopen(os.open(opener, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
+        file.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={html.escape(link)}">\n')
+    return opener.resolve()

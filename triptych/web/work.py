@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -25,12 +25,18 @@ from triptych.annotate.desk import Desk
 from triptych.annotate.drafts import DraftMessage, Refusal
 from triptych.errors import InvalidAnnotation, SignedOut, TriptychError
 from triptych.people import accounts
-from triptych.storage.database import DatabaseAway, writing
+from triptych.rubric.answers import LETTERS
+from triptych.storage.database import DatabaseAway, reading, writing
 from triptych.storage.models import Study
 from triptych.study.persons import Who
-from triptych.web.session import COOKIE, is_our_own, login_secret, web_engine
+from triptych.web import budgets
+from triptych.web.session import cookie_in, is_https, is_our_own, login_secret, web_engine
 
-MAX_BODY = 4 * 2**20
+KB = 2**10
+USUAL_BODY = 256 * KB
+MAX_BODY = 4096 * KB  # whatever the study's texts are
+# an annotator may mark every word of every response; UTF-8 takes up to four bytes per character
+BYTES_PER_CHARACTER = 4 * len(LETTERS)
 # Four: with more, the thread that holds the study's row on PostgreSQL waits for all others to release the interpreter,
 # and they wait for the row (`python -m bench two-processes`)
 _threads = ThreadPoolExecutor(4, thread_name_prefix="desk")
@@ -43,24 +49,59 @@ def refused(status: int, reason: str, message: str, **more: Any) -> JSONResponse
 async def _command(answer: Callable[[str | None, Any], Response], request: Request) -> Response:
     """One command of a signed-in annotator's own page: `answer` gets their login's secret and the JSON body."""
     if not is_our_own(request):
-        return refused(403, "foreign", "This request does not come from a Triptych page.")
-    body = await _body(request)
+        return _unread(refused(403, "foreign", "This request does not come from a Triptych page."))
+    secret = login_secret(cookie_in(request.cookies, is_https(request)))
+    if secret is None:
+        return _unread(refused(401, "signed_out", accounts.SIGNED_OUT))
+    length = request.headers.get("content-length", "")
+    declared = int(length) if length.isdecimal() else USUAL_BODY
+    key = budgets.key_of(secret, "")
+    wait = budgets.spending("requests").take(key) or budgets.spending("body_bytes").take(key, declared)
+    if wait:
+        headers = {"Retry-After": str(budgets.seconds(wait))}
+        return _unread(refused(429, "budget", budgets.later(wait)), headers)
+    in_thread = partial(asyncio.get_running_loop().run_in_executor, _threads)
+    limit = USUAL_BODY
+    if declared > USUAL_BODY:
+        limit = await in_thread(_longest_body, secret)
+        if not limit:
+            return _unread(refused(401, "signed_out", accounts.SIGNED_OUT))
+    body = None if declared > limit else await _body(request, limit)
     if body is None:
-        return refused(400, "invalid", "The message is not JSON, or too large.")
-    secret = login_secret(request.cookies.get(COOKIE))
-    return await asyncio.get_running_loop().run_in_executor(_threads, answer, secret, body)
+        return _unread(refused(413, "invalid", f"The message is longer than {limit // KB} KB."))
+    return await in_thread(_parsed, answer, secret, body)
 
 
-async def _body(request: Request) -> Any:
-    read = b""
+def _unread(answer: JSONResponse, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    """The answer to a message whose body was not read: the server need not take in the rest of it."""
+    answer.headers.update({"Connection": "close", **(headers or {})})
+    return answer
+
+
+def _longest_body(secret: str) -> int:
+    """Bytes that a message of this login may have, for the texts of its studies; 0 for a login that has ended."""
+    with reading(web_engine()) as session:
+        who = accounts.who_is(session, secret)
+        return min(USUAL_BODY + BYTES_PER_CHARACTER * assignments.longest_text(session, who), MAX_BODY) if who else 0
+
+
+async def _body(request: Request, limit: int) -> bytearray | None:
+    """The bytes that were sent; None once there are more than `limit`."""
+    body = bytearray()
     async for chunk in request.stream():
-        read += chunk
-        if len(read) > MAX_BODY:
+        body += chunk
+        if len(body) > limit:
             return None
+    return body
+
+
+def _parsed(answer: Callable[[str | None, Any], Response], secret: str, body: bytearray) -> Response:
+    """The answer to a body, which is parsed here, in a thread."""
     try:
-        return json.loads(read)
+        message = json.loads(body)
     except (ValueError, RecursionError):
-        return None
+        return refused(400, "invalid", "The message is not JSON.")
+    return answer(secret, message)
 
 
 def _run(

@@ -17,7 +17,7 @@ from typing import ClassVar
 from sqlmodel import Session, select
 
 from bench.campaigns.peers.tool import Project, Screen, browserlike, reachable
-from bench.client import OUR_HEADERS, Annotator
+from bench.client import Annotator, our_headers
 from bench.server import ROOT, Server, free_port, start_server
 from bench.world import World, build_world
 from triptych.annotate import assignments
@@ -148,7 +148,7 @@ async def _exported(project: Project) -> str:
         lead = session.exec(select(Person).where(Person.role == Role.lead)).one()
         ticket = accounts.issue_sign_in_ticket(session, lead)
     async with browserlike({}) as http:
-        signing_in = {**OUR_HEADERS, "X-Triptych-Ticket": ticket}
+        signing_in = {**our_headers(project.url), "X-Triptych-Ticket": ticket}
         async with http.post(f"{project.url}/auth/ticket", headers=signing_in) as answer:
             answer.raise_for_status()
         async with http.get(f"{project.url}/export/{_world(project).slug}/ratings.csv") as answer:

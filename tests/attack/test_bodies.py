@@ -1,0 +1,147 @@
+"""Uploads and messages: who sends them is asked before they are read, and they have a limit."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import aiohttp
+import pytest
+from helpers.attackers import ask, cookie, place_of
+
+from bench.client import PageSession, our_headers
+from bench.server import Server, running_app
+from bench.world import World, build_world
+from triptych.web.session import COOKIE
+
+MB = 2**20
+UPLOAD = "/_stcore/upload_file/{session}/{file}"
+ROUTES = ("/desk/draft", "/desk/renew", "/desk/act")
+
+
+@dataclass(frozen=True)
+class Served:
+    server: Server
+    world: World
+
+    @property
+    def url(self) -> str:
+        return self.server.url
+
+    def people(self) -> dict[str, dict[str, str]]:
+        """Everybody who is not a signed-in lead."""
+        forged = self.world.lead[COOKIE][:-2] + ("AA" if not self.world.lead[COOKIE].endswith("AA") else "BB")
+        return {
+            "stranger": {},
+            "annotator": cookie(self.world.cookies[0]),
+            "forger": cookie({COOKIE: forged}),
+            "page's visitor": cookie({"_streamlit_xsrf": "x"}),
+        }
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory, forked) -> Iterator[Served]:
+    home = tmp_path_factory.mktemp("bodies")
+    world = build_world(home, items=5, annotators=2)
+    with running_app(home, start=forked) as server:
+        yield Served(server, world)
+
+
+@pytest.mark.parametrize("who", ["stranger", "annotator", "forger", "page's visitor"])
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "POST"])
+def test_only_a_lead_uploads_and_nobody_else_is_read(served, who, method):
+    """The body is announced and never comes: a server that reads it first would wait."""
+    headers = {**served.people()[who], "Origin": served.url, "Content-Length": str(20 * MB)}
+    answer = ask(served.url, method, UPLOAD.format(session="a", file="b"), headers)
+
+    assert answer.status == 403
+    assert answer.headers["connection"] == "close"
+
+
+def test_a_chunked_upload_of_a_stranger_is_not_read_either(served):
+    headers = {"Origin": served.url, "Transfer-Encoding": "chunked"}
+
+    assert ask(served.url, "PUT", UPLOAD.format(session="a", file="b"), headers).status == 403
+
+
+def test_sixty_uploads_of_a_stranger_take_no_memory(served):
+    """As many as took a gigabyte: with a live session, its XSRF cookie, and whole files."""
+
+    async def upload_sixty() -> list[int]:
+        jar = aiohttp.CookieJar(unsafe=True)
+        async with aiohttp.ClientSession(cookie_jar=jar) as http:
+            async with http.get(f"{served.url}/_stcore/health"):
+                pass
+            token = next(c.value for c in jar if c.key == "_streamlit_xsrf")
+            page = PageSession(http, served.url)
+            await page.open()
+            session_id = page.session_id
+            statuses = []
+            for number in range(60):
+                form = aiohttp.FormData()
+                form.add_field("file", b"x" * (18 * MB), filename="f.csv")
+                url = served.url + UPLOAD.format(session=session_id, file=f"f{number}")
+                headers = {"X-Xsrftoken": token, "Origin": served.url}
+                try:
+                    async with http.put(url, data=form, headers=headers) as answer:
+                        statuses.append(answer.status)
+                except (aiohttp.ClientError, ConnectionError):
+                    statuses.append(0)  # hung up on while sending
+            await page.close()
+            return statuses
+
+    before = served.server.resident_mb()
+    statuses = asyncio.run(upload_sixty())
+
+    assert set(statuses) <= {403, 0}
+    assert served.server.resident_mb() - before < 100
+
+
+def test_a_lead_uploads(served):
+    """With the token of Streamlit's own check, which stays on; a session that does not exist is the next refusal."""
+    token = ask(served.url, "GET", "/_stcore/health").headers["set-cookie"].partition(";")[0].partition("=")[2]
+    headers = {**cookie({**served.world.lead, "_streamlit_xsrf": token}), "Origin": served.url, "X-Xsrftoken": token}
+    answer = ask(served.url, "PUT", UPLOAD.format(session="a", file="b"), headers, b"x")
+
+    assert answer.status == 400
+    assert "Invalid session_id" in answer.body
+    assert (
+        ask(served.url, "PUT", UPLOAD.format(session="a", file="b"), {**headers, "X-Xsrftoken": ""}, b"x").status == 403
+    )
+
+
+@pytest.mark.parametrize("path", ROUTES)
+@pytest.mark.parametrize("who", ["stranger", "forger"])
+def test_a_message_of_nobody_is_refused_before_it_is_read(served, path, who):
+    headers = {**served.people()[who], **our_headers(served.url), "Content-Length": str(4 * MB)}
+
+    assert ask(served.url, "POST", path, headers).status == 401
+
+
+@pytest.mark.parametrize("path", ROUTES)
+def test_a_message_announced_too_long_is_refused_unread(served, path):
+    headers = {**served.people()["annotator"], **our_headers(served.url), "Content-Length": str(3 * MB)}
+
+    assert ask(served.url, "POST", path, headers).status == 413
+
+
+def test_a_message_that_grows_too_long_is_cut_off(served):
+    headers = {**served.people()["annotator"], **our_headers(served.url), "Transfer-Encoding": "chunked"}
+    lines = ["POST /desk/draft HTTP/1.1", f"Host: {served.url.removeprefix('http://')}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    with socket.create_connection(place_of(served.url), timeout=20) as connection:
+        connection.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
+        for _ in range(5):
+            connection.sendall(b"10000\r\n" + b"[" * 65536 + b"\r\n")  # hexadecimal
+        assert b" 413 " in connection.recv(100)
+
+
+def test_long_messages_of_an_ended_login_are_refused_unread(served):
+    ended = cookie(served.world.cookies[1])
+    headers = {**ended, **our_headers(served.url), "Content-Length": str(1 * MB)}
+    before = ask(served.url, "POST", "/desk/draft", headers).status
+    ask(served.url, "POST", "/auth/sign-out", {**ended, **our_headers(served.url), "Content-Length": "0"})
+
+    assert (before, ask(served.url, "POST", "/desk/draft", headers).status) == (413, 401)

@@ -1,0 +1,207 @@
+"""Who asks too much is told when to come back, and nobody else notices."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import aiohttp
+import pytest
+from helpers.attackers import ask, cookie, handshake, open_socket
+from sqlalchemy import select
+
+from bench.client import PageFailed, PageSession, our_headers
+from bench.server import Server, running_app, start_server, wait_until
+from bench.world import World, build_world
+from triptych.people import accounts
+from triptych.storage import database
+from triptych.storage.models import Person, Role
+
+SMALL = "handshakes=5/0.01 sign_ins=4/0.01 anonymous_sockets=3 requests=5/0.01 body_bytes=1000000/1"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory, forked) -> Iterator[tuple[Server, World]]:
+    """With small budgets, and a proxy that gives each test an address of its own."""
+    home = tmp_path_factory.mktemp("budgets")
+    world = build_world(home, items=5, annotators=3)
+    settings = {"TRIPTYCH_BUDGETS": SMALL, "TRIPTYCH_PROXIES": "127.0.0.1"}
+    with running_app(home, settings, start=forked) as server:
+        yield server, world
+
+
+def own(server: Server, address: str) -> dict[str, str]:
+    """What a page of ours sends that a visitor with this address has open."""
+    return {"Origin": server.url, "X-Forwarded-For": address, "X-Triptych": "1"}
+
+
+def is_refused_until_later(answer) -> bool:
+    assert answer.status in (101, 200, 400, 403, 429)
+    if answer.status == 429:
+        assert int(answer.headers["retry-after"]) >= 1
+        assert f"in {answer.headers['retry-after']} seconds" in answer.body
+    return answer.status == 429
+
+
+def test_handshakes_have_a_budget_per_address_and_per_account(served):
+    server, world = served
+    answers = [handshake(server.url, own(server, "192.0.2.1")) for _ in range(7)]
+
+    assert [is_refused_until_later(answer) for answer in answers] == [False] * 5 + [True] * 2
+    assert handshake(server.url, {**own(server, "192.0.2.1"), **cookie(world.lead)}).status == 101
+    assert handshake(server.url, own(server, "192.0.2.2")).status == 101
+
+
+def test_a_visitor_with_a_whole_ipv6_network_is_one_visitor(served):
+    server, _ = served
+    answers = [handshake(server.url, own(server, f"2001:db8::{n}")) for n in range(6)]
+
+    assert answers[-1].status == 429
+    assert handshake(server.url, own(server, "2001:db8:0:1::1")).status == 101
+
+
+def test_addresses_that_a_visitor_forwards_do_not_count(served):
+    """The proxy puts the address it sees after what a visitor sent."""
+    server, _ = served
+    answers = [handshake(server.url, own(server, f"198.51.100.{n}, 192.0.2.3")) for n in range(6)]
+
+    assert answers[-1].status == 429
+
+
+def test_strangers_have_so_many_open_sockets_at_a_time(served):
+    server, world = served
+    headers = own(server, "192.0.2.4")
+    with ExitStack() as sockets:
+        for _ in range(2):
+            sockets.enter_context(open_socket(server.url, headers))
+        with open_socket(server.url, headers):
+            assert is_refused_until_later(handshake(server.url, headers))
+        wait_until(lambda: handshake(server.url, {**headers, "X-Forwarded-For": "192.0.2.5"}).status, server, "answer")
+
+
+def test_tickets_of_an_address_have_a_budget(served):
+    server, _ = served
+    headers = {**own(server, "192.0.2.6"), "X-Triptych-Ticket": "guessed"}
+    answers = [ask(server.url, "POST", "/auth/ticket", headers) for _ in range(6)]
+
+    assert [is_refused_until_later(answer) for answer in answers] == [False] * 4 + [True] * 2
+
+
+def test_messages_of_an_account_have_a_budget_of_their_own(served):
+    server, world = served
+
+    def post(number: int) -> int:
+        headers = {**our_headers(server.url), **cookie(world.cookies[number])}
+        answer = ask(server.url, "POST", "/desk/draft", headers, b"{}")
+        return 429 if is_refused_until_later(answer) else answer.status
+
+    assert [post(0) for _ in range(7)] == [400] * 5 + [429] * 2
+    assert post(1) == 400
+
+
+def test_bytes_of_an_account_have_a_budget(served):
+    server, world = served
+    headers = {**our_headers(server.url), **cookie(world.cookies[2])}
+    bodies = [b"[" * 250_000] * 5
+
+    statuses = [ask(server.url, "POST", "/desk/draft", headers, body).status for body in bodies]
+
+    assert statuses == [400, 400, 400, 400, 429]
+
+
+def test_forwarded_addresses_of_a_stranger_open_no_new_budgets(tmp_path, forked):
+    with running_app(tmp_path, {"TRIPTYCH_BUDGETS": SMALL}, start=forked) as server:
+        answers = [handshake(server.url, own(server, f"192.0.2.{n}")) for n in range(7)]
+
+    assert answers[-1].status == 429
+
+
+@contextmanager
+def timed() -> Iterator[list[float]]:
+    took: list[float] = []
+    began = time.monotonic()
+    yield took
+    took.append(time.monotonic() - began)
+
+
+def test_strangers_messages_are_handed_on_no_faster_than_their_budget(tmp_path, forked):
+    """People who are signed in are not slowed down by them."""
+    world = build_world(tmp_path, items=5)
+
+    async def runs(server: Server, cookies: dict[str, str], times: int) -> float:
+        jar = aiohttp.CookieJar(unsafe=True)
+        async with aiohttp.ClientSession(cookies=cookies, cookie_jar=jar) as http:
+            page = PageSession(http, server.url)
+            await page.open()
+            with timed() as took:
+                for _ in range(times):
+                    await page.run()
+            await page.close()
+        return took[0]
+
+    settings = {"TRIPTYCH_BUDGETS": "anonymous_socket_messages=3/2 account_messages=1000/1000"}
+    with running_app(tmp_path, settings, start=forked) as server:
+        slow = asyncio.run(runs(server, {}, 6))
+        quick = asyncio.run(runs(server, world.cookies[0], 6))
+
+    assert slow >= 1  # three at once, then two a second
+    assert quick < slow
+
+
+def test_fifty_annotators_behind_one_address_sign_in_within_a_minute(tmp_path, forked):
+    """Each with two pages' sockets, before and after, and one ticket."""
+    world = build_world(tmp_path, items=5, annotators=50)
+    engine = database.open_engine(f"sqlite:///{tmp_path / 'triptych.db'}")
+    with database.writing(engine) as session:
+        people = session.scalars(select(Person).where(Person.role == Role.annotator)).all()
+        tickets = [accounts.issue_sign_in_ticket(session, person) for person in people]
+    engine.dispose()
+    with running_app(tmp_path, start=forked) as server:
+        statuses = []
+        for ticket, cookies in zip(tickets, world.cookies, strict=True):
+            statuses.append(handshake(server.url, {"Origin": server.url}).status)
+            headers = {**our_headers(server.url), "X-Triptych-Ticket": ticket}
+            statuses.append(ask(server.url, "POST", "/auth/ticket", headers).status)
+            statuses.append(handshake(server.url, {"Origin": server.url, **cookie(cookies)}).status)
+
+    assert set(statuses) == {101, 200}
+
+
+@pytest.mark.parametrize(
+    "name, words",
+    [
+        ("TRIPTYCH_BUDGETS", "sign_ins=many"),
+        ("TRIPTYCH_BUDGETS", "coffees=5/1"),
+        ("TRIPTYCH_BUDGETS", "sign_ins=0/1"),
+        ("TRIPTYCH_ADDRESS", "annotate.example.org"),
+        ("TRIPTYCH_ADDRESS", "https://annotate.example.org/below"),
+        ("TRIPTYCH_PROXIES", "nginx"),
+    ],
+)
+def test_an_unreadable_setting_stops_the_start_with_its_name(tmp_path, forked, name, words):
+    server = start_server(Path(tmp_path), {name: words}, start=forked)
+    try:
+        server.process.wait(60)
+    finally:
+        server.kill()
+
+    assert f"{name}: {words.split('=')[0]!r}"[:-1] in server.output()
+    assert "Traceback" not in server.output()
+
+
+def test_a_page_whose_socket_was_refused_says_so(served):
+    """The client of load tests fails, as a browser that tries again later does."""
+    server, _ = served
+
+    async def open_page() -> None:
+        async with aiohttp.ClientSession(headers={"X-Forwarded-For": "192.0.2.9"}) as http:
+            for _ in range(6):
+                page = PageSession(http, server.url)
+                await page.open()
+                await page.close()
+
+    with pytest.raises((PageFailed, aiohttp.WSServerHandshakeError)):
+        asyncio.run(open_page())

@@ -1,0 +1,111 @@
+"""Budgets: what is taken comes back, nobody gets more than stated, and counting takes no more than its memory."""
+
+from __future__ import annotations
+
+from hypothesis import given, strategies
+
+from triptych.web import budgets
+from triptych.web.budgets import USUAL, Budget, Spending
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_so_much_at_once_then_so_much_per_second():
+    clock = Clock()
+    spending = Spending(Budget(3, 2), clock=clock)
+
+    assert [spending.take("k") for _ in range(4)] == [0, 0, 0, 0.5]
+    clock.now = 0.5
+    assert [spending.take("k"), spending.take("k")] == [0, 0.5]
+    assert spending.take("other") == 0
+    clock.now = 1000
+    assert [spending.take("k") for _ in range(4)] == [0, 0, 0, 0.5]
+
+
+@given(
+    strategies.integers(1, 20),
+    strategies.integers(1, 50),
+    strategies.lists(strategies.floats(0, 2), min_size=1, max_size=200),
+)
+def test_no_span_of_time_takes_more_than_the_budget(at_once, per_second, pauses):
+    clock, taken = Clock(), []
+    spending = Spending(Budget(at_once, per_second), clock=clock)
+    for pause in pauses:
+        clock.now += pause
+        wait = spending.take("k")
+        if not wait:
+            taken.append(clock.now)
+    for number, first in enumerate(taken):
+        for count, last in enumerate(taken[number:], 1):
+            assert count <= at_once + per_second * (last - first) + 1e-3
+
+
+@given(strategies.integers(1, 20), strategies.integers(1, 50), strategies.integers(0, 60))
+def test_who_waits_as_long_as_told_is_served(at_once, per_second, more):
+    clock = Clock()
+    spending = Spending(Budget(at_once, per_second), clock=clock)
+    for _ in range(at_once + more):
+        wait = spending.take("k")
+        clock.now += wait
+
+        assert not wait or spending.take("k") == 0
+
+
+def test_a_queue_takes_always_and_says_how_long_to_wait():
+    spending = Spending(Budget(2, 4), clock=Clock())
+
+    assert [spending.queue("k") for _ in range(5)] == [0, 0, 0.25, 0.5, 0.75]
+
+
+def test_more_than_the_whole_budget_is_the_whole_budget():
+    spending = Spending(Budget(10, 1), clock=Clock())
+
+    assert spending.take("k", 1000) == 0
+    assert spending.take("k", 1000) == 10
+
+
+def test_many_visitors_take_no_more_than_the_memory_for_some():
+    spending = Spending(Budget(2, 1), max_keys=100, clock=Clock())
+    for number in range(1000):
+        spending.take(f"{number}")
+
+    assert len(spending._whole_at) == 100
+    spending.take("999")
+    assert spending.take("999") > 0
+
+
+def test_an_account_counts_for_itself_an_address_for_everybody():
+    assert budgets.key_of("secret", "192.0.2.1") == budgets.key_of("secret", "192.0.2.2")
+    assert budgets.key_of(None, "192.0.2.1") != budgets.key_of(None, "192.0.2.2")
+    assert budgets.key_of(None, "2001:db8::1") == budgets.key_of(None, "2001:db8::ffff")
+    assert budgets.key_of(None, "::ffff:192.0.2.1") == budgets.key_of(None, "192.0.2.1")
+
+
+def test_a_lab_of_fifty_signs_in_at_once():
+    for name in ("handshakes", "sign_ins", "anonymous_sockets", "anonymous_messages"):
+        assert USUAL[name].at_once >= 50 * (5 if name == "anonymous_messages" else 1)
+
+
+def test_settings_change_what_they_name_and_nothing_else(monkeypatch):
+    monkeypatch.setenv("TRIPTYCH_BUDGETS", "sign_ins=200/4, handshakes=7")
+
+    changed = budgets.all_budgets()
+
+    assert changed["sign_ins"] == Budget(200, 4)
+    assert changed["handshakes"] == Budget(7, USUAL["handshakes"].per_second)
+    assert changed["requests"] == USUAL["requests"]
+
+
+def test_the_security_page_states_every_budget(request):
+    page = (request.config.rootpath / "docs" / "security.md").read_text()
+
+    for name, budget in USUAL.items():
+        numbers = f"{budget.at_once:g}" if name != "body_bytes" else "200 MB"
+        assert f"| `{name}` |" in page
+        assert numbers in next(line for line in page.splitlines() if f"| `{name}` |" in line)

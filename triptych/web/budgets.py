@@ -1,0 +1,128 @@
+"""How much one account or one address may ask of the server: so much at once, then so much per second.
+
+People who are signed in count as their account; everybody else as their address, which a whole lab may share. Counted
+in this process, in bounded memory. docs/security.md states every budget.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from triptych import settings
+from triptych.settings import UnsafeSettings
+
+MB = 2**20
+MAX_KEYS = 10_000
+IPV6_NETWORK_BITS = 64  # what one visitor is given
+WORD = re.compile(r"([a-z_]+)=([0-9]+(?:\.[0-9]+)?)(?:/([0-9]+(?:\.[0-9]+)?))?")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """`at_once` together; what was taken comes back at `per_second`."""
+
+    at_once: float
+    per_second: float
+
+
+USUAL = {
+    "handshakes": Budget(300, 5),
+    "sign_ins": Budget(60, 1),
+    "anonymous_sockets": Budget(200, 0),
+    "anonymous_socket_messages": Budget(10, 1),
+    "anonymous_messages": Budget(300, 10),
+    "all_anonymous_messages": Budget(2, 20),
+    "account_messages": Budget(200, 20),
+    "requests": Budget(300, 30),
+    "body_bytes": Budget(200 * MB, 2 * MB),
+    "refusal_lines": Budget(60, 1),
+}
+
+
+class Spending:
+    """What each key has taken of a budget. `clock` gives seconds."""
+
+    def __init__(self, budget: Budget, max_keys: int = MAX_KEYS, clock: Callable[[], float] = time.monotonic) -> None:
+        self.budget, self.max_keys, self.clock = budget, max_keys, clock
+        self._whole_at: OrderedDict[str, float] = OrderedDict()  # key → when its budget is whole again
+        self._lock = threading.Lock()  # pages run in threads
+
+    def take(self, key: str, amount: float = 1) -> float:
+        """Takes the amount and returns 0; or takes nothing and returns the seconds after which there is enough."""
+        return self._take(key, amount, overdraw=False)
+
+    def queue(self, key: str) -> float:
+        """Takes 1 in any case; returns the seconds to wait for it."""
+        return self._take(key, 1, overdraw=True)
+
+    def _take(self, key: str, amount: float, overdraw: bool) -> float:
+        budget, now = self.budget, self.clock()
+        with self._lock:
+            whole_at = max(self._whole_at.get(key, now), now) + min(amount, budget.at_once) / budget.per_second
+            wait = max(whole_at - now - budget.at_once / budget.per_second, 0)
+            # rounding must not refuse what is there exactly
+            wait = 0.0 if wait < 1e-6 else wait
+            if overdraw or not wait:
+                self._whole_at[key] = whole_at
+                self._whole_at.move_to_end(key)
+                if len(self._whole_at) > self.max_keys:
+                    self._whole_at.popitem(last=False)
+        return wait
+
+
+def all_budgets() -> dict[str, Budget]:
+    """Every budget by its name, as TRIPTYCH_BUDGETS adjusts them. Raises UnsafeSettings naming what is wrong."""
+    return _adjusted(settings.budgets())
+
+
+@lru_cache(maxsize=8)
+def _adjusted(words: tuple[str, ...]) -> dict[str, Budget]:
+    budgets = dict(USUAL)
+    for word in words:
+        match = WORD.fullmatch(word)
+        if match is None or match[1] not in USUAL or not float(match[2]) or match[3] in ("0", "0.0"):
+            names = ", ".join(USUAL)
+            raise UnsafeSettings(
+                f"{settings.BUDGETS}: {word!r} is not name=at_once/per_second, such as sign_ins=200/4. Names: {names}."
+            )
+        usual = USUAL[match[1]]
+        budgets[match[1]] = Budget(float(match[2]), float(match[3]) if match[3] else usual.per_second)
+    return budgets
+
+
+@lru_cache(maxsize=len(USUAL))
+def spending(name: str) -> Spending:
+    """This process's count for a budget."""
+    return Spending(all_budgets()[name])
+
+
+def key_of(login: str | None, address: str) -> str:
+    """The account of a login, else the address; of IPv6 the network, which is one visitor's."""
+    if login:
+        return f"login {login}"
+    try:
+        ip = ipaddress.ip_address(address)
+    except ValueError:
+        return f"address {address}"
+    if ip.version == 4:
+        return f"address {ip}"
+    if ip.ipv4_mapped:
+        return f"address {ip.ipv4_mapped}"
+    return f"address {ipaddress.ip_network((int(ip), IPV6_NETWORK_BITS), strict=False)}"
+
+
+def later(wait: float) -> str:
+    """A sentence for those who asked too much."""
+    return f"Too much was asked of the server from here at once. Try again in {seconds(wait)} seconds."
+
+
+def seconds(wait: float) -> int:
+    """Whole seconds after which there is enough again, at least 1."""
+    return max(int(-(-wait // 1)), 1)

@@ -1,0 +1,266 @@
+"""The gate: one ASGI layer before everything that the server answers, Streamlit's own routes and sockets included.
+
+A request must name this server (421: another name would let a foreign page rebind it), and a socket or a request that
+can change something must come from a page of the same origin (403). Uploads are for signed-in leads. Sockets,
+sign-ins and messages have budgets (429). A request that passes costs no lookup anywhere. docs/security.md says more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from contextlib import suppress
+from functools import cached_property, partial
+from typing import NamedTuple
+
+import uvicorn.config
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import cookie_parser
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from triptych import settings
+from triptych.storage.database import DatabaseAway
+from triptych.storage.models import Role
+from triptych.web import budgets, origins
+from triptych.web.origins import Reach
+from triptych.web.session import cookie_in, login_secret, who_holds
+from triptych.web.sockets import LoginSockets, live_logins
+
+UNCHANGING = {"GET", "HEAD", "OPTIONS"}
+HEALTH = {"/healthz", "/readyz", "/_stcore/health"}
+UPLOADS = "/_stcore/upload_file/"
+SIGN_IN = "/auth/ticket"
+SOCKET_SECONDS = 60.0  # after which an address with too many open sockets may try again
+GONE_SECONDS = 2.0
+log = logging.getLogger("triptych.web")
+
+
+class Refused(Exception):
+    """The request goes no further: status, a word for programs, a sentence for people, seconds to wait."""
+
+    def __init__(self, status: int, reason: str, sentence: str, wait: float = 0) -> None:
+        super().__init__(sentence)
+        self.status, self.reason, self.sentence, self.wait = status, reason, sentence, wait
+
+
+class RequestHeaders(NamedTuple):
+    """What the gate asks of headers; several of a kind are joined, which makes hosts and origins invalid."""
+
+    host: str
+    origin: str
+    cookie: str
+    forwarded_for: str
+    forwarded_proto: str
+    length: str
+
+
+NAMES = (b"host", b"origin", b"cookie", b"x-forwarded-for", b"x-forwarded-proto", b"content-length")
+
+
+def request_headers(headers: list[tuple[bytes, bytes]]) -> RequestHeaders:
+    """The headers that matter here; those that were not sent are empty."""
+    sent: dict[bytes, str] = dict.fromkeys(NAMES, "")
+    for name, value in headers:
+        if name in sent:
+            sent[name] += (", " if sent[name] else "") + value.decode("latin-1")
+    return RequestHeaders(*sent.values())
+
+
+def leave_forwarded_headers_to_the_gate() -> None:
+    """Turn off uvicorn's own: it believes every program on this computer, and `streamlit run` has no switch."""
+    setattr(uvicorn.config, "ProxyHeadersMiddleware", lambda app, **_: app)  # noqa: B010 (a type, to the type checker)
+
+
+class Gate:
+    """ASGI middleware; `base_path` is Streamlit's server.baseUrlPath."""
+
+    def __init__(self, app: ASGIApp, base_path: str = "") -> None:
+        self.app = app
+        prefix = f"/{base_path.strip('/')}" if base_path.strip("/") else ""
+        self.health = HEALTH | {f"{prefix}{path}" for path in HEALTH}
+        self.open_sockets: Counter[str] = Counter()
+        self.of_logins = LoginSockets()
+
+    @cached_property
+    def reach(self) -> Reach:
+        return origins.configured()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            return await self.app(scope, receive, send)
+        arrival = request_headers(scope["headers"])
+        scope = self._as_the_browser_sees_it(scope, arrival)
+        try:
+            self._check_name(scope, arrival)
+            if scope["type"] == "websocket":
+                scope = self._from_our_page(scope, arrival)
+                return await self._open(scope, arrival, receive, send)
+            if scope["method"] not in UNCHANGING:
+                scope = self._from_our_page(scope, arrival)
+                await self._check_body(scope, arrival)
+        except Refused as refusal:
+            return await _answer(refusal, scope, receive, send)
+        return await self.app(scope, receive, send)
+
+    def _as_the_browser_sees_it(self, scope: Scope, arrival: RequestHeaders) -> Scope:
+        """With the scheme that the browser used and the address that it has, where a proxy of ours forwards them."""
+        peer = (scope.get("client") or ("", 0))[0]
+        if not self.reach.trusts(peer):
+            return scope
+        says_scheme = arrival.forwarded_proto in origins.USUAL_PORTS
+        scheme = _for_type(arrival.forwarded_proto, scope) if says_scheme else scope["scheme"]
+        return {**scope, "scheme": scheme, "client": (origins.sender(peer, arrival.forwarded_for, self.reach), 0)}
+
+    def _check_name(self, scope: Scope, arrival: RequestHeaders) -> None:
+        """Raises Refused where the Host is a name that is not this server's."""
+        authority = origins.authority_of(arrival.host)
+        host = authority.host if authority else ""
+        if scope["path"] in self.health or host in self.reach.names or origins.needs_no_lookup(host):
+            return
+        if not authority:
+            raise Refused(421, "host", "The request names no host, or none that can be read.")
+        if host not in origins.own_names():
+            called = origins.origin_of(_scheme(scope), authority)
+            sentence = f"This server does not go by the name {host}. If it is yours, {self._to_set(called)}"
+            raise Refused(421, "host", sentence)
+
+    def _check_origin(self, scope: Scope, arrival: RequestHeaders) -> None:
+        """Raises Refused unless a page of this server sent the request, or a program without a cookie."""
+        if not arrival.origin and not arrival.cookie and scope["type"] != "websocket":
+            return
+        authority = origins.authority_of(arrival.host)
+        called = origins.origin_of(_scheme(scope), authority) if authority else None
+        origin = origins.read_origin(arrival.origin)
+        if origin is not None and (origin == called or origin in self.reach.origins):
+            return
+        if origin is None:
+            sentence = f"Only pages of {called or 'this server'} may send this. The request names no origin."
+        else:
+            sentence = (
+                f"Only pages of {called or 'this server'} may send this; it came from a page of {origin}. If that is "
+                f"your own address of this server, {self._to_set(origin)}"
+            )
+        raise Refused(403, "foreign", sentence)
+
+    def _to_set(self, origin: str) -> str:
+        addresses = ",".join([*self.reach.origins, origin])
+        return f"set {settings.ADDRESS}={addresses} and start the server again."
+
+    def _from_our_page(self, scope: Scope, arrival: RequestHeaders) -> Scope:
+        """With scheme and host of the page that asks. Raises Refused.
+
+        A proxy may have changed both on the way; Streamlit asks the internet where host and origin differ.
+        """
+        self._check_origin(scope, arrival)
+        origin = origins.read_origin(arrival.origin)
+        if origin is None:
+            return scope
+        scheme, _, host = origin.partition("://")
+        changed = {b"host": host.encode(), b"origin": origin.encode()}
+        headers = [(name, changed.get(name, value)) for name, value in scope["headers"]]
+        return {**scope, "scheme": _for_type(scheme, scope), "headers": headers}
+
+    async def _check_body(self, scope: Scope, arrival: RequestHeaders) -> None:
+        """Raises Refused for uploads by anybody but leads, and too many sign-ins, before the body is read."""
+        if scope["path"] == SIGN_IN:
+            _take("sign_ins", f"ticket {budgets.key_of(None, _address(scope))}")
+        if UPLOADS not in scope["path"]:
+            return
+        cookie = _cookie(scope, arrival)
+        try:
+            who = await run_in_threadpool(who_holds, cookie) if login_secret(cookie) else None
+        except DatabaseAway as away:
+            raise Refused(503, "away", str(away), wait=3) from away
+        if who is None or who.role != Role.lead:
+            raise Refused(403, "lead", "Only a lead who is signed in may upload files.")
+        length = int(arrival.length) if arrival.length.isdecimal() else budgets.MB
+        _take("body_bytes", budgets.key_of(login_secret(cookie), ""), length)
+
+    async def _open(self, scope: Scope, arrival: RequestHeaders, receive: Receive, send: Send) -> None:
+        """A socket within its budgets. Raises Refused."""
+        login = login_secret(_cookie(scope, arrival))
+        key = budgets.key_of(login, _address(scope))
+        _take("handshakes", key)
+        if login and await _is_live(login):
+            pace = [partial(budgets.spending("account_messages").queue, key)]
+            return await self.of_logins.serve(self.app, login, scope, _paced(receive, pace), send)
+        key = budgets.key_of(None, _address(scope))
+        if self.open_sockets[key] >= budgets.all_budgets()["anonymous_sockets"].at_once:
+            raise Refused(429, "budget", budgets.later(SOCKET_SECONDS), SOCKET_SECONDS)
+        own = budgets.Spending(budgets.all_budgets()["anonymous_socket_messages"])
+        pace = [partial(own.queue, ""), partial(budgets.spending("anonymous_messages").queue, key)]
+        pace += [partial(budgets.spending("all_anonymous_messages").queue, "")]
+        self.open_sockets[key] += 1
+        try:
+            await self.app(scope, _paced(receive, pace), send)
+        finally:
+            self.open_sockets[key] -= 1
+            if not self.open_sockets[key]:
+                del self.open_sockets[key]
+
+
+def _paced(receive: Receive, pace: list[partial[float]]) -> Receive:
+    """`receive`, which hands messages on no faster than every budget of `pace` has room."""
+
+    async def receive_in_time() -> Message:
+        message = await receive()
+        if message["type"] == "websocket.receive":
+            for queue in pace:  # the shared ones last, so that what has waited for its own does not come in one burst
+                await asyncio.sleep(queue())
+        return message
+
+    return receive_in_time
+
+
+def _take(name: str, key: str, amount: float = 1) -> None:
+    wait = budgets.spending(name).take(key, amount)
+    if wait:
+        raise Refused(429, "budget", budgets.later(wait), wait)
+
+
+async def _is_live(login: str) -> bool:
+    """Whether the login still lets somebody in; yes while the database cannot say."""
+    try:
+        return bool(await run_in_threadpool(live_logins, [login]))
+    except DatabaseAway:
+        return True
+
+
+def _cookie(scope: Scope, arrival: RequestHeaders) -> str | None:
+    return cookie_in(cookie_parser(arrival.cookie), _scheme(scope) == "https")
+
+
+def _for_type(scheme: str, scope: Scope) -> str:
+    """http or https as a socket's scope names it, where it is one."""
+    return scheme.replace("http", "ws") if scope["type"] == "websocket" else scheme
+
+
+def _scheme(scope: Scope) -> str:
+    return "https" if scope["scheme"] in ("https", "wss") else "http"
+
+
+def _address(scope: Scope) -> str:
+    return str((scope.get("client") or ("", 0))[0])
+
+
+async def _answer(refusal: Refused, scope: Scope, receive: Receive, send: Send) -> None:
+    """The refusal as an answer, to a handshake too, and one line in the log; a body under way is not read."""
+    if refusal.status in (403, 421) and not budgets.spending("refusal_lines").take("lines"):
+        log.warning("Refused with %d: %s", refusal.status, refusal.sentence)
+    headers = {"Cache-Control": "no-store", "Connection": "close"}
+    if refusal.wait:
+        headers["Retry-After"] = str(budgets.seconds(refusal.wait))
+    body = {"refused": refusal.reason, "message": refusal.sentence}
+    await JSONResponse(body, refusal.status, headers)(scope, receive, send)
+    if scope["type"] == "websocket":
+        await _until_gone(receive)
+
+
+async def _until_gone(receive: Receive) -> None:
+    """Waits for the end of a connection whose handshake was refused: before it, uvicorn takes a return for an error."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(GONE_SECONDS):
+            for _ in ("connect", "disconnect, by our answer", "disconnect, as it is gone"):
+                await receive()

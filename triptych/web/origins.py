@@ -1,0 +1,147 @@
+"""Which names this server answers to, what a browser called, and who sends a request. No request, no database.
+
+Origins are compared as browsers write them: scheme://host, and the port where it is not the scheme's usual one.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from dataclasses import dataclass
+from functools import lru_cache
+from ipaddress import IPv4Network, IPv6Network
+from pathlib import Path
+from typing import NamedTuple
+
+from triptych import settings
+from triptych.settings import UnsafeSettings
+
+USUAL_PORTS = {"http": 80, "https": 443}
+LOOPBACK_NAMES = ("localhost", "localhost.localdomain", "localhost6", "ip6-localhost", "ip6-loopback")
+MAX_PORT = 65535
+MAX_REMEMBERED = 512  # of a header, read again with every request
+HOSTS_FILE = Path("/etc/hosts")
+AUTHORITY = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9_.-]{1,253})(?::([0-9]{1,5}))?")
+
+
+class Authority(NamedTuple):
+    """The host in lower case, an IPv6 address in brackets; the port, None for the scheme's usual one."""
+
+    host: str
+    port: int | None
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What the settings say about the ways to this server."""
+
+    origins: tuple[str, ...]
+    names: frozenset[str]
+    proxies: tuple[IPv4Network | IPv6Network, ...]
+
+    def trusts(self, address: str) -> bool:
+        """Whether this is the address of a configured proxy."""
+        ip = ip_of(address) if self.proxies else None
+        return ip is not None and any(ip in network for network in self.proxies)
+
+
+def configured() -> Reach:
+    """The ways that TRIPTYCH_ADDRESS and TRIPTYCH_PROXIES name. Raises UnsafeSettings naming the word that is wrong."""
+    return _read(settings.addresses(), settings.proxies())
+
+
+@lru_cache(maxsize=8)
+def _read(addresses: tuple[str, ...], proxies: tuple[str, ...]) -> Reach:
+    origins = tuple(_configured_origin(address) for address in addresses)
+    names = frozenset(_host_of(origin) for origin in origins)
+    return Reach(origins, names, tuple(_network(proxy) for proxy in proxies))
+
+
+def _configured_origin(address: str) -> str:
+    origin = read_origin(address.removesuffix("/"))
+    if origin is None:
+        raise UnsafeSettings(
+            f"{settings.ADDRESS}: {address!r} is not an origin such as https://annotate.example.org: scheme, name, and "
+            "the port where it is not the usual one."
+        )
+    return origin
+
+
+def _network(proxy: str) -> IPv4Network | IPv6Network:
+    try:
+        return ipaddress.ip_network(proxy, strict=False)
+    except ValueError as error:
+        raise UnsafeSettings(f"{settings.PROXIES}: {proxy!r} is no address or network, such as 127.0.0.1.") from error
+
+
+def _host_of(origin: str) -> str:
+    authority = authority_of(origin.partition("://")[2])
+    return authority.host if authority else ""
+
+
+@lru_cache(maxsize=MAX_REMEMBERED)
+def authority_of(text: str) -> Authority | None:
+    """Host and port of a Host header, or of an origin without its scheme; None for anything else."""
+    match = AUTHORITY.fullmatch(text.lower())
+    if match is None:
+        return None
+    host, port = match[1].removesuffix("."), int(match[2]) if match[2] else None
+    if host.startswith("["):
+        ip = ip_of(host)
+        host = f"[{ip.compressed}]" if ip else ""
+    return None if not host or (port is not None and not 0 < port <= MAX_PORT) else Authority(host, port)
+
+
+def origin_of(scheme: str, authority: Authority) -> str:
+    """The origin of a page that was called by this scheme (http or https) and authority."""
+    usual = authority.port in (None, USUAL_PORTS[scheme])
+    return f"{scheme}://{authority.host}" + ("" if usual else f":{authority.port}")
+
+
+@lru_cache(maxsize=MAX_REMEMBERED)
+def read_origin(text: str) -> str | None:
+    """The origin that an Origin header or a setting names; None for `null`, other schemes, paths and nonsense."""
+    scheme, _, rest = text.partition("://")
+    authority = authority_of(rest)
+    return origin_of(scheme.lower(), authority) if authority and scheme.lower() in USUAL_PORTS else None
+
+
+def ip_of(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The literal address, with or without brackets; None for a name."""
+    try:
+        return ipaddress.ip_address(host.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        return None
+
+
+@lru_cache(maxsize=MAX_REMEMBERED)
+def needs_no_lookup(host: str) -> bool:
+    """Whether no foreign name server can have led a browser here: a literal address or a name of this computer only."""
+    return host in LOOPBACK_NAMES or host.endswith(".localhost") or ip_of(host) is not None
+
+
+def own_names() -> frozenset[str]:
+    """What this machine calls itself now: its name, and what its hosts file says beside it. Asks no name server."""
+    name = socket.gethostname().lower()
+    short = name.partition(".")[0]
+    names = {name, short, f"{short}.local"}
+    try:
+        lines = HOSTS_FILE.read_text(encoding="utf-8", errors="replace").lower().splitlines()
+    except OSError:
+        lines = []
+    for line in lines:
+        _, *others = line.partition("#")[0].split() or [""]
+        if not names.isdisjoint(others):
+            names.update(others)
+    return frozenset(names)
+
+
+def sender(peer: str, forwarded_for: str, reach: Reach) -> str:
+    """The visitor's address: the last forwarded one that is no proxy of ours; from others they do not count."""
+    address = peer
+    for hop in reversed(forwarded_for.split(",")):
+        if not reach.trusts(address) or ip_of(hop.strip()) is None:
+            break
+        address = hop.strip()
+    return address
