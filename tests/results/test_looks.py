@@ -62,7 +62,7 @@ def test_the_bound_is_strict_until_collection_is_over(plan, rule, bound):
     assert (numbers.bound, numbers.interim, numbers.filled) == (bound, bound != CLEAR, 240)
 
 
-def test_a_difference_between_the_bounds_is_clear_only_at_the_end():
+def test_a_difference_between_the_bounds_waits_for_the_end():
     frame = next(
         frame
         for gap in (0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
