@@ -8,6 +8,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from helpers.present import present
 
 from triptych.errors import ImportRefused
 from triptych.exchange import import_ratings
@@ -73,7 +74,9 @@ def test_outputs_of_models_are_items_also_among_ratings(name, items, systems):
 
 def test_positions_in_a_list_are_the_systems_of_the_texts():
     result = assembled(["summaries.jsonl", "summaries_ratings.jsonl"])
-    first = [r.number for work in result.works if work.item == "1" for r in work.ratings if r.system == "beta-13b"]
+    first = [
+        present(r.number) for work in result.works if work.item == "1" for r in work.ratings if r.system == "beta-13b"
+    ]
     assert {system for work in result.works for system in work.systems} == {"alpha-7b", "beta-13b", "gamma"}
     assert sorted(first) == sorted([5, 4, 3, 1, 3, 5, 5, 3, 5])
 

@@ -218,12 +218,14 @@ def _own(analysis: StudyAnalysis, criterion: str, tested: Sequence[Contrast]) ->
     own = effects.by_annotator(largest.system, largest.baseline).values()
     if len(own) < 2:
         return ""
-    sign = 1 if largest.higher == largest.system else -1
+    sides = (largest.system, largest.baseline)
+    higher, lower = sides if largest.higher == largest.system else sides[::-1]
+    sign = 1 if higher == largest.system else -1
     low, high = sorted((sign * of for of in own), key=float)[:: len(own) - 1]
     shown = (
         f"{100 * low:+.0f} to {100 * high:+.0f} percentage points" if largest.share else f"{low:+.2f} to {high:+.2f}"
     )
-    return f" Their own differences on {pair_of(analysis, largest)} run from {shown}."
+    return f" Their own differences of {analysis.name(higher)} from {analysis.name(lower)} run from {shown}."
 
 
 def pair_of(analysis: StudyAnalysis, contrast: Contrast) -> str:
