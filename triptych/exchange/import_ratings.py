@@ -50,6 +50,7 @@ from triptych.storage.models import (
 )
 from triptych.storage.rows import inserted
 from triptych.study import lifecycle
+from triptych.study.annotator_groups import set_group
 from triptych.study.lifecycle import MOST_RATERS, Design, StudyPlan
 from triptych.study.persons import Who
 
@@ -167,9 +168,12 @@ class _Writer:
         excluded = sorted(person.pseudonym for (_, name), person in people.items() if name in self.ratings.excluded)
         joined = sorted(person.pseudonym for person in people.values())
         counts = self.ratings.counts() | {"files": list(self.ratings.files), "joined": joined, "excluded": excluded}
-        groups = {p.pseudonym: g for (_, n), p in people.items() if (g := self.ratings.annotator_groups.get(n))}
-        new = counts | ({"annotator_groups": groups} if groups else {})
-        events.record(self.session, self.study.id, EventKind.ratings_imported, actor, new=new)
+        events.record(self.session, self.study.id, EventKind.ratings_imported, actor, new=counts)
+        for group in dict.fromkeys(self.ratings.annotator_groups.values()):
+            members = [
+                p.pseudonym for (_, name), p in people.items() if self.ratings.annotator_groups.get(name) == group
+            ]
+            set_group(self.session, self.study, members, group, actor)
         by_assignment = defaultdict(list)
         for slot in slots:
             by_assignment[slot["assignment_id"]].append(slot)
