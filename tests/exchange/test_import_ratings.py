@@ -536,6 +536,7 @@ def test_groups_are_stored_with_items_and_in_the_log(imported):
 
     query = select(Item.meta).where(Item.study_id == study.id).order_by(Item.id)
     assert [meta["item_group"] for meta in session.scalars(query)][:4] == ["1", "1", "2", "2"]
+    assert settings_of(study).group_field == "item_group"
     groups = settings_of(study).annotator_groups
     assert list(groups.values()) == ["crowd"] * 3
     assert all(name.startswith("A-") for name in groups)
