@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from triptych.stats.analysis.contrasts import CLEAR
+from triptych.stats.analysis.collection import CLEAR
 from triptych.stats.intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR, mean_interval
 from triptych.stats.undefined import Undefined
 

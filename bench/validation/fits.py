@@ -12,7 +12,8 @@ from unittest.mock import patch
 import numpy as np
 
 from triptych.stats import crossed
-from triptych.stats.analysis.contrasts import CLEAR, ComparedRatings, Contrast, contrasts
+from triptych.stats.analysis.collection import CLEAR
+from triptych.stats.analysis.contrasts import ComparedRatings, Contrast, contrasts
 from triptych.stats.columns import Floats
 from triptych.stats.comparison import SideBySide
 from triptych.stats.crossed import CrossedEffects, Difference

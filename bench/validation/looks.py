@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from triptych.stats.analysis.contrasts import CLEAR
+from triptych.stats.analysis.collection import CLEAR
 from triptych.stats.undefined import UndefinedStatistic
 
 from .designs import Assignment, Design, assignment

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ from components.shell import state
 from components.shell.choices import choose
 from components.shell.uploads import content_of
 from components.shell.words import read_aloud
+from components.study.column_roles import choose_roles
 from components.study.rubric_editor import checked_rubric, rubric_editor
 from triptych.errors import ImportRefused
 from triptych.formats import MAX_UPLOAD, READERS, ItemFile, ReadOptions, join_files, read_items
+from triptych.formats.layout import ITEM_ROLES
 from triptych.rubric.files import parse_rubric, shipped_rubrics
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Access, Round
@@ -87,17 +90,23 @@ def choose_file(rubric: Rubric, key: str = "item_file") -> ItemFile | None:
         state.forget("files_read")
         return None
     judged = rubric.judged == "conversation"
+    options = ReadOptions(judge_conversation=judged)
     try:
         data = content_of(upload)
         if data is None:
             return None
-        file = _read(upload, data, ReadOptions(judge_conversation=judged))
+        file = _read(upload, data, options)
         sheet = _choose_sheet(file)
         if sheet:
-            file = _read(upload, data, ReadOptions(sheet=sheet, judge_conversation=judged))
+            options = replace(options, sheet=sheet)
+            file = _read(upload, data, options)
+        roles = choose_roles(file.roles, ITEM_ROLES, "item-role") if file.roles else {}
+        if roles != file.roles:
+            options = replace(options, roles=tuple(roles.items()))
+            file = _read(upload, data, options)
         if judged and file.fields:
             field, speaker = _choose_last_turn(file, rubric)
-            more = ReadOptions(sheet, field, speaker, judged)
+            more = replace(options, append_field=field, append_speaker=speaker)
             file = _read(upload, data, more) if field else file
     except ImportRefused as refusal:
         state.say(str(refusal))

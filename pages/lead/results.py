@@ -8,7 +8,7 @@ from components.results.marked import marked_item
 from components.results.more import more
 from components.results.overview import overview
 from components.results.scope import choose_scope, scope_notes
-from components.results.study_tools import study_tools
+from components.results.study_tools import log_look, study_tools
 from components.shell import live, state
 from components.shell.choices import choose
 from components.shell.study_choice import chosen_study
@@ -116,3 +116,4 @@ with live.drawing(slug):
         if section.open:
             with section:
                 draw(analysis, board)
+log_look(study, analysis, who.pseudonym)

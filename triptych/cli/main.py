@@ -188,13 +188,17 @@ def import_ratings(arguments: argparse.Namespace) -> int:
     # numpy and the readers take half a second to import, which no other command needs
     from triptych.cli import ratings
     from triptych.exchange import import_ratings as ratings_import
+    from triptych.formats.model import in_words
 
     plan = lifecycle.StudyPlan(title=arguments.title)
     lifecycle.refuse_unusable_plan(plan)
-    files = ratings.ratings_in(arguments.files, arguments.judge, arguments.encoding)
-    options = arguments.items, arguments.rubric, arguments.positive, arguments.encoding
+    mapping = ratings.mapping_in(arguments.mapping, arguments.duplicates)
+    files = ratings.ratings_in(arguments.files, arguments.judge, mapping, arguments.encoding)
+    if arguments.mapping_out:
+        studies.write(arguments.mapping_out, [ratings.mapping_of(files, mapping.duplicates).to_json().encode()])
+    options = arguments.items, arguments.rubric, arguments.positive, mapping.duplicates, arguments.encoding
     assembled = ratings.assembled_from(plan.title, files, *options)
-    for line in (*map(str, assembled.problems), *assembled.summary()):
+    for line in (*in_words(assembled.problems), *assembled.summary()):
         say(line)
     if not assembled.ok:
         return 2
@@ -217,7 +221,7 @@ def create_study(arguments: argparse.Namespace) -> int:
     )
     lifecycle.refuse_unusable_plan(plan)
     text = studies.rubric_text(arguments.rubric)
-    file = studies.items_from(arguments.files, arguments.encoding)
+    file = studies.items_from(arguments.files, arguments.encoding, arguments.mapping)
     rubric = parse_rubric(text, arguments.rubric)
     lifecycle.refuse_silent(rubric, plan.round)
     for problem in file.problems:
@@ -383,6 +387,7 @@ def _ask_for_more(name: str, choice: argparse.ArgumentParser) -> None:
             ask("--study", action="append", help="a study's short name; can be repeated")
         case "create-study":
             ask("files", nargs="+", help="a file of items, or SYSTEM=FILE for each system")
+            ask("--mapping", help="a file that says which column of a single file has which role")
             ask("--raters", type=int, default=3, help="annotators per item")
             ask("--most", type=int, help="the most items for one annotator")
             ask("--access", choices=list(Access), default=Access.open, help="who may take part")
@@ -395,9 +400,17 @@ def _ask_for_more(name: str, choice: argparse.ArgumentParser) -> None:
             ask("--list", help="a CSV file with name, and if wanted email and role")
             ask("--address", default="http://localhost:8501", help="where the app is reached")
         case "import-ratings":
-            ask("files", nargs="*", help="files of ratings and highlights by people")
+            ask(
+                "files",
+                nargs="*",
+                help="files or folders of ratings by people, or GROUP=FILE for a group of annotators",
+            )
             ask("--judge", action="append", default=[], help="a file of scores by a model")
             ask("--items", help="a file of items, for the texts")
+            ask("--mapping", help="a file that says which column or level has which role")
+            ask("--mapping-out", help="write the mapping that was used, to be changed and given as --mapping")
+            second = "what a second rating of the same unit by the same annotator is"
+            ask("--duplicates", choices=["error", "first", "last", "repeats"], help=second)
             ask("--rubric", help="a rubric file; without it one is made from the values")
             positive = "an option that counts as positive, as CRITERION=OPTION; can be repeated"
             ask("--positive", action="append", default=[], help=positive)

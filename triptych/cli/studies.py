@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from sqlmodel import Session
 
 from triptych.errors import ImportRefused, NotAllowed, NotFound
-from triptych.formats import ItemFile, join_files, read_items
+from triptych.formats import ItemFile, ReadOptions, join_files, read_items
 from triptych.formats.decode import recoded
 from triptych.people import accounts
 from triptych.people.invitations import Invited, invite_all, invite_one, read_list
@@ -46,14 +46,24 @@ def read(path: str, encoding: str | None = None) -> bytes:
         raise ImportRefused(f"{path} cannot be read: {error.strerror}.") from error
 
 
-def items_from(files: Sequence[str], encoding: str | None = None) -> ItemFile:
-    """Items of one file, or of several that are given as SYSTEM=FILE. Raises ImportRefused."""
+def items_from(files: Sequence[str], encoding: str | None = None, mapping: str | None = None) -> ItemFile:
+    """Items of one file, or of several that are given as SYSTEM=FILE. Raises ImportRefused.
+
+    mapping: a file that says what the columns are, for files whose names do not.
+    """
+    roles = _roles_in(mapping) if mapping else {}
     if len(files) == 1 and not _parted(files[0])[0]:
-        return read_items(read(files[0], encoding), Path(files[0]).name)
+        return read_items(read(files[0], encoding), Path(files[0]).name, ReadOptions(roles=tuple(roles.items())))
     parted = [_parted(file) for file in files]
     if not all(system for system, _ in parted):
         raise ImportRefused("Of several files each holds the texts of one system: give them as SYSTEM=FILE.")
     return join_files([(Path(path).name, read(path, encoding), system) for system, path in parted])
+
+
+def _roles_in(path: str) -> Mapping[str, str]:
+    from triptych.formats.ratings.roles import read_mapping  # numpy takes half a second, which few commands need
+
+    return read_mapping(read(path).decode("utf-8", "replace")).roles
 
 
 def _parted(file: str) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from triptych.errors import ImportRefused
 from triptych.formats.checks import check_items
-from triptych.formats.layout import Layout, find_layout
+from triptych.formats.layout import Layout, as_one_text, chosen_layout, find_layout, is_known, roles_of
 from triptych.formats.model import (
     MAX_CANDIDATES,
     MAX_ITEMS,
@@ -69,9 +69,11 @@ def make_items(source: Source, options: ReadOptions, findings: Findings, system:
     id; so it may lack candidates, but not the id.
     Raises ImportRefused where the columns make no sense together, or for more than 100,000 items.
     """
-    reading = Reading(source, find_layout(source.columns), options, findings, system)
     joined = system is not None
-    layout = reading.layout
+    layout = chosen_layout(dict(options.roles)) if options.roles else find_layout(source.columns)
+    if not (layout.has_candidates or options.roles or options.judge_conversation or joined):
+        layout.candidates = _systems_by_column(source, layout, findings)
+    reading = Reading(source, layout, options, findings, system)
     if layout.item_id is None and source.records:
         _report_no_id(findings, joined)
     judged = options.judge_conversation
@@ -88,6 +90,24 @@ def make_items(source: Source, options: ReadOptions, findings: Findings, system:
     return _item_file(reading, items)
 
 
+def _systems_by_column(source: Source, layout: Layout, findings: Findings) -> dict[str, str]:
+    """Columns of texts without a known name, next to an id and a context: the responses of a system each."""
+    taken = {layout.item_id, layout.context}
+    others = [c for c in source.columns if c not in taken and c not in layout.meta and not is_known(c)]
+    columns = [column for column in others if _holds_texts(source, column)] if None not in taken else []
+    has_sentences = any(" " in plain(record.get(column) or "") for record in source.records for column in columns)
+    if not 2 <= len(columns) <= MAX_CANDIDATES or not has_sentences:
+        return {}
+    findings.note(f"Responses were taken from the columns {', '.join(columns)}, one for each system.")
+    return {column: column for column in columns}
+
+
+def _holds_texts(source: Source, column: str) -> bool:
+    """Whether most cells hold a text of their own that is no number."""
+    texts = {plain(record.get(column) or "").strip() for record in source.records}
+    return 2 * len(texts) > len(source.records) and not any(text[:1].isdigit() for text in texts)
+
+
 def _report_no_id(findings: Findings, joined: bool) -> None:
     if joined:
         findings.error("There is no column 'item_id'; files are joined on the ids of their items.")
@@ -101,7 +121,7 @@ def _grouped(reading: Reading) -> Iterable[list[Record]]:
         return ([record] for record in reading.source.records)
     groups: dict[str, list[Record]] = {}
     for record in reading.source.records:
-        value = record.get(reading.layout.item_id)
+        value = record.get(reading.layout.item_id or reading.layout.context)
         # Rows without an id belong to no item; each is reported by itself.
         key = value.strip() if isinstance(value, str) and value.strip() else f"\0{record.row}"
         groups.setdefault(key, []).append(record)
@@ -170,7 +190,7 @@ def _content(reading: Reading, value: Json, row: int, column: str | None, null_i
     if value is None and not null_is:
         return ""
     try:
-        content = as_content(value, reading.findings, from_cell=reading.source.tabular)
+        content = as_content(as_one_text(column, value), reading.findings, from_cell=reading.source.tabular)
     except UnfitValueError as problem:
         reading.findings.error(f"{null_is}{problem}", row, column)
         return None
@@ -347,6 +367,7 @@ def _item_file(reading: Reading, items: tuple[ItemDraft, ...]) -> ItemFile:
         speakers=tuple(dict.fromkeys(turn.speaker for turn in turns)),
         sheets=source.sheets,
         fields=tuple(column for column in unknown if _is_text_field(source, column)),
+        roles=roles_of(reading.layout, source.columns),
     )
 
 

@@ -10,6 +10,7 @@ from triptych.results.pay import rate_of
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import Criterion
 from triptych.rubric.scales import shown
+from triptych.stats.equivalence import Equivalence
 from triptych.stats.intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR
 from triptych.stats.proportional_odds import ProportionalOdds
 from triptych.stats.undefined import Undefined
@@ -129,9 +130,16 @@ def statistics(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     )
     if analysis.contrasts:
         yield (
-            "Systems were compared by least squares with effects of items, annotators and systems, with t-tests "
-            f"clustered in the same way. {analysis.family}"
+            "Systems were compared by least squares with effects of items, annotators and systems, with "
+            f"{_tests(analysis)}"
         )
+    if any(isinstance(contrast.equivalence, Equivalence) for contrast in analysis.contrasts):
+        yield (
+            "Whether systems are practically equal, within a margin set before launch, was tested by two one-sided "
+            "tests (Schuirmann 1987) with the same errors, each pair by itself."
+        )
+    if analysis.collection.sentence:
+        yield analysis.collection.sentence
     yield from _models(analysis)
     yield from _judges(analysis, book)
     yield (
@@ -141,6 +149,12 @@ def statistics(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     if any(result.missing for result in analysis.criteria):
         yield "Answers that the rubric marks as missing are left out of the numbers and counted apart."
     yield analysis.scope.sentence
+
+
+def _tests(analysis: StudyAnalysis) -> str:
+    if analysis.collection.untested:
+        return "errors clustered in the same way."
+    return f"t-tests clustered in the same way. {analysis.family}"
 
 
 def _models(analysis: StudyAnalysis) -> Iterator[str]:
