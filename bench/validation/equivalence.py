@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from triptych.stats.undefined import Undefined
+from triptych.stats.equivalence import equivalence
+from triptych.stats.undefined import Undefined, or_undefined
 
 from .designs import Design, assignment
 from .fits import Drawn, Fit
@@ -47,11 +48,11 @@ class Equivalence:
 
 
 def _equal(fit: Fit, margin: float) -> bool:
-    """Whether the 90 % interval of the last system minus the first is inside the margin."""
+    """Whether both one-sided tests put the last system minus the first inside the margin."""
     if isinstance(fit, Undefined):
         return False
-    interval = fit.difference(max(fit.systems), 0, confidence=0.9).alike
-    return interval.low is not None and interval.high is not None and -margin < interval.low <= interval.high < margin
+    result = or_undefined(equivalence, fit.difference(max(fit.systems), 0), margin)
+    return not isinstance(result, Undefined) and result.equal
 
 
 DESIGNS = (

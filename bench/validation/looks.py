@@ -6,14 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from triptych.stats.analysis.collection import CLEAR
+from triptych.stats.analysis.collection import CLEAR, INTERIM
 from triptych.stats.undefined import UndefinedStatistic
 
 from .designs import Assignment, Design, assignment
 from .fits import Drawn
 from .tallies import RUNS, Counts, Simulation
-
-EARLY = 0.001  # Holm p below which a difference is clear before the planned ratings are in
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ class Looks:
                 drawn = Drawn.of(self.design, rated[part])
             except UndefinedStatistic:
                 continue
-            bound = CLEAR if look == self.looks else EARLY
+            bound = CLEAR if look == self.looks else INTERIM
             seen = [replace(of, ratings=of.ratings[:, part]) for of in studies]
             for run, study in enumerate(drawn.analysed(seen)):
                 early[run] |= any(of.false_clear(bound) for of in study)

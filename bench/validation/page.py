@@ -8,13 +8,14 @@ from itertools import groupby
 import numpy as np
 
 from bench.figures import table
+from triptych.stats.analysis.collection import INTERIM
 
 from .agreement import COEFFICIENTS, AgreementCoverage
 from .camps import CampsReported
 from .designs import DESIGNS
 from .differences import SHIFT, Differences, Floors
 from .equivalence import MARGIN, Equivalence
-from .looks import EARLY, Looks
+from .looks import Looks
 from .proportional_odds import OddsLevel
 from .ratings import GROUP_TASTE, ITEM, ITEM_TASTE, SEVERITY
 from .tallies import Simulation, Tally
@@ -184,7 +185,7 @@ def _tables(lines: Sequence[Line]) -> list[str]:
             ],
             ("Design", "Margin", "At the margin", "Without a difference", "Runs"),
         ),
-        LOOKS.format(early=EARLY),
+        LOOKS.format(early=INTERIM),
         table(rows(Looks, ("rule", "no rule")), ("Design", "With the rule", "0.05 at any look", "Runs")),
         AGREEMENT,
         table(rows(AgreementCoverage, COEFFICIENTS), ("Setting", "Percent", "Alpha", "AC", "Fleiss", "Runs")),
