@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from sqlmodel import Session
@@ -19,7 +19,7 @@ from triptych.exchange import exports
 from triptych.formats.writers.codebook import COLUMNS, codebook
 from triptych.formats.writers.model import ExportOptions, File
 from triptych.formats.writers.writing import csv_file, json_file, parquet_file, text_file, zipped
-from triptych.reports import data, figures, heds, html, replay, tex
+from triptych.reports import data, heds, html, replay, tex
 from triptych.reports import tables as printed
 from triptych.reports.cells import Table
 from triptych.reports.documents import citation, declaration, script_files
@@ -40,6 +40,9 @@ from triptych.stats.undefined import Undefined
 from triptych.storage.models import FINISHED, Study
 from triptych.study.system_names import system_names
 
+if TYPE_CHECKING:
+    from triptych.reports.figures import PrintedFigure
+
 BESIDE = "Whether it is a judge's score that is compared with the ratings that count."
 WORDS = "Words of the response; empty where it has no text."
 TO_READ = "Words of the item's context and of all its responses."
@@ -54,6 +57,8 @@ ABOUT = {
     "results.tex": "the main table for a paper, ordinal model, ranks and strengths of systems; LaTeX with booktabs",
     "agreement.tex": "agreement between annotators, self-agreement and reliability; LaTeX",
     "tables.tex": "all other tables, those of an appendix among them; LaTeX",
+    "figures.tex": "the figures for one column with their captions; LaTeX with graphicx",
+    "figures/": "each figure as SVG and PDF, for one column of a paper and for the width of its page",
     "methods.tex": "a paragraph about methods, LaTeX",
     "methods.md": "the same paragraph as plain text",
     "results.csv": "every number of the report, one per row",
@@ -90,13 +95,14 @@ class Report:
 
 @dataclass(frozen=True)
 class ReportParts:
-    """All that the files are made of. seal: what every file says."""
+    """All that the files are made of. figures: by the key of their criterion; seal: what every file says."""
 
     facts: Facts
     analysis: StudyAnalysis
     book: Book
     sheet: heds.Sheet
     tables: tuple[Table, ...]
+    figures: dict[str, tuple[PrintedFigure, ...]]
     sha256: str
     seal: str
 
@@ -121,7 +127,8 @@ def build_report(session: Session, study: Study, scope: Counted | None = None) -
     sha256 = hashlib.sha256(files["snapshot.json"]).hexdigest()
     tables = (*printed.tables_of(analysis, book), printed.findings(analysis), printed.not_run(analysis))
     seal = f"Snapshot {sha256}, study {facts.study.slug}, last event {facts.study.event_number}."
-    parts = ReportParts(facts, analysis, book, heds.full_sheet(facts, analysis, book, seal), tables, sha256, seal)
+    sheet, drawn = heds.full_sheet(facts, analysis, book, seal), _figures(analysis, seal)
+    parts = ReportParts(facts, analysis, book, sheet, tables, drawn, sha256, seal)
     files |= {file.name: b"".join(file.blocks) for file in _documents(parts)}
     files["README.md"] = _readme(parts, files).encode()
     members = [File(name, iter([files[name]])) for name in sorted(files)]
@@ -201,6 +208,16 @@ def _snapshot(facts: Facts, scope: Counted, files: dict[str, bytes]) -> bytes:
     return (json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
 
 
+def _figures(analysis: StudyAnalysis, seal: str) -> dict[str, tuple[PrintedFigure, ...]]:
+    from triptych.reports.figures import figures_of  # matplotlib is loaded where a report is made
+
+    criteria = {result.criterion.key: result for result in analysis.criteria}
+    return {
+        key: tuple(figures_of(result, analysis.contrasts_of(key), analysis.names, seal))
+        for key, result in criteria.items()
+    }
+
+
 def _documents(parts: ReportParts) -> Iterator[File]:
     by_name = {table.name: table for table in parts.tables}
     criteria = [result.criterion for result in parts.analysis.judged]
@@ -209,6 +226,9 @@ def _documents(parts: ReportParts) -> Iterator[File]:
     for name, table_names in OF_THEIR_OWN.items():
         yield _tex(parts, name, [tex.tabular(by_name[name]) for name in table_names if name in by_name])
     yield _tex(parts, "tables.tex", [tex.tabular(table) for table in rest])
+    yield _tex(parts, "figures.tex", list(_tex_figures(parts)))
+    for figure in (figure for of_criterion in parts.figures.values() for figure in of_criterion):
+        yield from (File(f"figures/{name}", iter([content])) for name, content in figure.files.items())
     yield _tex(parts, "methods.tex", [tex.escaped(f"{parts.methods} {parts.seal}") + "\n"])
     yield text_file("methods.md", f"{parts.methods}\n\n{parts.seal}\n")
     yield csv_file("results.csv", HEADER, data.number_rows(parts.book, parts.sha256))
@@ -223,6 +243,12 @@ def _documents(parts: ReportParts) -> Iterator[File]:
 
 def _tex(parts: ReportParts, name: str, pieces: list[str]) -> File:
     return text_file(name, tex.document(name, parts.seal, pieces))
+
+
+def _tex_figures(parts: ReportParts) -> Iterator[str]:
+    for figure in (figure for of_criterion in parts.figures.values() for figure in of_criterion):
+        column, page = (f"figures/{figure.name}-{size}.pdf" for size in ("column", "page"))
+        yield tex.figure(figure.name, figure.caption, column, page)
 
 
 def _parquet(parts: ReportParts) -> File:
@@ -256,8 +282,7 @@ def _sections(parts: ReportParts) -> Iterator[ReportSection]:
     )
     for result in analysis.criteria:
         sentence = " ".join(filter(None, (headline(result, analysis.names), verdict(analysis, result.criterion.key))))
-        between = figures.differences(result, analysis.contrasts_of(result.criterion.key), analysis.names)
-        drawn = between, figures.means(result, analysis.names), figures.answers(result, analysis.names)
+        drawn = [html.InlineFigure(figure.svg, figure.caption) for figure in parts.figures[result.criterion.key]]
         yield ReportSection(result.criterion.title, sentence, figures=drawn)
     body = [table for table in rest if table.rows and table.name != "findings" and not table.appendix]
     yield from (ReportSection(table.title, tables=[table]) for table in body)

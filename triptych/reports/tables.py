@@ -22,7 +22,7 @@ SMALL_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 def tables_of(analysis: StudyAnalysis, book: Book) -> Iterator[Table]:
     """All tables of a report, the one that a paper prints first. A study without ratings has none but the first."""
     yield main_table(analysis, book)
-    more = [table(analysis, book) for table in (contrasts, agreement, answers, order)]
+    more = [table(analysis, book) for table in (contrasts, agreement, item_means, answers, order)]
     more += [described.table(analysis, book) for described in (MAJORITY, *APPENDIX)]
     yield from (made for made in more if made.rows)
 
@@ -119,6 +119,31 @@ def agreement(analysis: StudyAnalysis, book: Book) -> Table:
     return Table(
         "agreement", "Agreement between annotators", header, tuple(rows), (about, *remarks, *notes.sentences())
     )
+
+
+def item_means(analysis: StudyAnalysis, book: Book) -> Table:
+    """Systems by criteria: the mean over items of an item's mean rating, and how far items lie apart."""
+    notes = Notes()
+    rated = [result for result in analysis.criteria if result.systems and result.criterion.per_response]
+    rows = tuple(
+        (Cell(name), *(_item_mean(book, result.criterion.key, name, notes) for result in rated))
+        for name in (name_of(analysis, code) for code in analysis.frame.systems)
+    )
+    about = (
+        "Mean ± SD over items, each with the mean of its ratings, however many there are; SD with divisor n - 1. Where "
+        "items have different numbers of ratings this is not the mean over all ratings."
+    )
+    header = ("System", *(result.criterion.title for result in rated))
+    return Table("item_means", "Item means", header, rows if rated else (), (about, *notes.sentences()))
+
+
+def _item_mean(book: Book, criterion: str, name: str, notes: Notes) -> Cell:
+    mean, spread = (book.get("systems", criterion, f"{of} of item means", name) for of in ("mean", "sd"))
+    if mean is None or spread is None or mean.value is None:
+        return notes.cell(mean)
+    if spread.value is None:
+        return Cell(mean.printed, notes.sign(spread.printed))
+    return Cell(f"{mean.printed} ± {spread.printed}")
 
 
 def answers(analysis: StudyAnalysis, book: Book) -> Table:
