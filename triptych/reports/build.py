@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -28,6 +28,7 @@ from triptych.reports.further import Further, further_of
 from triptych.reports.html import ReportSection
 from triptych.reports.methods_text import paragraph
 from triptych.reports.numbers import HEADER, Book
+from triptych.results.caveats import caveats
 from triptych.results.criterion import headline
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
@@ -35,7 +36,6 @@ from triptych.results.frame.upkeep import build_frame
 from triptych.results.judges import margin
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.verdicts import verdict
-from triptych.results.warnings import all_findings
 from triptych.stats.undefined import Undefined
 from triptych.storage.models import FINISHED, Study
 from triptych.study.system_names import system_names
@@ -121,11 +121,12 @@ def build_report(session: Session, study: Study, scope: Counted | None = None) -
     analysis = StudyAnalysis(frame, scope, system_names(session, study))
     facts = facts_of(session, study, analysis)
     further = further_of(session, study, analysis, facts.pay)
+    facts = replace(facts, caveats=caveats(session, study, analysis))
     book = Book.of(analysis, further.numbers)
     files = {file.name: b"".join(file.blocks) for file in _data(session, study, analysis, facts, further)}
     files["snapshot.json"] = _snapshot(facts, scope, files)
     sha256 = hashlib.sha256(files["snapshot.json"]).hexdigest()
-    tables = (*printed.tables_of(analysis, book), printed.findings(analysis), printed.not_run(analysis))
+    tables = (*printed.tables_of(analysis, book), printed.findings(facts.caveats), printed.not_run(analysis))
     seal = f"Snapshot {sha256}, study {facts.study.slug}, last event {facts.study.event_number}."
     sheet, drawn = heds.full_sheet(facts, analysis, book, seal), _figures(analysis, seal)
     parts = ReportParts(facts, analysis, book, sheet, tables, drawn, sha256, seal)
@@ -275,8 +276,8 @@ def _html(parts: ReportParts) -> str:
 def _sections(parts: ReportParts) -> Iterator[ReportSection]:
     analysis = parts.analysis
     main, *rest = parts.tables
-    sentences = [finding.sentence for finding in all_findings(analysis)]
-    yield ReportSection("Findings", "" if sentences else "Nothing to warn of.", sentences)
+    sentences = [finding.sentence for finding in parts.facts.caveats]
+    yield ReportSection("What a reader must know", "" if sentences else "Nothing to warn of.", sentences)
     yield (
         ReportSection(main.title, tables=[main]) if main.rows else ReportSection(main.title, "There is no rating yet.")
     )

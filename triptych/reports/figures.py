@@ -250,15 +250,15 @@ def _mark_difference(axes: Axes, share: bool) -> None:
 
 def _counts(result: CriterionResult, names: dict[int, str]) -> tuple[list[str], list[tuple[str, Sequence[int]]]]:
     """Titles of the answers, and how often each system got each of them."""
-    if result.points:
-        titles = [f"{point:g}" for point in result.points]
-        return titles, [(names.get(system.system, "The item"), system.counts) for system in result.systems]
     options = getattr(result.criterion.scale, "options", ())
-    by_system = [(names.get(system.system, "The item"), _of_options(system)) for system in result.systems]
-    return [option.title for option in options], by_system
+    titles = [f"{point:g}" for point in result.points] or [option.title for option in options]
+    return titles, [(names.get(system.system, "The item"), _counts_of(system)) for system in result.systems]
 
 
-def _of_options(system: SystemResult) -> list[int]:
+def _counts_of(system: SystemResult) -> Sequence[int]:
+    """Per point of the scale, or per option."""
+    if system.counts:
+        return system.counts
     return [option.count for option in system.shares.options] if isinstance(system.shares, Shares) else []
 
 
@@ -305,8 +305,16 @@ def _drawn(plot: Plot, size: str) -> Figure:
         if plot.legend:
             shown = [_short(title, 2 * longest) for title, _, _ in plot.legend]
             boxes = [Patch(facecolor=c, hatch=h, edgecolor="white") for _, c, h in plot.legend]
-            place = {"loc": "outside lower center", "ncols": columns, "frameon": False}
-            figure.legend(boxes, shown, handlelength=1.2, columnspacing=1, borderaxespad=0, **place)
+            figure.legend(
+                boxes,
+                shown,
+                loc="outside lower center",
+                ncols=columns,
+                frameon=False,
+                handlelength=1.2,
+                columnspacing=1,
+                borderaxespad=0,
+            )
     return figure
 
 

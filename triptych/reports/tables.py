@@ -10,7 +10,7 @@ from triptych.reports.part_tables import APPENDIX, CONTRASTS, MAJORITY
 from triptych.results.contrasts import HOCHBERG
 from triptych.results.criterion import CriterionResult, interval_note, titles_apart
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.results.warnings import all_findings, all_not_run
+from triptych.results.warnings import Finding, all_not_run
 from triptych.rubric.answers import LETTERS
 from triptych.stats.analysis.listing import SET_APART
 from triptych.stats.analysis.statistics import AGREEMENT, SYSTEM, columns
@@ -90,13 +90,15 @@ def main_notes(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     kinds = "Means" if len(shares) < len(analysis.criteria) else "Shares"
     about = (f"{result.criterion.title}: share of “{result.counts_as}”." for result in shares)
     yield " ".join(filter(None, [f"{kinds} with intervals.", interval_note(*analysis.criteria), *about]))
-    if analysis.contrasts:
+    if any(contrast.holm is not None for contrast in analysis.contrasts):
         yield f"Raised letters: the systems that this one stands clearly above, p < 0.05. {analysis.family}"
 
 
 def contrasts(analysis: StudyAnalysis, book: Book) -> Table:
     """Every two systems under every criterion."""
-    return CONTRASTS.table(analysis, book, f"{CONTRASTS.about} {analysis.family} {HOCHBERG}")
+    adjusted = any(contrast.benjamini_hochberg is not None for contrast in analysis.contrasts)
+    notes = CONTRASTS.about, analysis.family, HOCHBERG if adjusted else ""
+    return CONTRASTS.table(analysis, book, " ".join(filter(None, notes)))
 
 
 def agreement(analysis: StudyAnalysis, book: Book) -> Table:
@@ -112,8 +114,8 @@ def agreement(analysis: StudyAnalysis, book: Book) -> Table:
         remarks += [f"{result.criterion.title}: {words}" for words in (coefficients.band, coefficients.note) if words]
     about = (
         "A unit is one response, or one item where the question is about the item, rated twice or more. 95 % "
-        "intervals by resampling units; they speak for these annotators. Alpha is Krippendorff's, at the level of the "
-        "scale; AC is AC1 on nominal scales, else AC2."
+        "intervals from the ratings without each item (jackknife); they speak for these annotators. Alpha is "
+        "Krippendorff's, at the level of the scale; AC is AC1 on nominal scales, else AC2."
     )
     header = ("Criterion", "Level", *columns(AGREEMENT))
     return Table(
@@ -200,9 +202,9 @@ def plain_table(name: str, title: str, header: Sequence[str], rows: Iterable[Seq
     return Table(name, title, tuple(header), tuple(tuple(map(Cell, row)) for row in rows), notes, prose=True)
 
 
-def findings(analysis: StudyAnalysis) -> Table:
-    """What would change the conclusion, the gravest first."""
-    return plain_table("findings", "Findings", ("Finding",), ([finding.sentence] for finding in all_findings(analysis)))
+def findings(caveats: Iterable[Finding]) -> Table:
+    """What a reader must know, the gravest first."""
+    return plain_table("findings", "What a reader must know", ("Finding",), ([each.sentence] for each in caveats))
 
 
 def not_run(analysis: StudyAnalysis) -> Table:
