@@ -9,6 +9,7 @@ from pathlib import Path
 import streamlit as st
 from starlette.middleware import Middleware
 
+from components.shell import failure
 from triptych.web import start
 from triptych.web.gate import Gate, leave_forwarded_headers_to_the_gate
 from triptych.web.headers import SecurityHeaders
@@ -36,5 +37,6 @@ app = st.App(
         Middleware(Gate, base_path=st.get_option("server.baseUrlPath")),
     ],
     lifespan=lifespan,
+    on_script_error=failure.show,
     exception_handlers=ERRORS,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import analysis, attack, lead, load, processes, reports, resources, results, surface
+from bench import analysis, attack, lead, load, processes, proof, reports, resources, results, surface
 from bench.figures import Figure
 from bench.options import Options
 
@@ -28,4 +28,5 @@ MEASURES: dict[str, Callable[[Options, Path], list[Figure]]] = {
     "report": reports.report,
     "results-size": results.large_study,
     "results-tabs": results.many_tabs,
+    "verify": proof.proof,
 }

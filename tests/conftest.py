@@ -6,6 +6,7 @@ import shutil
 import sys
 import uuid
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from sqlalchemy import Connection, Engine, create_engine, text
 from sqlmodel import Session
 
 from bench.postgres import postgres_binaries, throw_away_postgres
+from triptych import clock
 from triptych.storage import database
 from triptych.storage.models import Role, Study, StudyState
 from triptych.study import lifecycle
@@ -76,6 +78,19 @@ def own_budgets() -> None:
     budgets.spending.cache_clear()
 
 
+@pytest.fixture
+def move_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Stops the one clock; calling this moves it forward."""
+    start = clock.now()
+    passed = [timedelta()]
+    monkeypatch.setattr(clock, "now", lambda: start + passed[0])
+
+    def move(**time: float) -> None:
+        passed[0] += timedelta(**time)
+
+    return move
+
+
 @pytest.fixture(autouse=True)
 def own_main(monkeypatch: pytest.MonkeyPatch) -> None:
     """A test of a page leaves the app as `__main__`, which every process that a later test spawns would run."""
@@ -109,6 +124,7 @@ def ready_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     engine = database.open_engine(f"sqlite:///{path}")
     database.migrate(engine)
     engine.dispose()
+    path.chmod(0o600)  # as a started app makes it
     return path
 
 

@@ -24,6 +24,10 @@ class NotAllowed(TriptychError):
     """The person may not do this."""
 
 
+class StudyFull(NotAllowed):
+    """All places of a study are taken for now."""
+
+
 class SignedOut(TriptychError):
     """The login is unknown, revoked or over, or the account disabled."""
 

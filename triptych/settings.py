@@ -49,15 +49,16 @@ def local_folder() -> Path:
 
     TRIPTYCH_HOME; else data/local/ in a checkout, the user's data folder in an installation.
     """
-    return _existing(os.environ.get("TRIPTYCH_HOME") or _usual_home())
+    return _existing(os.environ.get("TRIPTYCH_HOME") or str(usual_home()))
 
 
-def _usual_home() -> str:
+def usual_home() -> Path:
+    """The folder that the app makes where TRIPTYCH_HOME names none."""
     if not is_installed():
-        return str(app_folder() / "data" / "local")
+        return app_folder() / "data" / "local"
     import platformdirs  # not at the top: the doctor reads this module to report missing packages
 
-    return platformdirs.user_data_dir("triptych", appauthor=False)
+    return Path(platformdirs.user_data_dir("triptych", appauthor=False))
 
 
 @lru_cache(maxsize=8)
@@ -107,6 +108,11 @@ def _words(name: str) -> tuple[str, ...]:
 def logs_json() -> bool:
     """TRIPTYCH_LOG=json writes one JSON object per line instead of text."""
     return os.environ.get("TRIPTYCH_LOG", "text") == "json"
+
+
+def group_may() -> bool:
+    """TRIPTYCH_GROUP=1 lets the group of the data folder read and write what is in it, except secrets and traces."""
+    return os.environ.get("TRIPTYCH_GROUP") == "1"
 
 
 def wants_demo() -> bool:

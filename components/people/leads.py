@@ -9,22 +9,27 @@ import streamlit as st
 from components.people.invitations import guest_form
 from components.people.people_table import choose_member, leads_table
 from components.shell import state
+from components.shell.certainty import certain
 from components.shell.clearing import clear
 from triptych.people import accounts, invitations, roster
 from triptych.people.invitations import Invited
 from triptych.people.roster import Member
 from triptych.storage.models import Role, Study
+from triptych.study.persons import Who
 
 ADD_HINT = "Somebody with a lead account on this server."
 INVITE_HINT = "They open the link, choose a passcode, and can then do everything in this study that you can."
 NEW_LINK_HINT = "For a lead who lost their link before choosing a passcode. The earlier link stops working."
-REMOVE_HINT = "Their account stays, if they have one; they no longer see this study."
+REMOVE_HINT = (
+    "they no longer see this study. Their account stays, if they have one; an invitation that they have not accepted "
+    "is deleted with their name."
+)
 
 
-def leads(study: Study, everybody: Sequence[Member], actor: str) -> Invited | None:
+def leads(study: Study, everybody: Sequence[Member], who: Who) -> Invited | None:
     """Draws the leads and what can be done about them; returns an invited lead with their new link."""
     leads_table(everybody)
-    invited = None
+    invited, actor = None, who.pseudonym
     with st.container(horizontal=True):
         with st.popover("Add a lead"):
             _add(study, actor)
@@ -40,7 +45,7 @@ def leads(study: Study, everybody: Sequence[Member], actor: str) -> Invited | No
                 invited = _new_link(study, waiting, actor) or invited
         if len(fellow) > 1:
             with st.popover("Remove a lead"):
-                _remove(study, fellow, actor)
+                _remove(study, fellow, who)
     return invited
 
 
@@ -65,11 +70,10 @@ def _new_link(study: Study, waiting: Sequence[Member], actor: str) -> Invited | 
     return secret and Invited(chosen.name or "", chosen.email, Role.lead, chosen.pseudonym, secret)
 
 
-def _remove(study: Study, fellow: Sequence[Member], actor: str) -> None:
-    st.text(REMOVE_HINT)
+def _remove(study: Study, fellow: Sequence[Member], who: Who) -> None:
     chosen = choose_member(fellow, "Lead", "fellow")
-    if st.button("Remove this lead", type="primary"):
+    if certain(who, "Remove this lead", f"{chosen.pseudonym} leaves: {REMOVE_HINT}", f"remove-{study.slug}"):
         done = f"{chosen.pseudonym} no longer leads this study."
-        if state.run_command(roster.remove_lead, study, chosen.pseudonym, actor, done=done):
+        if state.run_command(roster.remove_lead, study, chosen.pseudonym, who.pseudonym, done=done):
             clear()
         st.rerun()

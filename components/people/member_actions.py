@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
+from components.shell.certainty import certain
 from components.shell.choices import confirmed
 from components.shell.state import form_button
 from components.shell.words import moment
 from triptych.annotate.exclusions import LONGEST_REASON
 from triptych.people.roster import Member
 from triptych.privacy.erasure import Copy
+from triptych.stats.numbers import counted
 from triptych.storage.models import Kind, Study
+from triptych.study.persons import Who
 
 LINK_HINT = "A new personal link, for someone who lost the link or return code. The earlier link stops working."
 DISABLE_HINT = "Signs this person out everywhere at once. Nothing is lost; they can sign in again when you enable them."
@@ -40,10 +43,11 @@ ERASE_HINT = (
 )
 
 
-def steps(member: Member, study: Study, promised: str) -> tuple[str, str] | None:
+def steps(member: Member, study: Study, promised: str, who: Who, annotations: int) -> tuple[str, str] | None:
     """The step the lead chose (link, disable, enable, let in, withdraw or erase), and the reason for letting in.
 
-    `promised`: what the consent says about the person's ratings, "keep" or "delete".
+    `promised`: what the consent says about the person's ratings, "keep" or "delete"; `annotations`: how many they
+    submitted in this study.
     """
     with st.container(horizontal=True, vertical_alignment="center"):
         human = member.kind == Kind.human
@@ -62,12 +66,33 @@ def steps(member: Member, study: Study, promised: str) -> tuple[str, str] | None
             chosen.append("let in")
         if not member.withdrawn_at and _confirmed("Withdraw", f"{WITHDRAW_HINTS[promised]} {NAME_HINT}", member):
             chosen.append("withdraw")
-        if human and not member.erased and _confirmed("Erase", ERASE_HINT, member):
-            chosen.append("erase")
+        if human and not member.erased:
+            with st.popover("Erase"):
+                losses = f"{counted(annotations, 'annotation')} of {member.pseudonym} in this study. {ERASE_HINT}"
+                if certain(who, f"Erase {member.pseudonym}", losses, f"erase-{member.pseudonym}"):
+                    chosen.append("erase")
         for form in ("json", "csv"):
             address = f"people/{study.slug}/{member.pseudonym}.{form}"
             st.link_button(f"Data as {form.upper()}", address, icon=":material/download:")
     return (chosen[0], why or "") if chosen else None
+
+
+def group_form(annotators: Sequence[Member], groups: Mapping[str, str], slug: str) -> tuple[list[str], str] | None:
+    """Who goes into which group, once it is sent; an empty name takes them out of theirs."""
+    names = sorted(member.pseudonym for member in annotators)
+    key = f"groups-{slug}"
+    with st.expander("Groups of annotators"), st.form(key, border=False):
+        st.caption(
+            "Experts and a crowd, batches, languages: results show agreement inside each group and whether groups "
+            "prefer different systems."
+        )
+        listed = [
+            f"{group}: {', '.join(n for n in names if groups.get(n) == group)}" for group in sorted({*groups.values()})
+        ]
+        st.text("\n".join(listed) or "No groups yet.")
+        chosen = st.multiselect("Annotators to group", names, key=f"{key}-who")
+        group = st.text_input("Group", max_chars=60, key=f"{key}-name", help="Empty: they leave their group.")
+        return (chosen, group) if form_button("Save the group", key) and chosen else None
 
 
 def _reason_to_let_in(member: Member, study: Study) -> str | None:

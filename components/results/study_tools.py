@@ -1,4 +1,4 @@
-"""What a lead does with results besides reading them: every rating, exports, unblinding."""
+"""What a lead does with results: every rating, exports, unblinding; and that opening them is logged."""
 
 from __future__ import annotations
 
@@ -7,18 +7,26 @@ import streamlit as st
 from components.results import charts
 from components.results.export_menu import export_menu
 from components.shell import state
-from components.shell.choices import confirmed
+from components.shell.certainty import certain
+from triptych import clock
+from triptych.results import looking
 from triptych.results.page import Board
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.stats.numbers import counted
+from triptych.storage.models import Study
 from triptych.study import lifecycle
+from triptych.study.persons import Who
 
+LOGGED = "looks logged"
 BLIND = (
+    "What is rated or decided by leads from now on is not blind. "
     "System names appear on every page and in every export of this study, for all its leads, from now on. "
     "This is written to the log and cannot be taken back."
 )
 
 
-def study_tools(board: Board, pseudonym: str) -> None:
-    """Links, files and the one step that cannot be taken back; `pseudonym` is who would take it."""
+def study_tools(board: Board, who: Who) -> None:
+    """Links, files and the one step that cannot be taken back; `who` would take it."""
     study = board.study
     st.page_link("lead/ratings.py", label="Every rating", query_params={"study": study.slug})
     with st.popover("Export"):
@@ -29,8 +37,21 @@ def study_tools(board: Board, pseudonym: str) -> None:
         export_menu(study, {criterion.key: criterion.title for criterion in asked})
         charts.choose_picture()
     if study.unblinded_at is None:
-        if confirmed("Unblind", BLIND, "Show the system names", f"unblind-{study.slug}"):
-            state.run_command(lifecycle.unblind, study, pseudonym)
-            st.rerun()
+        with st.popover("Unblind"):
+            overview = board.overview
+            losses = f"Unblinding at {overview.done} of {counted(overview.expected, 'annotation')}. {BLIND}"
+            if certain(who, "Show the system names", losses, f"unblind-{study.slug}"):
+                state.run_command(lifecycle.unblind, study, who.pseudonym)
+                st.rerun()
     else:
         st.text(f"Unblinded {study.unblinded_at:%Y-%m-%d %H:%M} UTC")
+
+
+def log_look(study: Study, analysis: StudyAnalysis, pseudonym: str) -> None:
+    """After the page is drawn, once a day in each session; nothing where the page shows estimates without tests."""
+    look, logged = (study.slug, f"{clock.now():%Y-%m-%d}"), state.recall(LOGGED, frozenset())
+    numbers = analysis.collection
+    if numbers.untested or look in logged:
+        return
+    state.run_command(looking.log_look, study, numbers.filled, numbers.planned, pseudonym)
+    state.remember(LOGGED, logged | {look})

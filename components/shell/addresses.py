@@ -6,6 +6,7 @@ from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
+from triptych.people import places
 from triptych.people.accounts import panel_of
 from triptych.storage.models import Study
 from triptych.web.origins import configured
@@ -39,4 +40,8 @@ def panel_address(study: Study) -> str:
     """The template for a panel, in the notation of Prolific: the panel replaces what is in double braces."""
     panel = panel_of(study)
     filled_in = f"{panel.id_param}={{{{%{panel.id_param}%}}}}&{panel.session_param}={{{{%{panel.session_param}%}}}}"
+    if panel.proof == "secret":
+        filled_in += f"&{panel.proof_param}={places.key_of(study)}"
+    if panel.proof == "signature":
+        filled_in += f"&{panel.proof_param}={{{{%signature%}}}}"
     return f"{study_address(study)}&{filled_in}"

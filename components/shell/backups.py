@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from components.shell.certainty import certain
 from components.shell.choices import choose
-from components.shell.state import form_button
 from components.shell.words import NONE, moment
-from triptych.operations.backup import Backup, Restored
+from triptych.operations.backup import Backup, Head, Restored
+from triptych.stats.numbers import counted
 from triptych.storage.models import Study
+from triptych.study.persons import Who
 
 CONTENT_NOTE = (
     "A backup holds the whole database at the moment you press the button: every study, including names. Everybody can "
@@ -58,23 +60,32 @@ def backup_table(backups: Sequence[Backup], slug: str) -> None:
     st.code(str(backups[0].path.parent), language=None, wrap_lines=True)
 
 
-def choose_restore(backups: Sequence[Backup], allowed: bool) -> str | None:
-    """The backup to restore, once the lead has ticked the confirmation."""
+def choose_restore(backups: Sequence[Backup], allowed: bool, heads: Sequence[Head], who: Who) -> str | None:
+    """The backup to restore, once the lead is certain. `heads`: every study's last event as it is now."""
     with st.expander("Restore a backup", key="go-back"):
         if not allowed:
             st.text(COMMAND_NOTE)
             st.code("python -m triptych restore FILE", language=None)
             return None
-        st.text(RESTORE_NOTE)
-        names = {made.name: f"{moment(made.at)} ({made.name})" for made in backups if made.path.suffix == ".db"}
-        if not names:
+        by_name = {made.name: made for made in backups if made.path.suffix == ".db"}
+        if not by_name:
             st.text("There is no backup yet.")
             return None
-        with st.form("restore", border=False):
-            chosen = choose("Backup", names, "backup")
-            sure = st.checkbox("Replace the database of all studies with this backup")
-            sent = form_button("Restore this backup", "restore")
-    return chosen if sent and sure else None
+        names = {name: f"{moment(made.at)} ({name})" for name, made in by_name.items()}
+        chosen = choose("Backup", names, "backup")
+        losses = f"{_losses(by_name[chosen], heads)} {RESTORE_NOTE}"
+        is_certain = certain(who, "Restore this backup", losses, "restore")
+    return chosen if is_certain else None
+
+
+def _losses(made: Backup, heads: Sequence[Head]) -> str:
+    """What is lost with this backup: events since, and studies made since."""
+    then = {head.slug: head.number for head in made.heads}
+    since = [head.number - then.get(head.slug, 0) for head in heads]
+    new = sum(head.slug not in then for head in heads)
+    changed = counted(sum(number > 0 for number in since), "study", "studies")
+    events = counted(sum(max(number, 0) for number in since), "event")
+    return f"Lost will be {events} since then in {changed}, {new} of them made since."
 
 
 def restored(result: Restored) -> str:

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import streamlit as st
 
+from components.shell import state
+from triptych.study.persons import Who
+
 LOGO = Path(__file__).parent / "logo.svg"
 WIDTH = 440
 READING = 720
@@ -38,3 +41,19 @@ def column(title: str, sentence: str | None = None, width: int = WIDTH) -> Itera
         if sentence:
             st.write(sentence)
         yield
+
+
+def ask_before_changing_person(who: Who | None, person_id: int | None, link: str) -> None:
+    """Stops the page until somebody who is signed in has agreed that a link of another person signs them out.
+
+    `person_id`: who the link is for, None for somebody new or a link that is not valid; `link` tells links apart.
+    """
+    if who is None or who.person_id == person_id:
+        return
+    called = f"the lead {who.pseudonym}" if who.role == "lead" else who.pseudonym
+    state.say(f"You are signed in as {called}. This link is for somebody else; opening it signs you out.", "info")
+    agreed = st.button("Open it as the person it was made for") or state.recall("agreed") == link
+    if not agreed:
+        st.link_button(f"Stay signed in as {who.pseudonym}", "/")
+        st.stop()
+    state.remember("agreed", link)

@@ -68,7 +68,7 @@ def follow(version: Callable[[], int], seen: int) -> None:
     def poll() -> None:
         with suppress(DatabaseAway):  # the next poll may succeed
             if version() != seen:
-                st.rerun(scope="app")
+                state.run_again_by_itself()
 
     poll()
 

@@ -7,27 +7,31 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from triptych.errors import TriptychError
-from triptych.people import accounts
+from triptych import clock
+from triptych.errors import StudyFull, TriptychError
+from triptych.people import accounts, signing_in
+from triptych.people.signing_in import Browser
 from triptych.storage import database
 from triptych.storage.models import Person, Role
 from triptych.study.persons import Who
 from triptych.web.budgets import later
-from triptych.web.session import COOKIE, wait_to_sign_in, web_engine, who_holds
+from triptych.web.session import browser_in, cookie_in, wait_to_sign_in, web_engine, who_holds
 
-MESSAGES, ARRIVAL = "messages", "arrival"
+MESSAGES, ARRIVAL, RAN_BY_ITSELF = "messages", "arrival", "ran by itself"
+PASSCODE_TYPED_AT = "passcode typed at"
 THIS_COMPUTER = "127.0.0.1"  # for which Streamlit gives no address
 CLICKS, PAGE = "clicks", "page"
 PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 SHORTCODE = re.compile(r":(?=[\w+\-/]+:)")
 AUTOLINK = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=[\w.+\-])(?=@)", re.IGNORECASE)
 _identified = threading.local()
+T = TypeVar("T")
 MAY_OPEN = {"annotator": {Role.annotator, Role.lead}, "lead": {Role.lead}}
 
 
@@ -65,18 +69,48 @@ def database_answers() -> bool:
 
 def current_person() -> Who | None:
     """The person whose cookie this browser sent, as the database has them now."""
-    return who_holds(st.context.cookies.get(COOKIE))
+    return who_holds(session_cookie())
+
+
+def session_cookie() -> str | None:
+    """What this browser's session cookie holds."""
+    return cookie_in(st.context.cookies, _is_https())
+
+
+def _is_https() -> bool:
+    """Whether the page was opened by https: the gate lets sockets in only with the origin that was called."""
+    return st.context.headers.get("Origin", "").startswith("https:")
+
+
+def browser() -> Browser:
+    """Which browser this is, and who signed in with it before."""
+    return browser_in(st.context.cookies, _is_https())
 
 
 def identify() -> Who | None:
-    """As `current_person`, for the router: the page that it runs need not ask again."""
-    _identified.who = current_person()
-    return _identified.who
+    """As `current_person`, for the router: the page that it runs need not ask again.
+
+    A run that somebody caused counts as use of a lead's login, one that new data caused does not.
+    """
+    who = _identified.who = current_person()
+    if who is not None and not take(RAN_BY_ITSELF):
+        with reading() as session:
+            end = accounts.later_end(session, who)
+        if end:
+            with writing() as session:
+                accounts.prolong(session, who, end)
+    return who
+
+
+def run_again_by_itself() -> None:
+    """Runs the whole page again because of new data."""
+    remember(RAN_BY_ITSELF, True)
+    st.rerun(scope="app")
 
 
 def has_cookie() -> bool:
     """Whether this browser was signed in once; with nobody signed in, that login has ended."""
-    return COOKIE in st.context.cookies
+    return session_cookie() is not None
 
 
 def require(role: str) -> Who:
@@ -168,22 +202,52 @@ def run_command(
     return result
 
 
-def sign_in_by(identify: Callable[[Session], Person | tuple[Person, str]]) -> None:
-    """Sign in the person that the command returns, with a new return code if it gives one; a refusal is a message."""
+def sign_in_by(identify: Callable[[], Person | tuple[Person, str]]) -> None:
+    """Sign in the person that is returned, with a new return code if there is one; a refusal is a message.
 
-    def command(session: Session) -> Arrival:
-        result = identify(session)
+    `identify` runs outside of every transaction, since it may have to compute a slow hash.
+    """
+
+    def command() -> Arrival:
+        result = identify()
         person, code = result if isinstance(result, tuple) else (result, None)
-        return Arrival(accounts.issue_sign_in_ticket(session, person), code)
+        with writing() as session:
+            return Arrival(accounts.issue_sign_in_ticket(session, person), code)
 
-    wait = wait_to_sign_in(st.context.cookies.get(COOKIE), st.context.ip_address or THIS_COMPUTER)
-    if wait:
-        _say_later("error", later(wait))
-        return
-    arrival = run_command(command)
+    arrival = _unless_too_often(command)
     if arrival:
         remember(ARRIVAL, arrival)
         st.rerun()
+
+
+def _unless_too_often(command: Callable[[], T]) -> T | None:
+    """What the command returns; a refusal, of too many tries too, becomes a message."""
+    wait = wait_to_sign_in(session_cookie(), st.context.ip_address or THIS_COMPUTER)
+    if wait:
+        _say_later("error", later(wait))
+        return None
+    try:
+        return command()
+    except TriptychError as refusal:
+        _say_later("info" if isinstance(refusal, StudyFull) else "error", str(refusal))
+        return None
+
+
+def passcode_is_fresh(who: Who) -> bool:
+    """Whether the lead typed their passcode less than 15 minutes ago, signing in or in this tab."""
+    typed_at = recall(PASSCODE_TYPED_AT)
+    if typed_at is not None and clock.now() - typed_at < accounts.PASSCODE_LIFE:
+        return True
+    with reading() as session:
+        return accounts.passcode_is_fresh(session, who)
+
+
+def confirm_passcode(who: Who, passcode: str) -> bool:
+    """Whether this is the lead's passcode; if not, a message says so."""
+    person = _unless_too_often(lambda: signing_in.confirm(engine(), who, passcode, browser()))
+    if person is not None:
+        remember(PASSCODE_TYPED_AT, clock.now())
+    return person is not None
 
 
 def arrival() -> Arrival | None:

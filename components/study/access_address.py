@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from components.shell import addresses
+from components.shell import addresses, state
+from triptych.people import places
 from triptych.storage.models import Access, Study
 from triptych.study.settings import settings_of
 
@@ -21,6 +22,12 @@ def access_address(study: Study) -> None:
     if study.access == Access.panel:
         st.write("Give this address to the panel; it fills in the two ids.")
         st.code(addresses.panel_address(study), language=None, wrap_lines=True)
+        if settings_of(study).panel.proof == "signature":
+            st.write("The panel signs each id: HMAC-SHA-256 of the id, in hexadecimal, with this key.")
+            st.code(places.key_of(study), language=None)
+        with state.reading() as session:
+            held, most = places.people_with_a_place(session, study), places.most_people(session, study)
+        st.caption(f"{held} of {most} places are taken. Who comes when all are taken is asked to come back later.")
         code = settings_of(study).codes.finished
         if code:
             st.write("Annotators who finish see this completion code, which the panel asks for.")

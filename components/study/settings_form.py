@@ -35,6 +35,8 @@ FORM_FIELDS = {
     "checks": ("checks",),
     "preregistration": ("preregistration",),
 }
+PROOFS = {"none": "None", "secret": "A secret in the link", "signature": "A signature of each id"}
+PROOF_HELP = "Without one, anybody who knows the address can invent ids. What the panel needs stands on *Overview*."
 # setting → its label, the least and the greatest number
 CHECK_RULES = {
     "attention_every": ("An attention check every … items", 0, None),
@@ -104,6 +106,7 @@ def basics(study: Study) -> DesignRequest | None:
         label, place = "Order of items", f"{key}-item-order"
         item_order = choose(label, ITEM_ORDERS, place, current.item_order, disabled=frozen)
         settings = _limits(current, key) | {"item_order": item_order} | _overlap(current, key, frozen)
+        settings |= _item_groups(current, key)
         return finish(study, key, Parts(title.strip(), raters, access, study_round, presentation, settings))
 
 
@@ -136,6 +139,16 @@ def _overlap(current: StudySettings, key: str, frozen: bool) -> dict[str, Any]:
     label, key = "Annotators for each of them", f"{key}-overlap-raters"
     raters = right.number_input(label, 1, MOST_RATERS, current.overlap.raters, disabled=frozen, key=key)
     return {"overlap": {"items": items, "raters": raters}}
+
+
+def _item_groups(current: StudySettings, key: str) -> dict[str, Any]:
+    """The field of the items file that says which items belong together."""
+    help_text = (
+        "Turns of one dialogue or questions on one passage are not independent. Name the field of the items file that "
+        "is the same for items that belong together; intervals and tests then treat each group as one item."
+    )
+    field = st.text_input("Field that groups items", current.group_field, max_chars=500, help=help_text, key=f"{key}-g")
+    return {"group_field": field}
 
 
 def path(study: Study, rubric: Rubric) -> DesignRequest | None:
@@ -232,10 +245,10 @@ def _codes(current: StudySettings, key: str) -> tuple[dict[str, str], bool]:
     return codes, state.form_button("Make codes for the empty ones", f"{key}-new-codes")
 
 
-def _address(current: StudySettings, key: str) -> dict[str, str]:
+def _address(current: StudySettings, key: str) -> dict[str, Any]:
     st.subheader("The panel's address", anchor=False)
     columns = st.columns(3)
-    address = {
+    address: dict[str, Any] = {
         "name": columns[0].text_input("Name of the panel", current.panel.name, max_chars=40, key=f"{key}-panel"),
         "id_param": columns[1].text_input("Parameter with the person's id", current.panel.id_param, key=f"{key}-id"),
         "session_param": columns[2].text_input(
@@ -246,7 +259,23 @@ def _address(current: StudySettings, key: str) -> dict[str, str]:
     address["return_url"] = st.text_input(
         label, current.panel.return_url, max_chars=500, placeholder="https://…?cc={code}", key=f"{key}-back"
     )
-    return address
+    return address | _places(current, key)
+
+
+def _places(current: StudySettings, key: str) -> dict[str, Any]:
+    """How many people may come, and what shows that the panel sent them."""
+    panel, columns = current.panel, st.columns(4)
+    proof = choose("Proof in the address", PROOFS, f"{key}-proof", panel.proof, columns[0], help=PROOF_HELP)
+    return {
+        "proof": proof,
+        "proof_param": columns[1].text_input("Parameter of the proof", panel.proof_param, key=f"{key}-proof-param"),
+        "most_people": columns[2].number_input(
+            "Most people", 1, 100_000, panel.most_people, key=f"{key}-most", placeholder="1.5 × needed"
+        ),
+        "free_after_minutes": columns[3].number_input(
+            "Minutes until a first answer", 5, 60 * 24 * 14, panel.free_after_minutes, key=f"{key}-free"
+        ),
+    }
 
 
 def _pay(current: StudySettings, key: str) -> dict[str, Any]:

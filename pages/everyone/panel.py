@@ -5,29 +5,28 @@ from __future__ import annotations
 import streamlit as st
 
 from components.shell import state
-from components.shell.entrance import column
+from components.shell.entrance import ask_before_changing_person, column
 from triptych.people import accounts
 from triptych.people.accounts import panel_of
+from triptych.storage.models import Person
 from triptych.study import lifecycle
 
-slug = st.query_params["study"]
-who = state.current_person()
 parameters = st.query_params.to_dict()
-
-
-def join(session):
-    study = lifecycle.by_slug(session, slug)
+with state.reading() as session:
+    study = lifecycle.by_slug(session, parameters["study"])
     panel = panel_of(study)
-    return accounts.join_from_panel(
-        session, study, panel.name, parameters.get(panel.id_param, ""), parameters.get(panel.session_param, "")
-    )
+    participant = parameters.get(panel.id_param, "")
+    person_id = accounts.panel_person(session, study, participant)
+
+
+def join() -> Person:
+    visit, proof = parameters.get(panel.session_param, ""), parameters.get(panel.proof_param, "")
+    with state.writing() as session:
+        return accounts.join_from_panel(session, study, panel.name, participant, visit, proof)
 
 
 with column("Welcome"):
-    if who and who.role == "lead":
-        state.say(f"You are signed in as the lead {who.pseudonym}. Opening this link signs you out.", "info")
-        if not st.button("Open it as this participant"):
-            st.stop()
+    ask_before_changing_person(state.current_person(), person_id, participant)
     state.sign_in_by(join)
     state.show_messages()
-    st.write("Open the study again from your panel. If this happens again, write to the study's contact there.")
+    st.write("If this is a mistake, open the study again from your panel, or write to the study's contact there.")

@@ -5,23 +5,22 @@ from __future__ import annotations
 import streamlit as st
 
 from components.shell import state
-from components.shell.entrance import column
+from components.shell.entrance import ask_before_changing_person, column
 from triptych.errors import NotAllowed
-from triptych.people import accounts
+from triptych.people import accounts, signing_in
 from triptych.people.passcodes import SHORTEST
-from triptych.storage.models import Role
+from triptych.storage.models import Person, Role
 
 secret = st.query_params["join"]
-who = state.current_person()
 
 
-def is_for_a_lead() -> bool:
-    """Whether the link makes a lead account; an invalid link is reported when it is opened."""
+def linked_person() -> Person | None:
+    """The person the link was made for; None for a link that is not valid, which is reported when it is opened."""
     try:
         with state.reading() as session:
-            return accounts.invited(session, secret).role == Role.lead
+            return accounts.invited(session, secret)
     except NotAllowed:
-        return False
+        return None
 
 
 def choose_passcode() -> None:
@@ -30,19 +29,20 @@ def choose_passcode() -> None:
         label = f"Choose a passcode ({SHORTEST} characters or more)"
         passcode = st.text_input(label, type="password", autocomplete="new-password")
         if state.form_button("Create the account", "invited-lead", type="primary", width="stretch"):
-            state.sign_in_by(lambda session: accounts.accept_as_lead(session, secret, passcode))
+            state.sign_in_by(lambda: signing_in.invited_lead(state.engine(), secret, passcode))
+
+
+def accept() -> Person:
+    with state.writing() as session:
+        return accounts.accept_invitation(session, secret)
 
 
 with column("Welcome"):
-    if who and who.role == "lead":
-        state.say(f"You are signed in as the lead {who.pseudonym}. Opening this personal link signs you out.", "info")
-        opened = st.button("Open it as the person it was made for") or state.recall("opened") == secret
-        if not opened:
-            st.stop()
-        state.remember("opened", secret)
-    if is_for_a_lead():
+    person = linked_person()
+    ask_before_changing_person(state.current_person(), person.id if person else None, secret)
+    if person and person.role == Role.lead:
         choose_passcode()
     else:
-        state.sign_in_by(lambda session: accounts.accept_invitation(session, secret))
+        state.sign_in_by(accept)
     state.show_messages()
     st.link_button("Go to the sign-in page", "/")

@@ -7,7 +7,7 @@ import streamlit as st
 from components.shell import state
 from components.shell.entrance import column
 from triptych.errors import NotAllowed
-from triptych.people import accounts
+from triptych.people import accounts, signing_in
 from triptych.people.passcodes import SHORTEST
 
 secret = st.query_params["setup"]
@@ -26,5 +26,5 @@ with column("Set up Triptych", "Create the first lead account. Leads run studies
         label = f"Choose a passcode ({SHORTEST} characters or more)"
         passcode = st.text_input(label, type="password", autocomplete="new-password")
         if state.form_button("Create the account", "setup", type="primary", width="stretch"):
-            state.sign_in_by(lambda session: accounts.use_setup_ticket(session, secret, name, passcode))
+            state.sign_in_by(lambda: signing_in.first_lead(state.engine(), secret, name, passcode))
     state.show_messages()

@@ -7,7 +7,7 @@ import streamlit as st
 from components.shell import state
 from components.shell.entrance import column
 from triptych.errors import NotAllowed, NotFound, StudyNotOpen
-from triptych.people import accounts
+from triptych.people import accounts, signing_in
 from triptych.storage.models import Study
 from triptych.study import lifecycle
 
@@ -51,7 +51,7 @@ def take_part(studies: list[Study], why_not: str) -> None:
         name = st.text_input("Your name", max_chars=accounts.LONGEST_NAME, autocomplete="name")
         st.caption("Only the lead of the study sees your name. In results you appear under a pseudonym.")
         if state.form_button("Start", "take_part", type="primary", width="stretch"):
-            state.sign_in_by(lambda session: accounts.join_open_study(session, lifecycle.by_slug(session, slug), name))
+            state.sign_in_by(lambda: signing_in.newcomer(state.engine(), slug, name))
 
 
 def come_back(studies: list[Study]) -> None:
@@ -64,9 +64,8 @@ def come_back(studies: list[Study]) -> None:
         code = st.text_input("Return code", placeholder="XXXX-XXXX", max_chars=20, autocomplete="off")
         st.caption("Lost it? The lead of your study can send you a personal link.")
         if state.form_button("Continue", "come_back", type="primary", width="stretch"):
-            state.sign_in_by(
-                lambda session: accounts.return_to_study(session, lifecycle.by_slug(session, slug), name, code)
-            )
+            study = next(study for study in studies if study.slug == slug)
+            state.sign_in_by(lambda: signing_in.returning(state.engine(), study, name, code, state.browser()))
 
 
 def lead(has_lead: bool) -> None:
@@ -77,7 +76,7 @@ def lead(has_lead: bool) -> None:
         name = st.text_input("Name", max_chars=accounts.LONGEST_NAME, autocomplete="username")
         passcode = st.text_input("Passcode", type="password", autocomplete="current-password")
         if state.form_button("Sign in", "lead", type="primary", width="stretch"):
-            state.sign_in_by(lambda session: accounts.sign_in_lead(session, name, passcode))
+            state.sign_in_by(lambda: signing_in.lead(state.engine(), name, passcode, state.browser()))
 
 
 linked = st.query_params.get("study") or None

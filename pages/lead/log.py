@@ -47,8 +47,8 @@ def backup_section() -> None:
     stored = backup.listed()
     backups.backup_table(stored, slug)
     with state.reading() as session:
-        allowed = backup.may_restore(session, who)
-    chosen = backups.choose_restore(stored, allowed)
+        allowed, heads = backup.may_restore(session, who), backup.heads_of(session)
+    chosen = backups.choose_restore(stored, allowed, heads, who)
     if chosen:
         run(lambda: backups.restored(backup.restore_as(state.engine(), chosen, who)))
     st.subheader("Study capsule", anchor=False)

@@ -8,7 +8,7 @@ from components.results.marked import marked_item
 from components.results.more import more
 from components.results.overview import overview
 from components.results.scope import choose_scope, scope_notes
-from components.results.study_tools import study_tools
+from components.results.study_tools import log_look, study_tools
 from components.shell import live, state
 from components.shell.choices import choose
 from components.shell.study_choice import chosen_study
@@ -99,7 +99,7 @@ with live.drawing(slug):
         scope = choose_scope(frame, kinds, slug)
         with state.reading() as session:
             board = read_board(session, study, scope)
-        study_tools(board, who.pseudonym)
+        study_tools(board, who)
     scope_notes(board.frame, scope, kinds)
     findings.progress(board.overview, "State", study.state.capitalize())
     with st.expander(f"Annotators ({len(board.overview.annotators)})", key="annotators-open"):
@@ -109,7 +109,6 @@ with live.drawing(slug):
         st.info("There is no rating yet. Results appear here by themselves as soon as the first annotation is in.")
         st.stop()
     analysis = analyse(board.frame, scope, board.names)
-    st.subheader("Before you conclude", anchor=False)
     with state.reading() as session:
         listed = caveats(session, study, analysis, quick=analysis.n_ratings > SMALL)
     findings.conclusions(listed, analysis, slug)
@@ -118,3 +117,4 @@ with live.drawing(slug):
         if section.open:
             with section:
                 draw(analysis, board)
+log_look(study, analysis, who.pseudonym)

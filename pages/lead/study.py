@@ -12,6 +12,7 @@ from components.shell.clearing import clear
 from components.shell.study_choice import chosen_study
 from components.study import duplicate_form
 from components.study.access_address import access_address
+from components.study.closing import close
 from components.study.study_form import PRESENTATIONS
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
@@ -24,7 +25,6 @@ from triptych.study import duplicate, lifecycle
 STEPS = {
     StudyState.open: ("Reopen", "Annotators can join and begin."),
     StudyState.paused: ("Pause", "Nobody gets a new item. What is on screen may be submitted for 30 minutes."),
-    StudyState.closed: ("Close", "Nothing more is accepted. Unfinished work is saved; you can reopen the study."),
 }
 STATES = {
     StudyState.draft: "This study is a draft: nobody can annotate yet. Go through its design, then launch it there.",
@@ -42,7 +42,7 @@ PLACES = [
 ]
 
 
-def state_of(study: Study) -> None:
+def state_of(study: Study, view: Overview) -> None:
     """The study's state, the possible changes of it, and links to its pages."""
     st.write(STATES[study.state])
     address = {"study": study.slug}
@@ -53,13 +53,15 @@ def state_of(study: Study) -> None:
         else:
             steps(study)
         more(study)
+    if StudyState.closed in lifecycle.ALLOWED_NEXT[study.state]:
+        close(study, view, who)
     with st.container(horizontal=True, vertical_alignment="center"):
         for page, label, icon in PLACES:
             st.page_link(page, label=label, icon=icon, query_params=address)
 
 
 def steps(study: Study) -> None:
-    for to in sorted(lifecycle.ALLOWED_NEXT[study.state], reverse=True):
+    for to in sorted(lifecycle.ALLOWED_NEXT[study.state] - {StudyState.closed}, reverse=True):
         label, help_text = STEPS[to]
         main: Literal["primary", "secondary"] = "primary" if to == StudyState.open else "secondary"
         if st.button(label, key=f"to-{to}", help=help_text, type=main):
@@ -101,7 +103,7 @@ with chosen_study(who, "Study") as (session, study):
     number = events.last_number(session, study.id)
     free = duplicate.free_rounds(session, study)
     view = overview(session, study, Counted(kinds_by_default(study)))
-state_of(study)
+state_of(study, view)
 facts(study, view)
 st.subheader("For annotators", anchor=False)
 access_address(study)

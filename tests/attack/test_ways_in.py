@@ -167,9 +167,9 @@ def test_ssh_with_a_forwarded_port(world, tmp_path):
 def tunnelled(server: Server, folder: Path) -> Iterator[str]:
     """`ssh -L` through an sshd of this test."""
     programs = {
-        name: shutil.which(name) or shutil.which(name, path="/usr/sbin") for name in ("ssh", "sshd", "ssh-keygen")
+        name: shutil.which(name) or shutil.which(name, path="/usr/sbin") or "" for name in ("ssh", "sshd", "ssh-keygen")
     }
-    if None in programs.values():
+    if "" in programs.values():
         absent("the SSH server")
     if os.geteuid() == 0:
         Path("/run/sshd").mkdir(exist_ok=True)  # sshd asks for it
@@ -181,7 +181,7 @@ def tunnelled(server: Server, folder: Path) -> Iterator[str]:
         f"ListenAddress 127.0.0.1:{port}\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/own.pub\nStrictModes no\n"
         f"PidFile {folder}/pid\nUsePAM no\nPermitRootLogin yes\n"
     )
-    ways = ["-N", "-i", folder / "own", "-p", str(port), "-o", "StrictHostKeyChecking=no"]
+    ways = ["-N", "-i", str(folder / "own"), "-p", str(port), "-o", "StrictHostKeyChecking=no"]
     ways += ["-o", f"UserKnownHostsFile={folder}/hosts", "-o", "ExitOnForwardFailure=yes", "-F", "none"]
     with subprocess.Popen([programs["sshd"], "-D", "-e", "-f", settings], stderr=subprocess.DEVNULL) as daemon:
         target = f"127.0.0.1:{server.url.rpartition(':')[2]}"

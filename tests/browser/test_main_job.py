@@ -162,6 +162,7 @@ def test_posts_from_upload_to_results(tmp_path: Path, chromium: Any, forked: Any
 
 def unblind(page: Page) -> None:
     page.get_by_role("button", name=re.compile("^Unblind")).click()
+    page.get_by_text("I am sure").click()
     page.get_by_role("button", name="Show the system names").click()
     expect(page.get_by_text(re.compile("^Unblinded "))).to_be_visible()
 

@@ -214,6 +214,7 @@ def results_of(page: Page, server: Server, slug: str, round_: str) -> list[dict[
     settled(page)
     expect(page.get_by_role("heading", name="Personal tone")).to_have_count(int(round_ == "crowd"))
     page.get_by_role("button", name=re.compile("^Unblind")).click()
+    page.get_by_text("I am sure").click()
     page.get_by_role("button", name="Show the system names").click()
     expect(page.get_by_text(re.compile("^Unblinded "))).to_be_visible()
     expect(page.get_by_text(summary_sentence(round_)).first).to_be_visible()

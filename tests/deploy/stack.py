@@ -32,6 +32,7 @@ from bench.server import PATIENCE, Server, free_port, start_server, wait_until
 from bench.world import World, build_world
 from triptych.storage import database, events
 from triptych.storage.models import Assignment, AssignmentState, Rating, Slot, Study, Submission
+from triptych.web.session import cookie_name
 
 FILES = ROOT / "docs" / "deploy"
 SECRET, TOKEN = "b7Jm2xQe0VtLr5KcYhWz8NdA4sGfUo1iPq3RvXk6Tj9MaCyE", "mN4rT8vZ1cX6bQ0sWe5yHu2jKo7lPa3dFg9iRtYxLqEz"
@@ -291,12 +292,16 @@ class Journal:
     opened: int = 0
 
 
+def _over_https(cookies: dict[str, str]) -> dict[str, str]:
+    return {cookie_name(name, https=True): value for name, value in cookies.items()}
+
+
 class Visitor(Annotator):
     """An annotator who comes through the proxy and, like the workbench, retries until answered."""
 
     def __init__(self, stack: Stack, number: int) -> None:
         world = stack.world
-        super().__init__(stack.proxy.url, world.slug, world.rubric, world.cookies[number], number)
+        super().__init__(stack.proxy.url, world.slug, world.rubric, _over_https(world.cookies[number]), number)
         self.trust = stack.proxy.trust()
         self.journal = Journal()
         self.done = 0

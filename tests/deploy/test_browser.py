@@ -11,6 +11,7 @@ from stack import Stack, metric, running_stack
 
 from bench.server import wait_until
 from triptych.storage.database import AWAY
+from triptych.web.session import cookie_name
 
 pytestmark = [pytest.mark.deploy, pytest.mark.browser]
 
@@ -28,6 +29,7 @@ chromium = browser.chromium
 def page(stack, chromium):
     context = chromium.new_context(ignore_https_errors=True)
     ((name, value),) = stack.world.cookies[0].items()
+    name = cookie_name(name, https=True)
     context.add_cookies([{"name": name, "value": value, "url": stack.proxy.url, "httpOnly": True, "secure": True}])
     page = context.new_page()
     page.goto(f"{stack.proxy.url}/annotate?study={stack.world.slug}")

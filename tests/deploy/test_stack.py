@@ -22,7 +22,7 @@ from bench.server import free_port, start_server
 from triptych.people import accounts
 from triptych.storage import database
 from triptych.storage.models import Person
-from triptych.web.session import COOKIE
+from triptych.web.session import COOKIE, cookie_name
 
 pytestmark = pytest.mark.deploy
 VISITORS = 6
@@ -83,14 +83,35 @@ def test_a_sign_in_through_the_proxy_holds_in_every_process(stack):
             headers = {"X-Triptych": "1", "X-Triptych-Ticket": ticket}
             options = {"ssl": stack.proxy.trust(), "headers": headers}
             async with http.post(f"{stack.proxy.url}/auth/ticket", **options) as answer:
-                assert answer.cookies[COOKIE]["secure"]
-                return answer.status, answer.cookies[COOKIE].value
+                sent = answer.cookies[cookie_name(COOKIE, https=True)]
+                assert sent["secure"]
+                return answer.status, sent.value
 
     status, cookie = asyncio.run(sign_in())
 
     assert status == 200
     for server in stack.servers:
         assert asyncio.run(store_nothing(server.url, cookie)) == 400  # 401 would be a stranger
+
+
+def test_one_login_always_reaches_the_same_process(stack):
+    """By the name that the cookie has over https, with its hyphen, among other cookies."""
+    label = '{route="page",status="404"}'
+
+    def served(cookie: str) -> list[float]:
+        before = [metric(server, "triptych_request_seconds_count", label) for server in stack.servers]
+        for others in ("", "a=b; ", "x=y; z=w; "):
+            stack.proxy.get("/media/none", Cookie=f"{others}{cookie}; last=1")
+        after = [metric(server, "triptych_request_seconds_count", label) for server in stack.servers]
+        return [now - then for now, then in zip(after, before, strict=True)]
+
+    processes = set()
+    for number in range(12):
+        name = f"{('__Host-', '__Secure-')[number % 2]}{COOKIE}"
+        counts = served(f"{name}=login-{number}")
+        assert sorted(counts) == [0, 3]
+        processes.add(counts.index(3))
+    assert processes == {0, 1}
 
 
 async def store_nothing(url: str, cookie: str) -> int:

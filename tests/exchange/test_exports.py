@@ -269,7 +269,8 @@ def test_the_exported_log_keeps_superseded_values_and_its_chain(filled):
         assert event["hash"] == previous
         if event["salt"]:
             values = json.dumps([event["old"], event["new"]], sort_keys=True, ensure_ascii=False)
-            assert event["digest"] == sha256((event["salt"] + values).encode()).hexdigest()
+            digest = sha256((event["salt"] + values + (event["rows_sha256"] or "")).encode()).hexdigest()
+            assert event["digest"] == digest
     assert previous == study.event_hash
 
 

@@ -48,7 +48,8 @@ def assigned(session: Session, study: Study, who: Who) -> Assigned:
 def resubmit(session: Session, who: Who, work: Assigned | Assignment, answers: Any, seconds: float = 30.0) -> None:
     """Submits this assignment, whether or not it was submitted before."""
     work = session.get_one(Assignment, work.id, populate_existing=True)
-    work.reserved_at = clock.now().replace(year=2020)
+    began = work.reserved_at
+    work.reserved_at = clock.now().replace(year=2020)  # long enough ago for any number of seconds
     session.flush()
     message = SubmitMessage(
         kind="submit",
@@ -61,6 +62,8 @@ def resubmit(session: Session, who: Who, work: Assigned | Assignment, answers: A
         active_seconds=seconds,
     )
     annotating.submit(session, who, message)
+    work.reserved_at = began
+    session.flush()
 
 
 def first_work(session: Session, who: Who) -> Assignment:

@@ -52,9 +52,9 @@ PAGES = ROOT / "pages"
 #   inner      other commands only
 DOORS = {
     "way in": """
-        people.accounts.accept_as_lead people.accounts.issue_sign_in_ticket people.accounts.join_from_panel
-        people.accounts.join_open_study people.accounts.return_to_study people.accounts.sign_in_lead
-        people.accounts.use_setup_ticket
+        people.accounts.issue_sign_in_ticket people.accounts.join_from_panel
+        people.accounts.prolong people.signing_in.confirm people.signing_in.first_lead
+        people.signing_in.invited_lead people.signing_in.lead people.signing_in.newcomer people.signing_in.returning
     """,
     "annotator": """
         annotate.desk.lay annotate.entry_test.answer annotate.entry_test.hand_in annotate.entry_test.start
@@ -64,6 +64,7 @@ DOORS = {
     "route": """
         annotate.drafts.save_draft annotate.drafts.save_next_draft annotate.reservations.renew
         annotate.desk.act operations.capsule.pieces people.accounts.sign_out people.accounts.use_ticket
+        storage.database.migrate
     """,
     "lead": """
         annotate.exclusions.exclude annotate.exclusions.let_in annotate.exclusions.reinstate
@@ -72,8 +73,9 @@ DOORS = {
         people.invitations.invite_all people.invitations.invite_one people.roster.add_lead people.roster.disable
         people.roster.enable people.roster.new_link people.roster.remove_lead privacy.erasure.delete_copies
         privacy.erasure.erase privacy.withdrawal.withdraw reports.heds.store reports.snapshot.keep
-        results.adjudication.ask results.adjudication.record results.adjudication.take_back
-        simulate.dry_run.dry_run study.design.amend study.duplicate.duplicate study.launch.launch
+        results.adjudication.ask results.adjudication.record results.adjudication.take_back results.looking.log_look
+        simulate.dry_run.dry_run simulate.planner.declare study.annotator_groups.set_group study.design.amend
+        study.duplicate.duplicate study.launch.launch
         study.lifecycle.create_from_file study.lifecycle.delete_demo study.lifecycle.delete_draft
         study.lifecycle.set_state study.lifecycle.unblind study.plans.store
     """,
@@ -89,11 +91,12 @@ DOORS = {
         annotate.exclusions.settle annotate.reservations.extend annotate.reservations.free_place
         annotate.reservations.free_workbook annotate.reservations.give_back_expired
         annotate.reservations.reserve annotate.reservations.reserve_for_workbook annotate.reservations.take_next
-        annotate.reservations.take_place people.accounts.annotator_called people.accounts.end_links
+        annotate.reservations.take_place people.accounts.accept_as_lead people.accounts.annotator_called
+        people.accounts.end_links people.accounts.join_open_study people.accounts.use_setup_ticket
         people.accounts.end_logins people.accounts.enrol people.accounts.issue_link
-        people.accounts.new_person people.passcodes.forget_failures people.passcodes.note_failure
+        people.accounts.new_person people.passcodes.begin_try people.passcodes.forget_tries
         people.roster.enrol_lead privacy.scrub.forget_identity privacy.scrub.forget_words
-        storage.events.record_many storage.events.write_pending
+        storage.events.record_baseline storage.events.write_pending
         storage.writes.add_events storage.writes.add_rows storage.writes.store_annotation
         storage.writes.update_row study.check_items.add_check_items
         study.contents.number_systems study.contents.remove_items study.contents.rewrite_rubric
@@ -207,9 +210,10 @@ def functions_of(path: Path) -> dict[str, Function]:
     return functions
 
 
-RECORDING = {"triptych.storage.events.record", "triptych.storage.events.record_many"}
+RECORDING = {"triptych.storage.events.record", "triptych.storage.events.record_baseline"}
 # what is read is read with what the transaction has recorded, which is written out before: no change of its own
-NO_CHANGE = {"triptych.storage.events.write_pending"}
+# an upgrade records what it finds
+NO_CHANGE = {"triptych.storage.events.write_pending", "triptych.storage.events.record_baseline"}
 
 
 @cache

@@ -232,6 +232,6 @@ def test_the_main_job_works_from_a_wheel(
     # a page that nobody has opened yet is read from its file now
     (installed.app / "pages" / "lead" / "planner.py").write_text("raise RuntimeError('words of a trace')\n")
     lead.goto(f"{server.url}/planner")
-    expect(lead.get_by_test_id("stException")).to_be_visible()
+    expect(lead.get_by_role("alert")).to_contain_text("Something went wrong")
     assert "words of a trace" not in lead.content()
-    assert "planner.py" not in lead.get_by_test_id("stException").inner_text()
+    assert "planner.py" not in lead.get_by_role("alert").inner_text()

@@ -168,7 +168,7 @@ def test_a_folder_that_cannot_be_made_is_a_problem(tmp_path, monkeypatch, capsys
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TRIPTYCH_HOME", str(tmp_path / "file" / "below"))
 
-    assert "nothing can be written to" in code_and_output(capsys)[1]
+    assert "cannot be read and written: Not a directory" in code_and_output(capsys)[1]
 
 
 def test_an_old_python_and_lost_files_are_problems(monkeypatch):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
+import threading
 
 import pytest
 
 from triptych.errors import NotFound
 from triptych.operations import logs
+from triptych.storage import traces
 from triptych.storage.database import AWAY, DatabaseAway
 
 
@@ -40,12 +43,12 @@ def test_a_foreign_log_line_keeps_only_its_template():
 
 
 @pytest.mark.parametrize("lines", [logs.JsonLines(), logs.TextLines()])
-def test_an_error_is_logged_without_its_message(lines):
+def test_an_error_is_logged_without_its_message(lines, tmp_path):
     line = lines.format(record("streamlit", "Uncaught", error=raised(NotFound("Rosalind is unknown"))))
 
     assert "Rosalind" not in line
     assert "NotFound" in line
-    assert "tests/operations/test_logs.py" in line
+    assert traces.stored_in(tmp_path)[0] in line
 
 
 @pytest.mark.parametrize("lines", [logs.JsonLines(), logs.TextLines()])
@@ -57,12 +60,26 @@ def test_a_message_for_the_operator_is_logged_without_places(lines):
 
 
 def test_a_message_of_several_lines_stays_one_line():
-    assert logs.TextLines().format(record("foreign", "first\nRosalind wrote")).endswith("first")
+    assert logs.TextLines().format(record("foreign", "first %s\nRosalind wrote", "x")).endswith("first %s")
+
+
+def test_a_foreign_line_without_values_becomes_its_place():
+    assert logs.TextLines().format(record("foreign", "Rosalind wrote")).endswith("foreign: file.py:1")
+
+
+def test_addresses_of_pages_stay_and_paths_go():
+    line = logs.TextLines().format(record("triptych.web", "Set https://lab.org/app, not /srv/lab/app nor C:\\lab\\app"))
+
+    assert line.endswith("Set https://lab.org/app, not [...] nor [...]")
 
 
 @pytest.mark.parametrize("form", ["json", "text"])
 def test_settled_loggers_write_our_lines_also_those_made_later(form, monkeypatch):
     monkeypatch.setenv("TRIPTYCH_LOG", form)
+    hooks = [(sys, "excepthook"), (sys, "unraisablehook"), (threading, "excepthook"), (logging, "raiseExceptions")]
+    for module, name in hooks:  # so that they are put back after the test
+        monkeypatch.setattr(module, name, getattr(module, name))
+    monkeypatch.setattr(logging, "lastResort", logging.StreamHandler())
     before, formats = logging.getLoggerClass(), [(h, h.formatter) for h in logging.root.handlers]
     early = logging.getLogger(f"made.before.{form}")
     early.addHandler(logging.StreamHandler())
@@ -71,6 +88,7 @@ def test_settled_loggers_write_our_lines_also_those_made_later(form, monkeypatch
         later = logging.getLogger(f"made.after.{form}")
         later.addHandler(logging.StreamHandler())
     finally:
+        logging.captureWarnings(False)
         logging.setLoggerClass(before)
         for handler, formatter in formats:
             handler.setFormatter(formatter)

@@ -18,7 +18,7 @@ from streamlit.testing.v1 import AppTest
 
 from components.shell import state
 from triptych.annotate import onboarding
-from triptych.people import accounts, roster
+from triptych.people import accounts, roster, signing_in
 from triptych.privacy import erasure
 from triptych.storage import database, events
 from triptych.storage.models import Login, Person, Role, Study
@@ -162,14 +162,17 @@ def test_withdrawing_and_erasing_ask_first_and_say_what_happens(visit, people_st
         submit(session, study, anna)
     page = visit(lead, "people.py", study=study.slug)
     withdraw, erase = f"Withdraw {anna.pseudonym}", f"Erase {anna.pseudonym}"
-    assert (button(page, withdraw).disabled, button(page, erase).disabled) == (True, True)
+    assert button(page, withdraw).disabled
+    assert f"1 annotation of {anna.pseudonym} in this study." in words(page)
+    button(page, erase).click().run()
+    assert roster_of(study)[anna.name].state == "active"
     assert "Their ratings stay and are marked surplus" in words(page)
 
     page.checkbox(key=f"Withdraw-{anna.pseudonym}-sure").check().run()
     button(page, withdraw).click().run()
     assert roster_of(study)[None].state == "withdrawn"
     assert not in_the_file(anna)
-    page.checkbox(key=f"Erase-{anna.pseudonym}-sure").check().run()
+    page.checkbox(key=f"certain-erase-{anna.pseudonym}-sure").check()
     button(page, erase).click().run()
 
     assert roster_of(study)[None].state == "erased"
@@ -199,9 +202,9 @@ def test_an_invited_leads_link_works_once(monkeypatch, visit, people_study):
     with database.writing(web_engine()) as session:
         dora = present(signs_in(session, opened))
         assert lifecycle.led_by(session, dora, study.slug)
-        assert accounts.sign_in_lead(session, "dora", PASSCODE).id == dora.person_id
-        with pytest.raises(accounts.NotAllowed):
-            accounts.accept_as_lead(session, secret, "another passcode")
+    assert signing_in.lead(web_engine(), "dora", PASSCODE).id == dora.person_id
+    with database.writing(web_engine()) as session, pytest.raises(accounts.NotAllowed):
+        accounts.accept_as_lead(session, secret, "another passcode")
 
 
 def test_an_invited_lead_who_lost_the_link_gets_another(visit, people_study):
@@ -226,6 +229,7 @@ def test_removing_an_invited_lead_leaves_no_name_in_the_files(visit, people_stud
     page = visit(lead, "people.py", study=study.slug)
     invite(page, "Theodora", "lead")
     page.selectbox(key="fellow").set_value(roster_of(study)["Theodora"].pseudonym).run()
+    page.checkbox(key=f"certain-remove-{study.slug}-sure").check()
     button(page, "Remove this lead").click().run()
 
     assert "Theodora" not in roster_of(study)
@@ -245,6 +249,7 @@ def test_the_last_lead_of_a_study_cannot_be_removed(visit, people_study):
             True
         ][: bool(message)]
     page.selectbox(key="fellow").set_value(lead.pseudonym).run()
+    page.checkbox(key=f"certain-remove-{study.slug}-sure").check()
     button(page, "Remove this lead").click().run()
 
     assert [member.pseudonym for member in roster_of(study).values() if member.role == Role.lead] == [other.pseudonym]

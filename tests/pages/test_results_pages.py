@@ -115,6 +115,7 @@ def test_names_stay_blind_until_a_logged_unblinding(visit, lab):
     app = open_numbers(visit(lead, "results.py", study=study.slug), "fluency")
     assert "System 1" in words(app)
     assert not any(name in words(app) for name in ("plumbum", "stannum", "ferrum"))
+    app.checkbox(key=f"certain-unblind-{study.slug}-sure").check()
     next(button for button in app.button if button.label == "Show the system names").click().run()
     assert not app.exception
     text = words(open_numbers(app, "fluency"))

@@ -9,7 +9,7 @@ from helpers.sign_in import app, arrival, be, field, press, shown, signs_in
 from helpers.studies import add_person, personal_link
 
 from components.shell import state
-from triptych.people import accounts
+from triptych.people import accounts, signing_in
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Access, Role, StudyState
 from triptych.study import lifecycle
@@ -144,8 +144,8 @@ def test_a_newcomer_sees_their_return_code_once(engine, study):
     assert code in shown(test)
     with writing(engine) as session:
         who = present(signs_in(session, test))
-        again = accounts.return_to_study(session, lifecycle.by_slug(session, study.slug), "Anna", code)
-        assert who.person_id == again.id
+    again = signing_in.returning(engine, study, "Anna", code)
+    assert who.person_id == again.id
 
 
 @pytest.mark.parametrize(

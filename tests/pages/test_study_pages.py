@@ -107,7 +107,9 @@ def own_study(make_study):
 def test_a_study_is_paused_reopened_and_closed_by_buttons(visit, own_study):
     study, lead, _ = own_study()
     app = visit(lead, "study.py", study=study.slug)
-    for label, expected in (("Pause", "paused"), ("Reopen", "open"), ("Close", "closed"), ("Reopen", "open")):
+    for label, expected in (("Pause", "paused"), ("Reopen", "open"), ("Close the study", "closed"), ("Reopen", "open")):
+        if expected == "closed":
+            app.checkbox(key=f"certain-close-{study.slug}-sure").check()
         button(app, label).click().run()
         assert stored()[0].state == expected
         assert not app.error
@@ -184,6 +186,16 @@ def test_a_file_is_previewed_then_becomes_a_study(with_rubric):
     assert settings_of(study).checks == USUAL_CHECKS
     assert [element.value for element in app.title] == ["Study"]
     assert "Launch …" in labels(app)
+
+
+def test_columns_of_outputs_have_roles_that_can_change(with_rubric):
+    data = b"id,prompt,gpt-4o,llama-3,mistral\n0,Tides?,tides is,In short,tides!\n1,Rust?,rust is,Rust it is,rust!\n"
+    app = upload(with_rubric(), "wide.csv", data)
+    assert "2 items, 3 candidates each, 3 systems" in words(app)
+    assert app.selectbox(key="item-role-mistral").value == "response"
+    app.selectbox(key="item-role-mistral").set_value("ignore").run()
+    assert not app.exception
+    assert "2 items, 2 candidates each, 2 systems" in words(app)
 
 
 def test_errors_are_named_by_row_and_block_creation(with_rubric):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 
 import pytest
 from helpers.present import present
@@ -15,26 +13,13 @@ from sqlalchemy import select, text
 
 from triptych import clock
 from triptych.errors import Conflict, ImportRefused, NotAllowed, StudyNotOpen, TriptychError
-from triptych.people import accounts, invitations, passcodes, roster
+from triptych.people import accounts, invitations, passcodes, roster, signing_in
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Access, Login, Membership, Person, Role, StudyState
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 
 PASSCODE = "correct horse battery"
-
-
-@pytest.fixture
-def move_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Moves the one clock forward."""
-    start = clock.now()
-    passed = [timedelta()]
-    monkeypatch.setattr(clock, "now", lambda: start + passed[0])
-
-    def move(**time: float) -> None:
-        passed[0] += timedelta(**time)
-
-    return move
 
 
 @pytest.fixture
@@ -46,6 +31,9 @@ def study(sqlite_engine, make_study):
 def refused(engine, command, *args) -> str:
     """The message that refuses a command in its own transaction; empty if it is accepted."""
     try:
+        if command.__module__ == signing_in.__name__:
+            command(engine, *args)
+            return ""
         with writing(engine) as session:
             command(session, *args)
     except TriptychError as refusal:
@@ -118,11 +106,10 @@ def test_a_weak_passcode_is_refused(sqlite_engine, passcode):
 def test_a_lead_signs_in_with_any_spelling_of_their_name(sqlite_engine):
     with writing(sqlite_engine) as session:
         lead = accounts.create_lead(session, "Zoë Straße", PASSCODE)
-    with writing(sqlite_engine) as session:
-        assert accounts.sign_in_lead(session, " zoe\u0308 STRASSE ", PASSCODE).id == lead.id
 
-    wrong = refused(sqlite_engine, accounts.sign_in_lead, "Zoë Straße", PASSCODE + "!")
-    assert wrong == refused(sqlite_engine, accounts.sign_in_lead, "Nobody", PASSCODE) == accounts.WRONG_PASSCODE
+    assert signing_in.lead(sqlite_engine, " zoe\u0308 STRASSE ", PASSCODE).id == lead.id
+    wrong = refused(sqlite_engine, signing_in.lead, "Zoë Straße", PASSCODE + "!")
+    assert wrong == refused(sqlite_engine, signing_in.lead, "Nobody", PASSCODE) == accounts.WRONG_PASSCODE
 
 
 def test_two_leads_cannot_have_one_name(sqlite_engine):
@@ -140,41 +127,50 @@ def test_a_reset_passcode_ends_every_login(sqlite_engine):
 
     with writing(sqlite_engine) as session:
         assert accounts.who_is(session, secret) is None
-        assert accounts.sign_in_lead(session, "Ada", "another passcode")
-    assert refused(sqlite_engine, accounts.sign_in_lead, "Ada", PASSCODE)
+    assert signing_in.lead(sqlite_engine, "Ada", "another passcode")
+    assert refused(sqlite_engine, signing_in.lead, "Ada", PASSCODE)
 
 
 # Guessing
 
 
-def test_ten_failures_lock_the_account_for_fifteen_minutes(sqlite_engine, move_clock):
+def test_wrong_tries_slow_down_what_comes_next_and_never_lock(sqlite_engine, move_clock):
     with writing(sqlite_engine) as session:
         accounts.create_lead(session, "Ada", PASSCODE)
-    for _ in range(10):
-        assert refused(sqlite_engine, accounts.sign_in_lead, "Ada", "wrong wrong") == accounts.WRONG_PASSCODE
+    for _ in range(passcodes.FREE_TRIES):
+        assert refused(sqlite_engine, signing_in.lead, "Ada", "wrong wrong") == accounts.WRONG_PASSCODE
 
-    assert "Too many" in refused(sqlite_engine, accounts.sign_in_lead, "Ada", PASSCODE)
-    assert refused(sqlite_engine, accounts.sign_in_lead, "Bea", "wrong wrong") == accounts.WRONG_PASSCODE
-    move_clock(minutes=15, seconds=1)
-    assert refused(sqlite_engine, accounts.sign_in_lead, "Ada", PASSCODE) == ""
+    assert "Too many" in refused(sqlite_engine, signing_in.lead, "Ada", PASSCODE)
+    assert refused(sqlite_engine, signing_in.lead, "Bea", "wrong wrong") == accounts.WRONG_PASSCODE
+    move_clock(seconds=1)
+    assert refused(sqlite_engine, signing_in.lead, "Ada", "wrong wrong") == accounts.WRONG_PASSCODE
+    move_clock(seconds=1)
+    assert "Too many" in refused(sqlite_engine, signing_in.lead, "Ada", PASSCODE)
+    move_clock(seconds=passcodes.LONGEST_WAIT_SECONDS)
+    assert refused(sqlite_engine, signing_in.lead, "Ada", PASSCODE) == ""
+
+
+def test_the_wait_doubles_up_to_half_a_minute():
+    waits = [passcodes.wait_after(failures).total_seconds() for failures in range(14)]
+    assert waits == [0] * 5 + [1, 2, 4, 8, 16] + [30] * 4
 
 
 def test_a_right_passcode_forgets_the_failures_before_it(sqlite_engine):
     with writing(sqlite_engine) as session:
         accounts.create_lead(session, "Ada", PASSCODE)
-    for passcode in ["wrong wrong"] * 9 + [PASSCODE] + ["wrong wrong"] * 9 + [PASSCODE]:
-        refused(sqlite_engine, accounts.sign_in_lead, "Ada", passcode)
+    for passcode in ["wrong wrong"] * 4 + [PASSCODE] + ["wrong wrong"] * 4 + [PASSCODE]:
+        refused(sqlite_engine, signing_in.lead, "Ada", passcode)
 
-    assert refused(sqlite_engine, accounts.sign_in_lead, "Ada", PASSCODE) == ""
+    assert refused(sqlite_engine, signing_in.lead, "Ada", PASSCODE) == ""
 
 
-def test_unknown_accounts_are_limited_like_known_ones(sqlite_engine, study):
-    for _ in range(10):
-        refused(sqlite_engine, accounts.sign_in_lead, "Nobody", PASSCODE)
-        refused(sqlite_engine, accounts.return_to_study, study, "Nobody", "0000-0000")
+def test_unknown_accounts_are_slowed_down_like_existing_ones(sqlite_engine, study):
+    for _ in range(passcodes.FREE_TRIES):
+        refused(sqlite_engine, signing_in.lead, "Nobody", PASSCODE)
+        refused(sqlite_engine, signing_in.returning, study, "Nobody", "0000-0000")
 
-    assert "Too many" in refused(sqlite_engine, accounts.sign_in_lead, "Nobody", PASSCODE)
-    assert "Too many" in refused(sqlite_engine, accounts.return_to_study, study, "Nobody", "0000-0000")
+    assert "Too many" in refused(sqlite_engine, signing_in.lead, "Nobody", PASSCODE)
+    assert "Too many" in refused(sqlite_engine, signing_in.returning, study, "Nobody", "0000-0000")
 
 
 def test_no_secret_is_stored_as_it_is(sqlite_engine, study, tmp_path):
@@ -256,7 +252,7 @@ def test_a_disabled_person_is_signed_out_and_stays_out(sqlite_engine, study):
     with reading(sqlite_engine) as session:
         assert accounts.who_is(session, login) is None
     assert refused(sqlite_engine, accounts.use_ticket, ticket)
-    assert refused(sqlite_engine, accounts.return_to_study, study, "Anna", code) == accounts.WRONG_CODE
+    assert refused(sqlite_engine, signing_in.returning, study, "Anna", code) == accounts.WRONG_CODE
 
 
 @pytest.mark.parametrize("secret", ["", "x", "\udc80", "a" * 10_000, "' OR 1=1 --"])
@@ -296,16 +292,15 @@ def test_the_same_name_in_another_study_is_another_person(sqlite_engine, make_st
         second, _ = accounts.join_open_study(session, other, "Anna")
 
     assert first.pseudonym != second.pseudonym
-    assert refused(sqlite_engine, accounts.return_to_study, other, "Anna", code) == accounts.WRONG_CODE
+    assert refused(sqlite_engine, signing_in.returning, other, "Anna", code) == accounts.WRONG_CODE
 
 
 def test_name_and_return_code_bring_back_the_same_person(sqlite_engine, study):
     with writing(sqlite_engine) as session:
         person, code = accounts.join_open_study(session, study, "Anna")
-    with writing(sqlite_engine) as session:
-        assert accounts.return_to_study(session, study, "anna", code.lower().replace("-", " ")).id == person.id
 
-    assert refused(sqlite_engine, accounts.return_to_study, study, "Berta", code) == accounts.WRONG_CODE
+    assert signing_in.returning(sqlite_engine, study, "anna", code.lower().replace("-", " ")).id == person.id
+    assert refused(sqlite_engine, signing_in.returning, study, "Berta", code) == accounts.WRONG_CODE
 
 
 @given(st.lists(st.sampled_from(passcodes.ALPHABET), min_size=8, max_size=8), st.randoms())
@@ -324,7 +319,7 @@ def test_an_annotators_code_or_link_never_opens_a_leads_account(sqlite_engine, s
         invited = accounts.accept_invitation(session, personal_link(session, study, "Ada"))
 
     assert invited.id != lead.id
-    assert refused(sqlite_engine, accounts.return_to_study, study, "Ada", "ABCD-EFGH") == accounts.WRONG_CODE
+    assert refused(sqlite_engine, signing_in.returning, study, "Ada", "ABCD-EFGH") == accounts.WRONG_CODE
 
 
 @pytest.mark.parametrize("name", ["", "   ", "\u200b", "x" * 81])
@@ -349,10 +344,10 @@ def test_a_paused_study_admits_returning_people_only(sqlite_engine, study):
         lifecycle.set_state(session, lifecycle.by_slug(session, study.slug), StudyState.paused, "L-1")
     with writing(sqlite_engine) as session:
         paused = lifecycle.by_slug(session, study.slug)
-        assert accounts.return_to_study(session, paused, "Anna", code)
         assert [joined.slug for joined in accounts.studies_to_return_to(session)] == [study.slug]
         with pytest.raises(StudyNotOpen):
             accounts.join_open_study(session, paused, "Berta")
+    assert signing_in.returning(sqlite_engine, paused, "Anna", code)
 
 
 def test_a_closed_study_is_listed_last_for_returning_people(sqlite_engine, study, make_study):
@@ -364,7 +359,7 @@ def test_a_closed_study_is_listed_last_for_returning_people(sqlite_engine, study
         lifecycle.set_state(session, newer, StudyState.closed, "L-1")
 
         assert [joined.slug for joined in accounts.studies_to_return_to(session)] == [study.slug, newer.slug]
-        assert accounts.return_to_study(session, newer, "Anna", code).id == person.id
+    assert signing_in.returning(sqlite_engine, newer, "Anna", code).id == person.id
 
 
 def test_joining_twice_is_one_membership(sqlite_engine, study):
@@ -458,8 +453,8 @@ def test_a_login_row_knows_its_person(sqlite_engine, study):
 
 
 def test_refusals_are_messages_for_people(sqlite_engine, study):
-    with pytest.raises(NotAllowed), writing(sqlite_engine) as session:
-        accounts.sign_in_lead(session, "Nobody", "x")
+    with pytest.raises(NotAllowed):
+        signing_in.lead(sqlite_engine, "Nobody", "x")
 
 
 # Lists, links and accounts
@@ -531,13 +526,13 @@ def test_disabling_ends_logins_links_and_codes_at_once(sqlite_engine, make_study
     for command, *parts in (
         (accounts.use_ticket, ticket),
         (accounts.accept_invitation, link),
-        (accounts.return_to_study, study, "Anna", code),
+        (signing_in.returning, study, "Anna", code),
         (roster.new_link, study, person.pseudonym, lead.pseudonym),
     ):
         assert refused(sqlite_engine, command, *parts)
     with writing(sqlite_engine) as session:
         roster.enable(session, study, person.pseudonym, lead)
-        assert accounts.return_to_study(session, study, "Anna", code).id == person.id
+    assert signing_in.returning(sqlite_engine, study, "Anna", code).id == person.id
 
 
 def test_the_name_of_an_invited_lead_is_taken(sqlite_engine, study):
@@ -557,7 +552,7 @@ def test_an_invited_lead_can_be_removed_and_invited_again(sqlite_engine, study):
         again = invitations.invite_one(session, study, "Dora", "d@x.example", Role.lead, "L")
         roster.remove_lead(session, study, again.pseudonym, "L")
         assert "Dora" not in session.scalars(select(Person.name)).all()
-        assert accounts.sign_in_lead(session, "Rosa", PASSCODE).id == rosa.id
+    assert signing_in.lead(sqlite_engine, "Rosa", PASSCODE).id == rosa.id
 
 
 def test_an_invited_lead_can_be_added_by_name(sqlite_engine, study, make_study):

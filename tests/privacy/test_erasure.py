@@ -17,7 +17,7 @@ from triptych import clock
 from triptych.annotate import assignments, exclusions
 from triptych.errors import Conflict, NotAllowed, NotFound
 from triptych.operations import verify
-from triptych.people import accounts, roster
+from triptych.people import accounts, roster, signing_in
 from triptych.privacy import erasure, personal_data, withdrawal
 from triptych.results.frame.upkeep import build_frame, frame_of
 from triptych.storage import database, events
@@ -170,7 +170,8 @@ def test_leaving_one_study_changes_nothing_in_another(sqlite_engine, make_study)
         explained = explained.join(Assignment, Assignment.id == Rating.assignment_id).where(Explanation.text != "")
         assert [tuple(row) for row in session.execute(explained)] == [(other.id, WORDS)]
         assert all(verify.verify(session, checked).holds for checked in (study, other))
-        assert accounts.return_to_study(session, study, NAME, code).id == annotator.person_id
+    assert signing_in.returning(sqlite_engine, study, NAME, code).id == annotator.person_id
+    with database.writing(sqlite_engine) as session:
         withdrawal.withdraw(session, other, annotator.pseudonym, lead.pseudonym)
         assert session.get_one(Person, annotator.person_id).name is None
 
@@ -241,8 +242,8 @@ def test_an_erased_person_cannot_come_back(sqlite_engine, make_study):
             erasure.erase(session, study, person.pseudonym, lead)
         assert "erased" in [member.state for member in roster.members_of(session, study)]
         accounts.join_open_study(session, study, "Anna")  # the name is free for another person
-    with database.writing(sqlite_engine) as session, pytest.raises(NotAllowed):
-        accounts.return_to_study(session, study, "Anna", code)
+    with pytest.raises(NotAllowed):
+        signing_in.returning(sqlite_engine, study, "Anna", code)
 
 
 def test_a_lead_erases_or_disables_only_their_own_annotators(sqlite_engine, make_study):

@@ -74,7 +74,7 @@ def test_no_label_leaves_the_paper(size):
         assert 0 <= tight.y0 <= tight.y1 <= figure.get_figheight()
 
 
-def test_captions_say_n_and_whom_intervals_speak_for():
+def test_captions_say_n_and_what_intervals_are():
     few, many = ({figure.name: figure.caption for figure in drawn(NAMES, annotators)} for annotators in (3, 6))
     assert "n = 36 answers on 4 items by 3 annotators" in few["c1-means"]
     assert "Thin:" not in few["c1-differences"]

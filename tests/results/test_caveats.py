@@ -75,8 +75,8 @@ def test_answers_at_one_end_are_a_ceiling(sqlite_engine):
     assert kinds["ceiling"].startswith("Fluency: 100 % of the answers are the highest point of the scale")
 
 
-def test_a_study_without_work_has_no_caveat(sqlite_engine):
+def test_a_study_without_work_is_only_said_to_be_interim(sqlite_engine):
     with database.writing(sqlite_engine) as session:
         study, *_ = new_study(session, items=1, annotators=1)
     with database.reading(sqlite_engine) as session:
-        assert listed(session, lifecycle.by_slug(session, study.slug)) == {}
+        assert listed(session, lifecycle.by_slug(session, study.slug)).keys() == {"collection"}

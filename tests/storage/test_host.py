@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import sys
 import webbrowser
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import pytest
 
@@ -38,4 +41,9 @@ def test_the_set_up_link_is_only_for_this_computer(bound, is_terminal, environme
     start.hand_out("http://127.0.0.1:8501/?setup=secret", bound)
 
     assert "http://127.0.0.1:8501/?setup=secret" in capsys.readouterr().out
-    assert shown == ["http://127.0.0.1:8501/?setup=secret"] * opened
+    assert len(shown) == opened
+    assert "secret" not in "".join(shown)
+    if opened:
+        opener = Path(url2pathname(urlsplit(shown[0]).path))
+        assert opener.stat().st_mode & 0o777 == 0o600
+        assert "http://127.0.0.1:8501/?setup=secret" in opener.read_text()

@@ -106,7 +106,11 @@ def test_a_ticket_becomes_a_cookie_that_no_script_can_read(server, data, lead):
 
 def test_behind_https_the_cookie_is_secure(server, data, lead):
     origin = server.url.replace("http", "https")
-    assert sign_in(server, data, lead, X_Forwarded_Proto="https", Origin=origin).cookie["secure"]
+    answer = sign_in(server, data, lead, X_Forwarded_Proto="https", Origin=origin)
+
+    assert answer.cookie is None  # of the name on plain http
+    assert "__Host-triptych_session=" in answer.headers["Set-Cookie"]
+    assert "Secure" in answer.headers["Set-Cookie"]
 
 
 def test_a_ticket_is_taken_once(server, data, lead):

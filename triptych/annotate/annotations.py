@@ -25,6 +25,7 @@ from triptych.rubric.answers import Text, check_answers, parse_answers
 from triptych.storage import events, writes
 from triptych.storage.events import EventKind
 from triptych.storage.models import Assignment, AssignmentState, Purpose, Study, Submission
+from triptych.storage.rows import written
 from triptych.storage.writes import AnswerRows
 from triptych.study import lifecycle
 from triptych.study.persons import Who
@@ -183,10 +184,12 @@ def _store_answers(session: Session, study: Study, assignment: Assigned, who: Wh
         draft=message.answers,
         draft_seq=assignment.draft_seq + 1,
     )
-    _store_final(session, finished, message, rows, first=previous is None, note=checked.note or None)
+    carried = _store_final(session, finished, message, rows, first=previous is None, note=checked.note or None)
     kind = EventKind(finished.state) if previous is None else EventKind.annotation_edited
     new = LoggedAnnotation.of(finished, checked).to_json()
-    events.record(session, study.id, kind, who.pseudonym, assignment_id=finished.id, old=previous, new=new)
+    events.record(
+        session, study.id, kind, who.pseudonym, assignment_id=finished.id, old=previous, new=new, rows=carried
+    )
     return finished
 
 
@@ -200,11 +203,18 @@ def _store_set_aside(
     previous, note, reason = _logged_before(session, assignment), message.text.strip() or None, message.reason
     state = AssignmentState.skipped if message.kind == "skip" else AssignmentState.ignored
     finished = _settled(session, assignment, message, state)
-    _store_final(session, finished, message, AnswerRows(), first=previous is None, note=note, reason=reason)
-    new = LoggedAnnotation(state=finished.state, reason=reason, note=note).to_json()
-    kind, assignment_id = EventKind(state), finished.id
+    first = previous is None
+    carried = _store_final(session, finished, message, AnswerRows(), first=first, note=note, reason=reason)
     events.record(
-        session, study.id, kind, who.pseudonym, assignment_id=assignment_id, subject=reason, old=previous, new=new
+        session,
+        study.id,
+        EventKind(state),
+        who.pseudonym,
+        assignment_id=finished.id,
+        subject=reason,
+        old=previous,
+        new=LoggedAnnotation(state=finished.state, reason=reason, note=note).to_json(),
+        rows=carried,
     )
     return finished
 
@@ -248,8 +258,11 @@ def _store_final(
     first: bool,
     note: str | None,
     reason: str | None = None,
-) -> None:
-    """Stores answers, final columns and the submission's id. Raises NotFound if another item has that id."""
+) -> dict[str, Any]:
+    """Stores answers, final columns and the submission's id; returns the rows for the log.
+
+    Raises NotFound if another item has that id.
+    """
     columns = {
         "state": finished.state,
         "version": finished.version,
@@ -271,3 +284,4 @@ def _store_final(
     }
     if not writes.store_annotation(session, finished.id, columns, submission, rows, first=first):
         raise NotFound(OF_ANOTHER)
+    return written(Assignment, [{"id": finished.id, **columns}]) | written(Submission, [submission])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict
-from sqlalchemy import select
+from sqlalchemy import case, select
 from sqlmodel import Session
 
 from triptych.rubric.answers import CheckedAnswers
@@ -26,7 +26,10 @@ class LoggedRating(NamedTuple):
 
 
 class LoggedHighlight(NamedTuple):
-    """One marked span: code points, end exclusive; an imported quote that is not in the text has neither."""
+    """One marked span: code points, end exclusive; an imported quote that is not in the text has neither.
+
+    quote: what such a mark quotes; any other quotes its text. Older logs lack it.
+    """
 
     position: int
     turn: int | None
@@ -34,6 +37,7 @@ class LoggedHighlight(NamedTuple):
     end: int | None
     label: str
     comment: str
+    quote: str | None = None
 
 
 class LoggedSetAside(NamedTuple):
@@ -90,7 +94,7 @@ class LoggedAnnotation(BaseModel):
         ordered = answers.order_by(StoredCriterion.position, Rating.position)
         spans = (
             select(Highlight.position, Highlight.turn, Highlight.start, Highlight.end, Highlight.label)
-            .add_columns(Highlight.comment)
+            .add_columns(Highlight.comment, case((Highlight.start.is_(None), Highlight.quote)))
             .where(Highlight.assignment_id == assignment_id)
         )
         aside = select(Slot.position, Slot.set_aside).where(

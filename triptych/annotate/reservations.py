@@ -19,7 +19,7 @@ from sqlmodel import Session
 from triptych import clock
 from triptych.annotate.order import candidate_order
 from triptych.people.membership import membership_of
-from triptych.storage import events
+from triptych.storage import events, rows
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Assignment,
@@ -167,10 +167,7 @@ def reserve(
     if before is not None:
         return extend(session, study, before)
     order = candidate_order(session, study, who, item_id, columns.get("repeat_of"))
-    assigned = _insert(session, study, who, item_id, purpose, order, columns)
-    new = {"item": item_id, "order": list(order), "purpose": purpose}
-    events.record(session, study.id, EventKind.reserved, who.pseudonym, assignment_id=assigned.id, new=new)
-    return assigned
+    return _insert(session, study, who, item_id, purpose, order, columns)
 
 
 def _insert(
@@ -197,12 +194,18 @@ def _insert(
     }
     on_web = {"origin": Origin.web, "expires_at": now + reservation_life(study), "design_hash": study.design_hash}
     run = session.connection().execute
-    assignment_id = run(_add_assignment(), {**row, **on_web, **columns}).scalar_one()
+    stored = {**row, **on_web, **columns}
+    assignment_id = run(_add_assignment(), stored).scalar_one()
     slots = [
         {"assignment_id": assignment_id, "position": position, "candidate_id": candidate, "order_known": True}
         for position, candidate in enumerate(order)
     ]
     add_rows(session, Slot, slots)
+    carried = rows.inserted(Assignment, [{"id": assignment_id, **stored}], who.pseudonym) | rows.inserted(Slot, slots)
+    new = {"item": item_id, "order": list(order), "purpose": purpose}
+    events.record(
+        session, study.id, EventKind.reserved, who.pseudonym, assignment_id=assignment_id, new=new, rows=carried
+    )
     return Assigned(id=assignment_id, draft=None, pen=None, submitted_at=None, candidates=len(order), **row)
 
 

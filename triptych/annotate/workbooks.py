@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import case, func, select
+from sqlalchemy import String, case, cast, func, select
 from sqlmodel import Session
 
 from triptych import clock
@@ -237,7 +237,9 @@ def cancel(session: Session, study: Study, workbook_id: int, actor: str) -> int:
 
 def _workbook(session: Session, study: Study, workbook_id: int) -> tuple[Workbook, Who]:
     query = select(Workbook, Person).join(Person, Person.id == Workbook.person_id)
-    row = session.execute(query.where(Workbook.id == workbook_id, Workbook.study_id == study.id)).first()
+    # compared as texts: a number too long for the database is no error but a workbook that is not there
+    is_it = cast(Workbook.id, String) == str(workbook_id)
+    row = session.execute(query.where(is_it, Workbook.study_id == study.id)).first()
     if row is None:
         raise NotFound("There is no such workbook in this study.")
     workbook, person = row

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import getpass
+import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +24,7 @@ try:
     from triptych.cli import studies
     from triptych.cli.run import run
     from triptych.errors import NotFound, TriptychError
+    from triptych.formats.decode import ENCODINGS
     from triptych.operations import move as moving
     from triptych.operations import verify as verifying
     from triptych.people import accounts
@@ -34,7 +36,7 @@ try:
         shipped_rubrics,
     )
     from triptych.stats.numbers import counted
-    from triptych.storage import database
+    from triptych.storage import database, private, traces
     from triptych.storage.models import Access, Round, Study, StudyState
     from triptych.study import lifecycle
     from triptych.study.persons import Who
@@ -55,9 +57,10 @@ def say_beside(path: str, text: str) -> None:
     (sys.stderr if path in studies.STANDARD_OUTPUT else sys.stdout).write(f"{text}\n")
 
 
-def schema(_: argparse.Namespace) -> int:
+def schema(arguments: argparse.Namespace) -> int:
     """Write rubrics/schema.json, which lets editors complete rubric files."""
-    (RUBRICS / "schema.json").write_text(json_schema(), encoding="utf-8")
+    with _for_people(arguments):
+        (RUBRICS / "schema.json").write_text(json_schema(), encoding="utf-8")
     say("rubrics/schema.json is up to date.")
     return 0
 
@@ -77,19 +80,29 @@ def migrate(_: argparse.Namespace) -> int:
     return 0
 
 
-def verify(_: argparse.Namespace) -> int:
+def verify(arguments: argparse.Namespace) -> int:
     """Check every study against its event log: names the first event or row that was changed or removed by hand."""
+    from triptych.operations import against
+
+    heads = against.read(arguments.against) if arguments.against else []
     with database.reading(_to_read()) as session:
         verdicts = [verifying.verify(session, study) for study in session.scalars(select(Study).order_by(Study.id))]
+        comparisons = [against.compare(session, head) for head in heads]
     if not verdicts:
         raise NotFound("There is no study in this database, so nothing was checked.")
     for verdict in verdicts:
         say(f"{verdict.slug}: {verdict.sentence}")
-    return 0 if all(verdict.holds for verdict in verdicts) else 1
+    for comparison in comparisons:
+        say(comparison.sentence)
+    holds = all(verdict.holds for verdict in verdicts) and all(comparison.holds for comparison in comparisons)
+    return 0 if holds else 1
 
 
-def doctor(_: argparse.Namespace) -> int:
+def doctor(arguments: argparse.Namespace) -> int:
     """Check this installation and report every problem with its remedy; changes nothing."""
+    if arguments.error:
+        say(traces.text_of(arguments.error))
+        return 0
     return examination.report(say)
 
 
@@ -135,7 +148,8 @@ def capsule(arguments: argparse.Namespace) -> int:
     """Write a study into one file that opens on another machine; it holds pseudonyms only, and the names of systems."""
     from triptych.operations import capsule as capsules
 
-    studies.write(arguments.file, capsules.pieces(_to_read(), arguments.study))
+    with _for_people(arguments):
+        studies.write(arguments.file, capsules.pieces(_to_read(), arguments.study))
     say_beside(arguments.file, f"The study is in {arguments.file}.")
     return 0
 
@@ -174,12 +188,17 @@ def import_ratings(arguments: argparse.Namespace) -> int:
     # numpy and the readers take half a second to import, which no other command needs
     from triptych.cli import ratings
     from triptych.exchange import import_ratings as ratings_import
+    from triptych.formats.model import in_words
 
     plan = lifecycle.StudyPlan(title=arguments.title)
     lifecycle.refuse_unusable_plan(plan)
-    files = ratings.ratings_in(arguments.files, arguments.judge)
-    assembled = ratings.assembled_from(plan.title, files, arguments.items, arguments.rubric, arguments.positive)
-    for line in (*map(str, assembled.problems), *assembled.summary()):
+    mapping = ratings.mapping_in(arguments.mapping, arguments.duplicates)
+    files = ratings.ratings_in(arguments.files, arguments.judge, mapping, arguments.encoding)
+    if arguments.mapping_out:
+        studies.write(arguments.mapping_out, [ratings.mapping_of(files, mapping.duplicates).to_json().encode()])
+    options = arguments.items, arguments.rubric, arguments.positive, mapping.duplicates, arguments.encoding
+    assembled = ratings.assembled_from(plan.title, files, *options)
+    for line in (*in_words(assembled.problems), *assembled.summary()):
         say(line)
     if not assembled.ok:
         return 2
@@ -201,7 +220,8 @@ def create_study(arguments: argparse.Namespace) -> int:
         item_order=USUAL_ORDER,
     )
     lifecycle.refuse_unusable_plan(plan)
-    text, file = studies.rubric_text(arguments.rubric), studies.items_from(arguments.files)
+    text = studies.rubric_text(arguments.rubric)
+    file = studies.items_from(arguments.files, arguments.encoding, arguments.mapping)
     rubric = parse_rubric(text, arguments.rubric)
     lifecycle.refuse_silent(rubric, plan.round)
     for problem in file.problems:
@@ -236,7 +256,9 @@ def set_state(arguments: argparse.Namespace) -> int:
 def invite(arguments: argparse.Namespace) -> int:
     """Make a personal link for each person named or on a CSV list; it is shown once and not stored."""
     made = _written(
-        lambda session: studies.invite(session, arguments.lead, arguments.study, arguments.names, arguments.list)
+        lambda session: studies.invite(
+            session, arguments.lead, arguments.study, arguments.names, arguments.list, arguments.encoding
+        )
     )
     for guest in made:
         link = f"{arguments.address.rstrip('/')}/?{urlencode({'join': guest.secret})}"
@@ -254,7 +276,7 @@ def list_studies(_: argparse.Namespace) -> int:
 
 def export(arguments: argparse.Namespace) -> int:
     """Write a study's data: the table ratings or highlights as CSV, or any format of the app as a zip."""
-    with database.reading(_to_read()) as session:
+    with database.reading(_to_read()) as session, _for_people(arguments):
         studies.write(arguments.file, studies.exported(session, arguments.study, arguments.format))
     say_beside(arguments.file, f"Written to {arguments.file}.")
     return 0
@@ -269,13 +291,24 @@ def report(arguments: argparse.Namespace) -> int:
     with database.reading(_to_read()) as session:
         exports.see_one_state(session)
         made = build_report(session, lifecycle.by_slug(session, arguments.study))
-    folder = Path(arguments.folder)
-    for name, content in made.files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    say(f"{counted(len(made.files), 'file')}. Snapshot {made.sha256}, last event {made.event_number}.")
+    with _for_people(arguments):
+        for name, content in made.files.items():
+            path = Path(arguments.folder) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+    say(f"{counted(len(made.files), 'file')}. Snapshot {made.sha256}.")
+    say(f"Last event {made.event_number}, hash {made.event_hash}.")
     return 0
+
+
+@contextmanager
+def _for_people(arguments: argparse.Namespace) -> Iterator[None]:
+    """Files written meanwhile belong to the person who asked for them, and get the permissions of their other files."""
+    private_umask = os.umask(arguments.umask)
+    try:
+        yield
+    finally:
+        os.umask(private_umask)
 
 
 def _passcode(question: str) -> str:
@@ -334,6 +367,9 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], Sequence[tuple[st
 }  # fmt: skip
 
 
+READING_TEXTS = ("create-study", "import-ratings", "invite")
+
+
 def _ask_for_more(name: str, choice: argparse.ArgumentParser) -> None:
     """The arguments of a command that may be left out, or are chosen from."""
     ask = choice.add_argument
@@ -341,12 +377,17 @@ def _ask_for_more(name: str, choice: argparse.ArgumentParser) -> None:
         case "run":
             ask("--address", help="the address to listen on; 127.0.0.1 unless set")
             ask("--port", type=int, help="the port to listen on; 8501 unless set")
+        case "doctor":
+            ask("--error", help="the id of an error: show its trace instead")
         case "check":
             ask("files", nargs="*", help="rubric files")
+        case "verify":
+            ask("--against", metavar="FILE", help="an earlier report, export, capsule or backup, or a hash from one")
         case "move":
             ask("--study", action="append", help="a study's short name; can be repeated")
         case "create-study":
             ask("files", nargs="+", help="a file of items, or SYSTEM=FILE for each system")
+            ask("--mapping", help="a file that says which column of a single file has which role")
             ask("--raters", type=int, default=3, help="annotators per item")
             ask("--most", type=int, help="the most items for one annotator")
             ask("--access", choices=list(Access), default=Access.open, help="who may take part")
@@ -359,9 +400,17 @@ def _ask_for_more(name: str, choice: argparse.ArgumentParser) -> None:
             ask("--list", help="a CSV file with name, and if wanted email and role")
             ask("--address", default="http://localhost:8501", help="where the app is reached")
         case "import-ratings":
-            ask("files", nargs="*", help="files of ratings and highlights by people")
+            ask(
+                "files",
+                nargs="*",
+                help="files or folders of ratings by people, or GROUP=FILE for a group of annotators",
+            )
             ask("--judge", action="append", default=[], help="a file of scores by a model")
             ask("--items", help="a file of items, for the texts")
+            ask("--mapping", help="a file that says which column or level has which role")
+            ask("--mapping-out", help="write the mapping that was used, to be changed and given as --mapping")
+            second = "what a second rating of the same unit by the same annotator is"
+            ask("--duplicates", choices=["error", "first", "last", "repeats"], help=second)
             ask("--rubric", help="a rubric file; without it one is made from the values")
             positive = "an option that counts as positive, as CRITERION=OPTION; can be repeated"
             ask("--positive", action="append", default=[], help=positive)
@@ -377,13 +426,21 @@ def main(words: Sequence[str] | None = None) -> int:
         for argument, about in required:
             choice.add_argument(argument, help=about)
         _ask_for_more(name, choice)
+        if name in READING_TEXTS:
+            choice.add_argument("--encoding", choices=list(ENCODINGS), help="the encoding of files that are not UTF-8")
     arguments = parser.parse_args(words)
+    arguments.umask = os.umask(private.umask())
     try:
-        return COMMANDS[arguments.command][0](arguments)
+        with database.patient(lambda text: say_beside("-", text)):
+            return COMMANDS[arguments.command][0](arguments)
     except (database.DatabaseAway, DBAPIError) as error:
         sys.stderr.write(f"{examination.refusal(error)} More: python -m triptych doctor\n")
     except TriptychError as error:
         sys.stderr.write(f"{error}\n")
     except OSError as error:
         sys.stderr.write(f"{error.filename or 'The file'}: {error.strerror}.\n")
+    except Exception as error:  # noqa: BLE001 (its trace is stored)
+        sys.stderr.write(f"{traces.sentence(error)} {examination.SHOW_ERROR} {traces.store(error)}\n")
+    finally:
+        os.umask(arguments.umask)
     return 2

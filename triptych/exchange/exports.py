@@ -331,5 +331,6 @@ def _events(session: Session, study: Study) -> Iterator[dict[str, Any]]:
             "salt": detail.salt if detail and not withheld else None,
             "old": None if withheld else values[0],
             "new": None if withheld else values[1],
+            "rows_sha256": events.rows_digest(detail.rows) if detail and not withheld else None,
             "withheld": withheld,
         }

@@ -8,7 +8,7 @@ known the slots say so. Each annotation is an event of its own, as if it had bee
 from __future__ import annotations
 
 import secrets
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -48,6 +48,7 @@ from triptych.storage.models import (
     StudyState,
     System,
 )
+from triptych.storage.rows import inserted
 from triptych.study import lifecycle
 from triptych.study.lifecycle import MOST_RATERS, Design, StudyPlan
 from triptych.study.persons import Who
@@ -55,13 +56,16 @@ from triptych.study.persons import Who
 ASKED_FOR_SCORES = (
     "Annotators would be asked for {titles}, which judges alone gave. Close the study, or leave these scores out."
 )
+ITEMS_ONLY = "{names}: these are items without ratings. Make a new study of them, or add the file with the ratings."
 VERSION = 2  # an annotation that was submitted once stands at version 2
 PREFIXES: dict[str, str] = {Kind.human: "A", Kind.judge: "J", Kind.simulated: "S"}
 ORIGINS: dict[str, Origin] = {Kind.human: Origin.imported, Kind.judge: Origin.judge, Kind.simulated: Origin.simulated}
 
 
 def proposed(files: Sequence[FinishedRatings]) -> tuple[ProposedCriterion, ...]:
-    """The criteria that the values of all files together suggest."""
+    """The criteria that the values of all files together suggest. Raises ImportRefused where there are no ratings."""
+    if files and all(file.items and not (file.ratings or file.highlights) for file in files):
+        raise ImportRefused(ITEMS_ONLY.format(names=", ".join(file.name for file in files)))
     return propose(_ratings(files))
 
 
@@ -137,9 +141,10 @@ def _humans(ratings: Assembled) -> Counter[str]:
 
 @dataclass(frozen=True)
 class _Row:
-    """One annotation with the ids that its rows need; `positions`: system → place."""
+    """One annotation with the ids that its rows need, and its columns; `positions`: system → place."""
 
     work: ItemWork
+    columns: Mapping[str, Any]
     assignment_id: int
     person: Person
     positions: dict[str, int]
@@ -156,15 +161,31 @@ class _Writer:
     def write(self, actor: str) -> None:
         people = self._people()
         rows = self._assignments(people, self._items())
-        self._slots(rows)
+        slots = self._slots(rows)
         self._ratings(rows)
         self._highlights(rows)
         excluded = sorted(person.pseudonym for (_, name), person in people.items() if name in self.ratings.excluded)
         joined = sorted(person.pseudonym for person in people.values())
         counts = self.ratings.counts() | {"files": list(self.ratings.files), "joined": joined, "excluded": excluded}
-        events.record(self.session, self.study.id, EventKind.ratings_imported, actor, new=counts)
-        logged = {row.assignment_id: _logged(row) for row in rows}
-        events.record_many(self.session, self.study.id, EventKind.imported, actor, logged)
+        groups = {p.pseudonym: g for (_, n), p in people.items() if (g := self.ratings.annotator_groups.get(n))}
+        new = counts | ({"annotator_groups": groups} if groups else {})
+        events.record(self.session, self.study.id, EventKind.ratings_imported, actor, new=new)
+        by_assignment = defaultdict(list)
+        for slot in slots:
+            by_assignment[slot["assignment_id"]].append(slot)
+        for row in rows:
+            number = row.assignment_id
+            carried = inserted(Assignment, [{"id": number, **row.columns}], row.person.pseudonym)
+            carried |= inserted(Slot, by_assignment[number])
+            events.record(
+                self.session,
+                self.study.id,
+                EventKind.imported,
+                actor,
+                assignment_id=number,
+                new=_logged(row),
+                rows=carried,
+            )
 
     def _items(self) -> dict[str, int]:
         main = Item.study_id == self.study.id, Item.purpose == Purpose.main
@@ -216,8 +237,8 @@ class _Writer:
         ]
         ids = self._insert_numbered(Assignment, values)
         return [
-            _Row(work, number, person, _positions(work))
-            for work, number, person in zip(works, ids, owners, strict=True)
+            _Row(work, value, number, person, _positions(work))
+            for work, value, number, person in zip(works, values, ids, owners, strict=True)
         ]
 
     def _assignment(self, work: ItemWork, person: Person, item_id: int, repeat_of: int | None) -> dict[str, Any]:
@@ -241,7 +262,7 @@ class _Writer:
             "design_hash": self.study.design_hash,
         }
 
-    def _slots(self, rows: Sequence[_Row]) -> None:
+    def _slots(self, rows: Sequence[_Row]) -> list[dict[str, Any]]:
         query = (
             select(Item.external_id, System.name, Candidate.id)
             .join(Candidate, Candidate.item_id == Item.id)
@@ -249,19 +270,18 @@ class _Writer:
             .where(Item.study_id == self.study.id, Item.purpose == Purpose.main)
         )
         candidates = {(item, system): number for item, system, number in self.session.execute(query)}
-        self._insert(
-            Slot,
-            [
-                {
-                    "assignment_id": row.assignment_id,
-                    "position": position,
-                    "candidate_id": candidates[row.work.item, system],
-                    "order_known": row.work.systems[system] is not None,
-                }
-                for row in rows
-                for system, position in row.positions.items()
-            ],
-        )
+        slots = [
+            {
+                "assignment_id": row.assignment_id,
+                "position": position,
+                "candidate_id": candidates[row.work.item, system],
+                "order_known": row.work.systems[system] is not None,
+            }
+            for row in rows
+            for system, position in row.positions.items()
+        ]
+        self._insert(Slot, slots)
+        return slots
 
     def _insert(self, table: type[SQLModel], values: list[dict[str, Any]]) -> None:
         if values:
@@ -356,7 +376,15 @@ def _logged(row: _Row) -> dict[str, Any]:
             for r in row.work.ratings
         ),
         highlights=tuple(
-            LoggedHighlight(positions[m.system], m.span.turn, m.span.start, m.span.end, m.label, m.comment)
+            LoggedHighlight(
+                positions[m.system],
+                m.span.turn,
+                m.span.start,
+                m.span.end,
+                m.label,
+                m.comment,
+                m.span.quote if m.span.start is None else None,
+            )
             for m in row.work.highlights
         ),
     ).to_json()

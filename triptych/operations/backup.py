@@ -27,7 +27,7 @@ from sqlmodel import Session
 from triptych import clock, settings
 from triptych.errors import NotAllowed, NotFound, TriptychError, UnsafeDatabase
 from triptych.results.frame.upkeep import forget
-from triptych.storage import database, events, writes
+from triptych.storage import database, events, private, writes
 from triptych.storage.events import DEPARTURES, EventKind
 from triptych.storage.models import Event, Membership, Person, Role, Study
 from triptych.study.persons import Who
@@ -92,9 +92,9 @@ class _Before:
 
 
 def folder() -> Path:
-    """The folder for backups, next to the database, readable by its owner alone."""
+    """The folder for backups, next to the database, as private as that."""
     made = settings.local_folder() / "backups"
-    made.mkdir(mode=0o700, exist_ok=True)
+    made.mkdir(mode=0o777 & ~private.umask(), exist_ok=True)
     return made
 
 
@@ -228,8 +228,8 @@ def _dump(engine: Engine, part: Path) -> tuple[Head, ...]:
 
 
 def _secure(path: Path) -> None:
-    """Makes a file readable by its owner alone, and waits until it is on the disk."""
-    path.chmod(0o600)
+    """Makes a file private, and waits until it is on the disk."""
+    path.chmod(0o666 & ~private.umask())
     with path.open("rb+") as file:
         os.fsync(file.fileno())
 

@@ -12,7 +12,6 @@ import shlex
 import shutil
 import stat
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -31,6 +30,7 @@ PIN = re.compile(r"([A-Za-z0-9._-]+)(?:\[\w+\])?==([\w.]+)")
 MIN_FREE_BYTES = 200 * 2**20
 MAX_SKEW_SECONDS = 5.0  # between the database's clock and this computer's
 MAY_MAKE_TABLES = "SELECT has_schema_privilege('public', 'CREATE')"
+SHOW_ERROR = "python -m triptych doctor --error"
 MAX_CONNECTIONS = 30  # of one process: triptych.storage.database
 
 
@@ -61,6 +61,7 @@ def examine() -> Iterator[Diagnosis]:
         return
     yield from secrets()
     yield from stored()
+    yield from errors()
 
 
 def how_to_install(package: str = "") -> str:
@@ -115,33 +116,53 @@ def folder() -> Iterator[Diagnosis]:
     """The folder for what the app keeps: writable, on a safe disk with room."""
     from triptych import settings
     from triptych.errors import UnsafeDatabase
-    from triptych.storage import host
+    from triptych.storage import host, private
 
     try:
+        private.refuse_unusable()
         place = settings.local_folder()
-        with tempfile.TemporaryFile(dir=place):
-            pass
         if not settings.is_shared():
             host.refuse_unsafe_folder(place)
     except UnsafeDatabase as error:
         yield Diagnosis("folder", str(error), problem=True)
         return
-    except OSError as error:
-        yield Diagnosis(
-            "folder",
-            f"nothing can be written to {error.filename or 'the data folder'} ({error.strerror}). "
-            "Give it to the user who runs the app, or set TRIPTYCH_HOME to another folder.",
-            problem=True,
-        )
-        return
-    yield Diagnosis("folder", f"{place} can be written to")
+    yield Diagnosis("folder", f"{place} can be read and written")
     yield disk(place)
-    yield from _kept_secret(place / "cookie.secret")
+    yield from permissions(place)
 
 
-def _kept_secret(path: Path) -> Iterator[Diagnosis]:
-    if os.name != "nt" and path.exists() and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        yield Diagnosis("secrets", f"{path} can be read by others. Run: chmod 600 {path}", problem=True)
+def permissions(place: Path) -> Iterator[Diagnosis]:
+    """Whether the app's files are this user's alone, or their group's too where TRIPTYCH_GROUP=1 says so."""
+    from triptych import settings
+    from triptych.storage import private
+
+    if not private.is_held(place):
+        text = f"This system does not hold them in {place}. Let nobody else use the folder: set its own access rights."
+        yield Diagnosis("permissions", text)
+        return
+    wrong = private.wrong()
+    for path in wrong:
+        run = f"Run: chmod {private.right_mode(path):o} {shlex.quote(str(path))}, or start the app"
+        yield Diagnosis("permissions", f"{path} is not as private as it should be. {run}", problem=True)
+    open_bits = stat.S_IMODE(place.stat().st_mode) & private.umask()
+    if open_bits and place not in wrong:
+        run = f"Run: chmod {stat.S_IMODE(place.stat().st_mode) & ~open_bits:o} {shlex.quote(str(place))}"
+        yield Diagnosis("permissions", f"others may look into {place}. {run}", problem=bool(open_bits & 0o022))
+    if not wrong:
+        who = "this user and their group" if settings.group_may() else "this user alone"
+        yield Diagnosis("permissions", f"the app's files are for {who}")
+
+
+def errors() -> Iterator[Diagnosis]:
+    """The unexpected errors whose traces are stored."""
+    from triptych import settings
+    from triptych.storage import traces
+
+    numbers = traces.stored_in(settings.local_folder())
+    if numbers:
+        newest = ", ".join(numbers[:3])
+        text = f"{counted(len(numbers), 'trace')} stored, the newest: {newest}. To read one: {SHOW_ERROR} {numbers[0]}"
+        yield Diagnosis("errors", text)
 
 
 def disk(place: Path) -> Diagnosis:
@@ -197,10 +218,14 @@ def refusal(error: Exception) -> str:
     from triptych.errors import TriptychError
     from triptych.storage import database
 
+    if isinstance(error, database.DatabaseBusy):
+        return "Another program has been using the database all the while. Close it, and try again."
     if isinstance(error, TriptychError) and not isinstance(error, database.DatabaseAway):
         return str(error)
     cause = error.__cause__ if isinstance(error, database.DatabaseAway) else error
     reason = str(getattr(cause, "orig", cause)).partition("\n")[0].rstrip(".")
+    if isinstance(error, database.DatabaseAway) and str(error) != database.AWAY:
+        return f"{str(error).partition('.')[0]} ({reason})."
     if isinstance(cause, DBAPIError) and not database.is_away(cause):
         return f"The database refused it: {reason}."
     advice = "Is it running? Are address, user and password in TRIPTYCH_DATABASE_URL right?"

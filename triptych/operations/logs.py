@@ -1,35 +1,38 @@
 """Log lines without personal data, as text for a terminal or as JSON for a collector.
 
 A library's message may quote what people wrote, where they came from or what they asked for. Of other programs' lines
-only the unfilled template stays, of their errors only the kind and the places in the code; our own lines carry
-nothing personal.
+only the unfilled template stays, or the place in the code where a line has none; of errors the kind and an id, under
+which their trace is stored (triptych.storage.traces). Our own lines carry nothing personal.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-import traceback
+import re
+import sys
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from triptych import settings
 from triptych.errors import UnsafeDatabase
 from triptych.settings import UnsafeSettings
+from triptych.storage import traces
 from triptych.storage.database import DatabaseAway
 
 OURS = "triptych"
 # the messages of these speak to the person who runs the app, name no person, and say all that is to be done
 FOR_OPERATORS = (DatabaseAway, UnsafeDatabase, UnsafeSettings)
-MAX_FRAMES = 12
+# absolute paths of two parts and more, on Windows too, and addresses of people; not the address of a page
+PRIVATE = re.compile(r"(?<![\w:/.])/[^\s/'\"]+(?:/[^\s'\"]*)+|\b[A-Za-z]:\\[^\s'\"]+|[\w.+-]+@[\w-]+\.[\w.-]+")
 
 
 def fields(record: logging.LogRecord) -> dict[str, Any]:
     """What is logged of a record: time (UTC), level, logger, process, message.
 
-    Of an error its kind, and its places in the code or, where the message speaks to the person who runs the app, that.
+    Of an error its kind, and the id of its trace or, where the message speaks to the person who runs the app, that.
     """
     line: dict[str, Any] = {
         "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
@@ -42,23 +45,27 @@ def fields(record: logging.LogRecord) -> dict[str, Any]:
     if error is not None:
         line["error"] = type(error).__name__
         if isinstance(error, FOR_OPERATORS):
-            line["reason"] = str(error)
+            line["reason"] = scrubbed(str(error))
         else:
-            line["at"] = _places(error.__traceback__)
+            line["id"] = traces.store(error)
     return line
 
 
+def scrubbed(text: str) -> str:
+    """A text without absolute paths and e-mail addresses."""
+    return PRIVATE.sub("[...]", text)
+
+
 def _message(record: logging.LogRecord) -> str:
-    """The sentence; a foreign one without the values that fill it, and without lines after the first."""
+    """The sentence; a foreign one without the values that fill it, and without lines after the first.
+
+    A foreign line that nothing fills may have been filled before: it becomes the place in the code that wrote it.
+    """
     if record.name.partition(".")[0] == OURS:
-        return record.getMessage()
-    return str(record.msg).partition("\n")[0]
-
-
-def _places(trace: TracebackType | None) -> list[str]:
-    """The innermost frames as "file:line function"."""
-    frames = traceback.extract_tb(trace)[-MAX_FRAMES:]
-    return [f"{'/'.join(Path(frame.filename).parts[-3:])}:{frame.lineno} {frame.name}" for frame in frames]
+        return scrubbed(record.getMessage())
+    if record.args:
+        return scrubbed(str(record.msg).partition("\n")[0])
+    return f"{'/'.join(Path(record.pathname).parts[-3:])}:{record.lineno}"
 
 
 class JsonLines(logging.Formatter):
@@ -69,14 +76,13 @@ class JsonLines(logging.Formatter):
 
 
 class TextLines(logging.Formatter):
-    """The same for people: time, level, logger, message, and an error's places below it."""
+    """The same for people: time, level, logger, message, and an error's kind and id."""
 
     def format(self, record: logging.LogRecord) -> str:
         logged = fields(record)
         line = f"{logged['time']} {logged['level']} {logged['logger']}: {logged['message']}"
         if "error" in logged:
-            line += f" [{logged['error']}] {logged.get('reason', '')}".rstrip()
-            line += "".join(f"\n    {place}" for place in logged.get("at", ()))
+            line += f" [{logged['error']}] {logged.get('reason') or 'error ' + logged['id']}"
         return line
 
 
@@ -98,7 +104,24 @@ def settle() -> None:
     for logger in (logging.root, *made):
         for handler in logger.handlers:
             handler.setFormatter(formatter)
+    if logging.lastResort:  # where a line goes whose logger has no handler: uvicorn.error, below Streamlit
+        logging.lastResort.setFormatter(formatter)
     logging.getLogger(OURS).setLevel(logging.INFO)
+    _take_over_what_python_prints()
     # a line per request or connection: addresses hold personal links, and without them the line says nothing
     for name in ("uvicorn.access", "uvicorn.error"):
         logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def _take_over_what_python_prints() -> None:
+    """Errors that nobody caught, and warnings, become lines of the log."""
+    logging.captureWarnings(True)
+    logging.raiseExceptions = False  # it would print a line that cannot be written, with its values
+    sys.excepthook = lambda _, error, __: _note(error)
+    threading.excepthook = lambda unhandled: _note(unhandled.exc_value)
+    sys.unraisablehook = lambda unhandled: _note(unhandled.exc_value)
+
+
+def _note(error: BaseException | None) -> None:
+    if isinstance(error, Exception):  # Ctrl+C is none
+        logging.getLogger(OURS).error("An error was not handled.", exc_info=error)

@@ -2,14 +2,15 @@
 
 Leads have a name and a passcode. Annotators come by a name and a return code (open study), a personal link (invited)
 or an id in the address (panel). Whatever the way, it ends in a ticket: a secret that lives 30 seconds, works once and
-becomes the login whose secret the cookie holds. Every function works in the caller's transaction.
+becomes the login whose secret the cookie holds. Every function works in the caller's transaction; what must not,
+because it hashes, is in `people/signing_in`.
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
@@ -18,7 +19,7 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.errors import Conflict, NotAllowed, NotFound, SignedOut, StudyNotOpen
-from triptych.people import passcodes
+from triptych.people import passcodes, places
 from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
@@ -41,6 +42,9 @@ from triptych.study.settings import PanelAddress, settings_of
 TICKET_LIFE = timedelta(seconds=30)
 SETUP_LIFE = timedelta(days=1)
 LOGIN_LIFE = timedelta(days=14)
+LEAD_IDLE_LIFE = timedelta(hours=12)  # a lead's login ends sooner when it is not used
+USE_NOTED_EVERY = timedelta(minutes=10)
+PASSCODE_LIFE = timedelta(minutes=15)  # within which a lead is not asked for it again
 INVITATION_LIFE = timedelta(days=90)
 LONGEST_NAME = 80
 LONGEST_PANEL_ID = 200
@@ -133,17 +137,14 @@ def lead_called(session: Session, name: str) -> Person | None:
     return None if lead is None or lead.disabled_at is not None else lead
 
 
-def sign_in_lead(session: Session, name: str, passcode: str) -> Person:
-    """The lead with this name and passcode. Raises NotAllowed, also after 10 failures in 15 minutes."""
-    account = f"lead:{folded(name)}"
-    passcodes.refuse_if_guessing(session, account)
-    lead = lead_called(session, name)
-    # a passcode is checked for no account too, so that the time taken does not tell which names have one
-    if not passcodes.fits(lead.passcode_hash if lead else None, passcode) or lead is None:
-        passcodes.note_failure(session, account)
-        raise NotAllowed(WRONG_PASSCODE)
-    passcodes.forget_failures(session, account)
-    return lead
+def lead_account(name: str | None) -> str:
+    """Under what wrong passcodes for this lead's name are counted, whether there is one or not."""
+    return f"lead:{folded(name)}"
+
+
+def study_account(study_id: int, name: str | None) -> str:
+    """Under what wrong return codes for this name in a study are counted."""
+    return f"study {study_id}:{folded(name)}"
 
 
 def reset_passcode(session: Session, name: str, passcode: str) -> Person:
@@ -152,7 +153,7 @@ def reset_passcode(session: Session, name: str, passcode: str) -> Person:
     if lead is None:
         raise NotAllowed(f"There is no lead called {name.strip()!r}.")
     lead.passcode_hash = passcodes.hash_passcode(passcode)
-    passcodes.forget_failures(session, f"lead:{folded(lead.name)}")
+    passcodes.forget_tries(session, lead_account(lead.name))
     end_logins(session, lead.id)
     return lead
 
@@ -211,7 +212,13 @@ def _use(session: Session, kind: TicketKind, secret: str) -> int | None:
 
 
 def issue_sign_in_ticket(session: Session, person: Person) -> str:
-    """A secret that becomes a login once, within 30 seconds. The person's identity must have been checked."""
+    """A secret that becomes a login once, within 30 seconds. The person's identity must have been checked.
+
+    Raises NotAllowed if their passcode was changed since.
+    """
+    stored = session.execute(select(Person.passcode_hash).where(Person.id == person.id)).scalar()
+    if stored != person.passcode_hash:
+        raise NotAllowed("This passcode was changed a moment ago. Please sign in again.")
     old = (Ticket.kind == TicketKind.sign_in) & (Ticket.expires_at < clock.now())
     session.execute(delete(Ticket).where(old))
     return _issue(session, TicketKind.sign_in, TICKET_LIFE, person.id)
@@ -224,9 +231,38 @@ def use_ticket(session: Session, secret: str) -> str:
         raise NotAllowed("This account is disabled. Ask the lead of your study.")
     login_secret, now = passcodes.new_secret(), clock.now()
     hashed = passcodes.secret_hash(login_secret)
-    session.add(Login(person_id=person.id, secret_hash=hashed, created_at=now, expires_at=now + LOGIN_LIFE))
+    end = now + (LEAD_IDLE_LIFE if person.role == Role.lead else LOGIN_LIFE)
+    session.add(Login(person_id=person.id, secret_hash=hashed, created_at=now, expires_at=end))
     session.flush()
     return login_secret
+
+
+def later_end(session: Session, who: Who) -> datetime | None:
+    """When a lead's login ends, now that it is used; None where that was noted a moment ago."""
+    login = session.get(Login, who.login_id)
+    if who.role != Role.lead or login is None:
+        return None
+    end = min(clock.now() + LEAD_IDLE_LIFE, login.created_at + LOGIN_LIFE)
+    return end if abs(end - login.expires_at) > USE_NOTED_EVERY else None
+
+
+def prolong(session: Session, who: Who, end: datetime) -> None:
+    """Lets a login that has not ended go on until then, see `later_end`."""
+    live = (Login.id == who.login_id) & Login.revoked_at.is_(None) & (Login.expires_at > clock.now())
+    session.execute(update(Login).where(live).values(expires_at=end))
+
+
+def passcode_is_fresh(session: Session, who: Who) -> bool:
+    """Whether this login began, with a passcode, less than 15 minutes ago."""
+    login = session.get(Login, who.login_id)
+    return login is not None and clock.now() - login.created_at < PASSCODE_LIFE
+
+
+def live_logins(session: Session, login_secrets: Collection[str]) -> set[str]:
+    """Those of these logins that still let somebody in."""
+    by_hash = {passcodes.secret_hash(secret): secret for secret in login_secrets}
+    live = _live_login().with_only_columns(Login.secret_hash).where(Login.secret_hash.in_(by_hash))
+    return {by_hash[hashed] for hashed in session.scalars(live, {"now": clock.now()})}
 
 
 def who_is(session: Session, login_secret: str) -> Who | None:
@@ -244,11 +280,15 @@ def select_who() -> Select[*tuple[Any, ...]]:
 
 def signed_in_person() -> Select[int]:
     """The id of the person whose login has the hash `:secret` at `:now`."""
+    return _live_login().where(Login.secret_hash == bindparam("secret"))
+
+
+def _live_login() -> Select[int]:
+    """Persons with their logins that have not ended at `:now`."""
     return (
         select(Person.id)
         .join(Login, Login.person_id == Person.id)
-        .where(Login.secret_hash == bindparam("secret"), Login.revoked_at.is_(None))
-        .where(Login.expires_at > bindparam("now"), Person.disabled_at.is_(None))
+        .where(Login.revoked_at.is_(None), Login.expires_at > bindparam("now"), Person.disabled_at.is_(None))
     )
 
 
@@ -282,7 +322,7 @@ def enrol(session: Session, study: Study, person_id: int, pseudonym: str) -> Non
         events.record(session, study.id, EventKind.joined, pseudonym, subject=pseudonym)
 
 
-def _called(session: Session, study: Study, name: str) -> list[Person]:
+def called(session: Session, study: Study, name: str) -> list[Person]:
     """The study's annotators of this name; never a lead who annotates, so no code or link opens a lead's account."""
     members = select(Membership.person_id).where(Membership.study_id == study.id, Membership.role == Role.annotator)
     annotators = select(Person).where(Person.id.in_(members), Person.role == Role.annotator, Person.name.is_not(None))
@@ -307,8 +347,10 @@ def refuse_unless_for_all(study: Study) -> None:
         raise NotAllowed("This study is not open to everybody. Use the link that you were sent.")
 
 
-def join_open_study(session: Session, study: Study, name: str) -> tuple[Person, str]:
-    """A new annotator and their return code, which is shown once and never stored.
+def join_open_study(
+    session: Session, study: Study, name: str, code: passcodes.ReturnCode | None = None
+) -> tuple[Person, str]:
+    """A new annotator and their return code, which is shown once and never stored; `code` was made before.
 
     Raises NotAllowed if the study is not open to everybody or the name unusable, StudyNotOpen, and Conflict if
     somebody in the study has this name.
@@ -316,15 +358,15 @@ def join_open_study(session: Session, study: Study, name: str) -> tuple[Person, 
     refuse_unless_for_all(study)
     tidy = read_name(name)
     _lock(session, study)
-    if _called(session, study, tidy):
+    if called(session, study, tidy):
         raise Conflict(
             f"Somebody called {tidy} takes part in this study already. If that is you, sign in with your return code; "
             "otherwise choose another name, for example with a number or an initial."
         )
-    code = passcodes.new_return_code()
-    person = new_person(session, Role.annotator, name=tidy, passcode_hash=passcodes.hash_code(code))
+    code = code or passcodes.new_return_code()
+    person = new_person(session, Role.annotator, name=tidy, passcode_hash=code.hashed)
     enrol(session, study, person.id, person.pseudonym)
-    return person, code
+    return person, code.text
 
 
 def studies_to_return_to(session: Session) -> list[Study]:
@@ -332,22 +374,6 @@ def studies_to_return_to(session: Session) -> list[Study]:
     launched = (Study.state != StudyState.draft) & (Study.access == Access.open)
     is_closed = Study.state == StudyState.closed
     return list(session.scalars(select(Study).where(launched).order_by(is_closed, Study.demo, Study.id.desc())))
-
-
-def return_to_study(session: Session, study: Study, name: str, code: str) -> Person:
-    """The annotator with this name and return code. Raises NotAllowed, also after 10 failures in 15 minutes."""
-    account = f"study {study.id}:{folded(name)}"
-    passcodes.refuse_if_guessing(session, account)
-    typed_code = passcodes.read_return_code(code)
-    same_name = _called(session, study, name)
-    if not same_name:
-        passcodes.fits(None, typed_code)  # takes as long as for a name that exists
-    person = next((person for person in same_name if passcodes.fits(person.passcode_hash, typed_code)), None)
-    if person is None or person.disabled_at is not None:
-        passcodes.note_failure(session, account)
-        raise NotAllowed(WRONG_CODE)
-    passcodes.forget_failures(session, account)
-    return person
 
 
 def join(session: Session, study: Study, who: Who) -> Study:
@@ -368,7 +394,7 @@ def annotator_called(session: Session, study: Study, name: str, email: str | Non
     """
     tidy = read_name(name)
     _lock(session, study)
-    person = next(iter(_called(session, study, tidy)), None)
+    person = next(iter(called(session, study, tidy)), None)
     if person and email and person.email and folded(person.email) != folded(email):
         raise Conflict(
             f"There is another {tidy} in this study, with another e-mail address. Add a surname or an initial."
@@ -484,16 +510,26 @@ def _identity_on_panel(session: Session, study: Study, panel: str, external_id: 
     return min(session.scalars(query), key=lambda identity: ids.index(identity.external_id), default=None)
 
 
-def join_from_panel(session: Session, study: Study, panel: str, external_id: str, session_id: str) -> Person:
+def panel_person(session: Session, study: Study, external_id: str) -> int | None:
+    """The person with this id on the study's panel, who joined a study before."""
+    identity = _identity_on_panel(session, study, panel_of(study).name, external_id)
+    return identity.person_id if identity else None
+
+
+def join_from_panel(
+    session: Session, study: Study, panel: str, external_id: str, session_id: str, proof: str = ""
+) -> Person:
     """The person with this id on this panel, a member of the study from now on; one id is one person everywhere.
 
     Somebody who withdrew from every study returns to those as the same person, and joins another as a new person.
-    Raises NotAllowed if the study takes nobody from a panel or the id is unusable, StudyNotOpen for a newcomer.
+    Raises NotAllowed if the study takes nobody from a panel, the id is unusable or without the proof that the study
+    asks for, StudyNotOpen for a newcomer, and StudyFull.
     """
     if study.access != Access.panel:
         raise NotAllowed("This study has no panel.")
     if not 0 < len(external_id) <= LONGEST_PANEL_ID or not external_id.isprintable():
         raise NotAllowed("The panel's address carries no usable participant id. Open the study from the panel again.")
+    places.refuse_without_proof(study, external_id, proof)
     _lock(session, study)
     identity = _identity_on_panel(session, study, panel, external_id)
     person = session.get(Person, identity.person_id) if identity else None
@@ -501,6 +537,8 @@ def join_from_panel(session: Session, study: Study, panel: str, external_id: str
         raise NotAllowed("This account is disabled. Write to the study's contact on the panel.")
     if person is None or not _is_member(session, study, person.id):
         _refuse_unless_open(study)
+    if study.state == StudyState.open:
+        places.refuse_if_full(session, study, person.id if person else None)
     if person is None or identity is None:
         person = new_person(session, Role.annotator)
         identity = PanelIdentity(person_id=person.id, panel=panel, external_id=external_id)

@@ -1,15 +1,19 @@
 """Passcodes, return codes and other secrets: made, hashed, checked, and protected from guessing.
 
 Passcodes and return codes are short, so they are kept as argon2id; long random secrets as SHA-256. Parameters: OWASP
-Password Storage Cheat Sheet (argon2id, 19 MiB, 2 passes), about 25 ms.
+Password Storage Cheat Sheet (argon2id, 19 MiB, 2 passes), about 25 ms. Hashing takes a slot: strangers who try
+passcodes never take more than half of the cores.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import secrets
+import threading
 from datetime import timedelta
 from functools import cache
+from typing import NamedTuple
 
 from argon2 import PasswordHasher, Type
 from argon2.exceptions import InvalidHashError, VerificationError
@@ -25,7 +29,9 @@ SHORTEST, LONGEST = 8, 200
 # Crockford's alphabet: no I, L, O, U, so nothing is mistaken for 1, 0 or V. 32 signs, 5 bits each.
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 LOOKALIKES = str.maketrans({"I": "1", "L": "1", "O": "0"})
-ATTEMPTS, PERIOD = 10, timedelta(minutes=15)
+FREE_TRIES, PERIOD = 5, timedelta(minutes=15)
+LONGEST_WAIT_SECONDS = 30
+HASHES_AT_ONCE = min(max((os.cpu_count() or 1) // 2, 1), 4)
 # fmt: off
 COMMON = frozenset([
     "password", "password1", "passw0rd", "passcode", "12345678", "123456789", "1234567890", "0123456789",
@@ -36,12 +42,24 @@ COMMON = frozenset([
 ])
 # fmt: on
 _hasher = PasswordHasher(time_cost=2, memory_cost=19456, parallelism=1, type=Type.ID)
+_slots = threading.BoundedSemaphore(HASHES_AT_ONCE)
+
+
+class Hashed(str):
+    """A passcode or code as it is stored. Commands take it so that nothing is hashed within their transaction."""
+
+
+class ReturnCode(NamedTuple):
+    """A new code: what its owner notes, and what is stored."""
+
+    text: str
+    hashed: Hashed
 
 
 @cache
 def _nobody() -> str:
     """What an unknown account is checked against, so that it takes as long as a known one."""
-    return _hasher.hash(secrets.token_urlsafe())
+    return hash_code(secrets.token_urlsafe())
 
 
 def new_secret() -> str:
@@ -59,9 +77,10 @@ def random_signs(count: int) -> str:
     return "".join(secrets.choice(ALPHABET) for _ in range(count))
 
 
-def new_return_code() -> str:
+def new_return_code() -> ReturnCode:
     """A code that can be read aloud and copied by hand: XXXX-XXXX, 40 bits."""
-    return f"{random_signs(4)}-{random_signs(4)}"
+    code = f"{random_signs(4)}-{random_signs(4)}"
+    return ReturnCode(code, hash_code(code))
 
 
 def read_return_code(typed: str) -> str:
@@ -70,8 +89,13 @@ def read_return_code(typed: str) -> str:
     return f"{signs[:4]}-{signs[4:]}"
 
 
-def hash_passcode(passcode: str) -> str:
-    """The hash to store. Raises NotAllowed if the passcode is too short, too long or among the first anybody tries."""
+def hash_passcode(passcode: str) -> Hashed:
+    """The hash to store; what is hashed already stays.
+
+    Raises NotAllowed if the passcode is too short, too long or among the first anybody tries.
+    """
+    if isinstance(passcode, Hashed):
+        return passcode
     if not SHORTEST <= len(passcode) <= LONGEST:
         raise NotAllowed(f"A passcode has {SHORTEST} to {LONGEST} characters; this one has {len(passcode)}.")
     if passcode.casefold() in COMMON or len(set(passcode)) < 3:
@@ -79,36 +103,45 @@ def hash_passcode(passcode: str) -> str:
     return hash_code(passcode)
 
 
-def hash_code(code: str) -> str:
-    return _hasher.hash(code.encode("utf-8", "surrogatepass"))
+def hash_code(code: str) -> Hashed:
+    with _slots:
+        return Hashed(_hasher.hash(code.encode("utf-8", "surrogatepass")))
 
 
 def fits(stored: str | None, passcode: str) -> bool:
     """Whether the passcode belongs to the stored hash; takes as long where there is none."""
     unknown = _nobody()  # made at the first check, for whatever name
     try:
-        right = _hasher.verify(stored or unknown, passcode[: LONGEST + 1].encode("utf-8", "surrogatepass"))
+        with _slots:
+            right = _hasher.verify(stored or unknown, passcode[: LONGEST + 1].encode("utf-8", "surrogatepass"))
     except (VerificationError, InvalidHashError):
         return False
     return right and stored is not None
 
 
-def refuse_if_guessing(session: Session, account: str) -> None:
-    """Raises NotAllowed after 10 failures within 15 minutes on one account, known or not."""
-    since = clock.now() - PERIOD
-    recent = (FailedSignIn.account_hash == secret_hash(account)) & (FailedSignIn.at > since)
-    count, oldest = session.execute(select(func.count(), func.min(FailedSignIn.at)).where(recent)).one()
-    if count >= ATTEMPTS:
-        minutes = int((oldest + PERIOD - clock.now()).total_seconds() // 60) + 1
-        raise NotAllowed(f"Too many wrong attempts for this name. Try again in {counted(minutes, 'minute')}.")
+def wait_after(failures: int) -> timedelta:
+    """How long after the last of so many failures the next try may come: nothing at first, then twice as long each."""
+    if failures < FREE_TRIES:
+        return timedelta(0)
+    return timedelta(seconds=min(2 ** (failures - FREE_TRIES), LONGEST_WAIT_SECONDS))
 
 
-def note_failure(session: Session, account: str) -> None:
-    """Stores a failure for good: the caller then raises, which takes back everything that is not committed."""
-    session.execute(delete(FailedSignIn).where(FailedSignIn.at <= clock.now() - PERIOD))
-    session.add(FailedSignIn(account_hash=secret_hash(account), at=clock.now()))
-    session.commit()
+def begin_try(session: Session, account: str) -> None:
+    """Counts a try as failed before it is checked, so that many at once count too; `forget_tries` after a right one.
+
+    Raises NotAllowed with the seconds to wait when others for this account failed just before. It never locks.
+    """
+    now, of_account = clock.now(), FailedSignIn.account_hash == secret_hash(account)
+    session.execute(delete(FailedSignIn).where(FailedSignIn.at <= now - PERIOD))
+    session.execute(select(FailedSignIn.id).where(of_account).with_for_update())  # two at once count in turn
+    failures, last = session.execute(select(func.count(), func.max(FailedSignIn.at)).where(of_account)).one()
+    wait = (last + wait_after(failures) - now).total_seconds() if failures else 0
+    if wait > 0:
+        seconds = counted(int(-(-wait // 1)), "second")
+        raise NotAllowed(f"Too many wrong attempts for this name. Try again in {seconds}.")
+    session.add(FailedSignIn(account_hash=secret_hash(account), at=now))
+    session.flush()
 
 
-def forget_failures(session: Session, account: str) -> None:
+def forget_tries(session: Session, account: str) -> None:
     session.execute(delete(FailedSignIn).where(FailedSignIn.account_hash == secret_hash(account)))

@@ -15,17 +15,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
-from sqlalchemy import Engine, delete, select
+from sqlalchemy import Engine, delete, func, select
 from sqlmodel import Session
 
 from triptych import clock, settings
 from triptych.errors import Conflict, NotAllowed
 from triptych.people import roster
 from triptych.privacy import scrub, withdrawal
-from triptych.storage import database, events
+from triptych.storage import database, events, traces
 from triptych.storage.database import Wiped
 from triptych.storage.events import DEPARTURES, EventKind
-from triptych.storage.models import Event, Membership, PanelIdentity, Snapshot, Study
+from triptych.storage.models import Assignment, Event, Membership, PanelIdentity, Person, Snapshot, Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 
@@ -62,8 +62,19 @@ def erase(session: Session, study: Study, pseudonym: str, who: Who) -> int:
     return len(studies)
 
 
+def annotations_of(session: Session, study: Study, pseudonym: str) -> int:
+    """How many annotations this person has submitted in the study."""
+    query = select(func.count(Assignment.id)).join(Person, Person.id == Assignment.person_id)
+    own = (Assignment.study_id == study.id) & (Person.pseudonym == pseudonym) & Assignment.submitted_at.is_not(None)
+    return session.execute(query.where(own)).scalar_one()
+
+
 def wipe(engine: Engine) -> Wiped:
-    """Leaves no byte of what was erased in the database's files, as far as `database.wipe` can. Raises DatabaseAway."""
+    """Leaves no byte of what was erased in the database's files, as far as `database.wipe` can. Raises DatabaseAway.
+
+    Traces of errors, which may quote people, are deleted too.
+    """
+    traces.clear()
     return database.wipe(engine, WIPED_TABLES)
 
 

@@ -110,7 +110,7 @@ def forget_identity(session: Session, person: Person) -> None:
     ids = select(PanelIdentity.panel, PanelIdentity.external_id).where(PanelIdentity.person_id == person.id)
     identities = session.execute(ids).all()
     for study_id in parts:
-        passcodes.forget_failures(session, f"study {study_id}:{accounts.folded(person.name)}")
+        passcodes.forget_tries(session, accounts.study_account(study_id, person.name))
     for table in (PanelIdentity, Login, Ticket, Invitation):
         session.execute(delete(table).where(table.person_id == person.id))
     for panel, external_id in identities:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from triptych.reports.figures import PrintedFigure
 
 BESIDE = "Whether it is a judge's score that is compared with the ratings that count."
+GROUP = "Items whose errors hang together; the item's own id where no field groups them."
 WORDS = "Words of the response; empty where it has no text."
 TO_READ = "Words of the item's context and of all its responses."
 CHARACTERS = "Length of the text in Unicode code points."
@@ -127,7 +128,8 @@ def build_report(session: Session, study: Study, scope: Counted | None = None) -
     files["snapshot.json"] = _snapshot(facts, scope, files)
     sha256 = hashlib.sha256(files["snapshot.json"]).hexdigest()
     tables = (*printed.tables_of(analysis, book), printed.findings(facts.caveats), printed.not_run(analysis))
-    seal = f"Snapshot {sha256}, study {facts.study.slug}, last event {facts.study.event_number}."
+    last = f"last event {facts.study.event_number} {facts.study.event_hash}"
+    seal = f"Snapshot {sha256}, study {facts.study.slug}, {last}."
     sheet, drawn = heds.full_sheet(facts, analysis, book, seal), _figures(analysis, seal)
     parts = ReportParts(facts, analysis, book, sheet, tables, drawn, sha256, seal)
     files |= {file.name: b"".join(file.blocks) for file in _documents(parts)}
@@ -144,15 +146,14 @@ def _data(session: Session, study: Study, analysis: StudyAnalysis, facts: Facts,
     descriptions = {name: words for name, words in COLUMNS.items() if name in header}
     columns = {
         **descriptions,
+        "item_group": GROUP,
         "counted": COUNTED,
         "beside": BESIDE,
         "words": WORDS,
         "characters": CHARACTERS,
         "words_to_read": TO_READ,
     }
-    family = sorted(analysis.frame.settings.preregistration.family)
-    variables = [asdict(ratings.variable) for ratings in analysis.ratings]
-    made = {"columns": columns, "epsilon": margin(analysis.frame), "family": family, "variables": variables}
+    made = {"columns": columns, **choices(analysis)}
     yield json_file("codebook.json", {**codebook(finished, ExportOptions()), **made, **_pay(facts, analysis.scope)})
     yield csv_file("ratings.csv", data.RATINGS_HEADER, data.rating_rows(analysis, further.words))
     twice = data.rating_rows(further.twice) if further.twice else iter(())
@@ -162,6 +163,18 @@ def _data(session: Session, study: Study, analysis: StudyAnalysis, facts: Facts,
     yield csv_file("assignments.csv", replay.HEADER, replay.assignment_rows(session, study, analysis.names))
     yield text_file("preregistration.md", declaration(facts))
     yield csv_file("exclusions.csv", EXCLUSIONS_HEADER, map(_exclusion, facts.exclusions))
+
+
+def choices(analysis: StudyAnalysis) -> dict[str, Any]:
+    """What analysis.py must know besides the data."""
+    return {
+        "epsilon": margin(analysis.frame),
+        "family": sorted(analysis.frame.settings.preregistration.family),
+        "variables": [asdict(ratings.variable) for ratings in analysis.ratings],
+        "collection": asdict(analysis.collection),
+        "margins": dict(analysis.margins),
+        "annotator_groups": dict(analysis.groups),
+    }
 
 
 def _pay(facts: Facts, scope: Counted) -> dict[str, Any]:

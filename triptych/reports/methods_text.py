@@ -11,6 +11,7 @@ from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import Criterion
 from triptych.rubric.scales import shown
 from triptych.stats.analysis.statistics import Number
+from triptych.stats.equivalence import Equivalence
 from triptych.stats.intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR, Interval
 from triptych.stats.proportional_odds import ProportionalOdds
 from triptych.stats.undefined import Undefined
@@ -127,6 +128,13 @@ def statistics(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     """How the numbers were made; a method is named where a number of it is in results.csv."""
     yield from _intervals(analysis)
     yield from _comparison(analysis, book)
+    if any(isinstance(contrast.equivalence, Equivalence) for contrast in analysis.contrasts):
+        yield (
+            "Whether systems are practically equal, within a margin set before launch, was tested by two one-sided "
+            "tests (Schuirmann 1987) with the same errors, each pair by itself."
+        )
+    if analysis.collection.sentence:
+        yield analysis.collection.sentence
     yield from _models(analysis)
     yield from _judges(analysis, book)
     yield from _agreement(analysis, book)
@@ -136,7 +144,7 @@ def statistics(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
 
 
 def _intervals(analysis: StudyAnalysis) -> Iterator[str]:
-    """Of means and shares, by whom they speak for."""
+    """Of means and shares, by the annotators they speak for."""
     intervals = [system.interval for result in analysis.criteria for system in result.systems]
     kinds = {interval.kind for interval in intervals if isinstance(interval, Interval) and interval.low is not None}
     if "two_way" in kinds:

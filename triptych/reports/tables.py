@@ -90,13 +90,14 @@ def main_notes(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     kinds = "Means" if len(shares) < len(analysis.criteria) else "Shares"
     about = (f"{result.criterion.title}: share of “{result.counts_as}”." for result in shares)
     yield " ".join(filter(None, [f"{kinds} with intervals.", interval_note(*analysis.criteria), *about]))
-    if any(contrast.holm is not None for contrast in analysis.contrasts):
-        yield f"Raised letters: the systems that this one stands clearly above, p < 0.05. {analysis.family}"
+    if book.defined("contrasts", "p Holm"):
+        bound = f"p < {analysis.collection.bound:g}"
+        yield f"Raised letters: the systems that this one stands clearly above, {bound}. {analysis.family}"
 
 
 def contrasts(analysis: StudyAnalysis, book: Book) -> Table:
     """Every two systems under every criterion."""
-    adjusted = any(contrast.benjamini_hochberg is not None for contrast in analysis.contrasts)
+    adjusted = book.defined("contrasts", "p Benjamini-Hochberg")
     notes = CONTRASTS.about, analysis.family, HOCHBERG if adjusted else ""
     return CONTRASTS.table(analysis, book, " ".join(filter(None, notes)))
 

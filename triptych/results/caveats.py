@@ -41,14 +41,18 @@ FROM_RATINGS = "a finding is made of the ratings or of the study's state"
 BEFORE_WORK = "it belongs to preparing a study, before any number"
 ABOUT_ACCESS = "it says who may come in, not what they rated"
 BESIDE_RATINGS = "final values and copies are beside the ratings that count"
+WRITES_DOWN = "it writes down what is stored and changes nothing"
 NOT_MENTIONED: dict[EventKind, str] = {
     **dict.fromkeys(
         (
             EventKind.annotator_excluded,
+            EventKind.annotators_grouped,
             EventKind.annotator_reinstated,
             EventKind.ignored,
             EventKind.imported,
             EventKind.ratings_imported,
+            EventKind.results_opened,
+            EventKind.simulated,
             EventKind.skipped,
             EventKind.submitted,
             EventKind.surplus,
@@ -92,6 +96,7 @@ NOT_MENTIONED: dict[EventKind, str] = {
         ),
         ABOUT_ACCESS,
     ),
+    **dict.fromkeys((EventKind.baseline, EventKind.person_baseline), WRITES_DOWN),
     **dict.fromkeys(
         (
             EventKind.copies_deleted,
@@ -122,6 +127,7 @@ def caveats(
         *_left_out(analysis, any(finding.kind == "exclusions" for finding in in_ratings)),
         *_surplus(analysis),
         *_unblinding(session, study, analysis),
+        *_edited_after_look(session, study),
         *_imported(session, study),
         *_logged(session, study),
     )
@@ -210,6 +216,16 @@ def _unblinding(session: Session, study: Study, analysis: StudyAnalysis) -> Iter
         f"in after it, and {counted(edited, 'change')} of earlier ones."
     )
     yield Finding(83 if edited else 57 if after else 22, "unblinded", sentence)
+
+
+def _edited_after_look(session: Session, study: Study) -> Iterator[Finding]:
+    """Changes of annotations after somebody had opened the results."""
+    looked = select(func.min(Event.at)).where(Event.study_id == study.id, Event.kind == EventKind.results_opened)
+    first = session.scalars(looked).one()
+    edited = _count(session, study, EventKind.annotation_edited, Event.at > first) if first else 0
+    if edited:
+        sentence = f"{counted(edited, 'change')} of submitted annotations after a lead had first opened the results."
+        yield Finding(59, "edited after a look", sentence)
 
 
 def _imported(session: Session, study: Study) -> Iterator[Finding]:

@@ -24,7 +24,8 @@ from triptych.formats import ItemDraft, read_items
 from triptych.rubric.files import load_rubric, shipped_rubrics
 from triptych.settings import app_folder
 from triptych.simulate.annotators import SimulatedCandidate, generate_answers, message_of
-from triptych.storage import database
+from triptych.storage import database, events
+from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Assignment,
     AssignmentState,
@@ -109,6 +110,7 @@ def _enrol(session: Session, study: Study, pseudonym: str) -> Who:
     session.flush()
     session.add(Membership(study_id=study.id, person_id=person.id, joined_at=clock.now()))
     session.flush()
+    events.record(session, study.id, EventKind.joined, pseudonym, subject=pseudonym)
     return Who(person.id, person.pseudonym, person.role, None, 0)
 
 
@@ -140,6 +142,7 @@ def _began_earlier(session: Session, work: Assigned, rng: Random) -> None:
     began = clock.now() - timedelta(seconds=rng.randint(240, 420))
     earlier = update(Assignment).where(Assignment.id == work.id)
     session.execute(earlier.values(origin=Origin.simulated, reserved_at=began))
+    events.record(session, work.study_id, EventKind.simulated, events.PROGRAM, assignment_id=work.id)
 
 
 def _candidates(session: Session, work: Assigned, qualities: dict[str | None, float]) -> Iterator[SimulatedCandidate]:
@@ -154,5 +157,6 @@ def _give_back(session: Session, study: Study) -> None:
     held = select(Assignment).where(Assignment.study_id == study.id, Assignment.state == AssignmentState.reserved)
     for work in session.scalars(held):
         work.origin, work.expires_at = Origin.simulated, clock.now() - timedelta(seconds=1)
+        events.record(session, study.id, EventKind.simulated, events.PROGRAM, assignment_id=work.id)
     session.flush()
     reservations.give_back_expired(session, study)

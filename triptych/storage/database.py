@@ -11,8 +11,9 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache, partial
 from pathlib import Path
@@ -26,6 +27,7 @@ from sqlalchemy import (
     event,
     inspect,
     make_url,
+    select,
     text,
 )
 from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, OperationalError
@@ -36,17 +38,22 @@ from sqlmodel import Session
 from triptych import clock
 from triptych.errors import NotFound, TriptychError, UnsafeDatabase
 from triptych.storage import events, host
+from triptych.storage.models import Study
 
-HEAD = "0003"
+HEAD = "0004"
 PRAGMAS = {
     "journal_mode": "wal",
     "synchronous": 2,
     "foreign_keys": 1,
-    "busy_timeout": 10000,
+    "busy_timeout": 4500,
     "trusted_schema": 0,
     "mmap_size": 0,
 }
 RESTED = 5.0  # seconds
+# A write waits this long for the writers of this process, and as long (`busy_timeout`) for another program: a request
+# that waits for both is answered within ten seconds.
+QUEUE_SECONDS = 4.5
+COMMAND_SECONDS = 60.0  # that a command waits for another program
 MIGRATING = 7226  # the advisory lock of the process that migrates
 # a server that is gone without a word is given up after seconds, not after the minutes of TCP
 POSTGRES = {
@@ -64,10 +71,25 @@ SQLITE_AWAY = {
     sqlite3.SQLITE_READONLY,
     sqlite3.SQLITE_CANTOPEN,
 }
-AWAY = (
-    "The database does not answer at the moment. What was saved is safe, and what you wrote since is kept in this "
-    "browser. Leave this page open; it goes on as soon as the database is back."
+AWAY, BUSY, FULL, READ_ONLY = (
+    f"{reason}. What was saved is safe, and what you wrote since is kept in this browser. Leave this page open; it "
+    f"goes on as soon as {remedy}."
+    for reason, remedy in (
+        ("The database does not answer at the moment", "the database is back"),
+        ("The database is busy: another program holds it", "that program is done"),
+        ("The disk of the database is full", "there is room again; the people who run the app must make some"),
+        ("The database is read-only", "it can be written to; the people who run the app must see to that"),
+    )
 )
+WAITING = "Another program is using the database. Waiting for it for up to a minute."
+# by SQLite's code or PostgreSQL's state (out of disk, a read-only transaction)
+SENTENCES: dict[int | str, str] = {
+    sqlite3.SQLITE_BUSY: BUSY,
+    sqlite3.SQLITE_FULL: FULL,
+    sqlite3.SQLITE_READONLY: READ_ONLY,
+    "53100": FULL,
+    "25006": READ_ONLY,
+}
 SAFE_SQLITE = (3, 51, 3)
 NO_ADDRESS = "This is no address of a database. Write postgresql://USER:PASSWORD@HOST/NAME or sqlite:///FILE."
 log = logging.getLogger("triptych.storage.database")
@@ -76,6 +98,31 @@ _write_lock = threading.Lock()
 
 class DatabaseAway(TriptychError):
     """The database cannot be reached or cannot store; nothing of this command was stored."""
+
+
+class DatabaseBusy(DatabaseAway):
+    """Others held the database for too long; nothing of this command was stored."""
+
+
+@dataclass
+class Patience:
+    """How long this process waits for a program that holds the SQLite file, beyond `busy_timeout`, and what it says."""
+
+    seconds: float = 0
+    say: Callable[[str], None] = log.info
+
+
+_patience = Patience()
+
+
+@contextmanager
+def patient(say: Callable[[str], None]) -> Iterator[None]:
+    """Inside it writes wait up to a minute for another program, and say so: nobody waits for a command's answer."""
+    _patience.seconds, _patience.say = COMMAND_SECONDS, say
+    try:
+        yield
+    finally:
+        _patience.seconds, _patience.say = 0, log.info
 
 
 def backend_of(url: str) -> str:
@@ -191,7 +238,31 @@ def _settle(connection: sqlite3.Connection, _: Any) -> None:
 
 def _begin(connection: Any) -> None:
     wants_write = connection.get_execution_options().get("triptych_write", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if wants_write else "BEGIN")
+    if not wants_write:
+        connection.exec_driver_sql("BEGIN")
+        return
+    end, spoken = time.monotonic() + _patience.seconds, False
+    while True:
+        try:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            return
+        except OperationalError as error:
+            if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() >= end:
+                raise
+        if not spoken:
+            _patience.say(WAITING)
+            spoken = True
+
+
+@contextmanager
+def _turn() -> Iterator[None]:
+    """This thread's turn among the writers of this process. Raises DatabaseBusy where it does not come soon."""
+    if not _write_lock.acquire(timeout=QUEUE_SECONDS + _patience.seconds):
+        raise DatabaseBusy(BUSY)
+    try:
+        yield
+    finally:
+        _write_lock.release()
 
 
 @contextmanager
@@ -207,7 +278,7 @@ def reading(engine: Engine) -> Iterator[Session]:
 @contextmanager
 def writing(engine: Engine) -> Iterator[Session]:
     """A session whose changes are committed together at the end, or not at all. Raises DatabaseAway."""
-    lock = _write_lock if engine.dialect.name == "sqlite" else nullcontext()
+    lock = _turn() if engine.dialect.name == "sqlite" else nullcontext()
     with explained(), lock, Session(_for_writing(engine), expire_on_commit=False) as session:
         yield session
         commit(session)
@@ -229,7 +300,7 @@ def one_statement(engine: Engine) -> Iterator[Connection]:
         with explained(), _by_itself(engine).connect() as connection:
             yield connection
     else:
-        with explained(), _write_lock, _for_writing(engine).begin() as connection:
+        with explained(), _turn(), _for_writing(engine).begin() as connection:
             yield connection
 
 
@@ -293,8 +364,17 @@ def explained() -> Iterator[None]:
     except (DBAPIError, PoolExhausted) as error:
         if not is_away(error):
             raise
-        log.warning("The database does not answer: %s.", type(getattr(error, "orig", error)).__name__)
-        raise DatabaseAway(AWAY) from error
+        code = _code(error)
+        away = (DatabaseBusy if code == sqlite3.SQLITE_BUSY else DatabaseAway)(SENTENCES.get(code, AWAY))
+        log.warning("%s (%s).", str(away).partition(".")[0], type(getattr(error, "orig", error)).__name__)
+        raise away from error
+
+
+def _code(error: DBAPIError | PoolExhausted) -> int | str:
+    """SQLite's primary error code or PostgreSQL's state; "" where there is neither."""
+    cause = getattr(error, "orig", None)
+    code = getattr(cause, "sqlite_errorcode", None)
+    return getattr(cause, "sqlstate", None) or "" if code is None else code & 0xFF
 
 
 def answers(engine: Engine) -> bool:
@@ -311,13 +391,13 @@ def is_away(error: DBAPIError | PoolExhausted) -> bool:
     """Whether the database is missing or cannot store, rather than that it refused a statement."""
     if isinstance(error, PoolExhausted) or error.connection_invalidated:
         return True
-    code = getattr(error.orig, "sqlite_errorcode", None)
-    if code is not None:
-        return code & 0xFF in SQLITE_AWAY
-    # PostgreSQL: no connection at all (no state), connection lost, out of disk or memory, shutting or starting up
-    state = getattr(error.orig, "sqlstate", None)
-    is_lost = state is None and isinstance(error, OperationalError)
-    return is_lost or (state or "").startswith(("08", "53", "57P"))
+    code = _code(error)
+    if isinstance(code, int):
+        return code in SQLITE_AWAY
+    # PostgreSQL: no connection at all (no state), connection lost, out of disk or memory, read-only, shutting or
+    # starting up
+    is_lost = not code and isinstance(error, OperationalError)
+    return is_lost or code.startswith(("08", "53", "57P", "25006"))
 
 
 def lock_server(engine: Engine) -> IO[str] | None:
@@ -333,14 +413,21 @@ def lock_server(engine: Engine) -> IO[str] | None:
 
 def stored_version(engine: Engine) -> str | None:
     """The migration the database stands at; None for an empty one."""
-    if not inspect(engine).has_table("alembic_version"):
-        return None
     with engine.connect() as connection:
-        return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+        return _version(connection)
+
+
+def _version(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
 
 
 def migrate(engine: Engine) -> None:
     """Brings the database to this program's schema, after a backup; if that fails the old file is put back."""
+    if engine.dialect.name == "sqlite" and not sqlite_path(str(engine.url)).exists():
+        # SQLite itself would leave the group out, whatever the umask allows
+        sqlite_path(str(engine.url)).touch(0o666)
     version = stored_version(engine)
     if version == HEAD:
         return
@@ -386,8 +473,19 @@ def _upgrade(engine: Engine) -> None:
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     with _migrating(engine) as connection:
+        version = _version(connection)
         config.attributes["connection"] = connection
         command.upgrade(config, HEAD)
+        if version not in (None, HEAD):
+            _record_baselines(connection)
+
+
+def _record_baselines(connection: Connection) -> None:
+    """What older events left out of every study's log is recorded as it is now."""
+    session = Session(connection)
+    for study_id in session.scalars(select(Study.id).order_by(Study.id)).all():
+        events.record_baseline(session, study_id)
+        events.write_pending(session)
 
 
 @contextmanager

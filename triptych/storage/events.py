@@ -17,17 +17,31 @@ from enum import StrEnum
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, bindparam, func, or_, select
+from sqlalchemy import ColumnElement, Row, Select, Table, bindparam, func, or_, select
 from sqlalchemy import inspect as state_of
 from sqlalchemy.orm.attributes import set_committed_value
 from sqlmodel import Session
 
 from triptych import clock
-from triptych.errors import StudyNotOpen
-from triptych.storage import writes
-from triptych.storage.models import Assignment, Event, EventDetail, Item, Study, StudyState, System
+from triptych.errors import StudyNotOpen, TriptychError
+from triptych.storage import rows, writes
+from triptych.storage.models import (
+    Assignment,
+    EntryAttempt,
+    Event,
+    EventDetail,
+    Item,
+    Membership,
+    Person,
+    Study,
+    StudyState,
+    System,
+    TestAnswer,
+    Workbook,
+)
 
 PENDING = "triptych events"
+PROGRAM = "Triptych"  # who acts where nobody does
 CLOSED_MEANWHILE = "This study was closed a moment ago; nothing more can be stored."
 
 
@@ -39,6 +53,8 @@ class EventKind(StrEnum):
     annotation_edited = "annotation edited"
     annotator_excluded = "annotator excluded"
     annotator_reinstated = "annotator reinstated"
+    annotators_grouped = "annotators grouped"
+    baseline = "baseline"
     check_items_added = "check items added"
     consent_asked_again = "consent asked again"
     consent_refused = "consent refused"
@@ -63,11 +79,14 @@ class EventKind(StrEnum):
     lead_added = "lead added"
     lead_removed = "lead removed"
     link_issued = "link issued"
+    person_baseline = "baseline of a person"
     person_erased = "person erased"
     plan_stored = "plan stored"
     ratings_imported = "ratings imported"
     reserved = "reserved"
+    results_opened = "results opened"
     restored_from_backup = "restored from a backup"
+    simulated = "simulated"
     skipped = "skipped"
     study_closed = "study closed"
     study_copied = "study copied"
@@ -83,7 +102,55 @@ class EventKind(StrEnum):
     workbook_made = "workbook made"
 
 
+NO_VALUES = hashlib.sha256(b"[null, null]").hexdigest()  # the digest of an event that has none
 DEPARTURES = (EventKind.person_erased, EventKind.withdrew)  # somebody left, and words of theirs were deleted
+_PART = (Person.__table__, Membership.__table__)
+_TEST = (Membership.__table__, EntryAttempt.__table__, TestAnswer.__table__)
+_STATES = (Membership.__table__, Assignment.__table__)
+_WORKBOOK = (Workbook.__table__, Assignment.__table__)
+_EVERYTHING = (*rows.TAKING_PART, *rows.WORK)
+# Kind → tables whose rows the event carries, as they are at the commit: those of its assignment, else of the person it
+# is about, else of the study. Other kinds change no row, or say which when they are recorded (`record`, rows).
+CARRIED: dict[EventKind, tuple[Table, ...]] = {
+    EventKind.annotator_excluded: _STATES,
+    EventKind.annotator_reinstated: _STATES,
+    EventKind.baseline: rows.DESIGN,
+    EventKind.check_items_added: rows.DESIGN,
+    EventKind.consent_asked_again: _PART,
+    EventKind.consent_refused: _PART,
+    EventKind.consented: _PART,
+    EventKind.datasheet_answered: (Study.__table__,),
+    EventKind.design_amended: rows.DESIGN,
+    EventKind.design_changed: rows.DESIGN,
+    EventKind.entry_test_failed: _TEST,
+    EventKind.entry_test_passed: _TEST,
+    EventKind.entry_test_started: _TEST,
+    EventKind.entry_test_waived: _PART,
+    EventKind.final_value_asked_for: rows.WORK,
+    EventKind.final_value_changed: rows.WORK,
+    EventKind.final_value_recorded: rows.WORK,
+    EventKind.final_value_taken_back: rows.WORK,
+    EventKind.instructions_read: _PART,
+    EventKind.invited: _PART,
+    EventKind.joined: _PART,
+    EventKind.lead_added: _PART,
+    EventKind.lead_removed: _PART,
+    EventKind.person_baseline: _EVERYTHING,
+    EventKind.person_erased: _EVERYTHING,
+    EventKind.plan_stored: rows.DESIGN,
+    EventKind.ratings_imported: _PART,
+    EventKind.simulated: (Assignment.__table__,),
+    EventKind.study_closed: (Study.__table__,),
+    EventKind.study_copied: rows.DESIGN,
+    EventKind.study_created: (*rows.DESIGN, *_PART),
+    EventKind.study_open: (Study.__table__, Item.__table__),
+    EventKind.study_paused: (Study.__table__,),
+    EventKind.unblinded: (Study.__table__,),
+    EventKind.withdrew: _EVERYTHING,
+    EventKind.workbook_cancelled: _WORKBOOK,
+    EventKind.workbook_handed_in: _WORKBOOK,
+    EventKind.workbook_made: _WORKBOOK,
+}
 
 
 @dataclass(frozen=True)
@@ -93,7 +160,14 @@ class _Recorded:
     row: dict[str, Any]
     old: dict[str, Any] | None
     new: dict[str, Any] | None
+    rows: dict[str, Any]
     study: Study | None
+
+    @property
+    def scope(self) -> tuple[int | None, str]:
+        """Whose rows it carries: those of an assignment, or else of a person, or else of the whole study."""
+        assignment_id = self.row["assignment_id"]
+        return assignment_id, "" if assignment_id else self.row["subject"]
 
 
 def record(
@@ -106,8 +180,12 @@ def record(
     subject: str = "",
     old: dict[str, Any] | None = None,
     new: dict[str, Any] | None = None,
+    rows: dict[str, Any] | None = None,
 ) -> None:
-    """Records one event; it gets its place in the study's chain just before the caller's transaction commits."""
+    """Records one event; it gets its place in the study's chain just before the caller's transaction commits.
+
+    rows: name of a table → rows that it writes, packed; kinds in CARRIED read theirs themselves.
+    """
     row = {
         "study_id": study_id,
         "at": clock.now(),
@@ -118,44 +196,72 @@ def record(
     }
     # the identity map alone would forget the study, and with it that it was open
     study = session.identity_map.get(session.identity_key(Study, study_id))
-    session.info.setdefault(PENDING, {}).setdefault(study_id, []).append(_Recorded(row, old, new, study))
+    session.info.setdefault(PENDING, {}).setdefault(study_id, []).append(_Recorded(row, old, new, rows or {}, study))
 
 
-def record_many(
-    session: Session, study_id: int, kind: EventKind, actor: str, new_values: Mapping[int, dict[str, Any]]
-) -> None:
-    """One event of this kind for each assignment; `new_values` by assignment."""
-    for assignment_id, new in new_values.items():
-        record(session, study_id, kind, actor, assignment_id=assignment_id, new=new)
+def record_baseline(session: Session, study_id: int) -> None:
+    """Records every row as it is now: what the log of an older version left out is known from here on.
+
+    One event for the design and one for everybody who takes part, whose values go with the person.
+    """
+    record(session, study_id, EventKind.baseline, PROGRAM)
+    for pseudonym in sorted(rows.pseudonyms(session.connection(), rows.of_study(study_id)).values()):
+        record(session, study_id, EventKind.person_baseline, PROGRAM, subject=pseudonym)
 
 
 def write_pending(session: Session) -> None:
     """Chains and writes what the transaction has recorded so far. Raises StudyNotOpen if the study was closed since."""
     for study_id, recorded in sorted(session.info.pop(PENDING, {}).items()):
         session.flush()
-        _append(session, study_id, recorded)
+        _append(session, study_id, recorded, _rows_of(session, study_id, recorded))
 
 
-def _append(session: Session, study_id: int, recorded: Sequence[_Recorded]) -> None:
+def _rows_of(session: Session, study_id: int, recorded: Sequence[_Recorded]) -> list[str | None]:
+    """The rows that each event carries, as JSON. Of several events about the same rows the last one carries them."""
+    texts: list[str | None] = []
+    carried_later: set[tuple[Any, ...]] = set()
+    for event in reversed(recorded):
+        tables = [t for t in CARRIED.get(event.row["kind"], ()) if (event.scope, t.name) not in carried_later]
+        carried_later |= {(event.scope, table.name) for table in tables}
+        parts = event.rows | _read(session, study_id, event, tables) if tables else event.rows
+        # the salt keeps what few values could be from being guessed by the digest, which exports contain
+        texts.append(json.dumps({"salt": secrets.token_hex(8), **parts}) if parts else None)
+    return texts[::-1]
+
+
+def _read(session: Session, study_id: int, event: _Recorded, tables: Sequence[Table]) -> dict[str, Any]:
+    assignment_id, pseudonym = event.scope
+    if assignment_id is not None:
+        roots = rows.of_assignment(assignment_id)
+    elif pseudonym:
+        roots = rows.of_person(study_id, pseudonym)
+    else:
+        roots = rows.of_study(study_id)
+    return rows.read(session.connection(), tables, roots)
+
+
+def _append(session: Session, study_id: int, recorded: Sequence[_Recorded], carried: Sequence[str | None]) -> None:
     # salts and digests first: the study's row is locked from here to the commit, and every other writer waits for it
     salts = [secrets.token_hex(16) for _ in recorded]
-    digests = [digest(salt, event.old, event.new) for salt, event in zip(salts, recorded, strict=True)]
+    digests = [
+        digest(salt, event.old, event.new, texts) for salt, event, texts in zip(salts, recorded, carried, strict=True)
+    ]
     head = _locked_head(session, study_id)
     study = session.identity_map.get(session.identity_key(Study, study_id))
     if study is not None and head.state == StudyState.closed != study.state and not state_of(study).modified:
         raise StudyNotOpen(CLOSED_MEANWHILE)
     number, previous = head.event_number, head.event_hash
-    rows = []
+    chained = []
     for event, values_digest in zip(recorded, digests, strict=True):
         number += 1
         row = event.row | {"number": number, "digest": values_digest, "previous_hash": previous}
         row["hash"] = previous = chain_hash(row)
-        rows.append(row)
+        chained.append(row)
     details = [
-        None if event.old is event.new is None else {"salt": salt, "old": event.old, "new": event.new}
-        for event, salt in zip(recorded, salts, strict=True)
+        None if row["digest"] == NO_VALUES else {"salt": salt, "old": event.old, "new": event.new, "rows": texts}
+        for row, salt, event, texts in zip(chained, salts, recorded, carried, strict=True)
     ]
-    writes.add_events(session, study_id, rows, details)
+    writes.add_events(session, study_id, chained, details)
     if study is not None:
         # stored by the statement above: the object mapper must not write the row again
         set_committed_value(study, "event_number", number)
@@ -182,13 +288,20 @@ def locked_study(session: Session, study_id: int) -> Study:
     return session.scalars(query.execution_options(populate_existing=True)).one()
 
 
-def digest(salt: str, old: Any, new: Any) -> str:
-    """Salted digest of the values; the values themselves may be erased later."""
+def digest(salt: str, old: Any, new: Any, carried: str | None = None) -> str:
+    """Salted digest of the values and rows, which may be erased later; of none, the digest that says so."""
+    if old is None and new is None and carried is None:
+        return NO_VALUES
     text = json.dumps([old, new], sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(f"{salt}{text}".encode()).hexdigest()
+    return hashlib.sha256(f"{salt}{text}{rows_digest(carried) or ''}".encode()).hexdigest()
 
 
-def chain_hash(row: dict[str, Any]) -> str:
+def rows_digest(carried: str | None) -> str | None:
+    """SHA-256 of the rows that an event carries."""
+    return None if carried is None else hashlib.sha256(carried.encode()).hexdigest()
+
+
+def chain_hash(row: Mapping[str, Any]) -> str:
     """Hash of one event over its own fields and the hash before it."""
     names = ("study_id", "number", "actor", "kind", "assignment_id", "subject", "digest", "previous_hash")
     parts = [row["at"].isoformat(), *(str(row[name]) for name in names)]
@@ -299,20 +412,79 @@ def tells_systems(value: Any, names: Collection[str]) -> bool:
             return value in names
 
 
+@dataclass(frozen=True)
+class Logged:
+    """An event with the values it carries; `rows` is JSON. erased: it had values once."""
+
+    number: int
+    at: datetime
+    actor: str
+    kind: str
+    assignment_id: int | None
+    subject: str
+    hash: str
+    new: dict[str, Any]
+    rows: str | None
+    has_values: bool
+    says_none: bool
+
+
+def chain(session: Session, study_id: int) -> Iterator[Logged]:
+    """The log in order, each event checked against the one before. Raises BrokenChain at the first that fails.
+
+    The events that an unfinished transaction has recorded are chained first.
+    """
+    write_pending(session)
+    event, detail = Event.__table__.c, EventDetail.__table__.c
+    query = (
+        select(*event, detail.salt, detail.old, detail.new, detail.rows)
+        .select_from(Event.__table__.outerjoin(EventDetail.__table__))
+        .where(event.study_id == study_id)
+        .order_by(event.number)
+        .execution_options(yield_per=1000)
+    )
+    previous, number = "", 0
+    rows_in_order = session.connection().execute(query)
+    names = list(rows_in_order.keys())
+    for values in rows_in_order:
+        row = dict(zip(names, values, strict=True))
+        number += 1
+        has_values = row["salt"] is not None
+        if row["number"] != number or row["previous_hash"] != previous:
+            raise BrokenChain(f"Event {number} is missing or was replaced.")
+        changed = has_values and (
+            row["digest"] == NO_VALUES or digest(row["salt"], row["old"], row["new"], row["rows"]) != row["digest"]
+        )
+        if changed or chain_hash(row) != row["hash"]:
+            raise BrokenChain(f"Event {number} was changed.")
+        previous = row["hash"]
+        yield Logged(
+            number,
+            row["at"],
+            row["actor"],
+            row["kind"],
+            row["assignment_id"],
+            row["subject"],
+            previous,
+            row["new"] or {},
+            row["rows"],
+            has_values,
+            row["digest"] == NO_VALUES,
+        )
+    head = select(Study.event_number, Study.event_hash).where(Study.id == study_id)
+    if tuple(session.connection().execute(head).one()) != (number, previous):
+        raise BrokenChain(f"Events after {number} are missing.")
+
+
+class BrokenChain(TriptychError):
+    """The event log was changed outside the app."""
+
+
 def first_broken(session: Session, study_id: int) -> str | None:
     """A sentence about the first event that was changed or removed; None if the chain holds."""
-    write_pending(session)
-    details = select(EventDetail).join(Event).where(Event.study_id == study_id)
-    by_event = {detail.event_id: detail for detail in session.scalars(details)}
-    previous, number = "", 0
-    for event in since(session, study_id, 0):
-        number += 1
-        detail = by_event.get(event.id)
-        changed = detail is not None and digest(detail.salt, detail.old, detail.new) != event.digest
-        if event.number != number or event.previous_hash != previous:
-            return f"Event {number} is missing or was replaced."
-        if changed or chain_hash(event.model_dump()) != event.hash:
-            return f"Event {number} was changed."
-        previous = event.hash
-    head = session.get_one(Study, study_id, populate_existing=True)
-    return None if (head.event_number, head.event_hash) == (number, previous) else f"Events after {number} are missing."
+    try:
+        for _ in chain(session, study_id):
+            pass
+    except BrokenChain as broken:
+        return str(broken)
+    return None

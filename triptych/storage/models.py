@@ -637,11 +637,14 @@ class Event(Base, table=True):
 
 
 class EventDetail(Base, table=True):
+    """What an event says: old and new values for readers; `rows`, JSON as text, for `verify` alone (`rows`)."""
+
     __tablename__ = "event_detail"
     event_id: int = Field(foreign_key="event.id", primary_key=True, ondelete="CASCADE")
     salt: str
     old: dict[str, Any] | None = Field(default=None, sa_type=JSON)
     new: dict[str, Any] | None = Field(default=None, sa_type=JSON)
+    rows: str | None = None
 
 
 class Snapshot(Base, table=True):

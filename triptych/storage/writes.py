@@ -218,7 +218,7 @@ def add_events(
 def _add_details() -> Insert:
     columns = EventDetail.__table__.c
     of_event = (Event.study_id == bindparam("study")) & (Event.number == bindparam("number"))
-    values = [bindparam(name, type_=columns[name].type) for name in ("salt", "old", "new")]
+    values = [bindparam(name, type_=columns[name].type) for name in ("salt", "old", "new", "rows")]
     return insert(EventDetail.__table__).from_select(columns.keys(), select(Event.id, *values).where(of_event))
 
 
@@ -226,7 +226,8 @@ _ADD_EVENTS = text("""
     WITH pending AS (
         SELECT * FROM json_to_recordset(CAST(:rows AS json)) AS pending (
             study_id integer, number integer, at timestamptz, actor text, kind text, assignment_id integer,
-            subject text, digest text, previous_hash text, hash text, salt text, old json, new json
+            subject text, digest text, previous_hash text, hash text, salt text, old json, new json,
+            rows text
         )
     ), logged AS (
         INSERT INTO event
@@ -234,8 +235,9 @@ _ADD_EVENTS = text("""
         SELECT study_id, number, at, actor, kind, assignment_id, subject, digest, previous_hash, hash FROM pending
         RETURNING id, number
     ), detailed AS (
-        INSERT INTO event_detail (event_id, salt, old, new)
-        SELECT logged.id, salt, coalesce(old, 'null'), coalesce(new, 'null') FROM pending JOIN logged USING (number)
+        INSERT INTO event_detail (event_id, salt, old, new, rows)
+        SELECT logged.id, salt, coalesce(old, 'null'), coalesce(new, 'null'), pending.rows
+        FROM pending JOIN logged USING (number)
         WHERE salt IS NOT NULL
     )
     UPDATE study SET event_number = :number, event_hash = :hash WHERE id = :study

@@ -1,1 +1,1 @@
-"""What the server answers besides pages: cookies, drafts, files, health, headers. No rule of a study."""
+"""What the server answers besides pages: the gate, cookies, drafts, files, health, headers. No rule of a study."""

@@ -25,7 +25,8 @@ from triptych.storage.database import DatabaseAway
 from triptych.storage.models import Role
 from triptych.web import budgets, origins
 from triptych.web.origins import Reach
-from triptych.web.session import COOKIE, login_secret, who_holds
+from triptych.web.session import cookie_in, login_secret, who_holds
+from triptych.web.sockets import LoginSockets, live_logins
 
 UNCHANGING = {"GET", "HEAD", "OPTIONS"}
 HEALTH = {"/healthz", "/readyz", "/_stcore/health"}
@@ -80,6 +81,7 @@ class Gate:
         prefix = f"/{base_path.strip('/')}" if base_path.strip("/") else ""
         self.health = HEALTH | {f"{prefix}{path}" for path in HEALTH}
         self.open_sockets: Counter[str] = Counter()
+        self.of_logins = LoginSockets()
 
     @cached_property
     def reach(self) -> Reach:
@@ -166,7 +168,7 @@ class Gate:
             _take("sign_ins", f"ticket {budgets.key_of(None, _address(scope))}")
         if UPLOADS not in scope["path"]:
             return
-        cookie = cookie_parser(arrival.cookie).get(COOKIE)
+        cookie = _cookie(scope, arrival)
         try:
             who = await run_in_threadpool(who_holds, cookie) if login_secret(cookie) else None
         except DatabaseAway as away:
@@ -178,12 +180,13 @@ class Gate:
 
     async def _open(self, scope: Scope, arrival: RequestHeaders, receive: Receive, send: Send) -> None:
         """A socket within its budgets. Raises Refused."""
-        login = login_secret(cookie_parser(arrival.cookie).get(COOKIE))
+        login = login_secret(_cookie(scope, arrival))
         key = budgets.key_of(login, _address(scope))
         _take("handshakes", key)
-        if login:
+        if login and await _is_live(login):
             pace = [partial(budgets.spending("account_messages").queue, key)]
-            return await self.app(scope, _paced(receive, pace), send)
+            return await self.of_logins.serve(self.app, login, scope, _paced(receive, pace), send)
+        key = budgets.key_of(None, _address(scope))
         if self.open_sockets[key] >= budgets.all_budgets()["anonymous_sockets"].at_once:
             raise Refused(429, "budget", budgets.later(SOCKET_SECONDS), SOCKET_SECONDS)
         own = budgets.Spending(budgets.all_budgets()["anonymous_socket_messages"])
@@ -215,6 +218,18 @@ def _take(name: str, key: str, amount: float = 1) -> None:
     wait = budgets.spending(name).take(key, amount)
     if wait:
         raise Refused(429, "budget", budgets.later(wait), wait)
+
+
+async def _is_live(login: str) -> bool:
+    """Whether the login still lets somebody in; yes while the database cannot say."""
+    try:
+        return bool(await run_in_threadpool(live_logins, [login]))
+    except DatabaseAway:
+        return True
+
+
+def _cookie(scope: Scope, arrival: RequestHeaders) -> str | None:
+    return cookie_in(cookie_parser(arrival.cookie), _scheme(scope) == "https")
 
 
 def _for_type(scheme: str, scope: Scope) -> str:

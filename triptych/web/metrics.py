@@ -23,7 +23,7 @@ from triptych import settings
 from triptych.people.passcodes import secret_hash
 from triptych.storage.database import DatabaseAway, reading
 from triptych.storage.models import Login, Person, Role, Submission
-from triptych.web.session import COOKIE, login_secret, web_engine
+from triptych.web.session import cookie_in, login_secret, web_engine
 
 SOCKET = "/_stcore/stream"
 # one label per kind of address, so that neither study nor person becomes a label
@@ -167,7 +167,9 @@ class Measured:
             process_meter.requests.labels(route_of(scope["path"]), status).observe(time.perf_counter() - began)
 
     async def _counted(self, process_meter: Meter, scope: Scope, receive: Receive, send: Send) -> None:
-        cookie = HTTPConnection(scope).cookies.get(COOKIE, "")
+        cookies = HTTPConnection(scope).cookies
+        # the gate, which knows the scheme, comes after this
+        cookie = cookie_in(cookies, https=True) or cookie_in(cookies, https=False) or ""
         sockets = process_meter.sockets
         sockets[cookie] += 1
         try:

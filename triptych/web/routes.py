@@ -1,11 +1,13 @@
-"""All HTTP routes next to Streamlit's own, and what they answer while the database is unavailable."""
+"""All HTTP routes next to Streamlit's own, and what they answer to errors."""
 
 from __future__ import annotations
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
-from triptych.storage.database import DatabaseAway
+from triptych.storage import traces
+from triptych.storage.database import DatabaseAway, DatabaseBusy
 from triptych.web.assets import ASSET_ROUTES
 from triptych.web.export import EXPORT_ROUTES
 from triptych.web.health import HEALTH_ROUTES
@@ -28,9 +30,16 @@ ROUTES = [
 
 async def unavailable(_: Request, error: Exception) -> JSONResponse:
     """503 with a sentence, and when to ask again."""
+    reason = "busy" if isinstance(error, DatabaseBusy) else "away"
     return JSONResponse(
-        {"refused": "away", "message": str(error)}, 503, {"Retry-After": "3", "Cache-Control": "no-store"}
+        {"refused": reason, "message": str(error)}, 503, {"Retry-After": "3", "Cache-Control": "no-store"}
     )
 
 
-ERRORS = {DatabaseAway: unavailable}
+async def unexpected(_: Request, error: Exception) -> JSONResponse:
+    """500 with the id under which the error's trace is stored."""
+    message = await run_in_threadpool(traces.sentence, error)
+    return JSONResponse({"refused": "error", "message": message}, 500, {"Cache-Control": "no-store"})
+
+
+ERRORS = {DatabaseAway: unavailable, Exception: unexpected}

@@ -1,13 +1,16 @@
-"""The session cookie: who sends a request, signing in with a ticket, signing out.
+"""The cookies: who sends a request, signing in with a ticket, signing out, and which browser this is.
 
-The cookie holds the secret of a login, signed, so that a forged value costs no query. HttpOnly: no script of a page can
-read it. Requests that change something need a header of our own, which another site cannot send without a preflight
-request; that also holds on plain http, where browsers send no Sec-Fetch-Site.
+The session cookie holds the secret of a login, signed, so that a forged value costs no query. HttpOnly: no script of a
+page can read it. On https a prefix of its name keeps other hosts and plain http from setting it. Requests that change
+something need a header of our own, which another site cannot send without a preflight request; that also holds on plain
+http, where browsers send no Sec-Fetch-Site.
 """
 
 from __future__ import annotations
 
+import re
 import threading
+from collections.abc import Mapping
 from functools import lru_cache
 
 from itsdangerous import BadData, Signer
@@ -19,16 +22,22 @@ from starlette.routing import Route
 
 from triptych import settings
 from triptych.errors import NotAllowed
-from triptych.people import accounts
+from triptych.people import accounts, passcodes
+from triptych.people.signing_in import UNKNOWN, Browser
 from triptych.storage import database
 from triptych.storage.database import reading, writing
 from triptych.study.persons import Who
 from triptych.web import budgets
 
 COOKIE = "triptych_session"
+BROWSER_COOKIE = "triptych_browser"
+BROWSER_SECONDS = 365 * 24 * 3600
+MAX_PEOPLE_OF_BROWSER = 20  # a computer of a lab; the latest ones
+BROWSER = re.compile(r"([0-9A-Z]{16})((?:-[0-9]{1,18})*)")
 HEADER, HEADER_VALUE = "x-triptych", "1"
 MAX_TICKET_LENGTH = 200
 _opening = threading.Lock()
+_place = {"path": "/"}  # below which the browser sees the app
 
 
 @lru_cache(maxsize=8)
@@ -44,8 +53,32 @@ def web_engine() -> Engine:
         return _opened(settings.database_url())
 
 
-def _signer() -> Signer:
-    return Signer(settings.cookie_secret(), salt="triptych.session")
+def serve_below(base_path: str | None) -> None:
+    """Cookies belong to this path from now on: Streamlit's server.baseUrlPath."""
+    _place["path"] = f"/{(base_path or '').strip('/')}"
+
+
+def cookie_name(name: str, https: bool) -> str:
+    """The cookie's name as the browser sees it: with a prefix that has it checked, where the address is https."""
+    if not https:
+        return name
+    return f"__Host-{name}" if _place["path"] == "/" else f"__Secure-{name}"
+
+
+def cookie_in(cookies: Mapping[str, str], https: bool) -> str | None:
+    """The session cookie of a request that came by https, or not."""
+    return cookies.get(cookie_name(COOKIE, https))
+
+
+def _signer(salt: str = COOKIE) -> Signer:
+    return Signer(settings.cookie_secret(), salt=salt.replace("_", "."))
+
+
+def _unsigned(cookie: str | None, salt: str = COOKIE) -> str | None:
+    try:
+        return _signer(salt).unsign(cookie or "").decode()
+    except (BadData, UnicodeError):
+        return None
 
 
 def cookie_value(login_secret: str) -> str:
@@ -55,10 +88,20 @@ def cookie_value(login_secret: str) -> str:
 
 def login_secret(cookie: str | None) -> str | None:
     """The login's secret in a cookie that we signed; None for anything else."""
-    try:
-        return _signer().unsign(cookie or "").decode()
-    except (BadData, UnicodeError):
-        return None
+    return _unsigned(cookie)
+
+
+def browser_in(cookies: Mapping[str, str], https: bool) -> Browser:
+    """Which browser sends a request, and who signed in with it before."""
+    match = BROWSER.fullmatch(_unsigned(cookies.get(cookie_name(BROWSER_COOKIE, https)), BROWSER_COOKIE) or "")
+    return Browser(match[1], tuple(map(int, match[2].split("-")[1:]))) if match else UNKNOWN
+
+
+def _browser_value(browser: Browser, person_id: int) -> str:
+    """What the browser's cookie holds once this person has signed in too."""
+    people = [*(other for other in browser.people if other != person_id), person_id][-MAX_PEOPLE_OF_BROWSER:]
+    written = "-".join([browser.id or passcodes.random_signs(16), *map(str, people)])
+    return _signer(BROWSER_COOKIE).sign(written).decode()
 
 
 def who_holds(cookie: str | None) -> Who | None:
@@ -72,7 +115,12 @@ def who_holds(cookie: str | None) -> Who | None:
 
 def current_login(request: Request) -> Who | None:
     """The person who sends this request."""
-    return who_holds(request.cookies.get(COOKIE))
+    return who_holds(cookie_in(request.cookies, is_https(request)))
+
+
+def is_https(request: Request) -> bool:
+    """Whether the browser used https, as the gate knows it."""
+    return request.url.scheme == "https"
 
 
 def wait_to_sign_in(cookie: str | None, address: str) -> float:
@@ -106,17 +154,23 @@ def _sign_in(request: Request, ticket: str) -> JSONResponse:
     try:
         with writing(web_engine()) as session:
             secret = accounts.use_ticket(session, ticket)
+            who = accounts.signed_in(session, secret)
             if previous is not None:
                 accounts.sign_out(session, previous)
     except NotAllowed as refusal:
         return _answer(403, str(refusal))
     answer = _answer(200, "Signed in.")
-    max_age = int(accounts.LOGIN_LIFE.total_seconds())
-    secure = request.url.scheme == "https"  # as the gate knows it
-    answer.set_cookie(
-        COOKIE, cookie_value(secret), max_age=max_age, httponly=True, samesite="lax", secure=secure, path="/"
-    )
+    https = is_https(request)
+    browser = _browser_value(browser_in(request.cookies, https), who.person_id)
+    _set(answer, COOKIE, cookie_value(secret), int(accounts.LOGIN_LIFE.total_seconds()), https)
+    _set(answer, BROWSER_COOKIE, browser, BROWSER_SECONDS, https)
     return answer
+
+
+def _set(answer: JSONResponse, name: str, value: str, seconds: int, https: bool) -> None:
+    """Sets a cookie; no seconds remove it."""
+    name, path = cookie_name(name, https), _place["path"]
+    answer.set_cookie(name, value, max_age=seconds, httponly=True, samesite="lax", secure=https, path=path)
 
 
 async def sign_out(request: Request) -> JSONResponse:
@@ -132,7 +186,7 @@ def _sign_out(request: Request) -> JSONResponse:
         with writing(web_engine()) as session:
             accounts.sign_out(session, who)
     answer = _answer(200, "Signed out.")
-    answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="lax", secure=request.url.scheme == "https")
+    _set(answer, COOKIE, "", 0, is_https(request))
     return answer
 
 

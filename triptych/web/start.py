@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import html
 import logging
+import os
 import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, Any
 
 from sqlalchemy import Engine, QueuePool
 
 from triptych import settings
+from triptych.errors import UnsafeDatabase
 from triptych.operations import logs
 from triptych.people import accounts
-from triptych.storage import database, host
+from triptych.storage import database, host, private
 from triptych.storage.database import reading, writing
 from triptych.web import budgets, metrics
 from triptych.web.origins import configured
-from triptych.web.session import web_engine
+from triptych.web.session import serve_below, web_engine
 
+OPENER = "open-setup.html"
+PLAIN_HTTP = (
+    "This is plain http: other servers of this computer, and anybody who reads along on the network, see the "
+    "sign-in cookie of your browser. docs/deploying.md sets up https."
+)
 EVERYWHERE = (None, "", "0.0.0.0", "::")  # noqa: S104 (compared with)
 SHUTDOWN_SECONDS = 10.0  # that a stopping server waits for transactions
 log = logging.getLogger("triptych.web")
@@ -33,7 +42,9 @@ def running(option: Callable[[str], Any]) -> Iterator[None]:
     `option` gives Streamlit's setting of a name; "server.address" is what the app listens on, None for all. Raises
     UnsafeSettings, UnsafeDatabase if another server uses the file, DatabaseAway.
     """
+    os.umask(private.umask())
     logs.settle()
+    serve_below(option("server.baseUrlPath"))
     bound = option("server.address")
     try:
         reached_at = address(option)
@@ -41,6 +52,7 @@ def running(option: Callable[[str], Any]) -> Iterator[None]:
         engine, lock = _open(bound)
     except Exception as error:
         log.critical("The app did not start.", exc_info=error)
+        name_places(error)
         # uvicorn would print the first line of a trace after this
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         raise
@@ -52,6 +64,7 @@ def running(option: Callable[[str], Any]) -> Iterator[None]:
     try:
         yield
     finally:
+        _opener().unlink(missing_ok=True)
         finish_writes(engine)
         engine.dispose()
         if lock:
@@ -62,6 +75,10 @@ def running(option: Callable[[str], Any]) -> Iterator[None]:
 def _open(bound: str | None) -> tuple[Engine, IO[str] | None]:
     """The migrated database, and the lock on its file where it is one."""
     settings.refuse_unsafe_secrets(bound)
+    private.refuse_unusable()
+    repaired = [path.name for path in private.repair()]
+    if repaired:
+        log.warning("Others could use these files or folders; their permissions are repaired: %s", ", ".join(repaired))
     lock = database.lock_server(database.open_engine(settings.database_url()))
     with database.explained():
         engine = web_engine()
@@ -71,6 +88,13 @@ def _open(bound: str | None) -> tuple[Engine, IO[str] | None]:
 
         demo.load_demo(engine)
     return engine, lock
+
+
+def name_places(error: Exception) -> None:
+    """Print what the log leaves out of a refusal: the path of the folder or file it is about."""
+    if isinstance(error, UnsafeDatabase) and logs.scrubbed(str(error)) != str(error):
+        sys.stdout.write(f"\n  {error}\n\n")
+        sys.stdout.flush()
 
 
 def address(option: Callable[[str], Any]) -> str:
@@ -94,6 +118,8 @@ def announce(address: str, bound: str | None) -> None:
     sys.stdout.write(f"\n  Triptych runs at {address}\n")
     if bound in EVERYWHERE and not configured().origins:
         sys.stdout.write(f"  On other computers: {address.replace('127.0.0.1', socket.gethostname().lower())}\n")
+    if address.startswith("http:"):
+        sys.stdout.write(f"  {PLAIN_HTTP}\n")
     sys.stdout.flush()
 
 
@@ -131,4 +157,17 @@ def hand_out(link: str, bound: str | None) -> None:
     if settings.is_loopback(bound) and host.is_at_a_screen():
         import webbrowser  # needed at the first start only
 
-        webbrowser.open(link)
+        webbrowser.open(_leading_to(link).as_uri())
+
+
+def _opener() -> Path:
+    return settings.local_folder() / OPENER
+
+
+def _leading_to(link: str) -> Path:
+    """A private file that leads a browser to the link: what a browser is started with stands in the process list."""
+    opener = _opener()
+    opener.unlink(missing_ok=True)
+    with os.fdopen(os.open(opener, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
+        file.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={html.escape(link)}">\n')
+    return opener.resolve()

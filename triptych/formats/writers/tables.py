@@ -70,7 +70,9 @@ PER_GROUP = {"items": 300, "annotations": 20_000, "ratings": 20_000, "highlights
 CHAIN = (
     "The chain can be checked: `hash` is the SHA-256 of `at`, `study_id`, `number`, `actor`, `kind`, `assignment_id`, "
     "`subject`, `digest` and `previous_hash`, joined by the character U+001F, a null written as None; `digest` is the "
-    "SHA-256 of `salt` followed by the JSON list of `old` and `new` with sorted keys."
+    "SHA-256 of `salt` followed by the JSON list of `old` and `new` with sorted keys, and by `rows_sha256` if there is "
+    "one: the hash of the rows that the event wrote, which the database keeps. Without any values it is the SHA-256 of "
+    "`[null, null]`."
 )
 WITHHELD = (
     "Lines with `withheld: true` withhold their values, because these would show which system is which. After the "

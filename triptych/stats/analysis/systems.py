@@ -127,7 +127,7 @@ def system_result(code: int, ratings: Ratings) -> SystemResult:
     """One system's ratings."""
     variable = ratings.variable
     counts = or_undefined(distribution, ratings.number, variable.points) if variable.points else ()
-    interval = or_undefined(mean_interval, ratings.number, ratings.item, ratings.annotator)
+    interval = or_undefined(mean_interval, ratings.number, ratings.group, ratings.annotator)
     values, scale = ratings.categories
     return SystemResult(
         system=code,
@@ -139,7 +139,7 @@ def system_result(code: int, ratings: Ratings) -> SystemResult:
         counts=() if isinstance(counts, Undefined) else tuple(int(count) for count in counts),
         shares=_shares(ratings),
         majority=_majority(ratings),
-        alpha=alpha_alone(ratings.units, values, variable.level, scale, ratings.item),
+        alpha=alpha_alone(ratings.units, values, variable.level, scale, ratings.group),
     )
 
 
@@ -181,7 +181,7 @@ def agreement_of(ratings: Ratings) -> Agreement:
     """Agreement between annotators on one criterion."""
     variable, units = ratings.variable, ratings.units
     values, scale = ratings.categories
-    table = or_undefined(agreement_table, units, values, variable.level, scale, ratings.item)
+    table = or_undefined(agreement_table, units, values, variable.level, scale, ratings.group)
     category, note = _with_categories(ratings, units, values)
     return Agreement(
         criterion=variable.key,
@@ -206,7 +206,7 @@ def _set_apart(ratings: Ratings, units: np.ndarray) -> AgreementTable | Undefine
     if not np.isin(ratings.option, [place for place, option in enumerate(options) if option.apart]).any():
         return None
     values, places = ratings.among([option.key for option in options if not option.missing and not option.apart])
-    return or_undefined(agreement_table, units, values, ratings.variable.level, places, ratings.item)
+    return or_undefined(agreement_table, units, values, ratings.variable.level, places, ratings.group)
 
 
 def _with_categories(
@@ -218,8 +218,8 @@ def _with_categories(
     if not asked or not (np.isnan(values) & (ratings.option >= 0)).any():
         return None, ""
     every, places = ratings.among([option.key for option in options])
-    category = or_undefined(agreement_table, units, every, "nominal", places, ratings.item)
-    left_out = or_undefined(agreement_table, units, values, "nominal", None, ratings.item)
+    category = or_undefined(agreement_table, units, every, "nominal", places, ratings.group)
+    left_out = or_undefined(agreement_table, units, values, "nominal", None, ratings.group)
     missing, counted = (
         table if isinstance(table, Undefined) else table["alpha"].value for table in (left_out, category)
     )

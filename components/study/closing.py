@@ -1,0 +1,24 @@
+"""Closing a study, which says what has not been done yet."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from components.shell import state
+from components.shell.certainty import certain
+from triptych.results.progress import Overview
+from triptych.stats.numbers import counted
+from triptych.storage.models import Study, StudyState
+from triptych.study import lifecycle
+from triptych.study.persons import Who
+
+CONSEQUENCE = "Nothing more is accepted. Unfinished work is saved; you can reopen the study."
+
+
+def close(study: Study, view: Overview, who: Who) -> None:
+    """The button, and closing once the lead is certain."""
+    with st.popover("Close"):
+        losses = f"Closing at {view.done} of {counted(view.expected, 'annotation')}. {CONSEQUENCE}"
+        if certain(who, "Close the study", losses, f"close-{study.slug}"):
+            state.run_command(lifecycle.set_state, study, StudyState.closed, who.pseudonym)
+            st.rerun()

@@ -1,0 +1,210 @@
+"""Invented participant ids: they take no more places than a study needs, and none where the panel proves its own."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+
+import pytest
+from helpers.sign_in import app, arrival, be, press, shown, signs_in
+from helpers.studies import add_person, personal_link
+from sqlalchemy import select
+
+from triptych import clock
+from triptych.errors import NotAllowed, StudyFull
+from triptych.people import accounts, places
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Access, Assignment, AssignmentState, Item, Membership, Study
+from triptych.study import lifecycle
+from triptych.study.settings import changed, stored
+from triptych.web.session import web_engine
+
+
+@pytest.fixture
+def engine():
+    return web_engine()
+
+
+@pytest.fixture
+def study(engine, make_study) -> Study:
+    """Two items that three annotators rate, one item each: six places, nine with those to spare."""
+    with writing(engine) as session:
+        made = make_study(session, items=2, annotators=0, access=Access.panel, items_per_annotator=1)[0]
+        return session.get_one(Study, made.id)
+
+
+def adjust(engine, study: Study, **panel) -> Study:
+    with writing(engine) as session:
+        here = session.get_one(Study, study.id)
+        here.settings = stored(changed(here, panel=panel))
+        return here
+
+
+def arrive(engine, study: Study, name: str, proof: str = ""):
+    with writing(engine) as session:
+        here = session.get_one(Study, study.id)
+        return accounts.join_from_panel(session, here, "prolific", name, "s", proof)
+
+
+def fill(engine, study: Study) -> list:
+    with reading(engine) as session:
+        most = places.most_people(session, study)
+    return [arrive(engine, study, f"invented-{number}") for number in range(most)]
+
+
+def test_places_are_half_as_many_again_as_the_items_need(engine, study):
+    assert len(fill(engine, study)) == 9
+    with pytest.raises(StudyFull, match="Places of people who do not begin become free after 60 minutes"):
+        arrive(engine, study, "one more")
+
+    with reading(engine) as session:
+        assert places.people_with_a_place(session, study) == 9
+
+
+def test_a_lead_decides_how_many_may_come(engine, study):
+    assert len(fill(engine, adjust(engine, study, most_people=2))) == 2
+    with pytest.raises(StudyFull):
+        arrive(engine, study, "one more")
+
+
+def test_a_member_comes_back_though_all_places_are_taken(engine, study):
+    first = fill(engine, study)[0]
+
+    assert arrive(engine, study, "invented-0").id == first.id
+
+
+@pytest.mark.parametrize("ending", ["turned_away_as", "withdrawn_at", "excluded_at"])
+def test_who_failed_or_left_holds_no_place(engine, study, ending):
+    first = fill(engine, study)[0]
+    with writing(engine) as session:
+        membership = session.scalars(select(Membership).where(Membership.person_id == first.id)).one()
+        setattr(membership, ending, "failed_test" if ending == "turned_away_as" else clock.now())
+
+    assert arrive(engine, study, "somebody else")
+    assert arrive(engine, study, "invented-0").id == first.id
+    with pytest.raises(StudyFull):
+        arrive(engine, study, "one more")
+
+
+def test_a_place_without_a_first_answer_frees_itself(engine, study, move_clock):
+    first, second, *_ = fill(engine, study)
+    with writing(engine) as session:
+        begin(session, study, second.id, draft_seq=1)
+        begin(session, study, first.id, draft_seq=0)
+    move_clock(minutes=61)
+
+    with reading(engine) as session:
+        assert places.people_with_a_place(session, study) == 1
+    assert arrive(engine, study, "somebody else")
+
+
+def begin(session, study: Study, person_id: int, draft_seq: int) -> None:
+    item = session.scalars(select(Item).where(Item.study_id == study.id)).first()
+    now = clock.now()
+    session.add(
+        Assignment(
+            token=f"token-{person_id}",
+            study_id=study.id,
+            item_id=item.id,
+            person_id=person_id,
+            state=AssignmentState.reserved,
+            reserved_at=now,
+            expires_at=now,
+            draft_seq=draft_seq,
+        )
+    )
+    session.flush()
+
+
+def test_a_returning_id_whose_place_was_freed_needs_one(engine, study, move_clock):
+    fill(engine, study)
+    move_clock(minutes=61)
+    for number in range(9):
+        arrive(engine, study, f"later-{number}")
+
+    with pytest.raises(StudyFull):
+        arrive(engine, study, "invented-0")
+
+
+def test_an_id_without_the_links_secret_takes_no_place(engine, study):
+    here = adjust(engine, study, proof="secret")
+    for proof in ("", "x", places.key_of(here)[:-1], "\u00e9"):
+        with pytest.raises(NotAllowed, match="does not come from the study's panel"):
+            arrive(engine, study, "invented", proof)
+
+    with reading(engine) as session:
+        assert places.people_with_a_place(session, here) == 0
+    assert arrive(engine, study, "sent", places.key_of(here))
+
+
+def test_an_id_without_its_signature_takes_no_place(engine, study):
+    here = adjust(engine, study, proof="signature")
+    signature = hmac.new(places.key_of(here).encode(), b"sent", hashlib.sha256).hexdigest()
+    for name, proof in (("sent", ""), ("invented", signature), ("sent", places.key_of(here))):
+        with pytest.raises(NotAllowed, match="does not come from the study's panel"):
+            arrive(engine, study, name, proof)
+
+    assert arrive(engine, study, "sent", signature)
+
+
+def test_keys_differ_between_studies(engine, study, make_study):
+    with writing(engine) as session:
+        other = make_study(session, title="Another", annotators=0)[0]
+
+    assert places.key_of(study) != places.key_of(other)
+
+
+def test_too_many_arrivals_get_a_kind_page_and_are_logged(engine, study, caplog):
+    fill(engine, adjust(engine, study, most_people=1))
+    with caplog.at_level("WARNING", logger="triptych.people"):
+        test = app(study=study.slug, PROLIFIC_PID="late", SESSION_ID="s")
+
+    assert arrival(test) is None
+    assert not test.error
+    assert "Thank you for coming." in shown(test)
+    assert f"Study {study.slug}: all 1 places are taken" in caplog.text
+    assert "late" not in caplog.text
+
+
+# Links of other people
+
+
+def test_a_panel_address_asks_before_it_changes_the_annotator(monkeypatch, engine, study):
+    with writing(engine) as session:
+        be(monkeypatch, add_person(session, "Anna"))
+    test = app(study=study.slug, PROLIFIC_PID="5f1", SESSION_ID="s")
+
+    assert arrival(test) is None
+    assert "This link is for somebody else; opening it signs you out." in shown(test)
+    assert arrival(press(test, "Open it as the person it was made for"))
+
+
+def test_a_panel_address_of_the_same_person_asks_nothing(monkeypatch, engine, study):
+    person = arrive(engine, study, "5f1")
+    with writing(engine) as session:
+        secret = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
+        be(monkeypatch, accounts.who_is(session, secret))
+    test = app(study=study.slug, PROLIFIC_PID="5f1", SESSION_ID="s")
+
+    with writing(engine) as session:
+        assert signs_in(session, test).person_id == person.id
+
+
+def test_a_personal_link_asks_before_it_changes_the_annotator(monkeypatch, engine, make_study):
+    with writing(engine) as session:
+        study = make_study(session, annotators=0)[0]
+        secret = personal_link(session, lifecycle.by_slug(session, study.slug), "Berta")
+        be(monkeypatch, add_person(session, "Anna"))
+    test = app(join=secret)
+
+    assert arrival(test) is None
+    assert arrival(press(test, "Open it as the person it was made for"))
+
+
+def test_a_used_link_leaves_the_annotator_signed_in(monkeypatch, engine):
+    with writing(engine) as session:
+        be(monkeypatch, add_person(session, "Anna"))
+    test = app(join="used or invented")
+
+    assert arrival(test) is None
+    assert "You are signed in as P-Anna." in shown(test)

@@ -1,0 +1,154 @@
+"""Another user of the same computer reads nothing of what the app keeps, from the first byte on."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+from helpers.studies import ROOT
+
+from bench.server import is_healthy, start_server, wait_until
+from triptych.operations import doctor
+from triptych.storage import private
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions; the doctor says so.")
+CARELESS = partial(subprocess.Popen, umask=0o022)
+ITEMS = "item_id,system,output\n1,A,One text.\n1,B,Another text.\n"
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.lstat().st_mode)
+
+
+def open_to_others(folder: Path) -> list[str]:
+    """Files and folders, the folder itself too, that anyone but their owner may use."""
+    return [path.name for path in [folder, *folder.rglob("*")] if mode(path) & 0o077]
+
+
+def command(home: Path, *words: str, typed: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+    """A command in a shell with the usual umask."""
+    return subprocess.run(
+        [sys.executable, "-m", "triptych", *words],
+        cwd=ROOT,
+        env={**os.environ, "TRIPTYCH_HOME": str(home), **environment},
+        input=typed,
+        capture_output=True,
+        text=True,
+        umask=0o022,
+        check=False,
+    )
+
+
+def test_a_careless_shell_starts_a_private_server(tmp_path):
+    home = tmp_path / "new" / "home"
+    server = start_server(tmp_path, {"TRIPTYCH_HOME": str(home), "TRIPTYCH_SECRET": ""}, start=CARELESS)
+    try:
+        wait_until(lambda: is_healthy(server.url), server, "answer")
+        status = Path(f"/proc/{server.process.pid}/status")
+        assert not status.exists() or "Umask:\t0077" in status.read_text()
+        assert {"triptych.db", "triptych.db-wal", "triptych.db-shm"} <= {path.name for path in home.iterdir()}
+        assert open_to_others(home) == []
+        assert mode(home.parent) == 0o700
+    finally:
+        server.kill()
+
+
+def test_a_start_repairs_its_own_files_and_nothing_else(tmp_path, ready_sqlite):
+    home = tmp_path / "home"
+    (home / "backups").mkdir(parents=True)
+    shutil.copy(ready_sqlite, home / "triptych.db")
+    for name in ("cookie.secret", "notes.txt", "backups/triptych-20260101-000000.db", "backups/holiday.jpg"):
+        (home / name).write_text("a secret of forty characters and no less")
+    (home / "backups" / "triptych-link.db").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere").write_text("somebody's")
+    for path in [home, tmp_path / "elsewhere", *home.rglob("*")]:
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    server = start_server(tmp_path, {"TRIPTYCH_HOME": str(home)}, start=CARELESS)
+    try:
+        wait_until(lambda: is_healthy(server.url), server, "answer")
+        assert sorted(open_to_others(home)) == ["holiday.jpg", "home", "notes.txt", "triptych-link.db"]
+        assert mode(tmp_path / "elsewhere") == 0o644
+        warning = next(line for line in server.output().splitlines() if "permissions" in line.lower())
+        assert "triptych.db" in warning
+        assert "cookie.secret" in warning
+    finally:
+        server.kill()
+
+
+def test_commands_keep_their_data_private_and_exports_follow_the_person(tmp_path):
+    home, items, export = tmp_path / "home", tmp_path / "items.csv", tmp_path / "ratings.csv"
+    items.write_text(ITEMS)
+    made = command(home, "add-lead", "Ada", typed="correct horse battery\n")
+    assert made.returncode == 0, made.stderr
+    made = command(home, "create-study", "Ada", "A study", "dialogue_response", str(items), "--write")
+    assert made.returncode == 0, made.stderr
+    slug = command(home, "studies").stdout.partition("\t")[0]
+    made = command(home, "export", slug, "ratings", str(export))
+    assert made.returncode == 0, made.stderr
+    made = command(home, "backup")
+    assert made.returncode == 0, made.stderr
+
+    assert open_to_others(home) == []
+    assert mode(export) == 0o644
+
+
+def test_a_labs_group_gets_in_by_one_setting(tmp_path):
+    home = tmp_path / "home"
+    command(home, "add-lead", "Ada", typed="correct horse battery\n", TRIPTYCH_GROUP="1")
+    command(home, "backup", TRIPTYCH_GROUP="1")
+
+    assert mode(home) == 0o770
+    assert mode(home / "triptych.db") == 0o660
+    assert {mode(path) for path in (home / "backups").iterdir()} == {0o660}
+
+
+def test_the_group_never_reads_the_cookie_secret(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRIPTYCH_GROUP", "1")
+    for name in ("cookie.secret", "triptych.lock"):
+        (tmp_path / name).write_text("x")
+        (tmp_path / name).chmod(0o640)
+
+    assert set(private.repair()) == {tmp_path / "cookie.secret", tmp_path / "triptych.lock"}
+    assert mode(tmp_path / "cookie.secret") == 0o600
+    assert mode(tmp_path / "triptych.lock") == 0o660
+
+
+def test_the_doctor_names_what_others_can_read(tmp_path):
+    (tmp_path / "triptych.db").touch(0o600)
+    (tmp_path / "triptych.db").chmod(0o604)
+    problem = next(finding for finding in doctor.permissions(tmp_path) if finding.problem)
+
+    assert str(tmp_path / "triptych.db") in problem.text
+    assert "chmod 600" in problem.text
+
+
+def test_the_doctor_says_where_permissions_mean_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(private, "is_held", lambda _: False)
+    (finding,) = doctor.permissions(tmp_path)
+
+    assert "does not hold" in finding.text
+
+
+@pytest.mark.parametrize("broken, reason", [("folder", "Not a directory"), ("file", "Is a directory")])
+def test_an_unusable_data_folder_is_named_with_the_reason(tmp_path, broken, reason):
+    home = tmp_path / "home"
+    if broken == "folder":
+        home.write_text("a file")
+        home /= "below"
+    else:
+        (home / "triptych.db").mkdir(parents=True)
+    server = start_server(tmp_path, {"TRIPTYCH_HOME": str(home)})
+    try:
+        assert server.process.wait(60) != 0
+    finally:
+        server.kill()
+
+    assert str(home) in server.output()
+    assert reason in server.output()
+    assert "Traceback" not in server.output()

@@ -1,0 +1,303 @@
+"""Whatever is changed in the tables by hand is named by `verify`, or stands on its list of what no log can know."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.busy import make_busy
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    Column,
+    Engine,
+    Enum,
+    Float,
+    Integer,
+    LargeBinary,
+    Table,
+    create_engine,
+    select,
+    text,
+)
+from sqlalchemy.pool import StaticPool
+from sqlmodel import Session
+
+from triptych.operations import against, fold, verify
+from triptych.operations.fold import PLAIN
+from triptych.storage import events
+from triptych.storage.database import open_engine
+from triptych.storage.events import CARRIED, EventKind
+from triptych.storage.models import Event, Study, Utc
+from triptych.storage.rows import DESIGN, TABLES, TAKING_PART, UNPROVED, WORK
+
+PROVED = [table for name, table in TABLES.items() if name not in UNPROVED or name == "test_answer"]
+COLUMNS = [column for table in PROVED for column in table.columns]
+
+
+# The columns that an added row must have for itself. A person, a rubric, an explanation or values that nothing points
+# at belong to no study.
+UNIQUE = {
+    "study": ["id", "slug", "series"],
+    "criterion": ["id", "key"],
+    "option": ["id", "key"],
+    "membership": ["id", "person_id"],
+    "entry_attempt": ["id", "number"],
+    "test_answer": ["id", "question"],
+    "item": ["id", "external_id"],
+    "turn": ["id", "position"],
+    "system": ["id", "name", "blind_code"],
+    "candidate": ["id", "system_id"],
+    "planned_item": ["id", "person_id"],
+    "workbook": ["id", "token"],
+    "reference": ["id", "position"],
+    "assignment": ["id", "token", "item_id"],
+    "slot": ["position", "candidate_id"],
+    "submission": ["id", "version"],
+    "rating": ["id", "position"],
+    "event": ["id", "number"],
+}
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory, ready_sqlite) -> Path:
+    path = tmp_path_factory.mktemp("busy") / "busy.db"
+    path.write_bytes(ready_sqlite.read_bytes())
+    engine = open_engine(f"sqlite:///{path}")
+    make_busy(engine)
+    engine.dispose()
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA journal_mode=delete")
+    return path
+
+
+@pytest.fixture(scope="module")
+def copy(busy: Path) -> Iterator[Engine]:
+    """The database in memory, without any rule that the tables enforce."""
+    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    with sqlite3.connect(busy) as source:
+        source.backup(connection)
+    connection.execute("PRAGMA foreign_keys=0")
+    connection.execute("PRAGMA ignore_check_constraints=1")
+    yield create_engine("sqlite://", creator=lambda: connection, poolclass=StaticPool)
+    connection.close()
+
+
+@pytest.fixture
+def attacked(copy: Engine) -> Iterator[Session]:
+    """A session whose changes are taken back."""
+    with Session(copy) as session:
+        yield session
+
+
+def changed(session: Session, statement: str, **values: Any) -> int:
+    return session.connection().execute(text(statement), values).rowcount
+
+
+def reported(session: Session) -> list[str]:
+    """Everything that `verify` says about the studies of the database."""
+    session.expunge_all()
+    verdicts = [verify.verify(session, study) for study in session.scalars(select(Study)).all()]
+    return [line for verdict in verdicts for line in ([verdict.broken] if verdict.broken else verdict.differences)]
+
+
+def test_the_study_holds_before_anybody_touches_it(attacked):
+    assert reported(attacked) == []
+
+
+def other(column: Column[Any], value: Any) -> Any:
+    """Another value that the column's type can hold."""
+    kind = column.type
+    if isinstance(kind, Enum):
+        return next(name for name in reversed(kind.enums) if name != value)
+    if isinstance(kind, JSON):
+        return '{"x": "y"}' if value is None or value.startswith("{") else '["x"]'
+    if isinstance(kind, Utc):
+        return "2020-02-20 20:20:20.000000"
+    if isinstance(kind, Boolean):
+        return 0 if value else 1
+    if isinstance(kind, LargeBinary):
+        return b"x"
+    if isinstance(kind, Integer | Float):
+        return (value or 0) + 1_000_003
+    return f"{value or ''}x"
+
+
+def row_numbers(session: Session, table: Table) -> list[int]:
+    return list(session.connection().execute(text(f'SELECT rowid FROM "{table.name}" ORDER BY rowid')).scalars())  # noqa: S608
+
+
+@pytest.mark.parametrize("column", COLUMNS, ids=str)
+def test_every_column_is_proved_or_listed(attacked, column):
+    table = column.table
+    numbers = row_numbers(attacked, table)
+    assert numbers, f"the study has no row of {table.name}"
+    for number in {numbers[0], numbers[-1]}:
+        row = f'FROM "{table.name}" WHERE rowid = {number}'
+        value = attacked.connection().execute(text(f'SELECT "{column.name}" {row}')).scalar_one()  # noqa: S608
+        statement = f'UPDATE "{table.name}" SET "{column.name}" = :value WHERE rowid = {number}'  # noqa: S608
+        with_the_row(attacked, column, statement, other(column, value))
+
+
+def with_the_row(session: Session, column: Column[Any], statement: str, value: Any) -> None:
+    """Changes the row, and takes that back after `verify` has named it."""
+    undo = session.begin_nested()
+    assert changed(session, statement, value=value) == 1
+    lines = reported(session)
+    undo.rollback()
+    assert any(names(line, column) for line in lines) or str(column) in UNPROVED, (statement, value, lines[:3])
+
+
+# how a message calls rows that have a better name on screen
+CALLED = {"assignment": "annotation", "event": "event", "event_detail": "event"}
+WHOLE_ROW = ("not in the log", "is gone", "not there", "are gone", "missing", "was changed", "cannot be read")
+
+
+def names(line: str, column: Column[Any]) -> bool:
+    """Whether a line names table and column, or says that the whole row is changed, new or gone."""
+    if str(column) in ("study.id", "study.event_number", "study.event_hash"):
+        return line.startswith("Events after")
+    called = CALLED.get(column.table.name, column.table.name)
+    return called in line.lower() and (column.name in line or any(words in line for words in WHOLE_ROW))
+
+
+def test_work_moved_to_another_annotator_is_named(attacked):
+    one_per_item = "SELECT min(id) FROM assignment WHERE purpose = 'main' AND state = 'submitted' GROUP BY item_id"
+    other_person = "(SELECT max(id) FROM person)"
+    moved = changed(attacked, f"UPDATE assignment SET person_id = {other_person} WHERE id IN ({one_per_item})")  # noqa: S608
+
+    lines = reported(attacked)
+
+    assert sum("person_id is not what the log says" in line for line in lines) == moved > 3
+
+
+def test_two_people_swapped_are_named(attacked):
+    for old, new in (("P-first", "x"), ("P-second", "P-first"), ("x", "P-second")):
+        changed(attacked, "UPDATE person SET pseudonym = :new WHERE pseudonym = :old", new=new, old=old)
+
+    assert any(line.startswith("person") and "pseudonym" in line for line in reported(attacked))
+
+
+@pytest.mark.parametrize("table", PROVED, ids=str)
+def test_swapped_rows_are_named(attacked, table):
+    """Two rows change their numbers, so that what points at the one points at the other."""
+    numbers = row_numbers(attacked, table)
+    has_number = "id" in table.columns and isinstance(table.columns["id"].type, Integer)
+    if not has_number or len(numbers) < 2 or f"{table.name}.id" in UNPROVED:
+        return
+    first, last = numbers[0], numbers[-1]
+    for old, new in ((first, -1), (last, first), (-1, last)):
+        changed(attacked, f'UPDATE "{table.name}" SET id = :new WHERE id = :old', new=new, old=old)  # noqa: S608
+
+    assert reported(attacked)
+
+
+@pytest.mark.parametrize("table", PROVED, ids=str)
+def test_a_deleted_row_is_named(attacked, table):
+    for number in {row_numbers(attacked, table)[0], row_numbers(attacked, table)[-1]}:
+        undo = attacked.begin_nested()
+        changed(attacked, f'DELETE FROM "{table.name}" WHERE rowid = {number}')  # noqa: S608
+        lines = reported(attacked)
+        undo.rollback()
+
+        called = CALLED.get(table.name, table.name)
+        assert any(called in line.lower() for line in lines) or table.name == "study", lines[:3]
+
+
+@pytest.mark.parametrize("name", UNIQUE)
+def test_an_added_row_is_named(attacked, name):
+    """A copy of a row under a number of its own, and with its unique values changed."""
+    table = TABLES[name]
+    number = row_numbers(attacked, table)[0]
+    (row,) = changed_rows(attacked, f'SELECT * FROM "{name}" WHERE rowid = {number}')  # noqa: S608
+    values = dict(row._mapping)
+    values |= {column: other(table.columns[column], values[column]) for column in UNIQUE[name]}
+    columns = ", ".join(f'"{column}"' for column in values)
+    bound = ", ".join(f":{column}" for column in values)
+    changed(attacked, f'INSERT INTO "{name}" ({columns}) VALUES ({bound})', **values)  # noqa: S608
+
+    assert reported(attacked)
+
+
+def test_a_rubric_of_no_study_is_not_compared(attacked):
+    changed(attacked, "INSERT INTO rubric (key, sha256, yaml, loaded_at) VALUES ('a', 'b', 'c', '2026-01-01 00:00:00')")
+
+    assert reported(attacked) == []
+
+
+def test_an_added_explanation_is_named(attacked):
+    bare = "SELECT min(id) FROM rating WHERE id NOT IN (SELECT rating_id FROM explanation)"
+    changed(attacked, f"INSERT INTO explanation (rating_id, reasons, text, words) VALUES (({bare}), '[]', '', 0)")  # noqa: S608
+
+    assert any("explanation" in line and "not in the log" in line for line in reported(attacked))
+
+
+def test_a_log_without_its_last_events_is_named(attacked):
+    """The head is set back too, so that the chain itself holds."""
+    (number, *_), *_ = changed_rows(attacked, "SELECT number FROM event WHERE kind = 'submitted' ORDER BY number DESC")
+    changed(attacked, "DELETE FROM event WHERE number >= :number", number=number)
+    changed(
+        attacked,
+        "UPDATE study SET event_number = :last, event_hash = (SELECT hash FROM event WHERE number = :last)",
+        last=number - 1,
+    )
+
+    lines = reported(attacked)
+
+    assert any("is not what the log says" in line for line in lines)
+    assert not any(line.startswith("Event") for line in lines)
+
+
+def test_events_in_another_order_are_named(attacked):
+    for old, new in ((5, -1), (6, 5), (-1, 6)):
+        changed(attacked, "UPDATE event SET number = :new WHERE number = :old", new=new, old=old)
+
+    assert reported(attacked) == ["Event 5 is missing or was replaced."]
+
+
+def changed_rows(session: Session, query: str) -> list[Any]:
+    return list(session.connection().execute(text(query)))
+
+
+def test_an_unreadable_value_is_reported(attacked):
+    changed(attacked, "UPDATE item SET meta = 'x' WHERE id = 1")
+
+    assert any("cannot be read" in line for line in reported(attacked))
+
+
+def test_a_rewritten_chain_differs_from_an_earlier_head(attacked):
+    """The one who rewrites the log computes every hash again, so nothing else shows it."""
+    study = attacked.scalars(select(Study)).one()
+    head = against.EarlierHead(study.event_number, (study.event_hash,))
+    assert against.compare(attacked, head).holds
+    previous = ""
+    for event in attacked.scalars(select(Event).order_by(Event.number)).all():
+        event.previous_hash, event.actor = previous, "somebody"
+        event.hash = previous = events.chain_hash(event.model_dump())
+    study.event_hash = previous
+    attacked.flush()
+
+    assert events.first_broken(attacked, study.id) is None
+    assert not against.compare(attacked, head).holds
+
+
+def test_the_log_says_something_about_every_table():
+    """A new table is carried by events, or has a reason why it is not."""
+    carried = {table.name for table in (*DESIGN, *TAKING_PART, *WORK)}
+
+    assert TABLES.keys() == carried | {name for name in UNPROVED if name in TABLES} | {"event", "event_detail"}
+    assert {str(column) for table in TABLES.values() for column in table.columns} >= {n for n in UNPROVED if "." in n}
+
+
+@pytest.mark.parametrize("kind", EventKind)
+def test_every_kind_of_event_is_played_back(kind):
+    assert (kind in CARRIED) != (kind in PLAIN) or kind in fold.ANSWERED
+
+
+def test_the_page_on_security_prints_the_list():
+    page = Path("docs/security.md").read_text(encoding="utf-8")
+
+    assert [name for name, reason in UNPROVED.items() if f"| `{name}` | {reason} |" not in page] == []

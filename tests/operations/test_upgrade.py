@@ -1,0 +1,100 @@
+"""A database of the version before: its logs say less, and one baseline each says the rest from the upgrade on."""
+
+from __future__ import annotations
+
+import secrets
+
+import pytest
+from helpers.busy import make_busy
+from sqlalchemy import Engine, delete, select, text, update
+from sqlmodel import Session
+
+from triptych.operations import verify
+from triptych.simulate import demo
+from triptych.storage import database, events
+from triptych.storage.database import reading, writing
+from triptych.storage.events import EventKind
+from triptych.storage.models import Event, EventDetail, Study
+
+NEW_KINDS = (EventKind.baseline, EventKind.person_baseline, EventKind.simulated)
+
+
+def age(engine: Engine) -> None:
+    """Rewrites every log as the version before wrote it: no rows, and a random digest where there are no values."""
+    with writing(engine) as session:
+        for study in session.scalars(select(Study)).all():
+            session.execute(delete(Event).where(Event.study_id == study.id, Event.kind.in_(NEW_KINDS)))
+            _chain_again(session, study)
+        session.execute(text("UPDATE alembic_version SET version_num = '0003'"))
+    with writing(engine) as session:
+        session.execute(text("ALTER TABLE event_detail DROP COLUMN rows"))
+
+
+def _chain_again(session: Session, study: Study) -> None:
+    number, previous = 0, ""
+    for event in session.scalars(select(Event).where(Event.study_id == study.id).order_by(Event.number)).all():
+        detail = session.get(EventDetail, event.id)
+        number += 1
+        digest = secrets.token_hex(32)
+        if detail is not None and (detail.old, detail.new) != (None, None):
+            digest = events.digest(detail.salt, detail.old, detail.new)
+        elif detail is not None:
+            session.delete(detail)
+        if event.kind == EventKind.reserved:
+            session.flush()
+        row = event.model_dump() | {"number": number, "digest": digest, "previous_hash": previous}
+        previous = events.chain_hash(row)
+        changed = {"number": number, "digest": digest, "previous_hash": row["previous_hash"], "hash": previous}
+        session.execute(update(Event).where(Event.id == event.id).values(changed))
+    session.execute(update(Study).where(Study.id == study.id).values(event_number=number, event_hash=previous))
+
+
+@pytest.fixture(params=["demo", "busy"])
+def older(request: pytest.FixtureRequest, engine: Engine) -> Engine:
+    """A database of the version before, with everything that can be in one."""
+    if request.param == "demo":
+        demo.load_demo(engine)
+    else:
+        make_busy(engine)
+    age(engine)
+    return engine
+
+
+def verdicts(engine: Engine) -> list[verify.Verdict]:
+    with reading(engine) as session:
+        return [verify.verify(session, study) for study in session.scalars(select(Study)).all()]
+
+
+def test_an_older_database_holds_after_the_upgrade(older):
+    database.migrate(older)
+
+    for verdict in verdicts(older):
+        assert verdict.holds, verdict.differences[:5]
+        assert verdict.baseline is not None
+        assert f"everything else since event {verdict.baseline[0]} of 20" in verdict.sentence
+
+
+def test_an_upgrade_takes_one_baseline(older):
+    database.migrate(older)
+    database.migrate(older)
+
+    with reading(older) as session:
+        taken = session.scalars(select(Event.study_id).where(Event.kind == EventKind.baseline)).all()
+        assert sorted(taken) == sorted(session.scalars(select(Study.id)).all())
+
+
+def test_later_changes_are_named_after_the_upgrade(older):
+    database.migrate(older)
+    with writing(older) as session:
+        session.execute(text("UPDATE membership SET joined_at = '2020-02-02 02:02:02+00:00'"))
+
+    assert any("membership" in line and "joined_at" in line for v in verdicts(older) for line in v.differences)
+
+
+def test_a_rating_changed_before_the_upgrade_is_named(older):
+    with writing(older) as session:
+        query = "UPDATE rating SET number = number + 1 WHERE id = (SELECT max(id) FROM rating WHERE number IS NOT NULL)"
+        session.execute(text(query))
+    database.migrate(older)
+
+    assert any("at the baseline: rating" in line for v in verdicts(older) for line in v.differences)

@@ -1,0 +1,12 @@
+"""Pages are tested as a lead who has just signed in; tests/attack/test_certainty.py has those who have not."""
+
+from __future__ import annotations
+
+import pytest
+
+from components.shell import state
+
+
+@pytest.fixture(autouse=True)
+def fresh_passcode(monkeypatch):
+    monkeypatch.setattr(state, "passcode_is_fresh", lambda who: True)

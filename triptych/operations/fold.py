@@ -1,0 +1,335 @@
+"""A study's log played back: every row of its tables as the events say, in memory.
+
+The design, the people and whatever an event restates come as rows (`storage.rows`); what an annotator does comes in the
+short form of `annotate.logged`. Logs of older versions say less: what they leave out is unknown until the baseline.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import Table
+
+from triptych.annotate.logged import LoggedHighlight, LoggedRating
+from triptych.rubric.answers import count_words
+from triptych.storage.events import CARRIED, DEPARTURES, EventKind, Logged
+from triptych.storage.models import Assignment, Explanation
+from triptych.storage.rows import TABLES, WORK, Row, as_carried, unpacked
+
+# events whose values are an annotation, or set one aside
+ANSWERED = {
+    EventKind.submitted,
+    EventKind.surplus,
+    EventKind.imported,
+    EventKind.annotation_edited,
+    EventKind.final_value_recorded,
+    EventKind.final_value_changed,
+    EventKind.skipped,
+    EventKind.ignored,
+}
+VALUED = ANSWERED | {EventKind.study_created}  # every version has logged values with these
+# kinds that are about one assignment and whose rows `_Fold` reads from their values, or that change no row
+PLAIN = ANSWERED | {
+    EventKind.reserved,
+    EventKind.account_disabled,
+    EventKind.account_enabled,
+    EventKind.copies_deleted,
+    EventKind.link_issued,
+    EventKind.restored_from_backup,
+}
+BASELINES = (EventKind.baseline, EventKind.person_baseline)
+# what an event of an annotation calls a column of its assignment
+FACTS = {"state": "state", "note": "note", "reason": "reason", "seconds": "active_seconds", "at": "submitted_at"}
+FIRM = ("item_id", "purpose", "person_id")  # no event of an older version changes them, except by handing over
+_ASSIGNMENT, _EXPLANATION = Assignment.__table__, Explanation.__table__
+_WORK_NAMES = {table.name for table in WORK}
+
+
+class FoldedAnswer(NamedTuple):
+    """A rating with its explanation; without one, reasons, text and words are None.
+
+    Criterion and option by their numbers; by their keys until the log has been read, where an annotator's event names
+    them.
+    """
+
+    position: int | None
+    criterion_id: Any
+    number: float | None
+    option_id: Any
+    missing: bool
+    reasons: Any
+    text: str | None
+    words: int | None
+
+    def hidden(self) -> FoldedAnswer:
+        """With the explanation as the log's rows carry it."""
+        words = as_carried(_EXPLANATION, {"reasons": self.reasons, "text": self.text}, {})
+        return self._replace(**words)
+
+
+@dataclass(slots=True)
+class FoldedWork:
+    """An assignment and what belongs to it. None: unknown, or the whole annotation was erased.
+
+    hidden: explanations and comments are digests. A highlight's quote is None where it is what its text says there.
+    """
+
+    row: Row = field(default_factory=dict)
+    slots: dict[int, Row] = field(default_factory=dict)
+    submissions: dict[str, Row] | None = None
+    answers: Sequence[FoldedAnswer] | None = None
+    highlights: Sequence[LoggedHighlight] | None = None
+    hidden: bool = False
+    number: int = 0
+
+
+@dataclass(frozen=True)
+class ErasedEvent:
+    """An event whose values were deleted; people: one of them must have left since."""
+
+    number: int
+    assignment_id: int | None
+    people: frozenset[str]
+
+
+@dataclass
+class FoldedStudy:
+    """The rows that the log says the study has.
+
+    tables: of each table but those of the work, number → row. erased: assignments whose values were erased with their
+    annotator. baseline: number and time of the event that first said what older events left out. restated: each
+    assignment that a baseline restated with what the log had said of it before, and what the baseline said. design: the
+    hashes that launch or the last amendment logged, and the number of that event.
+    """
+
+    tables: dict[str, dict[int, Row]] = field(default_factory=lambda: defaultdict(dict))
+    works: dict[int, FoldedWork] = field(default_factory=dict)
+    erased: set[int] = field(default_factory=set)
+    gone: list[ErasedEvent] = field(default_factory=list)
+    baseline: tuple[int, datetime] | None = None
+    restated: list[tuple[int, FoldedWork, FoldedWork]] = field(default_factory=list)
+    design: tuple[dict[str, Any], int] | None = None
+
+
+def fold(log: Iterable[Logged]) -> FoldedStudy:
+    """Plays the log back. Raises BrokenChain where it was changed."""
+    folding = _Fold()
+    for event in log:
+        folding.play(event)
+    folding.number_answers()
+    return folding.study
+
+
+class _Fold:
+    """What has been played back so far."""
+
+    def __init__(self) -> None:
+        self.study = FoldedStudy()
+        self.of_person: dict[str, set[int]] = defaultdict(set)
+        self.tells_all = False  # an event with rows was seen, so this version writes the log
+
+    def play(self, event: Logged) -> None:
+        rows = json.loads(event.rows) if event.rows else {}
+        self.tells_all |= bool(rows)
+        if not event.has_values and not event.says_none and (self.tells_all or event.kind in VALUED):
+            self._note_gone(event)
+        first_open = event.kind == EventKind.study_open and self.study.design is None
+        if first_open or event.kind == EventKind.design_amended:
+            self.study.design = event.new, event.number
+        if event.kind == EventKind.ratings_imported and "joined" not in event.new:
+            self.study.design = None  # such a version changed the items' places after it had hashed them
+        if event.kind == EventKind.baseline and self.study.baseline is None:
+            self.study.baseline = event.number, event.at
+        if event.kind in CARRIED and not rows:
+            self._restate(event, CARRIED[EventKind(event.kind)], rows)
+        if event.assignment_id is not None:
+            self._play_work(event)
+        if event.kind in CARRIED and rows:
+            self._restate(event, CARRIED[EventKind(event.kind)], rows)
+        elif rows:
+            self._add_work(rows)
+        if event.kind in DEPARTURES:
+            self._let_go(event)
+
+    def _note_gone(self, event: Logged) -> None:
+        work = self.study.works.get(event.assignment_id or 0, FoldedWork())
+        people = {event.subject, work.row.get("person_id", ""), event.actor if event.assignment_id else ""}
+        self.study.gone.append(ErasedEvent(event.number, event.assignment_id, frozenset(people)))
+
+    def _let_go(self, departure: Logged) -> None:
+        """Values that went with somebody who left are no fault."""
+        with_them = [gone for gone in self.study.gone if departure.subject in gone.people]
+        own = self.of_person[departure.subject]
+        with_them += [gone for gone in self.study.gone if gone.assignment_id in own and gone not in with_them]
+        self.study.erased |= {gone.assignment_id for gone in with_them if gone.assignment_id is not None}
+        self.study.gone = [gone for gone in self.study.gone if gone not in with_them]
+
+    # Annotations
+
+    def _play_work(self, event: Logged) -> None:
+        number, new = event.assignment_id or 0, event.new
+        work = self.study.works.setdefault(number, FoldedWork())
+        work.number = event.number
+        if "order" in new:
+            purpose = {"purpose": new["purpose"]} if "purpose" in new else {}
+            work.row |= {"item_id": new["item"], "person_id": event.actor, **purpose}
+            self.of_person[event.actor].add(number)
+            work.slots = {
+                place: {"assignment_id": number, "position": place, "candidate_id": candidate}
+                for place, candidate in enumerate(new["order"])
+            }
+            work.answers, work.highlights = (), ()
+        if event.kind in (EventKind.reserved, EventKind.imported) and event.rows:
+            work.submissions = {}
+        if event.kind in ANSWERED and not event.has_values:
+            work.answers = work.highlights = None
+        elif "ratings" in new or event.kind in ANSWERED:
+            self._answer(work, new)
+
+    def _answer(self, work: FoldedWork, new: dict[str, Any]) -> None:
+        facts = {column: new[name] for name, column in FACTS.items() if name in new}
+        if "version" in new:
+            facts["version"] = new["version"] + 1
+        work.row |= as_carried(_ASSIGNMENT, facts, {})
+        aside = dict(new.get("set_aside", ()))
+        for place, slot in work.slots.items():
+            slot["set_aside"] = aside.get(place)
+        work.answers = [_answered(LoggedRating(*rating)) for rating in new.get("ratings", ())]
+        work.highlights = [LoggedHighlight(*mark) for mark in new.get("highlights", ())]
+        work.hidden = False
+
+    # Rows
+
+    def _restate(self, event: Logged, tables: Sequence[Table], rows: dict[str, Any]) -> None:
+        """The rows of these tables, of the event's scope, are the ones it carries; without any they are unknown."""
+        names = {table.name for table in tables}
+        if event.assignment_id is None:
+            self._replace(event, names - _WORK_NAMES, rows)
+        works = self._works_of(event, rows)
+        before = {number: self.study.works.get(number, FoldedWork()) for number in works}
+        for number in works:
+            self.study.works[number] = _forgetful(before[number], names, event)
+        self._add_work(rows)
+        for number in works:
+            self.study.works[number].number = event.number
+            if event.kind in BASELINES:
+                self.study.restated.append((number, before[number], self.study.works[number]))
+
+    def _works_of(self, event: Logged, rows: dict[str, Any]) -> set[int]:
+        if event.assignment_id is not None:
+            return {event.assignment_id}
+        stated = {row["id"] for row in unpacked(rows["assignment"])} if "assignment" in rows else set()
+        return stated | self.of_person[event.subject] if event.subject else stated
+
+    def _replace(self, event: Logged, names: set[str], rows: dict[str, Any]) -> None:
+        leaving = {
+            name: [
+                number
+                for number, row in self.study.tables[name].items()
+                if not event.subject or self._pseudonym(name, row) == event.subject
+            ]
+            for name in names
+        }
+        for name in names:
+            for number in leaving[name]:
+                del self.study.tables[name][number]
+            if name in rows:
+                self.study.tables[name] |= {row["id"]: row for row in unpacked(rows[name])}
+
+    def _pseudonym(self, name: str, row: Row) -> str | None:
+        """Whose row it is."""
+        if name == "person":
+            return row.get("pseudonym")
+        if "person_id" in row:
+            return row["person_id"]
+        parent, column = ("membership", "membership_id") if name == "entry_attempt" else ("entry_attempt", "attempt_id")
+        owner = self.study.tables[parent].get(row[column])
+        return None if owner is None else self._pseudonym(parent, owner)
+
+    def _add_work(self, rows: dict[str, Any]) -> None:
+        """Rows of assignments and below: known from now on, next to what was known."""
+        works = self.study.works
+        for row in unpacked(rows["assignment"]) if "assignment" in rows else ():
+            work = works.setdefault(row["id"], FoldedWork())
+            work.row |= row
+            if "person_id" in row:
+                self.of_person[row["person_id"]].add(row["id"])
+        for row in unpacked(rows["slot"]) if "slot" in rows else ():
+            works[row["assignment_id"]].slots.setdefault(row["position"], {}).update({"set_aside": None, **row})
+        for row in unpacked(rows["submission"]) if "submission" in rows else ():
+            work = works[row["assignment_id"]]
+            if work.submissions is not None:
+                work.submissions[row["id"]] = row
+        if "rating" in rows:
+            self._add_answers(rows)
+
+    def _add_answers(self, rows: dict[str, Any]) -> None:
+        """Ratings, explanations and highlights as rows, with their texts as digests."""
+        explained = {row["rating_id"]: row for row in unpacked(rows["explanation"])}
+        none: Row = {"reasons": None, "text": None, "words": None}
+        answers: dict[int, list[FoldedAnswer]] = defaultdict(list)
+        for row in unpacked(rows["rating"]):
+            why = explained.get(row["id"], none)
+            shown = row["position"], row["criterion_id"], row["number"], row["option_id"], bool(row["missing"])
+            answers[row["assignment_id"]].append(FoldedAnswer(*shown, why["reasons"], why["text"], why["words"]))
+        marks: dict[int, list[LoggedHighlight]] = defaultdict(list)
+        for row in unpacked(rows["highlight"]):
+            marks[row["assignment_id"]].append(_mark(row))
+        for number in answers.keys() | marks.keys():
+            work = self.study.works[number]
+            work.answers, work.highlights = answers[number], marks[number]
+
+    def number_answers(self) -> None:
+        """Criteria and options of answers that came with their keys: numbers for keys."""
+        restated = [work for _, *both in self.study.restated for work in both]
+        works = {id(work): work for work in (*restated, *self.study.works.values()) if not work.hidden}
+        criteria = {row["key"]: number for number, row in self.study.tables["criterion"].items()}
+        options = {(row["criterion_id"], row["key"]): number for number, row in self.study.tables["option"].items()}
+        for work in works.values():
+            numbered = []
+            for answer in work.answers or ():
+                criterion = criteria.get(answer.criterion_id, answer.criterion_id)
+                option = answer.option_id and options.get((criterion, answer.option_id), answer.option_id)
+                numbered.append(answer._replace(criterion_id=criterion, option_id=option))
+            work.answers = work.answers and numbered
+
+
+def _forgetful(work: FoldedWork, names: set[str], event: Logged) -> FoldedWork:
+    """The work without what the event is about to say, or did say and no longer does."""
+    kept = [name for name in FIRM if event.assignment_id is None or name != "person_id"]
+    after = FoldedWork(work.row, work.slots, work.submissions, work.answers, work.highlights, work.hidden)
+    if "assignment" in names:
+        after.row = {name: work.row[name] for name in kept if name in work.row}
+    if "slot" in names:
+        firm = ("assignment_id", "position", "candidate_id")
+        after.slots = {place: {name: slot[name] for name in firm} for place, slot in work.slots.items()}
+        if event.rows:
+            after.slots = {}
+    if "submission" in names:
+        after.submissions = {} if event.rows else None
+    if "rating" in names:
+        after.answers, after.highlights = ((), ()) if event.rows else (None, None)
+        after.hidden = True
+    return after
+
+
+def _answered(rating: LoggedRating) -> FoldedAnswer:
+    if not (rating.reasons or rating.text):
+        return FoldedAnswer(*rating[:4], bool(rating.missing), None, None, None)
+    return FoldedAnswer(*rating[:4], bool(rating.missing), rating.reasons, rating.text, count_words(rating.text))
+
+
+def _mark(row: Row) -> LoggedHighlight:
+    place = row["position"], row["turn"], row["start"], row["end"]
+    return LoggedHighlight(*place, row["label"], row["comment"], row["quote"] if row["start"] is None else None)
+
+
+def hidden_mark(mark: LoggedHighlight) -> LoggedHighlight:
+    """With its words as the log's rows carry them."""
+    words = as_carried(TABLES["highlight"], {"comment": mark.comment, "quote": mark.quote}, {})
+    return mark._replace(**words)

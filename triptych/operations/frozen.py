@@ -1,0 +1,73 @@
+"""Whether texts and design are those whose hashes were stored when they were imported and frozen.
+
+Every version has logged these hashes, so they also cover what an older log says nothing else about.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from sqlalchemy import select
+from sqlmodel import Session
+
+from triptych.rubric.files import text_hash
+from triptych.storage.models import Candidate, Item, RubricText, Study, Turn
+from triptych.study import contents
+
+BATCH = 300
+
+
+def grouped(rows: Iterable[Any]) -> dict[int, list[Any]]:
+    """Rows by their first column, without it."""
+    groups: dict[int, list[Any]] = defaultdict(list)
+    for first, *row in rows:
+        groups[first].append(row)
+    return groups
+
+
+def of_texts(session: Session, study: Study) -> Iterator[str]:
+    """Items whose context, further texts or candidates are not those imported."""
+    ids = list(session.scalars(select(Item.id).where(Item.study_id == study.id).order_by(Item.id)))
+    named = Item.id, Item.external_id, Item.context, Item.extra_texts, Item.sha256
+    for start in range(0, len(ids), BATCH):
+        batch = ids[start : start + BATCH]
+        turns = select(Turn.item_id, Turn.speaker, Turn.text).where(Turn.item_id.in_(batch)).order_by(Turn.position)
+        responses = select(Candidate.item_id, Candidate.text, Candidate.turns, Candidate.sha256)
+        spoken = grouped(session.execute(turns))
+        candidates = grouped(session.execute(responses.where(Candidate.item_id.in_(batch)).order_by(Candidate.id)))
+        for item_id, name, context, extra, sha256 in session.execute(
+            select(*named).where(Item.id.in_(batch)).order_by(Item.id)
+        ):
+            yield from _of_item(name, context, spoken[item_id], extra, candidates[item_id], sha256)
+
+
+def _of_item(
+    name: str, context: str, turns: list[Any], extra: dict[str, str], candidates: list[Any], sha256: str
+) -> Iterator[str]:
+    changed = [digest for text, spoken, digest in candidates if contents.content_hash([text, spoken]) != digest]
+    for _ in changed:
+        yield f"A response of item {name} is not the text that was imported."
+    responses = [[text, spoken] for text, spoken, _ in candidates]
+    contexts = [None] if turns else [context] if context else ["", None]
+    if not changed and all(contents.content_hash([content, turns, extra, responses]) != sha256 for content in contexts):
+        yield f"Item {name} is not what was imported: its context, a further text or its responses were changed."
+
+
+def of_design(session: Session, study: Study, logged: tuple[dict[str, Any], int] | None) -> Iterator[str]:
+    """The rubric's text, and all that launch or the last amendment hashed."""
+    rubric = session.get_one(RubricText, study.rubric_id)
+    if text_hash(rubric.yaml) != rubric.sha256:
+        yield "The rubric is not the text that was loaded."
+    if logged is None:
+        return
+    recorded, number = logged
+    if "design_hash" not in recorded:
+        yield f"The hash of the design is gone from the log (event {number})."
+    elif study.design_hash != recorded["design_hash"]:
+        yield f"The study names another hash of its design than the log (event {number})."
+    elif contents.design_hash(session, study) != recorded["design_hash"]:
+        yield f"Settings, items, accepted answers or plan are not those that were frozen (event {number})."
+    if "systems_hash" in recorded and contents.systems_hash(session, study) != recorded["systems_hash"]:
+        yield f"Which system wrote which response is not what was frozen (event {number})."

@@ -1,0 +1,108 @@
+"""Places of a panel study: how many people may be in it at once, and whether a panel's address is genuine.
+
+Anybody can write an address with an invented participant id. So a study takes no more people than it needs, and the
+panel can prove that an id is its own: with a secret in the link, or with a signature of each id.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+from datetime import timedelta
+
+from sqlalchemy import ColumnElement, exists, func, select
+from sqlmodel import Session
+
+from triptych import clock, settings
+from triptych.errors import NotAllowed, StudyFull
+from triptych.storage.models import Assignment, EntryAttempt, Item, Membership, Person, Purpose, Role, Study
+from triptych.study.settings import settings_of
+
+SPARE = 1.5  # people let in per place wanted: some of them give up
+log = logging.getLogger("triptych.people")
+
+
+def most_people(session: Session, study: Study) -> int:
+    """How many people may hold a place: the setting, else 1.5 × as many as the items need."""
+    of_study = settings_of(study)
+    if of_study.panel.most_people:
+        return of_study.panel.most_people
+    main = (Item.study_id == study.id) & (Item.purpose == Purpose.main) & ~Item.retired
+    ratings = session.execute(select(func.coalesce(func.sum(Item.raters), 0)).where(main)).scalar_one()
+    wanted = -(-int(ratings) // (of_study.items_per_annotator or 1))
+    return max(int(-(-wanted * SPARE // 1)), 1)
+
+
+def people_with_a_place(session: Session, study: Study) -> int:
+    """People in onboarding, at work or finished; not those who failed, left, or gave no answer in time."""
+    query = select(func.count()).select_from(Membership).join(Person, Person.id == Membership.person_id)
+    return session.execute(query.where(_holds_a_place(study))).scalar_one()
+
+
+def _takes_part(study: Study) -> ColumnElement[bool]:
+    """Annotators who have not failed, left, or been excluded."""
+    return (
+        (Membership.study_id == study.id)
+        & (Membership.role == Role.annotator)
+        & Membership.turned_away_as.is_(None)
+        & Membership.withdrawn_at.is_(None)
+        & Membership.excluded_at.is_(None)
+        & Person.disabled_at.is_(None)
+    )
+
+
+def _holds_a_place(study: Study) -> ColumnElement[bool]:
+    oldest = clock.now() - timedelta(minutes=settings_of(study).panel.free_after_minutes)
+    own = (Assignment.study_id == study.id) & (Assignment.person_id == Membership.person_id)
+    answered = exists().where(own, Assignment.submitted_at.is_not(None) | (Assignment.draft_seq > 0))
+    tested = exists().where(EntryAttempt.membership_id == Membership.id)
+    return _takes_part(study) & ((Membership.joined_at > oldest) | answered | tested)
+
+
+def refuse_if_full(session: Session, study: Study, person_id: int | None) -> None:
+    """Raises StudyFull for somebody who holds no place (None: who is new) where all are taken.
+
+    People who failed or left are not refused: they come back for their code.
+    """
+    own = (Membership.study_id == study.id) & (Membership.role == Role.annotator) & (Membership.person_id == person_id)
+    parts = select(_takes_part(study), _holds_a_place(study)).select_from(Membership).join(Person).where(own)
+    part = session.execute(parts).first()
+    if part is not None and (part[1] or not part[0]):
+        return
+    most = most_people(session, study)
+    if people_with_a_place(session, study) < most:
+        return
+    log.warning("Study %s: all %d places are taken; somebody from the panel was turned away.", study.slug, most)
+    minutes = settings_of(study).panel.free_after_minutes
+    raise StudyFull(
+        "Thank you for coming. All places of this study are taken at the moment, so there is nothing to do, and "
+        f"nothing was stored about you. Places of people who do not begin become free after {minutes} minutes: open "
+        "the study again from your panel later, or return it there."
+    )
+
+
+def key_of(study: Study) -> str:
+    """The study's key for its panel; it changes with the server's secret."""
+    text = f"panel {study.slug} {study.seed}".encode()
+    return hmac.new(settings.cookie_secret().encode(), text, hashlib.sha256).hexdigest()[:32]
+
+
+def proof_of(study: Study, external_id: str) -> str:
+    """What the address of this participant must carry; empty where the study asks for no proof."""
+    match settings_of(study).panel.proof:
+        case "secret":
+            return key_of(study)
+        case "signature":
+            return hmac.new(
+                key_of(study).encode(), external_id.encode("utf-8", "surrogatepass"), hashlib.sha256
+            ).hexdigest()
+        case _:
+            return ""
+
+
+def refuse_without_proof(study: Study, external_id: str, proof: str) -> None:
+    """Raises NotAllowed for an address that the panel did not make."""
+    expected = proof_of(study, external_id)
+    if expected and not hmac.compare_digest(proof.encode("utf-8", "surrogatepass"), expected.encode()):
+        raise NotAllowed("This address does not come from the study's panel. Open the study from the panel again.")

@@ -1,0 +1,96 @@
+"""Coming in with a passcode or a return code.
+
+Hashing takes a while, so it happens between short transactions and never within one. Wrong tries are counted per
+account: those of browsers that signed in to it before each on their own, those of all other browsers together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Engine
+
+from triptych.errors import NotAllowed
+from triptych.people import accounts, passcodes
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Person, Study
+from triptych.study import lifecycle
+from triptych.study.persons import Who
+
+
+@dataclass(frozen=True)
+class Browser:
+    """A browser by its number, and the people who signed in with it."""
+
+    id: str = ""
+    people: tuple[int, ...] = ()
+
+
+UNKNOWN = Browser()
+
+
+def lead(engine: Engine, name: str, passcode: str, browser: Browser = UNKNOWN) -> Person:
+    """The lead with this name and passcode. Raises NotAllowed, also when tries come too fast."""
+    with reading(engine) as session:
+        person = accounts.lead_called(session, name)
+    people = [person] if person else []
+    return _checked(engine, accounts.lead_account(name), people, passcode, browser, accounts.WRONG_PASSCODE)
+
+
+def returning(engine: Engine, study: Study, name: str, code: str, browser: Browser = UNKNOWN) -> Person:
+    """The annotator with this name and return code. Raises NotAllowed, also when tries come too fast."""
+    with reading(engine) as session:
+        people = [person for person in accounts.called(session, study, name) if person.disabled_at is None]
+    account, typed_code = accounts.study_account(study.id, name), passcodes.read_return_code(code)
+    return _checked(engine, account, people, typed_code, browser, accounts.WRONG_CODE)
+
+
+def confirm(engine: Engine, who: Who, passcode: str, browser: Browser = UNKNOWN) -> Person:
+    """A lead who is signed in gives their passcode again. Raises as `lead`."""
+    with reading(engine) as session:
+        person = session.get_one(Person, who.person_id)
+    account = accounts.lead_account(person.name)
+    return _checked(engine, account, [person], passcode, browser, "This is not your passcode.")
+
+
+def _checked(
+    engine: Engine, account: str, people: Sequence[Person], secret: str, browser: Browser, refusal: str
+) -> Person:
+    """The one of these people whose secret this is; without any it takes as long as with one."""
+    is_known = any(person.id in browser.people for person in people)
+    count = f"{account} in {browser.id}" if is_known else account
+    with writing(engine) as session:
+        passcodes.begin_try(session, count)
+    hashes = [person.passcode_hash for person in people] or [None]
+    matches = [passcodes.fits(stored, secret) for stored in hashes]
+    if True not in matches:
+        raise NotAllowed(refusal)
+    with writing(engine) as session:
+        passcodes.forget_tries(session, count)
+    return people[matches.index(True)]
+
+
+def newcomer(engine: Engine, slug: str, name: str) -> tuple[Person, str]:
+    """As `accounts.join_open_study`."""
+    code = passcodes.new_return_code()
+    with writing(engine) as session:
+        return accounts.join_open_study(session, lifecycle.by_slug(session, slug), name, code)
+
+
+def first_lead(engine: Engine, secret: str, name: str, passcode: str) -> Person:
+    """As `accounts.use_setup_ticket`."""
+    with reading(engine) as session:
+        accounts.check_setup_ticket(session, secret)
+    hashed = passcodes.hash_passcode(passcode)
+    with writing(engine) as session:
+        return accounts.use_setup_ticket(session, secret, name, hashed)
+
+
+def invited_lead(engine: Engine, secret: str, passcode: str) -> Person:
+    """As `accounts.accept_as_lead`."""
+    with reading(engine) as session:
+        accounts.invited(session, secret)
+    hashed = passcodes.hash_passcode(passcode)
+    with writing(engine) as session:
+        return accounts.accept_as_lead(session, secret, hashed)

@@ -1,0 +1,101 @@
+"""Who may read what the app keeps on disk: the user who runs it, and their group where TRIPTYCH_GROUP=1 says so.
+
+Windows and some disks know no such permissions; there the settings of the folder decide, and the doctor says so.
+"""
+
+from __future__ import annotations
+
+import glob
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from sqlalchemy import make_url
+
+from triptych import settings
+from triptych.errors import UnsafeDatabase
+
+OWNERS_ALONE = ("cookie.secret", "errors")  # a secret, and traces that may quote people: not for the group either
+# made by the app, below the data folder; people may keep files of their own next to them
+MADE_IN_HOME = (
+    *("cookie.secret", "errors", "errors/*.txt", "backups"),
+    *("backups/triptych-*", "backups/before-restore-*", "backups/damaged-*"),
+)
+ADVICE = "Give it to the user who runs the app, or set TRIPTYCH_HOME to another folder."
+
+
+def umask() -> int:
+    """The permissions that no new file of this process gets."""
+    return 0o007 if settings.group_may() else 0o077
+
+
+def right_mode(path: Path) -> int:
+    """The permissions of a file or folder of ours: its owner's stay, their group gets the same or nothing."""
+    mode = stat.S_IMODE(path.lstat().st_mode)
+    is_shared = settings.group_may() and not {path.name, path.parent.name}.intersection(OWNERS_ALONE)
+    owners = mode & 0o700
+    return (mode & ~0o077) | (owners >> 3 if is_shared else 0)
+
+
+def wrong() -> list[Path]:
+    """What the app made, where others may use it, or the group that should may not."""
+    return [path for path in _made() if stat.S_IMODE(path.lstat().st_mode) != right_mode(path)]
+
+
+def _made() -> Iterator[Path]:
+    """Files and folders that this app made; no links, which lead elsewhere."""
+    home = settings.local_folder()
+    if home.resolve() == settings.usual_home().resolve():
+        yield home
+    paths = [path for pattern in MADE_IN_HOME for path in home.glob(pattern)]
+    yield from (path for path in [*paths, *_of_database()] if not path.is_symlink())
+
+
+def _of_database() -> list[Path]:
+    """The SQLite file with its companions, as far as they are there."""
+    if settings.is_shared():
+        return []
+    path = _database()
+    names = [path.name, *(f"{path.name}-{ending}" for ending in ("wal", "shm", "journal"))]
+    companions = [path.with_name(name) for name in names] + [path.with_suffix(".lock")]
+    return [
+        *(companion for companion in companions if companion.exists()),
+        *path.parent.glob(f"{glob.escape(path.stem)}-before-*.db"),
+    ]
+
+
+def _database() -> Path:
+    return Path(make_url(settings.database_url()).database or "")
+
+
+def repair() -> list[Path]:
+    """Sets the permissions of what the app made and this user owns; returns what was wrong."""
+    repaired = []
+    for path in wrong():
+        with suppress(OSError):  # another user's; the doctor names it
+            path.chmod(right_mode(path))
+            repaired.append(path)
+    return repaired
+
+
+def is_held(folder: Path) -> bool:
+    """Whether the system and the disk of a folder hold permissions at all."""
+    with tempfile.NamedTemporaryFile(dir=folder) as file:
+        return not stat.S_IMODE(Path(file.name).stat().st_mode) & 0o077
+
+
+def refuse_unusable() -> None:
+    """Raises UnsafeDatabase for a data folder or a database that this user cannot read and write, with the reason."""
+    path: Path | str = "The data folder"
+    try:
+        folders = [settings.local_folder()] + ([] if settings.is_shared() else [_database().parent])
+        for path in folders:
+            next(path.iterdir(), None)
+            tempfile.TemporaryFile(dir=path).close()
+        for path in _of_database():
+            path.open("r+b").close()
+    except OSError as error:
+        place = path if isinstance(path, Path) else error.filename or path
+        raise UnsafeDatabase(f"{place} cannot be read and written: {error.strerror}. {ADVICE}") from error

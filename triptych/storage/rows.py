@@ -1,0 +1,258 @@
+"""The rows of a study as its log carries them, and the columns that no log can know.
+
+Every other column of every table follows from the events: `operations.fold` plays them back, `operations.verify`
+compares. Long texts, JSON and what a person wrote appear as digests.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+from functools import cache
+from typing import Any
+
+from sqlalchemy import JSON, ColumnElement, Connection, ForeignKeyConstraint, Table, or_, select
+
+from triptych.storage.models import (
+    Assignment,
+    Base,
+    Candidate,
+    EntryAttempt,
+    Explanation,
+    Highlight,
+    Item,
+    Membership,
+    Option,
+    Person,
+    PlannedItem,
+    Rating,
+    Reference,
+    RubricText,
+    Slot,
+    StoredCriterion,
+    Study,
+    Submission,
+    System,
+    TestAnswer,
+    Turn,
+    Workbook,
+)
+
+TABLES: Mapping[str, Table] = Base.metadata.tables
+DESIGN = tuple(
+    table.__table__
+    for table in (RubricText, Study, StoredCriterion, Option, Item, Turn, System, Candidate, Reference, PlannedItem)
+)
+WORK = tuple(table.__table__ for table in (Assignment, Slot, Submission, Rating, Explanation, Highlight))
+TAKING_PART = tuple(table.__table__ for table in (Person, Membership, EntryAttempt, TestAnswer, Workbook))
+
+_ACCOUNT = "An account belongs to the installation and may take part in several studies; no log holds names or secrets."
+_SECRETS = "Links, logins and one-time secrets belong to the installation; people who take part are in membership."
+_DRAFT = "A draft is saved every few seconds, without an event; what was submitted is in the log."
+_NUMBER = "A number that the database chose. Rows are compared by what they belong to, and references are followed."
+_REPORT = "A report is a copy and carries its own hash; `verify --against` compares the event that it names."
+# table, or table.column → why no log can know it; `docs/security.md` prints this list
+UNPROVED: dict[str, str] = {
+    "setting": "What the installation remembers about itself, for example that the demo was loaded.",
+    "panel_identity": _ACCOUNT,
+    "login": _SECRETS,
+    "ticket": _SECRETS,
+    "failed_sign_in": _SECRETS,
+    "invitation": _SECRETS,
+    "person.role": _ACCOUNT,
+    "person.name": _ACCOUNT,
+    "person.email": _ACCOUNT,
+    "person.passcode_hash": _ACCOUNT,
+    "person.created_at": _ACCOUNT,
+    "person.disabled_at": _ACCOUNT,
+    "assignment.draft": _DRAFT,
+    "assignment.draft_seq": _DRAFT,
+    "assignment.pen": _DRAFT,
+    "assignment.expires_at": "A reservation is extended while its annotator works, without an event; for the same "
+    "reason one that is not finished may be reserved or expired.",
+    "test_answer": "Answers of an attempt at the entry test that is not handed in; once it is, they are compared.",
+    "rating.id": _NUMBER,
+    "explanation.id": _NUMBER,
+    "highlight.id": _NUMBER,
+    "event.id": _NUMBER,
+    "snapshot": _REPORT,
+}
+# proved without being carried: the chain ends in them, or they are counted from other rows
+FOLLOWS = {"study.event_number", "study.event_hash", "item.taken"}
+LONGEST_PLAIN = 32  # characters; a digest is longer, so a text that looks like one is hashed itself
+# short or not, what a person wrote or what opens something is carried as a digest
+ALWAYS_HIDDEN = {
+    "assignment.token",
+    "assignment.note",
+    "assignment.reason",
+    "explanation.text",
+    "highlight.comment",
+    "membership.excluded_reason",
+    "workbook.token",
+}
+Row = dict[str, Any]
+
+
+@cache
+def carried(table: Table) -> list[str]:
+    """The names of the columns that the log carries, and the numbers by which rows point at each other."""
+    leave_out = UNPROVED.keys() | FOLLOWS
+    columns = [c for c in table.columns if c.name == "id" or f"{table.name}.{c.name}" not in leave_out]
+    return [column.name for column in columns]
+
+
+def digest_of(text: str) -> str:
+    """Half of the SHA-256 of a text."""
+    return f"#{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:LONGEST_PLAIN]}"
+
+
+class _Shape(StrEnum):
+    """How a column's values are carried."""
+
+    plain = "plain"
+    person = "person"
+    json = "json"
+    hidden = "hidden"
+
+
+@cache
+def _shapes(table: Table) -> dict[str, _Shape]:
+    """Name of each carried column → how; worked out once, as every annotation carries rows."""
+    return {name: _shape(table, name) for name in carried(table)}
+
+
+def _shape(table: Table, name: str) -> _Shape:
+    if name == "person_id":
+        return _Shape.person
+    if isinstance(table.columns[name].type, JSON):
+        return _Shape.json
+    return _Shape.hidden if f"{table.name}.{name}" in ALWAYS_HIDDEN else _Shape.plain
+
+
+def as_carried(table: Table, row: Mapping[str, Any], persons: Mapping[int, str]) -> Row:
+    """A row as the log carries it: people by their pseudonyms, times as text, long texts as digests.
+
+    Columns that `row` lacks are left out.
+    """
+    return {name: _value(row[name], shape, persons) for name, shape in _shapes(table).items() if name in row}
+
+
+def _value(value: Any, shape: _Shape, persons: Mapping[int, str]) -> Any:
+    if shape is _Shape.person:
+        return persons.get(value, value)
+    if value is None:
+        return None
+    if shape is _Shape.json:
+        value = json.dumps(value, sort_keys=True, ensure_ascii=False)
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if not isinstance(value, str):
+        return value
+    return str(value) if len(value) <= LONGEST_PLAIN and shape is not _Shape.hidden else digest_of(value)
+
+
+def owner(table: Table) -> ForeignKeyConstraint | None:
+    """The foreign key with whose row a row of this table goes: a study's part before a person's."""
+    owners = [key for key in table.foreign_key_constraints if key.ondelete == "CASCADE"]
+    return min(
+        owners,
+        key=lambda key: ("study_id" not in key.column_keys, key.referred_table.name == "person", key.column_keys),
+        default=None,
+    )
+
+
+def within(table: Table, roots: Mapping[Table, ColumnElement[bool]]) -> ColumnElement[bool]:
+    """Condition on the table: its row, or the row it goes with, is among `roots`, conditions on some tables.
+
+    Raises KeyError for a table that belongs to none of them.
+    """
+    if table in roots:
+        return roots[table]
+    key = owner(table)
+    if key is None:
+        raise KeyError(table.name)
+    column, referred = key.elements[0].parent, key.elements[0].column
+    return column.in_(select(referred).where(within(key.referred_table, roots)))
+
+
+def of_study(study_id: int) -> dict[Table, ColumnElement[bool]]:
+    """Roots of everything that belongs to a study, with its rubric and everybody who takes part."""
+    study, rubric, person = Study.__table__, RubricText.__table__, Person.__table__
+    parts = [Membership.__table__, Assignment.__table__, Workbook.__table__, PlannedItem.__table__]
+    return {
+        study: study.c.id == study_id,
+        rubric: rubric.c.id.in_(select(study.c.rubric_id).where(study.c.id == study_id)),
+        person: or_(*(person.c.id.in_(select(part.c.person_id).where(part.c.study_id == study_id)) for part in parts)),
+    }
+
+
+def of_person(study_id: int, pseudonym: str) -> dict[Table, ColumnElement[bool]]:
+    """Roots of one person's part in a study."""
+    person = Person.__table__
+    own = select(person.c.id).where(person.c.pseudonym == pseudonym).scalar_subquery()
+    parts = (Membership.__table__, Assignment.__table__, Workbook.__table__)
+    roots = {part: (part.c.study_id == study_id) & (part.c.person_id == own) for part in parts}
+    return {person: person.c.pseudonym == pseudonym, **roots}
+
+
+def of_assignment(assignment_id: int) -> dict[Table, ColumnElement[bool]]:
+    """Roots of one assignment, with whose it is."""
+    work, person = Assignment.__table__, Person.__table__
+    own = select(work.c.person_id).where(work.c.id == assignment_id)
+    return {work: work.c.id == assignment_id, person: person.c.id.in_(own)}
+
+
+def pseudonyms(connection: Connection, roots: Mapping[Table, ColumnElement[bool]]) -> dict[int, str]:
+    """Person → pseudonym, of everybody whose rows these are."""
+    person = Person.__table__
+    query = select(person.c.id, person.c.pseudonym).where(within(person, roots))
+    return dict(map(tuple, connection.execute(query)))
+
+
+def packed(rows: Iterable[Row]) -> dict[str, Any]:
+    """Rows of one table as the log's JSON holds them: the names once, and a list of values per row."""
+    rows = list(rows)
+    names = list(rows[0]) if rows else []
+    return {"columns": names, "rows": [[row[name] for name in names] for row in rows]}
+
+
+def written(model: type[Base], values: Sequence[Mapping[str, Any]], pseudonym: str = "") -> dict[str, Any]:
+    """Rows of one table that a command has just written for this person, for `events.record`."""
+    table = model.__table__
+    persons = {row["person_id"]: pseudonym for row in values if "person_id" in row}
+    return {table.name: packed(as_carried(table, row, persons) for row in values)}
+
+
+def inserted(model: type[Base], values: Iterable[Mapping[str, Any]], pseudonym: str = "") -> dict[str, Any]:
+    """As `written`, of whole new rows: what the values leave out is NULL."""
+    empty = dict.fromkeys(carried(model.__table__))
+    return written(model, [{**empty, **row} for row in values], pseudonym)
+
+
+def read(
+    connection: Connection,
+    tables: Sequence[Table],
+    roots: Mapping[Table, ColumnElement[bool]],
+) -> dict[str, Any]:
+    """The rows of these tables as they are stored now: name of the table → its rows, packed."""
+    persons = pseudonyms(connection, roots)
+    return {
+        table.name: packed(as_carried(table, row, persons) for row in stored(connection, table, within(table, roots)))
+        for table in tables
+    }
+
+
+def stored(connection: Connection, table: Table, which: ColumnElement[bool]) -> Iterable[Mapping[str, Any]]:
+    """These rows of the table, in the order of their numbers."""
+    query = select(table).where(which).order_by(*table.primary_key.columns)
+    rows = connection.execute(query.execution_options(yield_per=1000))
+    names = list(rows.keys())
+    return (dict(zip(names, row, strict=True)) for row in rows)
+
+
+def unpacked(part: Mapping[str, Any]) -> Iterable[Row]:
+    """The rows that `packed` has packed."""
+    return (dict(zip(part["columns"], values, strict=True)) for values in part["rows"])

@@ -1,0 +1,71 @@
+"""Traces of unexpected errors: logs and screens show an id, and the trace is in a file for its owner alone.
+
+A trace may quote what people wrote. It stays on this computer, the oldest give way, and an erasure deletes all.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import traceback
+from contextlib import suppress
+from pathlib import Path
+
+from triptych import settings
+from triptych.errors import NotFound
+
+MAX_TRACES = 50
+MAX_CHARACTERS = 40_000  # of a trace, from its end
+ID = "triptych_id"  # the attribute of an error that was stored
+
+
+def sentence(error: BaseException) -> str:
+    """What a person reads of an unexpected error."""
+    about = f"Error {store(error)}: with this id the people who run Triptych find the details."
+    return f"Something went wrong in the program; what was saved is safe. {about}"
+
+
+def store(error: BaseException) -> str:
+    """Stores an error's trace, once, and returns its id, also where nothing can be written."""
+    if ID not in error.__dict__:
+        error.__dict__[ID] = secrets.token_hex(4)
+        with suppress(OSError):
+            _write(error.__dict__[ID], "".join(traceback.format_exception(error))[-MAX_CHARACTERS:])
+    return str(error.__dict__[ID])
+
+
+def _write(number: str, trace: str) -> None:
+    folder = _folder(settings.local_folder())
+    folder.mkdir(mode=0o700, exist_ok=True)
+    descriptor = os.open(folder / f"{number}.txt", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(trace)
+    for old in stored_in(settings.local_folder())[MAX_TRACES:]:
+        (folder / f"{old}.txt").unlink(missing_ok=True)
+
+
+def _folder(home: Path) -> Path:
+    return home / "errors"
+
+
+def stored_in(home: Path) -> list[str]:
+    """The ids of the traces in a data folder, newest first."""
+    times = {}
+    for path in _folder(home).glob("*.txt"):
+        with suppress(FileNotFoundError):  # another process has just deleted it
+            times[path.stem] = path.stat().st_mtime_ns
+    return sorted(times, key=lambda number: times[number], reverse=True)
+
+
+def text_of(number: str) -> str:
+    """A stored trace. Raises NotFound."""
+    home = settings.local_folder()
+    if number not in stored_in(home):
+        raise NotFound(f"There is no trace of an error {number!r}. The newest {MAX_TRACES} are stored.")
+    return (_folder(home) / f"{number}.txt").read_text(encoding="utf-8")
+
+
+def clear() -> None:
+    """Deletes all traces."""
+    for number in stored_in(settings.local_folder()):
+        (_folder(settings.local_folder()) / f"{number}.txt").unlink(missing_ok=True)

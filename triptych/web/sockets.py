@@ -1,0 +1,86 @@
+"""Open sockets by the login they were opened with: one that ends, for whatever reason, takes its sockets with it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from contextlib import suppress
+
+from starlette.concurrency import run_in_threadpool
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from triptych.people import accounts
+from triptych.storage.database import DatabaseAway, reading
+from triptych.web.session import web_engine
+
+CHECK_SECONDS = 2.0
+POLICY_CODE = 1008  # of a close, RFC 6455: "violates its policy"
+
+
+def live_logins(login_secrets: list[str]) -> set[str]:
+    """Those of these logins that still let somebody in. Raises DatabaseAway."""
+    with reading(web_engine()) as session:
+        return accounts.live_logins(session, login_secrets)
+
+
+class OpenSocket:
+    """One socket, which can be closed from outside of the app that serves it."""
+
+    def __init__(self, receive: Receive, send: Send) -> None:
+        self._receive, self._send = receive, send
+        self._is_closed = False
+
+    async def receive(self) -> Message:
+        """As `receive` of ASGI; after a close nothing is read any more, however the browser takes it."""
+        message = await self._receive()
+        return {"type": "websocket.disconnect", "code": POLICY_CODE} if self._is_closed else message
+
+    async def send(self, message: Message) -> None:
+        """As `send` of ASGI; after a close nothing is sent any more."""
+        if self._is_closed:
+            return
+        self._is_closed = message["type"] == "websocket.close"
+        await self._send(message)
+
+    async def close(self) -> None:
+        """Ends the connection; the app hears of it as of any other end."""
+        with suppress(OSError, RuntimeError):  # it was going by itself
+            await self.send({"type": "websocket.close", "code": POLICY_CODE, "reason": "signed out"})
+
+
+class LoginSockets:
+    """The open sockets of this process that belong to logins."""
+
+    def __init__(self) -> None:
+        self._open: defaultdict[str, set[OpenSocket]] = defaultdict(set)
+        self._closing: set[asyncio.Task[None]] = set()
+        self._watch: asyncio.Task[None] | None = None
+
+    async def serve(self, app: ASGIApp, login: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves a socket that ends with its login."""
+        socket = OpenSocket(receive, send)
+        self._open[login].add(socket)
+        if self._watch is None or self._watch.done():
+            self._watch = asyncio.create_task(self._close_ended())
+        try:
+            await app(scope, socket.receive, socket.send)
+        finally:
+            self._open[login].discard(socket)
+            if not self._open[login]:
+                del self._open[login]
+
+    async def _close_ended(self) -> None:
+        """Looks every two seconds which logins have ended, as long as there is a socket."""
+        while self._open:
+            await asyncio.sleep(CHECK_SECONDS)
+            with suppress(DatabaseAway):  # the next look may succeed
+                await self._look()
+
+    async def _look(self) -> None:
+        logins = list(self._open)
+        live = await run_in_threadpool(live_logins, logins)
+        for login in set(logins) - live:
+            for socket in self._open.get(login, ()):
+                closing = asyncio.create_task(socket.close())  # it may wait for a browser that does not answer
+                self._closing.add(closing)
+                closing.add_done_callback(self._closing.discard)
