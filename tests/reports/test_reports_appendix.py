@@ -121,7 +121,7 @@ def test_proportional_odds_are_printed_and_computed_again(tmp_path):
 
 
 def test_the_methods_paragraph_describes_the_headline_test():
-    analysis, further = analysed(some_ratings(5, 2, 8, 2))
+    analysis, further = analysed(some_ratings(5, 2, 8, 2, MANY))
     paragraph = " ".join(statistics(analysis, Book.of(analysis, further.numbers)))
 
     assert "The two-way variance is at least 0.25 of the larger one-way variance" in paragraph

@@ -133,6 +133,12 @@ def _spread(result: Any) -> float | Undefined:
     return Undefined("Not defined for a single rating.") if result.summary.sd is None else result.summary.sd
 
 
+def _spread_of_items(result: Any) -> float | Undefined:
+    if isinstance(result.of_items, Undefined):
+        return result.of_items
+    return Undefined("Not defined for a single item.") if result.of_items.sd is None else result.of_items.sd
+
+
 def _or_no_test(name: str, whom: str) -> Callable[[Any], float | Undefined]:
     """Takes a p-value, or the sentence of the interval for the same annotators, which says why there is none."""
 
@@ -222,6 +228,8 @@ SYSTEM = (
     Statistic("sd", "number", _spread, "SD", of_points=True),
     Statistic("alpha", "number", "alpha.value", "Alpha", "alpha.interval"),
     Statistic("interval", VALUE, None, limits="interval"),
+    Statistic("mean of item means", "thousandths", "of_items.mean"),
+    Statistic("sd of item means", "thousandths", _spread_of_items),
 )
 MAJORITY = (
     Statistic("positive by majority", "count", "positive", "Positive"),

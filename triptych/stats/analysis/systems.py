@@ -13,6 +13,7 @@ from ..descriptive import (
     Shares,
     Summary,
     distribution,
+    item_summary,
     majority,
     position_means,
     shares,
@@ -28,7 +29,8 @@ class SystemResult:
     """One system under one criterion (system 0: the item itself).
 
     summary and interval are about the number of an answer: the point, 1 or 0 for chosen as best, 1 or 0
-    for a positive option. counts: answers per point of the scale. shares: answers per option. alpha: Krippendorff's,
+    for a positive option; of_items is about the mean of these on each item.
+    counts: answers per point of the scale. shares: answers per option. alpha: Krippendorff's,
     between annotators over what they rated of this system.
     """
 
@@ -36,6 +38,7 @@ class SystemResult:
     n: int
     missing: int
     summary: Summary | Undefined
+    of_items: Summary | Undefined
     interval: Interval | Undefined
     counts: tuple[int, ...]
     shares: Shares | Undefined
@@ -131,6 +134,7 @@ def system_result(code: int, ratings: Ratings) -> SystemResult:
         n=int((~ratings.missing).sum()),
         missing=int(ratings.missing.sum()),
         summary=or_undefined(summary, ratings.number),
+        of_items=or_undefined(item_summary, ratings.number, ratings.item),
         interval=within(variable.ends, interval),
         counts=() if isinstance(counts, Undefined) else tuple(int(count) for count in counts),
         shares=_shares(ratings),
