@@ -16,7 +16,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 from helpers.attackers import ask, cookie, handshake
-from helpers.studies import ROOT, absent
+from helpers.studies import ROOT
 
 from bench.client import Annotator
 from bench.load import annotate
@@ -170,7 +170,7 @@ def tunnelled(server: Server, folder: Path) -> Iterator[str]:
         name: shutil.which(name) or shutil.which(name, path="/usr/sbin") or "" for name in ("ssh", "sshd", "ssh-keygen")
     }
     if "" in programs.values():
-        absent("the SSH server")
+        pytest.skip("ssh and sshd are missing on this machine; the mapped port is the same way in.")
     if os.geteuid() == 0:
         Path("/run/sshd").mkdir(exist_ok=True)  # sshd asks for it
     for name in ("host", "own"):
