@@ -13,6 +13,7 @@ from components.shell import failure
 from triptych.web import start
 from triptych.web.gate import Gate, leave_forwarded_headers_to_the_gate
 from triptych.web.headers import SecurityHeaders
+from triptych.web.heads import limit_what_is_read_before_the_gate
 from triptych.web.metrics import Measured
 from triptych.web.routes import ERRORS, ROUTES
 
@@ -27,6 +28,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
 
 
 leave_forwarded_headers_to_the_gate()
+limit_what_is_read_before_the_gate()
 # a literal call: `streamlit run` looks for it in the source
 app = st.App(
     "pages/router.py",
