@@ -10,6 +10,7 @@ import streamlit as st
 from starlette.middleware import Middleware
 
 from components.shell import failure
+from components.shell.upload_addresses import limit_upload_addresses
 from triptych.web import start
 from triptych.web.gate import Gate, leave_forwarded_headers_to_the_gate
 from triptych.web.headers import SecurityHeaders
@@ -29,13 +30,14 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
 
 leave_forwarded_headers_to_the_gate()
 limit_what_is_read_before_the_gate()
+limit_upload_addresses()
 # a literal call: `streamlit run` looks for it in the source
 app = st.App(
     "pages/router.py",
     routes=ROUTES,
     middleware=[
         Middleware(Measured),
-        Middleware(SecurityHeaders, index=STREAMLIT_PAGE),
+        Middleware(SecurityHeaders, index=STREAMLIT_PAGE, base_path=st.get_option("server.baseUrlPath")),
         Middleware(Gate, base_path=st.get_option("server.baseUrlPath")),
     ],
     lifespan=lifespan,
