@@ -14,6 +14,7 @@ from helpers.attackers import ask, handshake, open_socket, place_of
 
 from bench.server import Server, running_app
 from triptych.web import heads
+from triptych.web.gate import LONGEST_OF_STRANGERS, TOO_BIG_CODE
 from triptych.web.heads import LONGEST_HEAD, LONGEST_SOCKET_MESSAGE, LimitedHttp
 
 PIECE = b"a" * 2**16
@@ -103,3 +104,18 @@ def test_a_second_head_that_does_not_come_ends_the_connection_too(monkeypatch):
     answer = asyncio.run(_until_closed(b"GET / HTTP/1.1\r\n" + HOST + b"\r\nGET /", monkeypatch))
 
     assert answer.startswith(b"HTTP/1.1 200") and answer.endswith(b"ok")
+
+
+def test_a_strangers_message_is_no_longer_than_a_form(server):
+    """Megabytes of invented widgets kept the server busy for a second, each time."""
+    with open_socket(server.url, {"Origin": server.url}) as connection:
+        length = LONGEST_OF_STRANGERS + 1
+        connection.sendall(b"\x82" + bytes([0x80 | 127]) + struct.pack("!Q", length) + b"\0\0\0\0" + b"a" * length)
+        opcode, close = b"", b""
+        with connection.makefile("rb") as answers:
+            while opcode != b"\x88":
+                opcode, size = answers.read(1), answers.read(1)[0]
+                close = answers.read({126: 2, 127: 8}.get(size, size))
+                close = answers.read(int.from_bytes(close)) if size >= 126 else close
+
+    assert int.from_bytes(close[:2]) == TOO_BIG_CODE
