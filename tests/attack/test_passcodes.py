@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from helpers.present import present
 
 from triptych.errors import NotAllowed
 from triptych.people import accounts, passcodes, signing_in
@@ -148,7 +149,12 @@ def test_tries_at_the_same_moment_count_each(engine, move_clock):
 def test_an_unknown_name_is_hashed_against_too(sqlite_engine, lead, monkeypatch):
     checked = []
     fits = passcodes.fits
-    monkeypatch.setattr(passcodes, "fits", lambda stored, secret: checked.append(stored) or fits(stored, secret))
+
+    def noted(stored: str | None, secret: str) -> bool:
+        checked.append(stored)
+        return fits(stored, secret)
+
+    monkeypatch.setattr(passcodes, "fits", noted)
     assert guess(sqlite_engine, "Nobody") == guess(sqlite_engine, "Ada")
 
     assert [stored is None for stored in checked] == [True, False]
@@ -193,7 +199,7 @@ def test_a_leads_login_ends_after_twelve_idle_hours(sqlite_engine, lead, move_cl
     move_clock(hours=11)
     with writing(sqlite_engine) as session:
         who = accounts.signed_in(session, secret)
-        accounts.prolong(session, who, accounts.later_end(session, who))
+        accounts.prolong(session, who, present(accounts.later_end(session, who)))
         assert accounts.later_end(session, who) is None
     move_clock(hours=11)
     with reading(sqlite_engine) as session:
