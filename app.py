@@ -10,7 +10,6 @@ import streamlit as st
 from starlette.middleware import Middleware
 
 from components.shell import failure
-from components.shell.upload_addresses import limit_upload_addresses
 from triptych.web import start
 from triptych.web.gate import Gate, leave_forwarded_headers_to_the_gate
 from triptych.web.headers import SecurityHeaders
@@ -30,7 +29,6 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
 
 leave_forwarded_headers_to_the_gate()
 limit_what_is_read_before_the_gate()
-limit_upload_addresses()
 # a literal call: `streamlit run` looks for it in the source
 app = st.App(
     "pages/router.py",

@@ -100,7 +100,7 @@ def test_a_head_that_does_not_come_ends_the_connection(begin, monkeypatch):
     assert asyncio.run(_until_closed(begin, monkeypatch)) == b""
 
 
-def test_a_second_head_that_does_not_come_ends_the_connection_too(monkeypatch):
+def test_a_second_head_that_does_not_come_ends_it_too(monkeypatch):
     answer = asyncio.run(_until_closed(b"GET / HTTP/1.1\r\n" + HOST + b"\r\nGET /", monkeypatch))
 
     assert answer.startswith(b"HTTP/1.1 200") and answer.endswith(b"ok")
