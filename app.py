@@ -13,6 +13,7 @@ from components.shell import failure
 from triptych.web import start
 from triptych.web.gate import Gate, leave_forwarded_headers_to_the_gate
 from triptych.web.headers import SecurityHeaders
+from triptych.web.heads import limit_what_is_read_before_the_gate
 from triptych.web.metrics import Measured
 from triptych.web.routes import ERRORS, ROUTES
 
@@ -27,13 +28,14 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
 
 
 leave_forwarded_headers_to_the_gate()
+limit_what_is_read_before_the_gate()
 # a literal call: `streamlit run` looks for it in the source
 app = st.App(
     "pages/router.py",
     routes=ROUTES,
     middleware=[
         Middleware(Measured),
-        Middleware(SecurityHeaders, index=STREAMLIT_PAGE),
+        Middleware(SecurityHeaders, index=STREAMLIT_PAGE, base_path=st.get_option("server.baseUrlPath")),
         Middleware(Gate, base_path=st.get_option("server.baseUrlPath")),
     ],
     lifespan=lifespan,

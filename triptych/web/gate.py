@@ -34,6 +34,8 @@ UPLOADS = "/_stcore/upload_file/"
 SIGN_IN = "/auth/ticket"
 SOCKET_SECONDS = 60.0  # after which an address with too many open sockets may try again
 GONE_SECONDS = 2.0
+LONGEST_OF_STRANGERS = 64 * 2**10  # bytes: their pages have a form of a name and a code
+TOO_BIG_CODE = 1009  # of a close, RFC 6455
 log = logging.getLogger("triptych.web")
 
 
@@ -194,11 +196,24 @@ class Gate:
         pace += [partial(budgets.spending("all_anonymous_messages").queue, "")]
         self.open_sockets[key] += 1
         try:
-            await self.app(scope, _paced(receive, pace), send)
+            await self.app(scope, _paced(_short(receive, send), pace), send)
         finally:
             self.open_sockets[key] -= 1
             if not self.open_sockets[key]:
                 del self.open_sockets[key]
+
+
+def _short(receive: Receive, send: Send) -> Receive:
+    """`receive` for somebody without a login: a message longer than a form ends the socket."""
+
+    async def receive_short() -> Message:
+        message = await receive()
+        if len(message.get("bytes") or b"") <= LONGEST_OF_STRANGERS:
+            return message
+        await send({"type": "websocket.close", "code": TOO_BIG_CODE})
+        return {"type": "websocket.disconnect", "code": TOO_BIG_CODE}
+
+    return receive_short
 
 
 def _paced(receive: Receive, pace: list[partial[float]]) -> Receive:

@@ -42,10 +42,15 @@ def policy(scripts: str, host: str) -> str:
 
 
 class SecurityHeaders:
-    """ASGI middleware; `index` is Streamlit's page, whose inline script the policy allows by its hash."""
+    """ASGI middleware; `index` is Streamlit's page, whose inline script the policy allows by its hash.
 
-    def __init__(self, app: ASGIApp, index: Path) -> None:
+    `base_path` is Streamlit's server.baseUrlPath.
+    """
+
+    def __init__(self, app: ASGIApp, index: Path, base_path: str = "") -> None:
         self.app = app
+        prefix = f"/{base_path.strip('/')}" if base_path.strip("/") else ""
+        self.closed = tuple(f"{prefix}{path}" for path in CLOSED)
         self.scripts = inline_hashes(index.read_text(encoding="utf-8"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -58,6 +63,6 @@ class SecurityHeaders:
                 MutableHeaders(scope=message).update(headers)
             await send(message)
 
-        closed = scope["path"].startswith(CLOSED)
+        closed = scope["path"].startswith(self.closed)
         answer = PlainTextResponse("Not found", status_code=404) if closed else self.app
         return await answer(scope, receive, send_with_headers)

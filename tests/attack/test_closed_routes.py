@@ -1,0 +1,36 @@
+"""What Streamlit serves to everybody, and we do not offer, is closed under every address that the app can have."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from starlette.responses import PlainTextResponse
+from starlette.types import Message
+
+from triptych.web.headers import CLOSED, SecurityHeaders
+
+
+async def status(app: SecurityHeaders, path: str) -> int:
+    answers: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request"}
+
+    async def send(message: Message) -> None:
+        answers.append(message)
+
+    await app({"type": "http", "method": "GET", "path": path, "headers": []}, receive, send)
+    return int(answers[0]["status"])
+
+
+@pytest.mark.parametrize("path", CLOSED)
+@pytest.mark.parametrize("base_path, prefix", [("", ""), ("annotate", "/annotate"), ("/a/b/", "/a/b")])
+def test_a_base_path_opens_no_route_of_streamlit(tmp_path: Path, path: str, base_path: str, prefix: str) -> None:
+    index = tmp_path / "index.html"
+    index.write_text("<script>1</script>")
+    app = SecurityHeaders(PlainTextResponse("served"), index, base_path)
+
+    assert asyncio.run(status(app, f"{prefix}{path}")) == 404
+    assert asyncio.run(status(app, f"{prefix}/my-work")) == 200

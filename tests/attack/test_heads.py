@@ -1,0 +1,121 @@
+"""A stranger's connection takes neither memory nor processor before it has sent a request that can be judged."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+import uvicorn
+from helpers.attackers import ask, handshake, open_socket, place_of
+
+from bench.server import Server, running_app
+from triptych.web import heads
+from triptych.web.gate import LONGEST_OF_STRANGERS, TOO_BIG_CODE
+from triptych.web.heads import LONGEST_HEAD, LONGEST_SOCKET_MESSAGE, LimitedHttp
+
+PIECE = b"a" * 2**16
+PIECES = 200
+HOST = b"Host: 127.0.0.1\r\n"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, forked) -> Iterator[Server]:
+    with running_app(tmp_path_factory.mktemp("heads"), start=forked) as server:
+        yield server
+
+
+def pieces_taken(server: Server, begin: bytes, piece: bytes) -> int:
+    """How many pieces were sent before the server hung up; PIECES if it took all."""
+    taken = 0
+    with socket.create_connection(place_of(server.url), timeout=20) as connection, suppress(OSError):
+        connection.sendall(begin)
+        while taken < PIECES:
+            connection.sendall(piece)
+            taken += 1
+    return taken
+
+
+@pytest.mark.parametrize(
+    "begin, piece",
+    [
+        (b"GET /", PIECE),
+        (b"GET / HTTP/1.1\r\n" + HOST + b"X: ", PIECE),
+        (b"GET / HTTP/1.1\r\n" + HOST, (b"X: " + PIECE[:1000] + b"\r\n") * 60),
+        (b"GET / HTTP/1.1\r\n" + HOST, b"".join(b"X%d: y\r\n" % n for n in range(5000))),
+        (b"POST / HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n0\r\n", b"X: " + PIECE + b"\r\n"),
+    ],
+    ids=["address", "header", "headers", "short headers", "trailers"],
+)
+def test_a_head_without_end_is_not_read(server, begin, piece):
+    assert pieces_taken(server, begin, piece) < PIECES
+
+
+def test_a_head_that_is_too_long_is_answered(server):
+    begin = b"GET / HTTP/1.1\r\n" + HOST + b"X: "
+    with socket.create_connection(place_of(server.url), timeout=20) as connection:
+        connection.sendall(begin + b"a" * (LONGEST_HEAD + 1 - len(begin)))
+        answer = connection.recv(1000)
+
+    assert answer.startswith(b"HTTP/1.1 431 ")
+    assert ask(server.url, headers={"X": "a" * 30_000}).status == 200
+
+
+def test_a_socket_takes_no_longer_message_than_a_page_sends(server):
+    length = LONGEST_SOCKET_MESSAGE + 1
+    with open_socket(server.url, {"Origin": server.url}) as connection:
+        connection.sendall(b"\x82" + bytes([0x80 | 127]) + struct.pack("!Q", length) + b"\0\0\0\0")
+        answer = connection.recv(2)  # before any of its bytes were sent
+
+    assert answer[0] == 0x88
+    assert handshake(server.url, {"Origin": server.url}).status == 101
+
+
+async def _until_closed(begin: bytes, monkeypatch) -> bytes:
+    """What a server that waits a tenth of a second for a head answers to these bytes until it hangs up."""
+    monkeypatch.setattr(heads, "HEAD_SECONDS", 0.1)
+
+    async def app(scope, receive, send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+    config = uvicorn.Config(app, lifespan="off")
+    config.load()
+    state = uvicorn.server.ServerState()
+    loop = asyncio.get_running_loop()
+    listening = await loop.create_server(lambda: LimitedHttp(config, state, {}), "127.0.0.1", 0)
+    async with listening:
+        reader, writer = await asyncio.open_connection(*listening.sockets[0].getsockname())
+        writer.write(begin)
+        answer = await asyncio.wait_for(reader.read(), 4)  # uvicorn itself hangs up on a silent one after 5 seconds
+        writer.close()
+    return answer
+
+
+@pytest.mark.parametrize("begin", [b"", b"GET / HTTP/1.1\r\nX: "])
+def test_a_head_that_does_not_come_ends_the_connection(begin, monkeypatch):
+    assert asyncio.run(_until_closed(begin, monkeypatch)) == b""
+
+
+def test_a_second_head_that_does_not_come_ends_it_too(monkeypatch):
+    answer = asyncio.run(_until_closed(b"GET / HTTP/1.1\r\n" + HOST + b"\r\nGET /", monkeypatch))
+
+    assert answer.startswith(b"HTTP/1.1 200") and answer.endswith(b"ok")
+
+
+def test_a_strangers_message_is_no_longer_than_a_form(server):
+    """Megabytes of invented widgets kept the server busy for a second, each time."""
+    with open_socket(server.url, {"Origin": server.url}) as connection:
+        length = LONGEST_OF_STRANGERS + 1
+        connection.sendall(b"\x82" + bytes([0x80 | 127]) + struct.pack("!Q", length) + b"\0\0\0\0" + b"a" * length)
+        opcode, close = b"", b""
+        with connection.makefile("rb") as answers:
+            while opcode != b"\x88":
+                opcode, size = answers.read(1), answers.read(1)[0]
+                close = answers.read({126: 2, 127: 8}.get(size, size))
+                close = answers.read(int.from_bytes(close)) if size >= 126 else close
+
+    assert int.from_bytes(close[:2]) == TOO_BIG_CODE
