@@ -51,7 +51,9 @@ def choose_mapping(files: Sequence[FinishedRatings]) -> ColumnMapping:
     chosen = choose_roles(proposed | known, ROLES, "role")
     label = "A second rating of the same response by the same annotator"
     mapping = ColumnMapping(chosen, choose(label, DUPLICATES, "duplicates", saved.duplicates))
-    st.download_button("Save this mapping", mapping.to_json(), "mapping.json", "application/json", on_click="ignore")
+    # to copy: what a button downloads is served to anybody, and columns may be named after systems
+    with st.expander("This mapping, to save as a file for the next one"):
+        st.code(mapping.to_json(), language="json", height=300)
     return replace(mapping, roles={column: role for column, role in chosen.items() if role != proposed[column]})
 
 

@@ -37,7 +37,10 @@ def made(world: World, **variables: str) -> Iterator[Server]:
     """The server as the last line of `make run` starts it; what it installs before is not run."""
     port = free_port()
     arguments = [f"{name}={value}" for name, value in {**variables, "PORT": str(port)}.items()]
-    recipe = subprocess.run(["make", "-n", "run", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
+    # the tests themselves may be started by make, which would say more to a make below it
+    alone = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    make = ["make", "-n", "run", *arguments]
+    recipe = subprocess.run(make, cwd=ROOT, env=alone, capture_output=True, text=True, check=True)
     command = shlex.split(recipe.stdout.splitlines()[-1].replace(".venv/bin", str(Path(sys.executable).parent)))
     assert f"--server.port={port}" in command
     log = world.home / "server.log"

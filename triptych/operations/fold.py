@@ -41,6 +41,7 @@ PLAIN = ANSWERED | {
     EventKind.copies_deleted,
     EventKind.link_issued,
     EventKind.restored_from_backup,
+    EventKind.results_opened,
 }
 BASELINES = (EventKind.baseline, EventKind.person_baseline)
 # what an event of an annotation calls a column of its assignment

@@ -114,6 +114,7 @@ _EVERYTHING = (*rows.TAKING_PART, *rows.WORK)
 CARRIED: dict[EventKind, tuple[Table, ...]] = {
     EventKind.annotator_excluded: _STATES,
     EventKind.annotator_reinstated: _STATES,
+    EventKind.annotators_grouped: (Study.__table__,),
     EventKind.baseline: rows.DESIGN,
     EventKind.check_items_added: rows.DESIGN,
     EventKind.consent_asked_again: _PART,
