@@ -301,3 +301,30 @@ def test_the_page_on_security_prints_the_list():
     page = Path("docs/security.md").read_text(encoding="utf-8")
 
     assert [name for name, reason in UNPROVED.items() if f"| `{name}` | {reason} |" not in page] == []
+
+
+@pytest.mark.parametrize("name", ["rating", "explanation", "slot", "submission", "highlight"])
+@pytest.mark.parametrize("number", [0, 99_999])
+def test_a_row_that_is_there_twice_is_named(attacked, name, number):
+    """Somebody with the file takes the rules from the table, and a rating counts double."""
+    (row,) = changed_rows(attacked, f'SELECT * FROM "{name}" LIMIT 1')  # noqa: S608
+    values = dict(row._mapping)
+    if isinstance(values.get("id"), int):
+        values["id"] = number
+    changed(attacked, f'CREATE TABLE bare AS SELECT * FROM "{name}"')  # noqa: S608
+    changed(attacked, f'DROP TABLE "{name}"')
+    changed(attacked, f'ALTER TABLE bare RENAME TO "{name}"')
+    bound = ", ".join(f":{column}" for column in values)
+    changed(attacked, f'INSERT INTO "{name}" VALUES ({bound})', **values)  # noqa: S608
+
+    assert any(name in line for line in reported(attacked))
+
+
+def test_a_trigger_and_a_view_are_named(attacked):
+    changed(attacked, "CREATE TRIGGER t AFTER INSERT ON rating BEGIN UPDATE rating SET number = 5; END")
+    changed(attacked, "CREATE VIEW v AS SELECT * FROM rating")
+
+    assert [line.split(", ")[0] for line in reported(attacked)] == [
+        "The database has the trigger 't'",
+        "The database has the view 'v'",
+    ]
