@@ -172,7 +172,7 @@ ACCOUNT = "kind, role, pseudonym, name, passcode_hash, created_at"
     ],
 )
 def test_no_account_or_setting_comes_in_with_a_capsule(packed, elsewhere, tmp_path, put_in):
-    """Whoever made the file would sign in as a lead."""
+    """Its maker would sign in as a lead."""
     capsule.open_capsule(_with_sql(packed, tmp_path, put_in), elsewhere, "Dr New", PASSCODE)
 
     with reading(elsewhere) as session:

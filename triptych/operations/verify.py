@@ -129,7 +129,13 @@ def _differences(session: Session, study: Study, folded: FoldedStudy) -> Iterato
 
 
 def _of_baseline(folded: FoldedStudy) -> Iterator[str]:
-    """Annotations that were not as the log says when the baseline was taken."""
+    """Annotations and rows that were not as the log says when the baseline was taken."""
+    for table, there, here in folded.replaced:
+        where = f"{table} {_name(there)} at the baseline"
+        if here is None:
+            yield f"{where}: the row is gone, the log has it."
+        else:
+            yield from (f"{where}: {difference}" for difference in _columns(here, there))
     for number, before, after in folded.restated:
         for difference in _compared(before, after, folded.tables["criterion"]):
             yield f"annotation {number} at the baseline: {difference}"
