@@ -6,6 +6,8 @@ import pytest
 from sqlalchemy import text
 
 from triptych.cli import main, studies
+from triptych.errors import NotFound
+from triptych.operations import against
 from triptych.storage.database import writing
 
 
@@ -37,3 +39,11 @@ def test_an_unfinished_export_follows_no_link(tmp_path):
     assert victim.read_text() == "precious"
     assert target.read_bytes() == b"ratings"
     assert sorted(path.name for path in tmp_path.iterdir()) == [".export.csv.part", "export.csv", "victim"]
+
+
+def test_a_deeply_nested_file_is_no_earlier_report(tmp_path):
+    path = tmp_path / "report.json"
+    path.write_text("[" * 100_000)
+
+    with pytest.raises(NotFound, match="cannot be read"):
+        against.read(str(path))
