@@ -5,7 +5,7 @@ PORT ?= 8501
 BIN := .venv/bin
 WORKBENCH := components/workbench
 
-.PHONY: run test test-deploy lint lint-workbench format bench bench-peers screenshots schema
+.PHONY: run test test-deploy lint lint-workbench format bench bench-peers screenshots schema lock audit sbom
 
 # Without pip, .venv is what a failed attempt left behind: it is built again.
 define VENV
@@ -13,14 +13,14 @@ define VENV
 @$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv || \
   { echo "Cannot create .venv. On Debian and Ubuntu: apt install python3-venv, then run make again." >&2; exit 1; }
 @echo "Installing the packages of $(1). The first time this takes some minutes."
-@$(BIN)/python -m pip install --disable-pip-version-check --progress-bar on -r $(1)
+@$(BIN)/python -m pip install --disable-pip-version-check --progress-bar on --require-hashes -r $(1)
 endef
 
-.venv/run.stamp: requirements.txt
+.venv/run.stamp: requirements.lock
 	$(call VENV,$<)
 	@touch $@
 
-.venv/dev.stamp: requirements-dev.txt requirements.txt
+.venv/dev.stamp: requirements-dev.lock
 	$(call VENV,$<)
 	@touch $@ .venv/run.stamp
 
@@ -65,3 +65,19 @@ screenshots: .venv/dev.stamp
 
 schema: .venv/run.stamp
 	$(BIN)/python -m triptych schema
+
+# after a change of requirements.txt or requirements-dev.txt; UPGRADE=--upgrade also renews what these packages need
+COMPILE = $(BIN)/uv pip compile --quiet --no-config --universal --python-version 3.11 --generate-hashes --no-annotate \
+  --no-header $(UPGRADE)
+
+lock: .venv/dev.stamp
+	$(COMPILE) requirements.txt --output-file requirements.lock
+	$(COMPILE) requirements-dev.txt --output-file requirements-dev.lock
+	$(COMPILE) pyproject.toml --extra postgres --output-file requirements-postgres.lock
+
+audit: .venv/dev.stamp
+	$(BIN)/python -m bench.packages audit
+
+# the software bill of materials of a release, in CycloneDX
+sbom: .venv/run.stamp
+	@$(BIN)/python -m bench.packages sbom

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import analysis, attack, lead, load, processes, proof, resources, results, surface
+from bench import analysis, attack, lead, load, processes, proof, reports, resources, results, surface
 from bench.figures import Figure
 from bench.options import Options
 
@@ -25,6 +25,7 @@ MEASURES: dict[str, Callable[[Options, Path], list[Figure]]] = {
     "size": resources.size,
     "lead": lead.lead,
     "analysis": analysis.analysis,
+    "report": reports.report,
     "results-size": results.large_study,
     "results-tabs": results.many_tabs,
     "verify": proof.proof,

@@ -36,23 +36,23 @@ POINTS = 7
 AT_ONCE = 1000
 
 
-def rated_world(home: Path, ratings: int) -> World:
-    """The bench's study with about this many ratings: three of sixty annotators per item, and room for one more.
+def rated_world(home: Path, ratings: int, annotators: int = ANNOTATORS) -> World:
+    """The bench's study with about this many ratings: three of the annotators per item, and room for one more.
 
     The last annotator has rated nothing; they can go on, one item after the other.
     """
     per_item = 15 * RATERS
-    world = build_world(home, round(ratings / per_item), ANNOTATORS + 1, RATERS + 1)
+    world = build_world(home, round(ratings / per_item), annotators + 1, RATERS + 1)
     engine = database.open_engine(f"sqlite:///{home / 'triptych.db'}")
     with database.writing(engine) as session:
-        _fill(session, session.scalars(select(Study)).one())
+        _fill(session, session.scalars(select(Study)).one(), annotators)
     engine.dispose()
     return world
 
 
-def _fill(session: Session, study: Study) -> None:
+def _fill(session: Session, study: Study, annotators: int) -> None:
     members = select(Membership.person_id).where(Membership.study_id == study.id, Membership.role == Role.annotator)
-    people = session.scalars(members.order_by(Membership.person_id)).all()[:ANNOTATORS]
+    people = session.scalars(members.order_by(Membership.person_id)).all()[:annotators]
     work = _work(session, study, people)
     while batch := list(islice(work, AT_ONCE)):
         for table, rows in zip((Assignment, Slot, Rating), zip(*batch, strict=True), strict=True):

@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from components.shell import addresses, state
+from components.shell.uploads import content_of
 from triptych.formats.long_csv import write_csv
 from triptych.formats.model import Problem
 from triptych.people.accounts import LONGEST_NAME
@@ -43,7 +44,7 @@ def list_upload(slug: str) -> bytes | None:
     """The bytes of an uploaded list."""
     st.caption(LIST_HINT)
     uploaded = st.file_uploader("List", ["csv", "tsv", "txt"], key=f"list-{state.numbered(form_name(slug))}")
-    return uploaded.getvalue() if uploaded else None
+    return content_of(uploaded) if uploaded else None
 
 
 def list_preview(guest_list: GuestList) -> bool:
@@ -78,5 +79,6 @@ def links(invited: Sequence[Invited]) -> None:
     rows = [(*facts, addresses.personal_address(one.secret)) for facts, one in zip(given, invited, strict=True)]
     st.text(f"{len(invited)} personal links. {ONCE_HINT}")
     st.dataframe(pd.DataFrame(rows, columns=["Name", "E-mail", "Role", "Pseudonym", "Link"]), hide_index=True)
-    csv = "".join(write_csv(rows, LINKS_HEADER)).encode("utf-8-sig")
-    st.download_button("Download as CSV", csv, "links.csv", "text/csv", on_click="ignore", icon=":material/download:")
+    # no download button: Streamlit would serve these secrets to anybody who has the address of the file
+    st.caption("As CSV, to copy into a file or a spreadsheet:")
+    st.code("".join(write_csv(rows, LINKS_HEADER)), language=None, height=160)

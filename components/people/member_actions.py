@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
@@ -75,6 +75,24 @@ def steps(member: Member, study: Study, promised: str, who: Who, annotations: in
             address = f"people/{study.slug}/{member.pseudonym}.{form}"
             st.link_button(f"Data as {form.upper()}", address, icon=":material/download:")
     return (chosen[0], why or "") if chosen else None
+
+
+def group_form(annotators: Sequence[Member], groups: Mapping[str, str], slug: str) -> tuple[list[str], str] | None:
+    """Who goes into which group, once it is sent; an empty name takes them out of theirs."""
+    names = sorted(member.pseudonym for member in annotators)
+    key = f"groups-{slug}"
+    with st.expander("Groups of annotators"), st.form(key, border=False):
+        st.caption(
+            "Experts and a crowd, batches, languages: results show agreement inside each group and whether groups "
+            "prefer different systems."
+        )
+        listed = [
+            f"{group}: {', '.join(n for n in names if groups.get(n) == group)}" for group in sorted({*groups.values()})
+        ]
+        st.text("\n".join(listed) or "No groups yet.")
+        chosen = st.multiselect("Annotators to group", names, key=f"{key}-who")
+        group = st.text_input("Group", max_chars=60, key=f"{key}-name", help="Empty: they leave their group.")
+        return (chosen, group) if form_button("Save the group", key) and chosen else None
 
 
 def _reason_to_let_in(member: Member, study: Study) -> str | None:

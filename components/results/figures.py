@@ -121,9 +121,10 @@ def _scores(rows: list[tuple[str, dict[str, float]]], titles: dict[str, str]) ->
     return _map(100 * table, columns, labels, "%{y}, %{x}: %{z:.0f} % of the scale<extra></extra>", None)
 
 
-def pairs(pairs_of: Sequence[AnnotatorPair]) -> go.Figure:
-    """Annotators × annotators: how often two of them gave the same rating."""
-    people = sorted({str(name) for pair in pairs_of for name in (pair.first, pair.second)})[:MOST_CELLS]
+def pairs(pairs_of: Sequence[AnnotatorPair], together: Sequence[str] = ()) -> go.Figure:
+    """Annotators × annotators: how often two of them gave the same rating; `together`: their order, groups in a row."""
+    rated = {str(name) for pair in pairs_of for name in (pair.first, pair.second)}
+    people = ([name for name in together if name in rated] or sorted(rated))[:MOST_CELLS]
     place = {name: n for n, name in enumerate(people)}
     table = np.full((len(people), len(people)), np.nan)
     for pair in pairs_of:

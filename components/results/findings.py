@@ -32,6 +32,7 @@ def progress(view: Overview, name: str, figure: str) -> None:
 
 def conclusions(findings: Sequence[Finding], analysis: StudyAnalysis, slug: str) -> None:
     """What would change the conclusion; the first few at once, the rest in an expander."""
+    st.subheader("Before you conclude", anchor=False)
     findings = [finding for finding in findings if finding.kind != "simulated"]  # said above already, in colour
     if not findings:
         st.text("Nothing stands out that would change the conclusion.")

@@ -1,4 +1,4 @@
-"""What a lead does with results besides reading them: every rating, exports, unblinding."""
+"""What a lead does with results: every rating, exports, unblinding; and that opening them is logged."""
 
 from __future__ import annotations
 
@@ -8,11 +8,16 @@ from components.results import charts
 from components.results.export_menu import export_menu
 from components.shell import state
 from components.shell.certainty import certain
+from triptych import clock
+from triptych.results import looking
 from triptych.results.page import Board
+from triptych.results.study_analysis import StudyAnalysis
 from triptych.stats.numbers import counted
+from triptych.storage.models import Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 
+LOGGED = "looks logged"
 BLIND = (
     "What is rated or decided by leads from now on is not blind. "
     "System names appear on every page and in every export of this study, for all its leads, from now on. "
@@ -40,3 +45,13 @@ def study_tools(board: Board, who: Who) -> None:
                 st.rerun()
     else:
         st.text(f"Unblinded {study.unblinded_at:%Y-%m-%d %H:%M} UTC")
+
+
+def log_look(study: Study, analysis: StudyAnalysis, pseudonym: str) -> None:
+    """After the page is drawn, once a day in each session; nothing where the page shows estimates without tests."""
+    look, logged = (study.slug, f"{clock.now():%Y-%m-%d}"), state.recall(LOGGED, frozenset())
+    numbers = analysis.collection
+    if numbers.untested or look in logged:
+        return
+    state.run_command(looking.log_look, study, numbers.filled, numbers.planned, pseudonym)
+    state.remember(LOGGED, logged | {look})

@@ -13,6 +13,7 @@ from components.shell.words import number, percent, signed
 from triptych.results.annotators import speed_flag
 from triptych.results.criterion import titles_apart
 from triptych.results.study_analysis import StudyAnalysis
+from triptych.results.warnings import largest_gap
 from triptych.stats.analysis.annotators import AnnotatorLook, EffectsOf, PeopleOf
 from triptych.stats.analysis.listing import at_places, response
 from triptych.stats.analysis.statistics import (
@@ -33,6 +34,7 @@ from triptych.stats.diagnostics import Speed
 from triptych.stats.numbers import counted
 from triptych.stats.undefined import Undefined
 
+MOST_RATINGS = 30_000  # in which camps are looked for while a lead waits
 CHECKS = {
     "With the others": "Correlation with the others",
     "Severity": "Severity",
@@ -63,7 +65,14 @@ def agreement(analysis: StudyAnalysis, slug: str) -> None:
         for key, result, agreement in zip(titles, analysis.criteria, analysis.agreement, strict=True)
         if agreement.apart is not None
     ]
+    rows += [
+        _agreement_row(
+            f"{titles[inside.criterion]}, inside {inside.group}", inside.agreement.level, inside.agreement.table
+        )
+        for inside in analysis.group_agreement
+    ]
     st.dataframe(pd.DataFrame(rows).fillna(""), hide_index=True, key="agreement")
+    camps(analysis, slug)
     for words in dict.fromkeys(agreement.note for agreement in analysis.agreement if agreement.note):
         st.text(words)
     st.caption(
@@ -168,9 +177,40 @@ def pairs(analysis: StudyAnalysis, key: str, slug: str) -> None:
         f"{low.first} and {low.second} agree least: the same rating {percent(low.percent)} of {counted(low.n, 'time')}."
     )
     st.text(sentence)
-    charts.show(figures.pairs(people.pairs), f"pairs-{people.criterion}", f"{slug}-{people.criterion}-pairs", sentence)
+    charts.show(
+        figures.pairs(people.pairs, _side_by_side(analysis, key)),
+        f"pairs-{people.criterion}",
+        f"{slug}-{people.criterion}-pairs",
+        sentence,
+    )
     rows = [{"Annotators": f"{pair.first} and {pair.second}", **cells(PAIR, pair)} for pair in people.pairs]
     st.dataframe(pd.DataFrame(rows), hide_index=True, key=f"pairs-table-{people.criterion}")
+
+
+def _side_by_side(analysis: StudyAnalysis, key: str) -> list[str]:
+    """Annotators with those of a group, or of a camp that stands out, next to each other."""
+    if analysis.groups:
+        return sorted(analysis.people_names, key=lambda name: (analysis.groups.get(name, ""), name))
+    if analysis.n_ratings > MOST_RATINGS:
+        return []
+    camps = next((hint.camps for hint in analysis.camps if hint.criterion == key), None)
+    return [analysis.people_names[int(str(code))] for code in (*camps.first, *camps.second)] if camps else []
+
+
+def camps(analysis: StudyAnalysis, slug: str) -> None:
+    """How often each two annotators agree where groups or camps stand out, drawn with these next to each other."""
+    criteria = (
+        [hint.criterion for hint in analysis.camps if hint.criterion] if analysis.n_ratings <= MOST_RATINGS else []
+    )
+    apart = largest_gap(analysis) if analysis.groups else next(iter(criteria), None)
+    people = _people_of(analysis, apart) if apart else None
+    if people is None or isinstance(people.pairs, Undefined):
+        return
+    named = "the groups" if analysis.groups else "the two camps"
+    sentence = f"{analysis.title(people.criterion)}: how often two annotators gave the same rating, {named} in a row."
+    st.text(sentence)
+    drawn = figures.pairs(people.pairs, _side_by_side(analysis, people.criterion))
+    charts.show(drawn, "camps", f"{slug}-camps", sentence)
 
 
 def without_each(analysis: StudyAnalysis, key: str, _slug: str) -> None:

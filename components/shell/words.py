@@ -10,7 +10,8 @@ from triptych.stats.numbers import written, written_or_reason
 from triptych.stats.undefined import Undefined
 
 NONE = "–"
-MARKS = re.compile(r"[^\w\s.,;:?!()'%/+-]|_")
+# besides marks the places where Streamlit finds an address, to make a link of it
+MARKS = re.compile(r"[^\w\s.,;:?!()'%/+-]|_|(?<=:)(?=//)|(?<=www)(?=\.)", re.IGNORECASE)
 
 
 def duration(minutes: int | None) -> str:

@@ -9,6 +9,7 @@ import streamlit as st
 
 from components.shell import state
 from triptych.formats import ItemDraft, ItemFile, Problem, TurnDraft
+from triptych.formats.model import in_words
 from triptych.formats.ratings.model import FinishedRatings
 from triptych.stats.numbers import counted
 
@@ -60,7 +61,7 @@ def _problems(file: ItemFile) -> None:
 def problem_lists(problems: Sequence[Problem]) -> None:
     """Errors, warnings and notes, one on a line; every text of the file is shown unformatted."""
     for severity, title in SEVERITIES.items():
-        lines = [str(problem) for problem in sorted(problems, key=_place) if problem.severity == severity]
+        lines = in_words(problem for problem in sorted(problems, key=_place) if problem.severity == severity)
         if lines:
             st.caption(title)
             with st.container(border=True, height=320 if len(lines) > MAX_LINES else "content"):

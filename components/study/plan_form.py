@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from components.shell import state
+from components.shell.uploads import content_of
 from components.study.settings_form import is_draft, reason_for
 from triptych.rubric.files import text_hash
 from triptych.storage.models import Study
@@ -49,7 +50,8 @@ def plan_form(
         st.rerun()
     name = f"A plan of your own ({', '.join(COLUMNS)})"
     upload = st.file_uploader(name, list(plans.CONTENTS.endings), key=state.numbered(uploader))
-    uploaded = None if upload is None else read(upload.getvalue(), upload.name)
+    data = None if upload is None else content_of(upload)
+    uploaded = None if upload is None or data is None else read(data, upload.name)
     if uploaded is not None and uploaded.problems:
         state.say("The plan has problems:" if uploaded.ok else REFUSED, "warning" if uploaded.ok else "error")
         st.text("\n".join(map(str, uploaded.problems)))

@@ -12,8 +12,10 @@ from components.shell.choices import choose
 from components.shell.state import say
 from components.shell.study_choice import titles_of
 from components.shell.words import percent
-from triptych.simulate.planner import PERCENT, Basis, Chances, preset
+from triptych.simulate.planner import PERCENT, Basis, Chances, equal, preset, solve
+from triptych.stats.components import Components
 from triptych.stats.power import Advice, Effort, Plan
+from triptych.stats.undefined import Undefined
 from triptych.storage.models import Study
 from triptych.study.settings import settings_of
 
@@ -27,7 +29,8 @@ DEFAULT_SECONDS, DEFAULT_PAY = 90, 12.0
 MIN_ITEMS, SLIDER_ITEMS, MAX_ITEMS, MAX_RATERS, MAX_ANNOTATORS = 10, 500, 2000, 10, 40
 GOOD_CHANCE = 0.8
 CHANCE_NOTE = (
-    "The chance that the 95 % interval of the difference, for annotators like these, leaves 0 out: a thousand "
+    "The chance that the difference is clear after adjusting p for all tests, at least; for annotators like these, or "
+    "with fewer than five for these alone: a thousand "
     "simulated studies for the plan itself, two hundred for each cell of the map, which may be off by a few percent. "
     "Planners mostly ask for 80 %."
 )
@@ -56,7 +59,7 @@ def choose_basis(bases: Sequence[Basis], slug: str) -> Basis:
     return preset(chosen, SCALES[scale])
 
 
-def choose_plan(study: Study | None, slug: str) -> Plan:
+def choose_plan(study: Study | None, slug: str, tests: int) -> Plan:
     """Items, raters per item, annotators; at first those of the study."""
     items, raters, part = _of_study(study) if study else (100, 3, PERCENT)
     max_items = min(max(items, SLIDER_ITEMS), MAX_ITEMS)
@@ -75,6 +78,8 @@ def choose_plan(study: Study | None, slug: str) -> Plan:
     if not MIN_ITEMS <= items <= MAX_ITEMS:
         st.caption(f"The study has {items:,} items; the planner takes {MIN_ITEMS} to {MAX_ITEMS:,}.")
     overlap = None if part == PERCENT else round(given["items"] * part / PERCENT)
+    label, hint = "Tests: pairs of systems × criteria that decide", "p is adjusted over all of them (Holm)."
+    given["tests"] = st.number_input(label, 1, 1000, tests, key=f"t-{slug}-{tests}", help=hint)
     return Plan(**given, overlap=overlap)
 
 
@@ -100,6 +105,29 @@ def choose_difference(basis: Basis, slug: str) -> float:
             "smallest difference that matters to you, not for the one that a small round happened to show."
         )
     return shift
+
+
+def choose_margin(basis: Basis, slug: str) -> float:
+    """Up to which difference systems count as practically equal, in points of the basis; 0: not planned."""
+    unit = "percentage points" if basis.width == PERCENT else "points"
+    label, key = f"Practically equal within, in {unit} (0: not planned)", f"m-{slug}-{basis.title}"
+    return st.number_input(label, 0.0, float(basis.width), 0.0, 0.05, key=key)
+
+
+def more(plan: Plan, shift: float, margin: float, components: Components, slug: str, draft: bool) -> bool:
+    """The items that give 80 %, the chance to show equality; whether the lead hands the plan to the preregistration."""
+    if margin:
+        chance = equal(plan, margin, components)
+        words = chance.reason if isinstance(chance, Undefined) else percent(chance.share)
+        st.text(f"Chance to show equal systems practically equal within ±{margin:g}: {words}")
+    with st.container(horizontal=True):
+        if st.button("Items for a chance of 80 %", key=f"solve-{slug}"):
+            items = solve(plan, shift, components)
+            say(
+                items.reason if isinstance(items, Undefined) else f"About {items:,} items give a chance of 80 %.",
+                "info",
+            )
+        return draft and st.button("Use this plan in the preregistration", key=f"declare-{slug}")
 
 
 def choose_effort(basis: Basis, pay: float | None, currency: str, slug: str) -> tuple[float, float]:

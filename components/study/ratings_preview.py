@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
 import streamlit as st
 
 from components.shell import state
+from components.shell.uploads import content_of
+from components.shell.words import read_aloud
+from components.study.column_roles import choose_mapping, first_ratings
 from components.study.import_preview import column_meanings, problem_lists
 from components.study.study_form import choose_rubric
 from triptych.errors import ImportRefused, InvalidRubric
@@ -17,8 +21,9 @@ from triptych.exchange import import_ratings
 from triptych.formats import MAX_UPLOAD, READERS, ItemFile, Problem, read_items
 from triptych.formats.ratings import ARCHIVE, ENDINGS, read_files
 from triptych.formats.ratings.assemble import Asked, Assembled, assemble
-from triptych.formats.ratings.model import FinishedRatings, RaterKind
+from triptych.formats.ratings.model import FinishedRatings, RaterKind, in_group
 from triptych.formats.ratings.proposal import MAX_OPTIONS, ProposedCriterion, Use, number_in
+from triptych.formats.ratings.roles import ColumnMapping, Duplicates, RolesNeeded
 from triptych.stats.numbers import counted
 
 SIZE_LIMIT = f"at most {MAX_UPLOAD // 2**20} MB each"
@@ -35,8 +40,11 @@ MAX_OFFERED = 200
 READ, ASSEMBLED = "ratings_read", "ratings_assembled"
 
 
-def choose_files() -> tuple[FinishedRatings, ...]:
-    """The uploaded files of people and of judge models; empty while there is none or one cannot be read."""
+def choose_files() -> tuple[tuple[FinishedRatings, ...], Duplicates]:
+    """The uploaded files of people and of judge models, read as the lead says, and what their duplicates are.
+
+    Empty while there is none or one cannot be read.
+    """
     left, right = st.columns(2)
     title = f"Ratings and highlights by people ({SIZE_LIMIT})"
     people = left.file_uploader(title, [*ENDINGS, ARCHIVE], accept_multiple_files=True, key="ratings_files")
@@ -46,11 +54,49 @@ def choose_files() -> tuple[FinishedRatings, ...]:
         (upload, "judge") for upload in judges
     ]
     try:
-        read = [_read_once(upload, kind, lambda u, k: read_files(u.getvalue(), u.name, k)) for upload, kind in uploads]
-        return tuple(chain.from_iterable(read))
+        contents = [(upload, kind, data) for upload, kind in uploads if (data := content_of(upload)) is not None]
+        if len(contents) < len(uploads):
+            return (), "error"
+        proposed = tuple(chain.from_iterable(_as_proposed(*content) for content in contents))
+        mapping = choose_mapping(proposed) if proposed else ColumnMapping()
+        groups = _groups(people)
+        read = [
+            in_group(file, groups.get(upload.file_id, ""))
+            for upload, kind, data in contents
+            for file in _read(upload, kind, data, mapping.roles)
+        ]
     except ImportRefused as refusal:
         state.say(str(refusal))
-        return ()
+        return (), "error"
+    first_ratings(read)
+    return tuple(read), mapping.duplicates
+
+
+def _read(upload: Any, kind: RaterKind, data: bytes, roles: Mapping[str, str]) -> tuple[FinishedRatings, ...]:
+    way = f"{kind} {sorted(roles.items())}"
+    files: tuple[FinishedRatings, ...] = _read_once(upload, way, partial(read_files, data, upload.name, kind, roles))
+    return files
+
+
+def _as_proposed(upload: Any, kind: RaterKind, data: bytes) -> tuple[FinishedRatings, ...]:
+    """The file as it is read without the lead, or its columns alone where they must be named first."""
+    try:
+        return _read(upload, kind, data, {})
+    except RolesNeeded as unclear:
+        return (FinishedRatings(upload.name, "", roles=unclear.roles),)
+
+
+def _groups(uploads: Sequence[Any]) -> dict[str, str]:
+    """Id of the uploaded file → the group that all its annotators belong to, where several files have groups."""
+    if len(uploads) < 2:
+        return {}
+    with st.expander("Groups of annotators, if each file is of another"):
+        st.caption("The same id in two groups is two annotators.")
+        labels = {upload.file_id: f"Group of {upload.name}" for upload in uploads}
+        return {
+            number: st.text_input(read_aloud(label), max_chars=40, key=f"group-{number}").strip()
+            for number, label in labels.items()
+        }
 
 
 def choose_items() -> tuple[ItemFile | None, bool]:
@@ -60,7 +106,10 @@ def choose_items() -> tuple[ItemFile | None, bool]:
     if upload is None:
         return None, True
     try:
-        file = _read_once(upload, "items", lambda u, _: read_items(u.getvalue(), u.name))
+        data = content_of(upload)
+        if data is None:
+            return None, False
+        file = _read_once(upload, "items", partial(read_items, data, upload.name))
     except ImportRefused as refusal:
         state.say(str(refusal))
         return None, False
@@ -74,7 +123,7 @@ def _read_once(upload: Any, kind: str, read: Any) -> Any:
     """Read a file once, not in every run."""
     cache = state.recall(READ, {})
     if (upload.file_id, kind) not in cache:
-        cache = {**cache, (upload.file_id, kind): read(upload, kind)}
+        cache = {**cache, (upload.file_id, kind): read()}
         state.remember(READ, cache)
     return cache[upload.file_id, kind]
 
@@ -188,11 +237,13 @@ def _scale(proposal: ProposedCriterion) -> ProposedCriterion:
     return replace(proposal, use=use, labels=labels, missing=missing, positive=good)
 
 
-def assembled(files: Sequence[FinishedRatings], asked: Asked, items: ItemFile | None) -> Assembled:
+def assembled(
+    files: Sequence[FinishedRatings], asked: Asked, items: ItemFile | None, duplicates: Duplicates
+) -> Assembled:
     """All files combined, recomputed only when something has changed."""
     cached = state.recall(ASSEMBLED)
-    if cached is None or cached[0] != (files, asked, items):
-        cached = ((files, asked, items), assemble(files, asked, items))
+    if cached is None or cached[0] != (files, asked, items, duplicates):
+        cached = ((files, asked, items, duplicates), assemble(files, asked, items, duplicates))
         state.remember(ASSEMBLED, cached)
     return cached[1]
 

@@ -106,6 +106,7 @@ def basics(study: Study) -> DesignRequest | None:
         label, place = "Order of items", f"{key}-item-order"
         item_order = choose(label, ITEM_ORDERS, place, current.item_order, disabled=frozen)
         settings = _limits(current, key) | {"item_order": item_order} | _overlap(current, key, frozen)
+        settings |= _item_groups(current, key)
         return finish(study, key, Parts(title.strip(), raters, access, study_round, presentation, settings))
 
 
@@ -138,6 +139,16 @@ def _overlap(current: StudySettings, key: str, frozen: bool) -> dict[str, Any]:
     label, key = "Annotators for each of them", f"{key}-overlap-raters"
     raters = right.number_input(label, 1, MOST_RATERS, current.overlap.raters, disabled=frozen, key=key)
     return {"overlap": {"items": items, "raters": raters}}
+
+
+def _item_groups(current: StudySettings, key: str) -> dict[str, Any]:
+    """The field of the items file that says which items belong together."""
+    help_text = (
+        "Turns of one dialogue or questions on one passage are not independent. Name the field of the items file that "
+        "is the same for items that belong together; intervals and tests then treat each group as one item."
+    )
+    field = st.text_input("Field that groups items", current.group_field, max_chars=500, help=help_text, key=f"{key}-g")
+    return {"group_field": field}
 
 
 def path(study: Study, rubric: Rubric) -> DesignRequest | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,13 @@ import streamlit as st
 
 from components.shell import state
 from components.shell.choices import choose
+from components.shell.uploads import content_of
 from components.shell.words import read_aloud
+from components.study.column_roles import choose_roles
 from components.study.rubric_editor import checked_rubric, rubric_editor
 from triptych.errors import ImportRefused
 from triptych.formats import MAX_UPLOAD, READERS, ItemFile, ReadOptions, join_files, read_items
+from triptych.formats.layout import ITEM_ROLES
 from triptych.rubric.files import parse_rubric, shipped_rubrics
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Access, Round
@@ -86,15 +90,24 @@ def choose_file(rubric: Rubric, key: str = "item_file") -> ItemFile | None:
         state.forget("files_read")
         return None
     judged = rubric.judged == "conversation"
+    options = ReadOptions(judge_conversation=judged)
     try:
-        file = _read(upload, ReadOptions(judge_conversation=judged))
+        data = content_of(upload)
+        if data is None:
+            return None
+        file = _read(upload, data, options)
         sheet = _choose_sheet(file)
         if sheet:
-            file = _read(upload, ReadOptions(sheet=sheet, judge_conversation=judged))
+            options = replace(options, sheet=sheet)
+            file = _read(upload, data, options)
+        roles = choose_roles(file.roles, ITEM_ROLES, "item-role") if file.roles else {}
+        if roles != file.roles:
+            options = replace(options, roles=tuple(roles.items()))
+            file = _read(upload, data, options)
         if judged and file.fields:
             field, speaker = _choose_last_turn(file, rubric)
-            more = ReadOptions(sheet, field, speaker, judged)
-            file = _read(upload, more) if field else file
+            more = replace(options, append_field=field, append_speaker=speaker)
+            file = _read(upload, data, more) if field else file
     except ImportRefused as refusal:
         state.say(str(refusal))
         return None
@@ -116,7 +129,11 @@ def _joined(uploads: Sequence[Any], rubric: Rubric, key: str) -> ItemFile | None
             st.text(label)
             shown: Any = {"label_visibility": "collapsed", "key": f"{key}-system-{place}"}
             system = st.text_input(read_aloud(label), Path(upload.name).stem, max_chars=200, **shown)
-        named.append((upload.name, upload.getvalue(), system))
+        data = content_of(upload)
+        if data is not None:
+            named.append((upload.name, data, system))
+    if len(named) < len(uploads):
+        return None
     try:
         return join_files(named, ReadOptions(judge_conversation=rubric.judged == "conversation"))
     except ImportRefused as refusal:
@@ -124,13 +141,13 @@ def _joined(uploads: Sequence[Any], rubric: Rubric, key: str) -> ItemFile | None
         return None
 
 
-def _read(upload: st.runtime.uploaded_file_manager.UploadedFile, options: ReadOptions) -> ItemFile:
+def _read(upload: st.runtime.uploaded_file_manager.UploadedFile, data: bytes, options: ReadOptions) -> ItemFile:
     """Read a file once for each way of reading it, not in every run."""
     name, cache = state.recall("files_read", ("", {}))
     if name != upload.file_id:
         cache = {}
     if options not in cache:
-        cache[options] = read_items(upload.getvalue(), upload.name, options)
+        cache[options] = read_items(data, upload.name, options)
     state.remember("files_read", (upload.file_id, cache))
     return cache[options]
 

@@ -13,9 +13,9 @@ from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS, StudyPlan
 
 FORMATS = (
     "Tables with item_id, system, annotator, criterion, value (or a column for each criterion or annotator), as CSV, "
-    "XLSX, Parquet or JSON, and the files of Label Studio, Argilla, factgenie, Pearmut and Mechanical Turk. Tables of "
-    "highlights have item_id, system, annotator, label, start, end, quote. A zip may hold an export of this app or the "
-    "whole project folder of Potato."
+    "XLSX, Parquet or JSON, nested JSON whose levels you can name, and the files of Label Studio, Argilla, factgenie, "
+    "Pearmut and Mechanical Turk. Tables of highlights have item_id, system, annotator, label, start, end, quote. "
+    "A zip may hold several files, an export of this app or the whole project folder of Potato."
 )
 CLOSED, OPEN = "Finished: the study is closed", "Unfinished: the study stays open for people you invite"
 
@@ -34,7 +34,7 @@ who = state.require("lead")
 st.title("Import ratings", anchor=False)
 st.subheader("1. The files", anchor=False)
 st.caption(FORMATS)
-files = preview.choose_files()
+files, duplicates = preview.choose_files()
 items, usable = preview.choose_items()
 if not files:
     st.stop()
@@ -48,7 +48,7 @@ if mapping is None:
     st.stop()
 
 st.subheader("3. The study", anchor=False)
-assembled = preview.assembled(files, mapping, items)
+assembled = preview.assembled(files, mapping, items, duplicates)
 preview.assembled_preview(assembled)
 if not assembled.ok:
     st.stop()

@@ -18,6 +18,7 @@ from triptych.people.invitations import Invited
 from triptych.people.roster import Member
 from triptych.privacy import erasure, withdrawal
 from triptych.storage.models import Access, Role
+from triptych.study import annotator_groups
 from triptych.study.settings import settings_of
 
 NEW_LINKS = "links made"
@@ -98,6 +99,9 @@ if annotators:
     step = member_actions.steps(chosen, study, promised, who, submitted)
     if step:
         run_step(*step, chosen)
+    if group := member_actions.group_form(annotators, settings_of(study).annotator_groups, slug):
+        state.run_command(annotator_groups.set_group, study, *group, who.pseudonym, done="The group is saved.")
+        st.rerun()
 else:
     st.text("Nobody has joined yet. Invite people above, or give out the address on the page Overview.")
 st.subheader("Leads", anchor=False)

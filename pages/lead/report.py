@@ -5,6 +5,7 @@ import streamlit as st
 from components.results.heds_form import heds_form
 from components.results.scope import choose_scope
 from components.results.snapshots import snapshots
+from components.results.study_tools import log_look
 from components.shell import state
 from components.shell.study_choice import chosen_study
 from triptych.exchange import exports
@@ -12,9 +13,11 @@ from triptych.reports import build, heds, snapshot
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
+from triptych.results.study_analysis import analyse
 from triptych.storage.models import Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who
+from triptych.study.system_names import system_names
 
 WHAT = (
     "A report freezes the study at this moment: tables for LaTeX and spreadsheets, a page to read without a network, "
@@ -27,11 +30,14 @@ BLIND = (
 )
 
 
-def make(who: Who, slug: str, scope: Counted) -> None:
-    """Builds the report while others go on writing, and saves it."""
+def make(who: Who, study: Study, scope: Counted) -> None:
+    """Builds the report while others go on writing, and saves it; a report is a look at results."""
+    with state.reading() as session:
+        analysis = analyse(frame_of(session, study), scope, system_names(session, study))
+    log_look(study, analysis, who.pseudonym)
     with st.spinner("Making the report …"), state.reading() as session:
         exports.see_one_state(session)
-        study = lifecycle.led_by(session, who, slug)
+        study = lifecycle.led_by(session, who, study.slug)
         report = build.build_report(session, study, scope)
     done = f"The report is made. Its hash begins with {report.sha256[:12]}."
     state.run_command(snapshot.keep, study, report, who.pseudonym, done=done)
@@ -66,7 +72,7 @@ with st.container(horizontal=True, vertical_alignment="center"):
     scope = choose_scope(frame, kinds_by_default(study), slug)
     st.page_link("lead/results.py", label="Results", query_params={"study": slug})
 if asked:
-    make(who, slug, scope)
+    make(who, study, scope)
 datasheet(study, who)
 st.subheader("Reports made", anchor=False)
 if made:

@@ -8,12 +8,13 @@ from components.results.marked import marked_item
 from components.results.more import more
 from components.results.overview import overview
 from components.results.scope import choose_scope, scope_notes
-from components.results.study_tools import study_tools
+from components.results.study_tools import log_look, study_tools
 from components.shell import live, state
 from components.shell.choices import choose
 from components.shell.study_choice import chosen_study
-from triptych.results import texts, warnings
+from triptych.results import texts
 from triptych.results.annotators import speeds_of
+from triptych.results.caveats import caveats
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.highlights import highlights_of_item
 from triptych.results.frame.table import Filters
@@ -108,11 +109,12 @@ with live.drawing(slug):
         st.info("There is no rating yet. Results appear here by themselves as soon as the first annotation is in.")
         st.stop()
     analysis = analyse(board.frame, scope, board.names)
-    st.subheader("Before you conclude", anchor=False)
-    found_in = warnings.all_findings if analysis.n_ratings <= SMALL else warnings.findings
-    findings.conclusions(found_in(analysis), analysis, slug)
+    with state.reading() as session:
+        listed = caveats(session, study, analysis, quick=analysis.n_ratings > SMALL)
+    findings.conclusions(listed, analysis, slug)
     sections = st.tabs(SECTIONS, key=f"section-{slug}", on_change="rerun")
     for section, draw in zip(sections, (compared, trusted, disagreed, explained, beyond), strict=True):
         if section.open:
             with section:
                 draw(analysis, board)
+log_look(study, analysis, who.pseudonym)

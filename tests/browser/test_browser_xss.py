@@ -67,6 +67,9 @@ PAYLOADS = (
     "zero\u200bwidth \u2060joiner e\u0301 👩‍👩‍👧 ＜script＞__xss(1)＜/script＞",
     '=HYPERLINK("https://evil.test","x") +cmd|calc @SUM(1)',
     "[[1]]: https://evil.test/ref 'title' [^1] <!-- --> <![CDATA[<script>__xss(1)</script>]]>",
+    "https://evil.test/alone",
+    "www.evil.test/alone",
+    "mailto:alone@evil.test",
 )
 BOUQUET = "\n\n".join(PAYLOADS)
 SHORT = tuple(payload[:80] for payload in PAYLOADS)

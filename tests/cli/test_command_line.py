@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import shlex
 import subprocess
@@ -62,6 +63,17 @@ def test_a_study_is_created_and_launched_without_a_browser(run, sqlite_engine, t
         roles = session.execute(select(Person.name, Membership.role).join(Membership)).all()
     assert sorted(map(tuple, roles)) == [("Anna", "annotator"), ("Ben", "annotator"), ("Dr Lead", "lead")]
     assert "next-turns\tmain\topen" in run("studies")[1]
+
+
+def test_a_mapping_says_which_columns_of_items_are_responses(run, tmp_path):
+    assert run("add-lead", "Dr Lead")[0] == 0
+    (tmp_path / "wide.csv").write_text("id,prompt,a,b\n1,Why?,So,Thus\n")
+    roles = {"id": "item", "prompt": "context", "a": "response", "b": "response"}
+    (tmp_path / "mapping.json").write_text(json.dumps({"roles": roles}))
+    words = ("create-study", "Dr Lead", "Wide", "dialogue_response", str(tmp_path / "wide.csv"))
+    assert run(*words)[0] == 2
+    code, output, _ = run(*words, "--mapping", str(tmp_path / "mapping.json"))
+    assert (code, "Nothing was written" in output) == (0, True)
 
 
 @pytest.mark.parametrize("words", [("migrate",), ("studies",), ("verify",), ("add-lead", "Dr Lead"), ("backup",)])

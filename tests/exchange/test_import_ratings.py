@@ -20,7 +20,9 @@ from triptych.cli.main import main
 from triptych.errors import ImportRefused, InvalidRubric, NotAllowed
 from triptych.exchange import import_ratings
 from triptych.formats import read_items
+from triptych.formats.ratings import read_ratings
 from triptych.formats.ratings.assemble import Assembled, assemble
+from triptych.formats.ratings.model import in_group
 from triptych.formats.ratings_csv import RATINGS_HEADER
 from triptych.operations import verify
 from triptych.people import accounts
@@ -50,6 +52,7 @@ from triptych.storage.models import (
 )
 from triptych.study import lifecycle
 from triptych.study.lifecycle import StudyPlan
+from triptych.study.settings import settings_of
 from triptych.study.system_names import system_names
 from triptych.web.session import web_engine
 
@@ -520,3 +523,44 @@ def test_real_ratings_with_texts_and_highlights_become_a_finished_study(imported
     assert all(
         0 <= s.start < s.end <= max(map(len, texts)) for c in item.candidates for p in c.passages for s in p.spans
     )
+
+
+SHAPES = Path(__file__).parents[1] / "formats" / "shapes"
+
+
+def test_groups_are_stored_with_items_and_in_the_log(imported):
+    name = "sentences_with_responses.jsonl"
+    file = in_group(read_ratings((SHAPES / name).read_bytes(), name), "crowd")
+    asked = import_ratings.asked_as_proposed("Groups", [file], import_ratings.proposed([file]))
+    study, _, session = imported(assemble([file], asked))
+
+    query = select(Item.meta).where(Item.study_id == study.id).order_by(Item.id)
+    assert [meta["item_group"] for meta in session.scalars(query)][:4] == ["1", "1", "2", "2"]
+    assert settings_of(study).group_field == "item_group"
+    groups = settings_of(study).annotator_groups
+    assert list(groups.values()) == ["crowd"] * 3
+    assert all(name.startswith("A-") for name in groups)
+
+
+def test_the_command_line_writes_and_takes_a_mapping(tmp_path, capsys):
+    written = tmp_path / "mapping.json"
+    words = ["import-ratings", "Ann", "Shapes"]
+    assert main([*words, str(SHAPES / "by_annotator.json"), "--mapping-out", str(written)]) == 0
+    assert "8 items, 1 system, 3 annotators" in capsys.readouterr().out
+    roles = {"level 1": "item", "level 2": "annotator", "value": "value"}
+    written.write_text(json.dumps({"roles": roles}))
+    assert main([*words, str(SHAPES / "by_annotator.json"), "--mapping", str(written)]) == 0
+    assert "3 items, 1 system, 8 annotators" in capsys.readouterr().out
+
+
+def test_the_command_line_takes_folders_groups_and_second_batches(capsys):
+    words = ["import-ratings", "Ann", "Shapes"]
+    assert main([*words, str(SHAPES / "folder_per_system")]) == 0
+    assert "6 items, 2 systems, 6 annotators" in capsys.readouterr().out
+    votes = SHAPES / "by_annotator.json"
+    assert main([*words, f"expert={votes}", f"crowd={votes}"]) == 0
+    assert "8 items, 1 system, 6 annotators" in capsys.readouterr().out
+    batches = [str(SHAPES / "mturk_batch.csv"), str(SHAPES / "mturk_second_batch.csv")]
+    assert main([*words, *batches]) == 2
+    assert main([*words, *batches, "--duplicates", "last"]) == 0
+    assert "7 items, 3 systems, 5 annotators, 30 annotations, 228 ratings" in capsys.readouterr().out

@@ -9,6 +9,7 @@ from helpers.present import present
 
 from triptych.errors import ImportRefused
 from triptych.formats import ItemFile, TurnDraft, read_items
+from triptych.formats.decode import UnconfirmedEncoding, recoded
 
 NASTY = Path(__file__).parents[1] / "nasty"
 
@@ -58,12 +59,13 @@ def test_a_byte_order_mark_is_dropped() -> None:
     assert read("bom.jsonl").items[0].external_id == "r1"
 
 
-def test_windows_1252_is_read_with_a_warning() -> None:
-    file = read("cp1252.csv")
+def test_windows_1252_is_read_once_it_is_confirmed() -> None:
+    with pytest.raises(UnconfirmedEncoding, match="looks like Windows-1252"):
+        read("cp1252.csv")
+    file = read_items(recoded((NASTY / "cp1252.csv").read_bytes(), "Windows-1252"), "cp1252.csv")
     assert file.ok
     assert file.items[0].context_text == "The staff’s “welcome” cost €5 – café extra"
     assert texts(file)[0] == ["Sorry…", "Naïve", "Œuvre"]
-    assert "Windows-1252" in messages(file, "warning")[0][1]
 
 
 def test_a_file_of_unknown_encoding_is_refused_with_the_line() -> None:

@@ -66,7 +66,12 @@ def test_each_row_without_an_id_is_an_error() -> None:
 
 def test_a_long_table_without_ids_is_refused() -> None:
     with pytest.raises(ImportRefused, match="item_id"):
-        read("context,system,text\nc,a,x\n")
+        read("split,system,text\nc,a,x\n")
+
+
+def test_without_ids_every_context_is_an_item() -> None:
+    file = read("instruction,output,generator\nc,x,a\nc,y,b\nd,z,a\n")
+    assert [[candidate.system for candidate in item.candidates] for item in file.items] == [["a", "b"], ["a"]]
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])

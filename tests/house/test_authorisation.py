@@ -73,8 +73,9 @@ DOORS = {
         people.invitations.invite_all people.invitations.invite_one people.roster.add_lead people.roster.disable
         people.roster.enable people.roster.new_link people.roster.remove_lead privacy.erasure.delete_copies
         privacy.erasure.erase privacy.withdrawal.withdraw reports.heds.store reports.snapshot.keep
-        results.adjudication.ask results.adjudication.record results.adjudication.take_back
-        simulate.dry_run.dry_run study.design.amend study.duplicate.duplicate study.launch.launch
+        results.adjudication.ask results.adjudication.record results.adjudication.take_back results.looking.log_look
+        simulate.dry_run.dry_run simulate.planner.declare study.annotator_groups.set_group study.design.amend
+        study.duplicate.duplicate study.launch.launch
         study.lifecycle.create_from_file study.lifecycle.delete_demo study.lifecycle.delete_draft
         study.lifecycle.set_state study.lifecycle.unblind study.plans.store
     """,

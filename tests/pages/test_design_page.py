@@ -79,6 +79,21 @@ def test_every_part_of_a_draft_is_edited_and_kept(section, draft):
     assert "evil" not in rendered_markdown(app)
 
 
+def test_margins_groups_and_early_results_are_set_before_launch(section, draft):
+    app = section(draft, "Basics")
+    field(app, "text_input", "Field that groups items").set_value("dialogue")
+    press(app, "Save")
+    app = section(draft, "Preregistration")
+    field(app, "number_input", "Fluency").set_value(0.3)
+    field(app, "selectbox", "Results that are opened").set_value(0.0)
+    press(app, "Save")
+    declaration = settings_of(now(draft)).preregistration
+    assert settings_of(now(draft)).group_field == "dialogue"
+    assert (declaration.margins, declaration.interim_bound) == ({"fluency": 0.3}, 0)
+    assert "Practically equal within, in scale points (shares from 0 to 1): Fluency ±0.3" in app.code[0].value
+    assert "estimates are shown without tests" in app.code[0].value
+
+
 @pytest.mark.parametrize("label", ["Save", "Make codes for the empty ones"])
 def test_a_click_is_handled_after_another_one_interrupted_its_run(section, draft, monkeypatch, label):
     app = section(draft, "Panel and pay")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from pathlib import Path
 
 import pytest
 from helpers.results_pages import turn_to, words
@@ -209,3 +210,42 @@ def test_only_leads_reach_the_page_from_the_studies(visit, lead, monkeypatch):
     app = AppTest.from_file(str(ROUTER.parent / "lead" / "import_ratings.py"), default_timeout=30).run()
     assert "This page is for leads" in app.error[0].value
     assert not app.file_uploader
+
+
+SHAPES = Path(__file__).parents[1] / "formats" / "shapes"
+
+
+def test_levels_have_roles_that_the_lead_can_change(page):
+    upload(page, "ratings_files", ("by_annotator.json", (SHAPES / "by_annotator.json").read_text()))
+    assert page.selectbox(key="role-level 1").value == "annotator"
+    assert "8 items, 1 system, 3 annotators" in words(page)
+
+    page.selectbox(key="role-level 1").set_value("item")
+    page.selectbox(key="role-level 2").set_value("annotator").run()
+    assert not page.exception
+    assert "3 items, 1 system, 8 annotators" in words(page)
+
+
+def test_columns_without_known_names_are_named_by_the_lead(page):
+    upload(page, "ratings_files", ("plain.csv", "a,model,b,c\nq1,m,x,4\nq1,m,y,5\n"))
+    assert "No column says which item" in words(page)
+
+    for column, role in {"a": "item", "b": "annotator", "c": "value"}.items():
+        page.selectbox(key=f"role-{column}").set_value(role)
+    page.run()
+    assert "1 item, 1 system, 2 annotators, 2 annotations, 2 ratings" in words(page)
+
+
+def test_files_of_two_groups_and_repeats_come_in_together(page):
+    for group in ("expert", "crowd"):
+        page.file_uploader(key="ratings_files").upload(f"{group}.csv", ROWS.encode())
+    page.run()
+    assert "rated 'fluency' of item '1'" in words(page)
+    page.selectbox(key="duplicates").set_value("first").run()
+    assert "2 annotators, 2 annotations, 4 ratings" in words(page)
+
+    for box in page.text_input:
+        if box.key.startswith("group-"):
+            box.set_value(box.label.removeprefix("Group of ").split()[0])
+    page.run()
+    assert "4 annotators, 4 annotations, 8 ratings" in words(page)

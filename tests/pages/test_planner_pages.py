@@ -7,14 +7,15 @@ from functools import partial
 import pytest
 from helpers.ratings import submit
 from helpers.results_pages import words
-from helpers.studies import SMALL_RUBRIC, add_person, full_answers
+from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers
+from helpers.study_pages import button
 
 from triptych.simulate import dry_run, planner, recovery
 from triptych.stats import power
 from triptych.storage import database
 from triptych.storage.models import Role
 from triptych.study import lifecycle
-from triptych.study.settings import changed, stored
+from triptych.study.settings import changed, settings_of, stored
 from triptych.web.session import web_engine
 
 
@@ -84,6 +85,30 @@ def test_a_study_is_planned_or_the_reason_shown(
     assert plan_of(app) == planned
     assert metric(app, "Annotations") == annotations
     assert ("The study has 3,000 items; the planner takes 10 to 2,000." in words(app)) == (items == 3000)
+
+
+def test_a_plan_is_solved_and_handed_to_the_preregistration(visit, monkeypatch):
+    monkeypatch.setattr(planner, "what_more_buys", partial(power.what_more_buys, studies=10))
+    monkeypatch.setattr(planner, "ROUGHLY", 5)
+    monkeypatch.setattr(power, "SOLVING", 40)
+    with database.writing(web_engine()) as session:
+        lead = add_person(session, "lead", Role.lead)
+        plan = lifecycle.StudyPlan(title="Planned")
+        draft = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(20), lead.pseudonym, lead.person_id)
+        tests = planner.tests_of(session, draft)
+    app = visit(lead, "planner.py", study=draft.slug)
+    assert next(box.value for box in app.number_input if box.label.startswith("Tests")) == tests > 1
+    margin = next(box for box in app.number_input if box.label.startswith("Practically equal"))
+    app = margin.set_value(0.5).run()
+    assert "Chance to show equal systems practically equal within ±0.5" in words(app)
+    app = button(app, "Items for a chance of 80 %").click().run()
+    assert "items" in words(app) and not app.exception
+    app = button(app, "Use this plan in the preregistration").click().run()
+    assert not app.exception
+    with database.reading(web_engine()) as session:
+        declaration = settings_of(lifecycle.by_slug(session, draft.slug)).preregistration
+    assert f"p adjusted over {tests} tests" in declaration.sample
+    assert set(declaration.margins.values()) == {0.5}
 
 
 def test_a_study_with_ratings_offers_its_own_scatter(visit, make_study):

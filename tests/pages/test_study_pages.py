@@ -188,6 +188,16 @@ def test_a_file_is_previewed_then_becomes_a_study(with_rubric):
     assert "Launch …" in labels(app)
 
 
+def test_columns_of_outputs_have_roles_that_can_change(with_rubric):
+    data = b"id,prompt,gpt-4o,llama-3,mistral\n0,Tides?,tides is,In short,tides!\n1,Rust?,rust is,Rust it is,rust!\n"
+    app = upload(with_rubric(), "wide.csv", data)
+    assert "2 items, 3 candidates each, 3 systems" in words(app)
+    assert app.selectbox(key="item-role-mistral").value == "response"
+    app.selectbox(key="item-role-mistral").set_value("ignore").run()
+    assert not app.exception
+    assert "2 items, 2 candidates each, 2 systems" in words(app)
+
+
 def test_errors_are_named_by_row_and_block_creation(with_rubric):
     app = upload(with_rubric(), "items.csv", TWICE)
 
@@ -213,7 +223,8 @@ def test_no_hostile_file_causes_a_traceback_or_partial_study(with_rubric, path):
 
     assert stored() == []
     accepted, refused = len(app.success) == 1, len(app.error) == 1
-    assert accepted != refused
+    asked = any(label.startswith("Read it as") for label in labels(app))
+    assert accepted + refused + asked == 1
     assert ("Create the study" in labels(app)) == accepted
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
@@ -15,10 +14,10 @@ from components.results.comparisons import contrast_table
 from triptych.formats.long_csv import write_csv
 from triptych.reports import data
 from triptych.reports.analysis import recomputed
+from triptych.reports.build import choices
 from triptych.reports.methods_text import statistics
 from triptych.reports.numbers import Book
 from triptych.reports.tables import tables_of
-from triptych.results.judges import margin
 from triptych.results.verdicts import verdict
 from triptych.results.warnings import all_not_run
 from triptych.stats.undefined import Undefined
@@ -31,10 +30,7 @@ PARTS = {"reliability", "without annotator", "annotator pairs", "ranks", "streng
 
 def made_again(analysis, further, folder: Path) -> dict:
     """What the script computes from the files of a report."""
-    variables = [asdict(ratings.variable) for ratings in analysis.ratings]
-    study = {"study": {"systems": list(NAMES.values())}, "variables": variables}
-    family = sorted(analysis.frame.settings.preregistration.family)
-    codebook = study | {"epsilon": margin(analysis.frame), "family": family}
+    codebook = {"study": {"systems": list(NAMES.values())}, **choices(analysis)}
     (folder / "codebook.json").write_text(json.dumps(codebook))
     twice = data.rating_rows(further.twice) if further.twice else ()
     marks = data.highlight_rows(analysis, further.readings)
@@ -125,7 +121,7 @@ def test_proportional_odds_are_printed_and_computed_again(tmp_path):
 
 
 def test_the_methods_paragraph_describes_the_headline_test():
-    analysis, further = analysed(some_ratings(5, 2, 8, 2))
+    analysis, further = analysed(some_ratings(5, 2, 8, 2, MANY))
     paragraph = " ".join(statistics(analysis, Book.of(analysis, further.numbers)))
 
     assert "The two-way variance is at least 0.25 of the larger one-way variance" in paragraph

@@ -6,13 +6,14 @@ import math
 
 import numpy as np
 import pytest
+from helpers.present import present
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from triptych.stats.components import PRESETS, Components, variance_components
 from triptych.stats.intervals import estimate
-from triptych.stats.power import Plan, effort, power, significant, what_more_buys
-from triptych.stats.undefined import UndefinedStatistic
+from triptych.stats.power import Plan, effort, items_needed, power, power_to_show_equal, significant, what_more_buys
+from triptych.stats.undefined import Undefined, UndefinedStatistic
 
 SOME = Components(item=0.8, annotator=0.35, residual=1.6)
 
@@ -78,7 +79,8 @@ def test_the_batch_test_is_the_public_test_of_each_study(plan, seed):
     random = np.random.default_rng(seed)
     differences = 0.7 + random.normal(size=(8, len(item))) + random.normal(size=(8, plan.annotators))[:, annotator]
     result = significant(differences, item, annotator)
-    expected = [estimate(study, item, annotator).test.p < 0.05 for study in differences]
+    estimates = [estimate(study, item, annotator) for study in differences]
+    expected = [(each.test or each.test_here).p < 0.05 for each in estimates]
     assert result.tolist() == expected
 
 
@@ -113,9 +115,9 @@ def test_power_without_tastes_is_that_of_the_t_test():
 def test_more_people_on_the_same_work_show_more():
     shares = [
         power(Plan(items, raters, people), 0.4, SOME).rate.share
-        for items, raters, people in ((50, 3, 3), (50, 3, 10), (150, 1, 15))
+        for items, raters, people in ((50, 3, 5), (50, 3, 10), (150, 1, 15))
     ]
-    assert shares[0] < 0.15 < shares[1] < shares[2]
+    assert shares[0] < shares[1] < shares[2]
 
 
 def test_power_grows_with_the_size_of_the_shift():
@@ -127,6 +129,30 @@ def test_power_grows_with_the_size_of_the_shift():
 def test_equal_seeds_give_equal_power_in_any_batches():
     assert power(Plan(60, 2, 8), 0.5, SOME) == power(Plan(60, 2, 8), 0.5, SOME)
     assert power(Plan(60, 2, 8), 0.5, SOME, studies=50).rate.n == 50
+
+
+def test_fewer_than_five_annotators_keep_the_level_for_themselves():
+    assert 0.02 <= power(Plan(60, 3, 3), 0, SOME, studies=2000).rate.share <= 0.07
+
+
+def test_more_tests_make_a_difference_harder_to_show():
+    shares = [power(Plan(60, 2, 8, tests=tests), 0.6, SOME).rate.share for tests in (1, 3, 12)]
+    assert shares[0] > shares[1] > shares[2]
+    assert power(Plan(60, 2, 8, tests=12), 0, SOME).rate.share <= 0.02
+
+
+def test_equality_is_shown_more_often_within_a_wider_margin():
+    shares = [power_to_show_equal(Plan(100, 3, 10), margin, SOME) for margin in (0.05, 0.6, 2.0)]
+    assert [round(share.share, 1) for share in shares] == sorted(round(share.share, 1) for share in shares)
+    assert shares[0].share < 0.05 < 0.9 < shares[2].share
+    assert isinstance(power_to_show_equal(Plan(100, 3, 4), 0.5, SOME), Undefined)
+
+
+def test_the_items_needed_give_the_chance_asked_for():
+    plan = Plan(10, 2, 12, tests=3)
+    items = present(items_needed(plan, 0.8, SOME))
+    assert 0.74 <= power(Plan(items, 2, 12, tests=3), 0.8, SOME, studies=2000).rate.share <= 0.88
+    assert isinstance(items_needed(Plan(10, 2, 5), 0.01, SOME), Undefined)
 
 
 def test_below_five_annotators_the_plan_speaks_for_them_only():

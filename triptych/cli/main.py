@@ -24,6 +24,7 @@ try:
     from triptych.cli import studies
     from triptych.cli.run import run
     from triptych.errors import NotFound, TriptychError
+    from triptych.formats.decode import ENCODINGS
     from triptych.operations import move as moving
     from triptych.operations import verify as verifying
     from triptych.people import accounts
@@ -199,12 +200,17 @@ def import_ratings(arguments: argparse.Namespace) -> int:
     # numpy and the readers take half a second to import, which no other command needs
     from triptych.cli import ratings
     from triptych.exchange import import_ratings as ratings_import
+    from triptych.formats.model import in_words
 
     plan = lifecycle.StudyPlan(title=arguments.title)
     lifecycle.refuse_unusable_plan(plan)
-    files = ratings.ratings_in(arguments.files, arguments.judge)
-    assembled = ratings.assembled_from(plan.title, files, arguments.items, arguments.rubric, arguments.positive)
-    for line in (*map(str, assembled.problems), *assembled.summary()):
+    mapping = ratings.mapping_in(arguments.mapping, arguments.duplicates)
+    files = ratings.ratings_in(arguments.files, arguments.judge, mapping, arguments.encoding)
+    if arguments.mapping_out:
+        studies.write(arguments.mapping_out, [ratings.mapping_of(files, mapping.duplicates).to_json().encode()])
+    options = arguments.items, arguments.rubric, arguments.positive, mapping.duplicates, arguments.encoding
+    assembled = ratings.assembled_from(plan.title, files, *options)
+    for line in (*in_words(assembled.problems), *assembled.summary()):
         say(line)
     if not assembled.ok:
         return 2
@@ -226,7 +232,8 @@ def create_study(arguments: argparse.Namespace) -> int:
         item_order=USUAL_ORDER,
     )
     lifecycle.refuse_unusable_plan(plan)
-    text, file = studies.rubric_text(arguments.rubric), studies.items_from(arguments.files)
+    text = studies.rubric_text(arguments.rubric)
+    file = studies.items_from(arguments.files, arguments.encoding, arguments.mapping)
     rubric = parse_rubric(text, arguments.rubric)
     lifecycle.refuse_silent(rubric, plan.round)
     for problem in file.problems:
@@ -261,7 +268,9 @@ def set_state(arguments: argparse.Namespace) -> int:
 def invite(arguments: argparse.Namespace) -> int:
     """Make a personal link for each person named or on a CSV list; it is shown once and not stored."""
     made = _written(
-        lambda session: studies.invite(session, arguments.lead, arguments.study, arguments.names, arguments.list)
+        lambda session: studies.invite(
+            session, arguments.lead, arguments.study, arguments.names, arguments.list, arguments.encoding
+        )
     )
     for guest in made:
         link = f"{arguments.address.rstrip('/')}/?{urlencode({'join': guest.secret})}"
@@ -370,6 +379,9 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], Sequence[tuple[st
 }  # fmt: skip
 
 
+READING_TEXTS = ("create-study", "import-ratings", "invite")
+
+
 def _ask_for_more(name: str, choice: argparse.ArgumentParser) -> None:
     """The arguments of a command that may be left out, or are chosen from."""
     ask = choice.add_argument
@@ -387,6 +399,7 @@ def _ask_for_more(name: str, choice: argparse.ArgumentParser) -> None:
             ask("--study", action="append", help="a study's short name; can be repeated")
         case "create-study":
             ask("files", nargs="+", help="a file of items, or SYSTEM=FILE for each system")
+            ask("--mapping", help="a file that says which column of a single file has which role")
             ask("--raters", type=int, default=3, help="annotators per item")
             ask("--most", type=int, help="the most items for one annotator")
             ask("--access", choices=list(Access), default=Access.open, help="who may take part")
@@ -399,9 +412,17 @@ def _ask_for_more(name: str, choice: argparse.ArgumentParser) -> None:
             ask("--list", help="a CSV file with name, and if wanted email and role")
             ask("--address", default="http://localhost:8501", help="where the app is reached")
         case "import-ratings":
-            ask("files", nargs="*", help="files of ratings and highlights by people")
+            ask(
+                "files",
+                nargs="*",
+                help="files or folders of ratings by people, or GROUP=FILE for a group of annotators",
+            )
             ask("--judge", action="append", default=[], help="a file of scores by a model")
             ask("--items", help="a file of items, for the texts")
+            ask("--mapping", help="a file that says which column or level has which role")
+            ask("--mapping-out", help="write the mapping that was used, to be changed and given as --mapping")
+            second = "what a second rating of the same unit by the same annotator is"
+            ask("--duplicates", choices=["error", "first", "last", "repeats"], help=second)
             ask("--rubric", help="a rubric file; without it one is made from the values")
             positive = "an option that counts as positive, as CRITERION=OPTION; can be repeated"
             ask("--positive", action="append", default=[], help=positive)
@@ -417,10 +438,13 @@ def main(words: Sequence[str] | None = None) -> int:
         for argument, about in required:
             choice.add_argument(argument, help=about)
         _ask_for_more(name, choice)
+        if name in READING_TEXTS:
+            choice.add_argument("--encoding", choices=list(ENCODINGS), help="the encoding of files that are not UTF-8")
     arguments = parser.parse_args(words)
     arguments.umask = os.umask(private.umask())
     try:
-        return COMMANDS[arguments.command][0](arguments)
+        with database.patient(lambda text: say_beside("-", text)):
+            return COMMANDS[arguments.command][0](arguments)
     except (database.DatabaseAway, DBAPIError) as error:
         complain(f"{examination.refusal(error)} More: python -m triptych doctor")
     except TriptychError as error:

@@ -10,21 +10,31 @@ from pathlib import Path
 from triptych.cli.studies import items_from, read, rubric_text
 from triptych.errors import ImportRefused
 from triptych.exchange.import_ratings import asked_as_proposed, asked_by, proposed
-from triptych.formats.model import ItemFile
-from triptych.formats.ratings import read_files
+from triptych.formats.model import ItemFile, in_words
+from triptych.formats.ratings import ENDINGS, read_files
 from triptych.formats.ratings.assemble import Assembled, assemble
-from triptych.formats.ratings.model import FinishedRatings
+from triptych.formats.ratings.model import FinishedRatings, RaterKind, in_group
 from triptych.formats.ratings.proposal import ProposedCriterion
+from triptych.formats.ratings.roles import ColumnMapping, Duplicates, read_mapping
+
+HUMAN: RaterKind = "human"
+JUDGE: RaterKind = "judge"
 
 
 def assembled_from(
-    title: str, files: Sequence[FinishedRatings], items: str | None, rubric: str | None, positive: Sequence[str]
+    title: str,
+    files: Sequence[FinishedRatings],
+    items: str | None,
+    rubric: str | None,
+    positive: Sequence[str],
+    duplicates: Duplicates,
+    encoding: str | None = None,
 ) -> Assembled:
     """What the files would become; `items` is a path, `rubric` a path or key, `positive` as in `_with_positive`.
 
     Raises ImportRefused for a file that cannot be read or has errors, InvalidRubric.
     """
-    texts = items_from([items]) if items else None
+    texts = items_from([items], encoding) if items else None
     for file in files:
         _refuse_faulty(file.name, file)
     if items and texts:
@@ -37,18 +47,50 @@ def assembled_from(
         asked = asked_by(rubric_text(rubric), files)
     else:
         asked = asked_as_proposed(title, files, _with_positive(proposed(files), positive))
-    return assemble(files, asked, texts)
+    return assemble(files, asked, texts, duplicates)
 
 
 def _refuse_faulty(name: str, file: FinishedRatings | ItemFile) -> None:
     if not file.ok:
-        raise ImportRefused("\n".join([f"{name} has errors:", *map(str, file.problems)]))
+        raise ImportRefused("\n".join([f"{name} has errors:", *in_words(file.problems)]))
 
 
-def ratings_in(people: Sequence[str], judges: Sequence[str]) -> list[FinishedRatings]:
-    """The ratings in files by people and in files by models. Raises ImportRefused."""
-    by_people = [file for path in people for file in read_files(read(path), Path(path).name)]
-    return by_people + [file for path in judges for file in read_files(read(path), Path(path).name, "judge")]
+def ratings_in(
+    people: Sequence[str], judges: Sequence[str], mapping: ColumnMapping, encoding: str | None = None
+) -> list[FinishedRatings]:
+    """The ratings in files by people, each a path or GROUP=PATH, and in files by models; a folder gives all in it.
+
+    Raises ImportRefused.
+    """
+    read_in: list[FinishedRatings] = []
+    for words, kind in [(words, HUMAN) for words in people] + [(words, JUDGE) for words in judges]:
+        group, _, after = words.rpartition("=") if not Path(words).exists() else ("", "", words)
+        for path, name in _files_in(Path(after)):
+            files = read_files(read(str(path), encoding), name, kind, mapping.roles)
+            read_in += [in_group(file, group) for file in files]
+    return read_in
+
+
+def _files_in(path: Path) -> list[tuple[Path, str]]:
+    """The file with its name, or all of a folder with their names in it."""
+    if not path.is_dir():
+        return [(path, path.name)]
+    inside = sorted(file for file in path.rglob("*") if file.suffix.lstrip(".").casefold() in ENDINGS)
+    return [(file, file.relative_to(path).as_posix()) for file in inside]
+
+
+def mapping_in(path: str | None, duplicates: Duplicates | None) -> ColumnMapping:
+    """The mapping in a file, or an empty one; what is said about duplicates comes first. Raises ImportRefused."""
+    mapping = read_mapping(read(path).decode("utf-8", "replace")) if path else ColumnMapping()
+    return replace(mapping, duplicates=duplicates) if duplicates else mapping
+
+
+def mapping_of(files: Sequence[FinishedRatings], duplicates: Duplicates) -> ColumnMapping:
+    """How the files were read; where they differ about a column, the first counts."""
+    roles: dict[str, str] = {}
+    for file in files:
+        roles = file.roles | roles
+    return ColumnMapping(roles, duplicates)
 
 
 def _with_positive(criteria: Sequence[ProposedCriterion], positive: Sequence[str]) -> tuple[ProposedCriterion, ...]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import secrets
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from sqlmodel import Session
 
 from triptych.errors import ImportRefused, NotAllowed, NotFound
-from triptych.formats import ItemFile, join_files, read_items
+from triptych.formats import ItemFile, ReadOptions, join_files, read_items
+from triptych.formats.decode import recoded
 from triptych.people import accounts
 from triptych.people.invitations import Invited, invite_all, invite_one, read_list
 from triptych.rubric.files import (
@@ -37,22 +38,33 @@ def rubric_text(name: str) -> str:
     return read_rubric(shipped_rubrics().get(name, Path(name)))
 
 
-def read(path: str) -> bytes:
-    """A file's bytes. Raises ImportRefused."""
+def read(path: str, encoding: str | None = None) -> bytes:
+    """A file's bytes; a text that is not UTF-8 is read in the encoding that was confirmed. Raises ImportRefused."""
     try:
-        return Path(path).read_bytes()
+        data = Path(path).read_bytes()
+        return recoded(data, encoding) if encoding else data
     except OSError as error:
         raise ImportRefused(f"{path} cannot be read: {error.strerror}.") from error
 
 
-def items_from(files: Sequence[str]) -> ItemFile:
-    """Items of one file, or of several that are given as SYSTEM=FILE. Raises ImportRefused."""
+def items_from(files: Sequence[str], encoding: str | None = None, mapping: str | None = None) -> ItemFile:
+    """Items of one file, or of several that are given as SYSTEM=FILE. Raises ImportRefused.
+
+    mapping: a file that says what the columns are, for files whose names do not.
+    """
+    roles = _roles_in(mapping) if mapping else {}
     if len(files) == 1 and not _parted(files[0])[0]:
-        return read_items(read(files[0]), Path(files[0]).name)
+        return read_items(read(files[0], encoding), Path(files[0]).name, ReadOptions(roles=tuple(roles.items())))
     parted = [_parted(file) for file in files]
     if not all(system for system, _ in parted):
         raise ImportRefused("Of several files each holds the texts of one system: give them as SYSTEM=FILE.")
-    return join_files([(Path(path).name, read(path), system) for system, path in parted])
+    return join_files([(Path(path).name, read(path, encoding), system) for system, path in parted])
+
+
+def _roles_in(path: str) -> Mapping[str, str]:
+    from triptych.formats.ratings.roles import read_mapping  # numpy takes half a second, which few commands need
+
+    return read_mapping(read(path).decode("utf-8", "replace")).roles
 
 
 def _parted(file: str) -> tuple[str, str]:
@@ -72,7 +84,9 @@ def set_state(session: Session, lead: str, slug: str, state: StudyState) -> Stud
     return study
 
 
-def invite(session: Session, lead: str, slug: str, names: Sequence[str], guests: str | None) -> list[Invited]:
+def invite(
+    session: Session, lead: str, slug: str, names: Sequence[str], guests: str | None, encoding: str | None = None
+) -> list[Invited]:
     """Invites people by name, or everybody on a CSV list. Raises NotFound, NotAllowed, ImportRefused."""
     who = acting_lead(session, lead)
     study = lifecycle.led_by(session, who, slug)
@@ -80,7 +94,7 @@ def invite(session: Session, lead: str, slug: str, names: Sequence[str], guests:
         raise NotAllowed("Name the people to invite, or a CSV file of them with --list.")
     if not guests:
         return [invite_one(session, study, name, "", Role.annotator, who.pseudonym) for name in names]
-    guest_list = read_list(session, study, read(guests))
+    guest_list = read_list(session, study, read(guests, encoding))
     if not guest_list.ok:
         raise ImportRefused("\n".join(map(str, guest_list.problems)))
     return invite_all(session, study, guest_list.guests, who.pseudonym)

@@ -50,19 +50,23 @@ from triptych.storage.models import (
 )
 from triptych.storage.rows import inserted
 from triptych.study import lifecycle
+from triptych.study.annotator_groups import set_group
 from triptych.study.lifecycle import MOST_RATERS, Design, StudyPlan
 from triptych.study.persons import Who
 
 ASKED_FOR_SCORES = (
     "Annotators would be asked for {titles}, which judges alone gave. Close the study, or leave these scores out."
 )
+ITEMS_ONLY = "{names}: these are items without ratings. Make a new study of them, or add the file with the ratings."
 VERSION = 2  # an annotation that was submitted once stands at version 2
 PREFIXES: dict[str, str] = {Kind.human: "A", Kind.judge: "J", Kind.simulated: "S"}
 ORIGINS: dict[str, Origin] = {Kind.human: Origin.imported, Kind.judge: Origin.judge, Kind.simulated: Origin.simulated}
 
 
 def proposed(files: Sequence[FinishedRatings]) -> tuple[ProposedCriterion, ...]:
-    """The criteria that the values of all files together suggest."""
+    """The criteria that the values of all files together suggest. Raises ImportRefused where there are no ratings."""
+    if files and all(file.items and not (file.ratings or file.highlights) for file in files):
+        raise ImportRefused(ITEMS_ONLY.format(names=", ".join(file.name for file in files)))
     return propose(_ratings(files))
 
 
@@ -165,6 +169,11 @@ class _Writer:
         joined = sorted(person.pseudonym for person in people.values())
         counts = self.ratings.counts() | {"files": list(self.ratings.files), "joined": joined, "excluded": excluded}
         events.record(self.session, self.study.id, EventKind.ratings_imported, actor, new=counts)
+        for group in dict.fromkeys(self.ratings.annotator_groups.values()):
+            members = [
+                p.pseudonym for (_, name), p in people.items() if self.ratings.annotator_groups.get(name) == group
+            ]
+            set_group(self.session, self.study, members, group, actor)
         by_assignment = defaultdict(list)
         for slot in slots:
             by_assignment[slot["assignment_id"]].append(slot)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from triptych.formats.model import MAX_CANDIDATES, Findings, ItemDraft
+from triptych.formats.names import Lookalikes
 
 
 def check_items(items: Sequence[ItemDraft], findings: Findings, candidates_expected: bool) -> None:
@@ -23,7 +24,11 @@ def check_items(items: Sequence[ItemDraft], findings: Findings, candidates_expec
 def _check_ids(items: Sequence[ItemDraft], findings: Findings) -> None:
     exact: dict[str, ItemDraft] = {}
     folded: dict[str, ItemDraft] = {}
+    lookalikes = Lookalikes()
     for item in items:
+        clash = lookalikes.clash(item.external_id, f"row {item.row}")
+        if clash:
+            findings.error(f"the id {clash}", item.row)
         before = exact.setdefault(item.external_id, item)
         alike = folded.setdefault(item.external_id.casefold(), item)
         if before is not item:
@@ -40,9 +45,16 @@ def _check_ids(items: Sequence[ItemDraft], findings: Findings) -> None:
 
 
 def _check_system_names(items: Sequence[ItemDraft], findings: Findings) -> None:
-    names = dict.fromkeys(candidate.system for item in items for candidate in item.candidates)
+    rows: dict[str, int] = {}
+    for item in items:
+        for candidate in item.candidates:
+            rows.setdefault(candidate.system, item.row)
     folded: dict[str, str] = {}
-    for name in names:
+    lookalikes = Lookalikes()
+    for name, row in rows.items():
+        clash = lookalikes.clash(name, f"row {row}")
+        if clash:
+            findings.error(f"the system {clash}", row)
         alike = folded.setdefault(name.casefold(), name)
         if alike != name:
             findings.warning(f"The systems '{alike}' and '{name}' differ in case only; they are kept as two systems.")

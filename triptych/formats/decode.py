@@ -1,12 +1,16 @@
-"""From bytes to text: what kind of file it is, and which encoding it has. Nothing is guessed silently."""
+"""From bytes to text: what kind of file it is, and which encoding it has.
+
+An encoding that the file does not name is guessed, and read only once somebody has seen its first lines and agreed.
+"""
 
 from __future__ import annotations
 
 import codecs
 import re
+from collections import Counter
+from collections.abc import Callable, Sequence
 
 from triptych.errors import ImportRefused
-from triptych.formats.model import Findings
 
 SAVE_AS = "Save it as 'CSV UTF-8' (Excel, LibreOffice) or as UTF-8 text and upload it again."
 
@@ -34,13 +38,27 @@ SIGNATURES = (
     (b"MZ\x90", "a program"),
     (b"{\\rtf", "an RTF document"),
 )
+# what a lead may confirm → the codec; Windows' own forms, which hold the standards' letters and a few more
+ENCODINGS = {"Shift-JIS": "cp932", "GB18030": "gb18030", "Windows-1252": "cp1252"}
+SAMPLE_CHARACTERS = 20_000
+PREVIEW_LINES, PREVIEW_CHARACTERS = 4, 120
 _UTF8_LETTER = re.compile(
     rb"[\xc2-\xdf][\x80-\xbf]|\xe0[\xa0-\xbf][\x80-\xbf]|[\xe1-\xec\xee\xef][\x80-\xbf]{2}"
     rb"|\xed[\x80-\x9f][\x80-\xbf]|[\xf0-\xf4][\x80-\xbf]{3}"
 )
-_WINDOWS_ONLY = re.compile(rb"[\x80-\x9f]")
 _ASCII_LETTERS = bytes((*range(0x41, 0x5B), *range(0x61, 0x7B)))
 _HIGH_LETTERS = bytes(range(0xC0, 0x100))
+
+
+class UnconfirmedEncoding(ImportRefused):
+    """The file is in an encoding that it does not name: the likely one, and its first lines read so."""
+
+    def __init__(self, at_fault: str, encoding: str, lines: str) -> None:
+        self.at_fault, self.encoding, self.lines = at_fault, encoding, lines
+        super().__init__(
+            f"{at_fault}. The file looks like {encoding}. Its first lines, read so:\n{lines}\n"
+            f"If they are right, confirm it: --encoding {encoding}. If not: {SAVE_AS}"
+        )
 
 
 def refuse_other_content(data: bytes) -> None:
@@ -58,21 +76,44 @@ def refuse_other_content(data: bytes) -> None:
         )
 
 
-def decode(data: bytes, findings: Findings) -> str:
-    """Text of a file in UTF-8, UTF-16 or UTF-32 (by its byte order mark) or Windows-1252 (with a warning).
+def decode(data: bytes) -> str:
+    """Text of a file in UTF-8, or in UTF-16 or UTF-32 by its byte order mark.
 
-    Raises ImportRefused with the line of the first byte that does not fit.
+    Raises UnconfirmedEncoding where another encoding is likely, ImportRefused with the line of the first byte that
+    does not fit.
     """
-    for mark, encoding in BYTE_ORDER_MARKS:
+    for mark, codec in BYTE_ORDER_MARKS:
         if data.startswith(mark):
-            return _decode_marked(data, encoding)
+            return _decode_marked(data, codec)
     head = data[:65536]
     if head.count(0) * 4 > len(head):
         raise ImportRefused(f"This file is not text, or it is UTF-16 without a byte order mark. {SAVE_AS}")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        return _decode_windows(data, error, findings)
+        at_fault = f"Line {_line(data, error.start)}: byte 0x{data[error.start]:02X} is not UTF-8"
+    likely = _likely(data, at_fault)
+    raise UnconfirmedEncoding(at_fault, likely, _preview(data.decode(ENCODINGS[likely])))
+
+
+def recoded(data: bytes, encoding: str) -> bytes:
+    """A file as UTF-8, from the encoding that somebody confirmed (a key of ENCODINGS).
+
+    What is UTF-8, has a byte order mark or is no text stays as it is. Raises ImportRefused.
+    """
+    try:
+        refuse_other_content(data)
+        decode(data)
+        return data
+    except UnconfirmedEncoding:
+        pass
+    except ImportRefused:
+        return data
+    try:
+        return data.decode(ENCODINGS[encoding]).encode()
+    except UnicodeDecodeError as error:
+        where = f"Line {_line(data, error.start)}: byte 0x{data[error.start]:02X}"
+        raise ImportRefused(f"{where} is neither UTF-8 nor {encoding}. {SAVE_AS}") from error
 
 
 def _decode_marked(data: bytes, encoding: str) -> str:
@@ -86,26 +127,56 @@ def _decode_marked(data: bytes, encoding: str) -> str:
         ) from error
 
 
-def _decode_windows(data: bytes, error: UnicodeDecodeError, findings: Findings) -> str:
-    """Windows-1252 where the bytes speak for it: curly quotes, dashes, the euro sign, and mostly ASCII."""
-    line, byte = _line(data, error.start), data[error.start]
-    at_fault = f"Line {line}: byte 0x{byte:02X} is not UTF-8"
-    foreign = _count(data, _HIGH_LETTERS) * 2 > _count(data, _ASCII_LETTERS)
-    if not foreign and _UTF8_LETTER.search(data):
-        raise ImportRefused(f"{at_fault}, while other lines are: the file mixes two encodings. {SAVE_AS}")
-    if foreign or not _WINDOWS_ONLY.search(data):
+def _likely(data: bytes, at_fault: str) -> str:
+    """The encoding whose letters are those of a language. Raises ImportRefused where none is likely."""
+    for encoding, is_typical in TYPICAL.items():
+        try:
+            text = data.decode(ENCODINGS[encoding])
+        except UnicodeDecodeError:
+            continue
+        if is_typical(re.findall("[^\0-\x7f]", text)[:SAMPLE_CHARACTERS]):
+            return encoding
+    if _count(data, _HIGH_LETTERS) * 2 > _count(data, _ASCII_LETTERS):
         raise ImportRefused(f"{at_fault}, and nothing in the file says which encoding it is. {SAVE_AS}")
+    if _UTF8_LETTER.search(data):
+        raise ImportRefused(f"{at_fault}, while other lines are: the file mixes two encodings. {SAVE_AS}")
     try:
-        text = data.decode("cp1252")
-    except UnicodeDecodeError as worse:
-        where = f"Line {_line(data, worse.start)}: byte 0x{data[worse.start]:02X}"
-        raise ImportRefused(f"{where} is neither UTF-8 nor Windows-1252. {SAVE_AS}") from worse
-    sample = text[max(0, error.start - 20) : error.start + 20].replace("\n", " ").replace("\r", " ")
-    findings.warning(
-        f"The file is not UTF-8; it was read as Windows-1252 (first seen in line {line}: "
-        f"'…{sample}…'). If letters look wrong, save it as UTF-8."
+        data.decode(ENCODINGS["Windows-1252"])
+    except UnicodeDecodeError as error:
+        where = f"Line {_line(data, error.start)}: byte 0x{data[error.start]:02X}"
+        raise ImportRefused(f"{where} is neither UTF-8 nor Windows-1252. {SAVE_AS}") from error
+    return "Windows-1252"
+
+
+def _is_japanese(letters: Sequence[str]) -> bool:
+    """Japanese has kana in every sentence; other encodings read as Shift-JIS give half-width ones, which are rare."""
+    kana = sum("\u3040" <= letter <= "\u30ff" for letter in letters)
+    usual = kana + sum(
+        "\u3000" <= c <= "\u303f" or "\u4e00" <= c <= "\u9fff" or "\uff00" <= c <= "\uff60" for c in letters
     )
-    return text
+    return kana * 10 >= len(letters) and usual * 10 >= len(letters) * 9
+
+
+def _is_chinese(letters: Sequence[str]) -> bool:
+    """Four fifths are frequent ideographs (ordered by their sound: rows 0xB0 to 0xD7 of GB 2312) or punctuation.
+
+    A tenth must sound like s to z: Korean text read as Chinese ends before.
+    """
+    rows = Counter("".join(letters).encode("gb2312", "ignore")[::2])
+    punctuation = rows[0xA1] + rows[0xA3]
+    frequent = sum(number for row, number in rows.items() if 0xB0 <= row <= 0xD7)
+    late = sum(number for row, number in rows.items() if 0xC9 <= row <= 0xD7)
+    return (frequent + punctuation) * 5 >= len(letters) * 4 and late * 10 >= len(letters)
+
+
+TYPICAL: dict[str, Callable[[Sequence[str]], bool]] = {"Shift-JIS": _is_japanese, "GB18030": _is_chinese}
+
+
+def _preview(text: str) -> str:
+    """The first line, and the first ones that hold more than ASCII."""
+    first, *others = text.splitlines()
+    lines = [first, *(line for line in others if not line.isascii())][:PREVIEW_LINES]
+    return "\n".join(line[:PREVIEW_CHARACTERS] for line in lines)
 
 
 def _count(data: bytes, letters: bytes) -> int:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from triptych.errors import ImportRefused
 from triptych.formats.checks import check_items
-from triptych.formats.layout import Layout, find_layout
+from triptych.formats.layout import Layout, as_one_text, chosen_layout, find_layout, is_known, roles_of
 from triptych.formats.model import (
     MAX_CANDIDATES,
     MAX_ITEMS,
@@ -21,6 +22,7 @@ from triptych.formats.model import (
     Source,
     TurnDraft,
 )
+from triptych.formats.names import fault_of
 from triptych.formats.values import UnfitValueError, as_content, clean, kind_of, plain
 
 UNKNOWN_SYSTEM = "unknown"
@@ -28,6 +30,12 @@ SYSTEM_KEYS = ("system", "model", "name", "id")
 NO_CANDIDATES = (
     "No item has candidates. Add columns such as cand:model-a, or a field 'candidates'; "
     "if the conversation itself is judged, choose that."
+)
+
+VALUE_ALONE = re.compile(r"true|false|[-+]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:e[-+]?\d+)?", re.IGNORECASE)
+VALUES_ALONE = (
+    "{n} candidate(s) are nothing but a number, or true or false; they are shown as written. "
+    "Are these the columns of the texts?"
 )
 
 Content = str | tuple[TurnDraft, ...]
@@ -61,9 +69,11 @@ def make_items(source: Source, options: ReadOptions, findings: Findings, system:
     id; so it may lack candidates, but not the id.
     Raises ImportRefused where the columns make no sense together, or for more than 100,000 items.
     """
-    reading = Reading(source, find_layout(source.columns), options, findings, system)
     joined = system is not None
-    layout = reading.layout
+    layout = chosen_layout(dict(options.roles)) if options.roles else find_layout(source.columns)
+    if not (layout.has_candidates or options.roles or options.judge_conversation or joined):
+        layout.candidates = _systems_by_column(source, layout, findings)
+    reading = Reading(source, layout, options, findings, system)
     if layout.item_id is None and source.records:
         _report_no_id(findings, joined)
     judged = options.judge_conversation
@@ -80,6 +90,24 @@ def make_items(source: Source, options: ReadOptions, findings: Findings, system:
     return _item_file(reading, items)
 
 
+def _systems_by_column(source: Source, layout: Layout, findings: Findings) -> dict[str, str]:
+    """Columns of texts without a known name, next to an id and a context: the responses of a system each."""
+    taken = {layout.item_id, layout.context}
+    others = [c for c in source.columns if c not in taken and c not in layout.meta and not is_known(c)]
+    columns = [column for column in others if _holds_texts(source, column)] if None not in taken else []
+    has_sentences = any(" " in plain(record.get(column) or "") for record in source.records for column in columns)
+    if not 2 <= len(columns) <= MAX_CANDIDATES or not has_sentences:
+        return {}
+    findings.note(f"Responses were taken from the columns {', '.join(columns)}, one for each system.")
+    return {column: column for column in columns}
+
+
+def _holds_texts(source: Source, column: str) -> bool:
+    """Whether most cells hold a text of their own that is no number."""
+    texts = {plain(record.get(column) or "").strip() for record in source.records}
+    return 2 * len(texts) > len(source.records) and not any(text[:1].isdigit() for text in texts)
+
+
 def _report_no_id(findings: Findings, joined: bool) -> None:
     if joined:
         findings.error("There is no column 'item_id'; files are joined on the ids of their items.")
@@ -93,7 +121,7 @@ def _grouped(reading: Reading) -> Iterable[list[Record]]:
         return ([record] for record in reading.source.records)
     groups: dict[str, list[Record]] = {}
     for record in reading.source.records:
-        value = record.get(reading.layout.item_id)
+        value = record.get(reading.layout.item_id or reading.layout.context)
         # Rows without an id belong to no item; each is reported by itself.
         key = value.strip() if isinstance(value, str) and value.strip() else f"\0{record.row}"
         groups.setdefault(key, []).append(record)
@@ -136,6 +164,10 @@ def _external_id(reading: Reading, record: Record) -> str | None:
     if not text:
         reading.findings.error("has no id; every item needs one.", record.row, column)
         return None
+    problem = fault_of(text)
+    if problem:
+        reading.findings.error(f"the id {problem}.", record.row, column)
+        return None
     return text
 
 
@@ -158,7 +190,7 @@ def _content(reading: Reading, value: Json, row: int, column: str | None, null_i
     if value is None and not null_is:
         return ""
     try:
-        content = as_content(value, reading.findings, from_cell=reading.source.tabular)
+        content = as_content(as_one_text(column, value), reading.findings, from_cell=reading.source.tabular)
     except UnfitValueError as problem:
         reading.findings.error(f"{null_is}{problem}", row, column)
         return None
@@ -266,6 +298,8 @@ def _candidates(reading: Reading, raws: Sequence[RawCandidate]) -> tuple[Candida
         system = clean(only_system or raw.system, reading.findings, raw.row, raw.column).strip()
         if not system:
             reading.findings.error("a candidate has no system; name what produced it.", raw.row, raw.column)
+        elif fault := fault_of(system):
+            reading.findings.error(f"the system {fault}.", raw.row)
         elif system in drafts:
             where = f"row {rows[system]}" if rows[system] != raw.row else "the same item"
             reading.findings.error(f"system '{system}' has a candidate in {where} already.", raw.row, raw.column)
@@ -280,6 +314,8 @@ def _draft(reading: Reading, raw: RawCandidate, system: str) -> CandidateDraft:
         return CandidateDraft(system, None)
     if not isinstance(content, str):
         return CandidateDraft(system, None, content)
+    if VALUE_ALONE.fullmatch(content.strip()):
+        reading.findings.tally(VALUES_ALONE)
     if not content.strip():
         blank_kind = "holds white space only" if content else "is empty"
         reading.findings.warning(f"the candidate of system '{system}' {blank_kind}.", raw.row, raw.column)
@@ -331,6 +367,7 @@ def _item_file(reading: Reading, items: tuple[ItemDraft, ...]) -> ItemFile:
         speakers=tuple(dict.fromkeys(turn.speaker for turn in turns)),
         sheets=source.sheets,
         fields=tuple(column for column in unknown if _is_text_field(source, column)),
+        roles=roles_of(reading.layout, source.columns),
     )
 
 

@@ -17,6 +17,7 @@ from triptych.formats.model import (
     Problem,
     ReadOptions,
 )
+from triptych.formats.names import Lookalikes, fault_of
 from triptych.formats.readers import read_items_source
 
 _DEFAULT = ReadOptions()
@@ -53,6 +54,7 @@ def join_files(files: Sequence[tuple[str, bytes, str]], options: ReadOptions = _
     ids = dict.fromkeys(item.external_id for part in parts for item in part.file.items)
     if len(ids) > MAX_ITEMS:
         raise ImportRefused(f"The files hold {len(ids):,} items; at most {MAX_ITEMS:,} can be read. Split them.")
+    _check_lookalikes(parts)
     for part in with_texts:
         _check_missing(part, parts)
     items = tuple(_joined(parts, ids))
@@ -63,7 +65,12 @@ def join_files(files: Sequence[tuple[str, bytes, str]], options: ReadOptions = _
 
 def _check_systems(parts: Sequence[SystemFile], findings: Findings) -> None:
     seen: dict[str, SystemFile] = {}
+    lookalikes = Lookalikes()
     for part in parts:
+        problem = fault_of(part.system) if part.system else None
+        problem = problem or lookalikes.clash(part.system, f"'{part.name}'")
+        if problem:
+            findings.error(f"The system {problem.rstrip('.')}.")
         other = seen.setdefault(part.system.casefold(), part)
         if not part.system:
             findings.error(f"Say which system wrote the texts of '{part.name}'.")
@@ -71,6 +78,16 @@ def _check_systems(parts: Sequence[SystemFile], findings: Findings) -> None:
             findings.error(f"'{other.name}' and '{part.name}' are both said to be of system '{part.system}'.")
     if len(parts) > MAX_CANDIDATES:
         findings.error(f"{len(parts)} files hold texts; an item has at most {MAX_CANDIDATES} candidates.")
+
+
+def _check_lookalikes(parts: Sequence[SystemFile]) -> None:
+    """Ids that look the same in two files; those within one are found when it is read."""
+    lookalikes = Lookalikes()
+    for number, part in enumerate(parts):
+        for item in part.file.items:
+            clash = lookalikes.clash(item.external_id, f"row {item.row} of '{part.name}'")
+            if clash and number:
+                part.findings.error(f"the id {clash}", item.row)
 
 
 def _part(name: str, data: bytes, system: str, options: ReadOptions) -> SystemFile:

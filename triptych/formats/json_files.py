@@ -42,7 +42,7 @@ def read_json(data: bytes, contents: Contents, options: ReadOptions, findings: F
 
     Raises ImportRefused.
     """
-    text = decode(data, findings)
+    text = decode(data)
     if not text.strip():
         raise ImportRefused(f"The file is empty. Each line holds one item, for example: {OBJECT_EXAMPLE}")
     if text.count("{") + text.count("[") + text.count(",") > MAX_PARTS:

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from triptych.errors import ImportRefused
-from triptych.formats.model import Contents
+from triptych.formats.model import Contents, Json
 
 ID_NAMES = ("item_id", "id", "itemid", "item", "example_id", "example_idx", "doc_id", "question_id")
+TEXT_LISTS = ("reviews", "documents", "passages", "sources")  # contexts of several texts
 CONTEXT_NAMES = (
     "context", "conversation", "dialogue", "dialog", "history", "prompt", "input", "source", "src",
     "review", "question", "post", "document", "article", "instruction",
+    *TEXT_LISTS,
 )  # fmt: skip
-CONTAINER_NAMES = ("candidates", "outputs", "responses", "tgt", "completions")
-SYSTEM_NAMES = ("system", "model", "model_name", "setup_id")
+CONTAINER_NAMES = ("candidates", "outputs", "responses", "tgt", "completions", "summaries")
+SYSTEM_NAMES = ("system", "model", "model_name", "setup_id", "generator")
 TEXT_NAMES = ("text", "response", "output", "candidate", "answer", "summary", "completion", "generation")
 META_NAMES = ("meta", "metadata")
 EXTRA_NAMES = ("extra_texts", "extra")
-PLAIN_META = ("split",)
+ITEM_GROUP = "item_group"  # of items that belong together: turns of a dialogue, questions on a passage
+PLAIN_META = ("split", ITEM_GROUP)
 # the two fields of a check; a reference without a purpose is only a text
 CHECK_META = ("purpose", "reference")
 ANNOTATOR_NAMES = ("annotator", "annotator_id", "pseudonym")
 
+ITEM_ROLES = {
+    "item": "id of the item", "item group": "group of items", "system": "system", "response": "response",
+    "context": "context", "field": "field of the item", "extra text": "extra text", "ignore": "ignored",
+}  # fmt: skip
 ITEMS_EXAMPLE = "item_id, context, cand:model-a, cand:model-b, cand:model-c"
 _PREFIXED = re.compile(r"(cand|candidate|meta|extra)\s*:\s*(\S.*)", re.IGNORECASE | re.DOTALL)
 NUMBERED = re.compile(r"(cand|candidate|response|output|answer|summary|resp|completion)_?([1-9]\d?|[a-f])")
@@ -122,12 +129,61 @@ def find_layout(columns: Sequence[str]) -> Layout:
     _place_texts(layout, columns)
     if not layout.has_candidates and {"annotator", "value"} <= {simple(column) for column in columns}:
         raise ImportRefused("This file holds ratings, not items: it has columns 'annotator' and 'value'.")
-    if layout.is_long and layout.item_id is None:
+    if layout.is_long and layout.item_id is None and layout.context is None:
         raise ImportRefused(
             "There is one row per system, but no column says which item a row belongs to. "
             "Add a column 'item_id', for example: item_id, context, system, text."
         )
     return layout
+
+
+def chosen_layout(roles: Mapping[str, str]) -> Layout:
+    """The layout that a lead chose: column → one of ITEM_ROLES.
+
+    Raises ImportRefused where a role has two columns that it can have once, or no column is a response.
+    """
+    layout = Layout()
+    of = {role: [column for column, chosen in roles.items() if chosen == role] for role in set(roles.values())}
+    for role in ("item", "item group", "system", "context"):
+        if len(of.get(role, ())) > 1:
+            raise ImportRefused(f"{', '.join(of[role])}: only one column can be the {role}.")
+    layout.item_id, layout.context = (next(iter(of.get(role, ())), None) for role in ("item", "context"))
+    layout.meta = dict.fromkeys(of.get("item group", ()), ITEM_GROUP) | _short_names(of.get("field", ()))
+    layout.extra = _short_names(of.get("extra text", ()))
+    responses = of.get("response", [])
+    if "system" in of and len(responses) == 1:
+        layout.system, layout.text = of["system"][0], responses[0]
+    else:
+        layout.candidates = {column: column for column in responses}
+    return layout
+
+
+def _short_names(columns: Iterable[str]) -> dict[str, str]:
+    """Column → its name without the part before the colon that says what it is."""
+    return {
+        column: match[2].strip() if (match := _PREFIXED.fullmatch(column.strip())) else column for column in columns
+    }
+
+
+def roles_of(layout: Layout, columns: Sequence[str]) -> dict[str, str]:
+    """Column → role as a lead may change it; nothing where candidates are nested in a field or name each other."""
+    if layout.container or layout.namers or layout.meta_container or layout.extra_container:
+        return {}
+    known: dict[str | None, str] = {
+        layout.item_id: "item", layout.context: "context", layout.system: "system", layout.text: "response"
+    }  # fmt: skip
+    fields = {column: "item group" if name == ITEM_GROUP else "field" for column, name in layout.meta.items()}
+    texts = dict.fromkeys(layout.candidates, "response") | dict.fromkeys(layout.extra, "extra text")
+    known.update({**fields, **texts})
+    return {column: known.get(column, "ignore") for column in columns}
+
+
+def as_one_text(column: str | None, value: Json) -> Json:
+    """Several texts of a context, such as reviews, as one text with blank lines between them; else the value."""
+    is_list = isinstance(value, list) and all(isinstance(text, str) for text in value)
+    if column is None or simple(column) not in TEXT_LISTS or not isinstance(value, list) or not is_list:
+        return value
+    return "\n\n".join(map(str, value))
 
 
 def _place_named(layout: Layout, column: str) -> None:

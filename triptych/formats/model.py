@@ -6,7 +6,7 @@ A file is read completely, then looked at, then imported or refused as a whole; 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -24,6 +24,7 @@ MAX_ROWS = 400_000
 MAX_ITEMS = 100_000
 MAX_CANDIDATES = 6
 MAX_PROBLEMS = 200
+MAX_ALIKE = 5  # problems that differ by their row alone and are named one by one
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,19 @@ class Problem:
         return f"{where[0].upper()}{where[1:]}: {self.message}" if where else self.message
 
 
+def in_words(problems: Iterable[Problem]) -> list[str]:
+    """A line for each problem; those that differ by their row alone are one line with their number, where many."""
+    kinds: dict[tuple[str | None, ...], list[Problem]] = {}
+    for problem in problems:
+        kinds.setdefault((problem.severity, problem.file, problem.column, problem.message), []).append(problem)
+    lines: list[str] = []
+    for alike in kinds.values():
+        shown = alike if len(alike) <= MAX_ALIKE else alike[:1]
+        lines += map(str, shown)
+        lines += [f"… the same in {len(alike) - 1:,} more rows."] if len(alike) > MAX_ALIKE else []
+    return lines
+
+
 @dataclass(frozen=True)
 class ReadOptions:
     """What the lead chose about a file.
@@ -86,6 +100,7 @@ class ReadOptions:
     sheet                the sheet of a workbook
     append_field         a field whose text becomes the last turn; `append_speaker` says it
     judge_conversation   items without candidates are judged by their own conversation
+    roles                pairs (column, role) where the lead chose what the columns are
     restore_formulas     take off the ' that a CSV export puts before = + - @ (see `long_csv.restore_cell`)
     """
 
@@ -94,11 +109,15 @@ class ReadOptions:
     append_speaker: str | None = None
     judge_conversation: bool = False
     restore_formulas: bool = False
+    roles: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
 class ItemFile:
-    """A file that was read: its items, what was recognised, what was not, and every problem found."""
+    """A file that was read: its items, what was recognised, what was not, and every problem found.
+
+    roles: column → role, as a lead may change it (`layout.roles_of`).
+    """
 
     kind: str
     items: tuple[ItemDraft, ...]
@@ -109,6 +128,7 @@ class ItemFile:
     speakers: tuple[str, ...]
     sheets: tuple[str, ...]
     fields: tuple[str, ...]
+    roles: dict[str, str] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -144,13 +164,17 @@ class Record:
 
 @dataclass(frozen=True)
 class Source:
-    """The records of a file before anything is made of them. `tabular`: every record has every column."""
+    """The records of a file before anything is made of them. `tabular`: every record has every column.
+
+    levels: columns that were positions or outer keys in the file.
+    """
 
     kind: str
     columns: tuple[str, ...]
     records: tuple[Record, ...]
     tabular: bool
     sheets: tuple[str, ...] = ()
+    levels: tuple[str, ...] = ()
 
 
 @dataclass

@@ -24,6 +24,7 @@ DELIMITERS = {",": "CSV", "\t": "TSV", ";": "CSV (semicolons)", "|": "CSV (bars)
 MAX_QUOTE_PROBLEMS = 50
 MAX_CELLS = 5 * MAX_COLUMNS
 HEAD_CHARACTERS = 50_000
+REVIEW_MARKS = ("approve", "reject")
 QUOTE_PROBLEM = (
     "A quote in this row (it begins in line {line}) is not closed before the next cell. "
     'A cell with quotes in it is written "It said ""hello"" twice".'
@@ -43,7 +44,7 @@ def read_delimited(data: bytes, contents: Contents, options: ReadOptions, findin
 
     Raises ImportRefused.
     """
-    text = decode(data, findings)
+    text = decode(data)
     if not text.strip():
         raise ImportRefused(f"The file is empty. The first row must name the columns, for example: {contents.example}")
     if max(text.count("\n"), text.count("\r")) > MAX_ROWS:
@@ -52,7 +53,8 @@ def read_delimited(data: bytes, contents: Contents, options: ReadOptions, findin
     header, rows = as_table(list(parse(text[start:], delimiter, findings)), 1, contents, findings)
     while not header[-1].strip():
         header.pop()
-    even = _even(rows, len(header), delimiter, findings)
+    marks = len(header) if tuple(map(simple, header[-2:])) == REVIEW_MARKS else 0
+    even = _even([_with_marks(row, marks) for row in rows], len(header), delimiter, findings)
     return as_source(header, even, DELIMITERS.get(delimiter, "CSV"), findings)
 
 
@@ -140,6 +142,11 @@ def _delimiter(text: str) -> tuple[int, str]:
 
     rows = {delimiter: first_row(delimiter) for delimiter in DELIMITERS}
     return 0, max(rows, key=lambda delimiter: (known_columns(rows[delimiter]), len(rows[delimiter])))
+
+
+def _with_marks(row: Cells, width: int) -> Cells:
+    """The row with empty cells where Mechanical Turk names columns to fill in, for which it writes no cells."""
+    return (row[0], [*row[1], "", ""]) if len(row[1]) == width - len(REVIEW_MARKS) else row
 
 
 def _even(rows: Sequence[Cells], width: int, delimiter: str, findings: Findings) -> list[Cells]:

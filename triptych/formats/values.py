@@ -17,6 +17,7 @@ TEXT_KEYS = ("text", "content", "value", "utterance")
 TURN_HELP = 'A turn is {"speaker": "…", "text": "…"}.'
 LINE_ENDS = "Windows or old Mac line ends in {n} text(s) are stored as plain line feeds."
 NUMBERS = "{n} number(s) are written where a text is expected; they are shown as written."
+BOOLEANS = "{n} value(s) are true or false where a text is expected; they are shown as these words."
 PYTHON_LISTS = (
     "{n} cell(s) hold a list as Python prints it; they are shown as text. "
     'Turns in a cell are read when written as JSON, with double quotes: [{"speaker": "A", "text": "Hi"}].'
@@ -74,6 +75,7 @@ def as_text(value: Json, findings: Findings) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
+        findings.tally(BOOLEANS)
         return "true" if value else "false"
     raise UnfitValueError(f"is {kind_of(value)}, a text was expected.")
 

@@ -218,6 +218,8 @@ def refusal(error: Exception) -> str:
     from triptych.errors import TriptychError
     from triptych.storage import database
 
+    if isinstance(error, database.DatabaseBusy):
+        return "Another program has been using the database all the while. Close it, and try again."
     if isinstance(error, TriptychError) and not isinstance(error, database.DatabaseAway):
         return str(error)
     cause = error.__cause__ if isinstance(error, database.DatabaseAway) else error

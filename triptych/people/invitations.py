@@ -71,7 +71,7 @@ def read_list(session: Session, study: Study, data: bytes) -> GuestList:
     """
     refuse_other_content(data)
     findings = Findings()
-    rows = _filled(decode(data, findings), findings)
+    rows = _filled(decode(data), findings)
     if len(rows) > MAX_GUESTS:
         findings.error(f"The list has {len(rows):,} lines; at most {MAX_GUESTS:,} people can be invited at once.")
         return GuestList((), findings.finish())

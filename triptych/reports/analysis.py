@@ -16,13 +16,14 @@ import hashlib
 import json
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from triptych.stats.analysis.annotators import Worker, reading_speeds, repeated, with_self
+from triptych.stats.analysis.collection import Collected
 from triptych.stats.analysis.judges import JudgeOf, judges
 from triptych.stats.analysis.listing import Listing
 from triptych.stats.analysis.pay import PayNumbers, pay_numbers, work_times
@@ -65,6 +66,20 @@ class Files(StudyNumbers):
     @property
     def declared(self) -> Collection[str]:
         return self.codebook["family"]
+
+    @property
+    def margins(self) -> Mapping[str, float]:
+        margins: dict[str, float] = self.codebook["margins"]
+        return margins
+
+    @property
+    def groups(self) -> Mapping[str, str]:
+        groups: dict[str, str] = self.codebook["annotator_groups"]
+        return groups
+
+    @property
+    def collection(self) -> Collected:
+        return Collected(**self.codebook["collection"])
 
     @property
     def workers(self) -> list[Worker]:
@@ -120,6 +135,7 @@ class Files(StudyNumbers):
             option,
             missing,
             item=codes(rows, "item_id", self.items),
+            group=codes(rows, "item_group", sorted({row["item_group"] for row in rows})),
             annotator=codes(rows, "annotator", self.people_names),
             system=codes(rows, "system", ["", *self.names.values()]),
             position=np.array([int(row["position"] or -1) for row in rows], dtype=int),

@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from sqlmodel import Session
@@ -19,7 +19,7 @@ from triptych.exchange import exports
 from triptych.formats.writers.codebook import COLUMNS, codebook
 from triptych.formats.writers.model import ExportOptions, File
 from triptych.formats.writers.writing import csv_file, json_file, parquet_file, text_file, zipped
-from triptych.reports import data, figures, heds, html, replay, tex
+from triptych.reports import data, heds, html, replay, tex
 from triptych.reports import tables as printed
 from triptych.reports.cells import Table
 from triptych.reports.documents import citation, declaration, script_files
@@ -28,6 +28,7 @@ from triptych.reports.further import Further, further_of
 from triptych.reports.html import ReportSection
 from triptych.reports.methods_text import paragraph
 from triptych.reports.numbers import HEADER, Book
+from triptych.results.caveats import caveats
 from triptych.results.criterion import headline
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
@@ -35,12 +36,15 @@ from triptych.results.frame.upkeep import build_frame
 from triptych.results.judges import margin
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.verdicts import verdict
-from triptych.results.warnings import all_findings
 from triptych.stats.undefined import Undefined
 from triptych.storage.models import FINISHED, Study
 from triptych.study.system_names import system_names
 
+if TYPE_CHECKING:
+    from triptych.reports.figures import PrintedFigure
+
 BESIDE = "Whether it is a judge's score that is compared with the ratings that count."
+GROUP = "Items whose errors hang together; the item's own id where no field groups them."
 WORDS = "Words of the response; empty where it has no text."
 TO_READ = "Words of the item's context and of all its responses."
 CHARACTERS = "Length of the text in Unicode code points."
@@ -54,6 +58,8 @@ ABOUT = {
     "results.tex": "the main table for a paper, ordinal model, ranks and strengths of systems; LaTeX with booktabs",
     "agreement.tex": "agreement between annotators, self-agreement and reliability; LaTeX",
     "tables.tex": "all other tables, those of an appendix among them; LaTeX",
+    "figures.tex": "the figures for one column with their captions; LaTeX with graphicx",
+    "figures/": "each figure as SVG and PDF, for one column of a paper and for the width of its page",
     "methods.tex": "a paragraph about methods, LaTeX",
     "methods.md": "the same paragraph as plain text",
     "results.csv": "every number of the report, one per row",
@@ -90,13 +96,14 @@ class Report:
 
 @dataclass(frozen=True)
 class ReportParts:
-    """All that the files are made of. seal: what every file says."""
+    """All that the files are made of. figures: by the key of their criterion; seal: what every file says."""
 
     facts: Facts
     analysis: StudyAnalysis
     book: Book
     sheet: heds.Sheet
     tables: tuple[Table, ...]
+    figures: dict[str, tuple[PrintedFigure, ...]]
     sha256: str
     seal: str
 
@@ -115,14 +122,16 @@ def build_report(session: Session, study: Study, scope: Counted | None = None) -
     analysis = StudyAnalysis(frame, scope, system_names(session, study))
     facts = facts_of(session, study, analysis)
     further = further_of(session, study, analysis, facts.pay)
+    facts = replace(facts, caveats=caveats(session, study, analysis))
     book = Book.of(analysis, further.numbers)
     files = {file.name: b"".join(file.blocks) for file in _data(session, study, analysis, facts, further)}
     files["snapshot.json"] = _snapshot(facts, scope, files)
     sha256 = hashlib.sha256(files["snapshot.json"]).hexdigest()
-    tables = (*printed.tables_of(analysis, book), printed.findings(analysis), printed.not_run(analysis))
+    tables = (*printed.tables_of(analysis, book), printed.findings(facts.caveats), printed.not_run(analysis))
     last = f"last event {facts.study.event_number} {facts.study.event_hash}"
     seal = f"Snapshot {sha256}, study {facts.study.slug}, {last}."
-    parts = ReportParts(facts, analysis, book, heds.full_sheet(facts, analysis, book, seal), tables, sha256, seal)
+    sheet, drawn = heds.full_sheet(facts, analysis, book, seal), _figures(analysis, seal)
+    parts = ReportParts(facts, analysis, book, sheet, tables, drawn, sha256, seal)
     files |= {file.name: b"".join(file.blocks) for file in _documents(parts)}
     files["README.md"] = _readme(parts, files).encode()
     members = [File(name, iter([files[name]])) for name in sorted(files)]
@@ -137,15 +146,14 @@ def _data(session: Session, study: Study, analysis: StudyAnalysis, facts: Facts,
     descriptions = {name: words for name, words in COLUMNS.items() if name in header}
     columns = {
         **descriptions,
+        "item_group": GROUP,
         "counted": COUNTED,
         "beside": BESIDE,
         "words": WORDS,
         "characters": CHARACTERS,
         "words_to_read": TO_READ,
     }
-    family = sorted(analysis.frame.settings.preregistration.family)
-    variables = [asdict(ratings.variable) for ratings in analysis.ratings]
-    made = {"columns": columns, "epsilon": margin(analysis.frame), "family": family, "variables": variables}
+    made = {"columns": columns, **choices(analysis)}
     yield json_file("codebook.json", {**codebook(finished, ExportOptions()), **made, **_pay(facts, analysis.scope)})
     yield csv_file("ratings.csv", data.RATINGS_HEADER, data.rating_rows(analysis, further.words))
     twice = data.rating_rows(further.twice) if further.twice else iter(())
@@ -155,6 +163,18 @@ def _data(session: Session, study: Study, analysis: StudyAnalysis, facts: Facts,
     yield csv_file("assignments.csv", replay.HEADER, replay.assignment_rows(session, study, analysis.names))
     yield text_file("preregistration.md", declaration(facts))
     yield csv_file("exclusions.csv", EXCLUSIONS_HEADER, map(_exclusion, facts.exclusions))
+
+
+def choices(analysis: StudyAnalysis) -> dict[str, Any]:
+    """What analysis.py must know besides the data."""
+    return {
+        "epsilon": margin(analysis.frame),
+        "family": sorted(analysis.frame.settings.preregistration.family),
+        "variables": [asdict(ratings.variable) for ratings in analysis.ratings],
+        "collection": asdict(analysis.collection),
+        "margins": dict(analysis.margins),
+        "annotator_groups": dict(analysis.groups),
+    }
 
 
 def _pay(facts: Facts, scope: Counted) -> dict[str, Any]:
@@ -202,6 +222,16 @@ def _snapshot(facts: Facts, scope: Counted, files: dict[str, bytes]) -> bytes:
     return (json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
 
 
+def _figures(analysis: StudyAnalysis, seal: str) -> dict[str, tuple[PrintedFigure, ...]]:
+    from triptych.reports.figures import figures_of  # matplotlib is loaded where a report is made
+
+    criteria = {result.criterion.key: result for result in analysis.criteria}
+    return {
+        key: tuple(figures_of(result, analysis.contrasts_of(key), analysis.names, seal))
+        for key, result in criteria.items()
+    }
+
+
 def _documents(parts: ReportParts) -> Iterator[File]:
     by_name = {table.name: table for table in parts.tables}
     criteria = [result.criterion for result in parts.analysis.judged]
@@ -210,6 +240,9 @@ def _documents(parts: ReportParts) -> Iterator[File]:
     for name, table_names in OF_THEIR_OWN.items():
         yield _tex(parts, name, [tex.tabular(by_name[name]) for name in table_names if name in by_name])
     yield _tex(parts, "tables.tex", [tex.tabular(table) for table in rest])
+    yield _tex(parts, "figures.tex", list(_tex_figures(parts)))
+    for figure in (figure for of_criterion in parts.figures.values() for figure in of_criterion):
+        yield from (File(f"figures/{name}", iter([content])) for name, content in figure.files.items())
     yield _tex(parts, "methods.tex", [tex.escaped(f"{parts.methods} {parts.seal}") + "\n"])
     yield text_file("methods.md", f"{parts.methods}\n\n{parts.seal}\n")
     yield csv_file("results.csv", HEADER, data.number_rows(parts.book, parts.sha256))
@@ -224,6 +257,12 @@ def _documents(parts: ReportParts) -> Iterator[File]:
 
 def _tex(parts: ReportParts, name: str, pieces: list[str]) -> File:
     return text_file(name, tex.document(name, parts.seal, pieces))
+
+
+def _tex_figures(parts: ReportParts) -> Iterator[str]:
+    for figure in (figure for of_criterion in parts.figures.values() for figure in of_criterion):
+        column, page = (f"figures/{figure.name}-{size}.pdf" for size in ("column", "page"))
+        yield tex.figure(figure.name, figure.caption, column, page)
 
 
 def _parquet(parts: ReportParts) -> File:
@@ -250,15 +289,14 @@ def _html(parts: ReportParts) -> str:
 def _sections(parts: ReportParts) -> Iterator[ReportSection]:
     analysis = parts.analysis
     main, *rest = parts.tables
-    sentences = [finding.sentence for finding in all_findings(analysis)]
-    yield ReportSection("Findings", "" if sentences else "Nothing to warn of.", sentences)
+    sentences = [finding.sentence for finding in parts.facts.caveats]
+    yield ReportSection("What a reader must know", "" if sentences else "Nothing to warn of.", sentences)
     yield (
         ReportSection(main.title, tables=[main]) if main.rows else ReportSection(main.title, "There is no rating yet.")
     )
     for result in analysis.criteria:
         sentence = " ".join(filter(None, (headline(result, analysis.names), verdict(analysis, result.criterion.key))))
-        between = figures.differences(result, analysis.contrasts_of(result.criterion.key), analysis.names)
-        drawn = between, figures.means(result, analysis.names), figures.answers(result, analysis.names)
+        drawn = [html.InlineFigure(figure.svg, figure.caption) for figure in parts.figures[result.criterion.key]]
         yield ReportSection(result.criterion.title, sentence, figures=drawn)
     body = [table for table in rest if table.rows and table.name != "findings" and not table.appendix]
     yield from (ReportSection(table.title, tables=[table]) for table in body)

@@ -18,6 +18,7 @@ from triptych.reports.cells import Table
 from triptych.reports.further import beside, words_of
 from triptych.reports.html import readable
 from triptych.reports.numbers import HEADER, Book
+from triptych.results.criterion import group_names
 from triptych.results.frame.counted import counting
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.texts import WHOLE
@@ -38,6 +39,7 @@ RATINGS_HEADER = (
     "excluded",
     "counted",
     "beside",
+    "item_group",
     "words",
     "submitted_at",
     "active_seconds",
@@ -64,6 +66,7 @@ def rating_rows(analysis: StudyAnalysis, words: pd.Series | None = None) -> Iter
     words: of each candidate, by (item, system).
     """
     counted, lengths = counting(analysis.frame, analysis.scope), words_of(analysis, words)
+    groups = group_names(analysis.frame)
     ratings = analysis.frame.ratings.assign(counted=counted, beside=beside(analysis), words=lengths)
     order = [criterion.key for criterion in analysis.frame.rubric.asked(analysis.frame.round)]
     ratings = ratings.assign(place=[order.index(key) for key in ratings["criterion"]])
@@ -81,6 +84,7 @@ def rating_rows(analysis: StudyAnalysis, words: pd.Series | None = None) -> Iter
             int(row.excluded),
             int(row.counted),
             int(row.beside),
+            groups[row.item],
             None if pd.isna(row.words) else int(row.words),
             *_time(row),
         )

@@ -12,6 +12,7 @@ from triptych.results.frame.counted import mostly_ignored
 from triptych.results.pay import PayMeter, meter_of
 from triptych.results.quality import Standing, standings
 from triptych.results.study_analysis import StudyAnalysis
+from triptych.results.warnings import Finding
 from triptych.rubric.model import Rubric
 from triptych.stats.undefined import Undefined
 from triptych.storage.events import EventKind
@@ -50,11 +51,12 @@ class Exclusion:
 
 @dataclass(frozen=True)
 class Facts:
-    """outputs: candidates of the main items, by the systems' names that may be written. as_of: time of the last event.
+    """has_texts: whether any candidate has a text. as_of: time of the last event.
 
-    settings: how annotators were found, what was declared before launch, what the lead answered of the datasheet. pay:
-    what the work pays, or why that is not known. amendments: what was changed since launch, oldest first. standings:
-    how each annotator met the checks.
+    outputs: candidates of the main items, by the systems' names that may be written. settings: how annotators were
+    found, what was declared before launch, what the lead answered of the datasheet. pay: what the work pays, or why
+    that is not known. amendments: what was changed since launch, oldest first. standings: how each annotator met the
+    checks. caveats: what a reader must know, the gravest first.
     """
 
     study: Study
@@ -62,6 +64,7 @@ class Facts:
     as_of: datetime
     blind: bool
     imported: bool
+    has_texts: bool
     rubric: Rubric
     outputs: dict[str, int]
     items: int
@@ -69,6 +72,7 @@ class Facts:
     pay: PayMeter | Undefined
     amendments: tuple[Amendment, ...]
     standings: tuple[Standing, ...]
+    caveats: tuple[Finding, ...] = ()
 
 
 def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
@@ -90,6 +94,7 @@ def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
         as_of=session.scalars(last).one(),
         blind=study.unblinded_at is None,
         imported=_was_imported(session, study),
+        has_texts=_has_texts(session, study),
         rubric=lifecycle.design_of(session, study).rubric,
         outputs={analysis.names[code]: count for code, count in session.execute(outputs)},
         items=session.scalars(select(func.count()).select_from(Item).where(*main)).one(),
@@ -104,6 +109,12 @@ def _was_imported(session: Session, study: Study) -> bool:
     """Whether all its annotations were made elsewhere."""
     origins = set(session.scalars(select(Assignment.origin).where(Assignment.study_id == study.id).distinct()))
     return bool(origins) and origins <= {Origin.imported, Origin.judge}
+
+
+def _has_texts(session: Session, study: Study) -> bool:
+    with_text = (func.coalesce(Candidate.text, "") != "") | Candidate.turns.is_not(None)
+    query = select(Candidate.id).join(Item, Item.id == Candidate.item_id).where(Item.study_id == study.id, with_text)
+    return session.scalars(query.limit(1)).first() is not None
 
 
 def _annotators(session: Session, study: Study, analysis: StudyAnalysis) -> list[Exclusion]:

@@ -1,140 +1,264 @@
-"""Figures of the HTML report as inline SVG: means and differences with intervals; answers. No script, no font."""
+"""Figures of a report, drawn with matplotlib: differences and means with intervals, and answers; SVG and PDF.
+
+Each has a size for one column of a paper and one for the width of its page. The same numbers give the same bytes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+import math
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from xml.etree.ElementTree import Element, SubElement
+from xml.sax.saxutils import quoteattr
 
+import matplotlib
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from triptych.reports.html import readable
 from triptych.results.contrasts import foremost
-from triptych.results.criterion import CriterionResult
+from triptych.results.criterion import CriterionResult, interval_note
 from triptych.rubric import palette
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.systems import SystemResult
 from triptych.stats.descriptive import Shares
-from triptych.stats.intervals import Estimate, Interval
+from triptych.stats.intervals import Interval
+from triptych.stats.numbers import counted
 from triptych.stats.undefined import Undefined
 
-WIDTH, LABEL, ROW, PAD = 640, 180, 26, 14
-LONGEST = 26  # letters of a name next to a figure
-MOST_PAIRS = 12
-THICK_AND_THIN = "Thick: these annotators; thin: annotators like these."
+WIDTH_INCHES = {"column": 3.03, "page": 6.3}
+FONT_POINTS = {"column": 7, "page": 8}
+LONGEST_NAME = {"column": 20, "page": 26}  # letters
+LINE_INCHES, AXIS_INCHES = 0.16, 0.42
+BELOW = 0.33  # of a row: one interval would hide the other
+MAX_PAIRS = 12
+MAX_POINT_TICKS = 11
+LABELLED_SHARE = 0.07  # of a bar: a smaller part has no room for its answer
+HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++")
+
+# an SVG holds the letter all the same; the PDF shows a box
+warnings.filterwarnings("ignore", message=r"Glyph \d+ .* missing from font")
+# text in an SVG is text, so that any letter of a name is printed where the reader has a font for it
+matplotlib.rcParams.update(
+    {
+        "font.family": "sans-serif",
+        "font.sans-serif": ["DejaVu Sans"],
+        "text.parse_math": False,
+        "svg.fonttype": "none",
+        "svg.hashsalt": "triptych",
+        "pdf.fonttype": 42,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.spines.left": False,
+        "axes.linewidth": 0.6,
+        "xtick.major.width": 0.6,
+        "hatch.linewidth": 0.6,
+    }
+)
 
 
 @dataclass(frozen=True)
-class Axis:
-    low: float
-    high: float
+class Plot:
+    """What a figure shows. labels: of its rows, from top to bottom; draw: its content, the rows at 0, 1, 2, …
 
-    def at(self, value: float) -> float:
-        return LABEL + (value - self.low) / (self.high - self.low) * (WIDTH - LABEL - PAD)
+    legend: (answer, colour, hatch); name: of its files.
+    """
+
+    name: str
+    caption: str
+    labels: Sequence[tuple[str, ...]]
+    draw: Callable[[Axes], None]
+    legend: Sequence[tuple[str, str, str]] = ()
 
 
-def means(result: CriterionResult, names: dict[int, str]) -> Element | None:
+@dataclass(frozen=True)
+class PrintedFigure:
+    """A figure with its caption. svg: for the page's width, to put into HTML; files: by name, all sizes and formats."""
+
+    name: str
+    caption: str
+    svg: Markup
+    files: dict[str, bytes]
+
+
+def figures_of(
+    result: CriterionResult, contrasts: Sequence[Contrast], names: dict[int, str], seal: str
+) -> Iterator[PrintedFigure]:
+    """The figures of one criterion. seal: which snapshot they are of; every file says so."""
+    for plot in (differences(result, contrasts, names), means(result, names), answers(result, names)):
+        if plot:
+            yield _printed(plot, seal)
+
+
+def means(result: CriterionResult, names: dict[int, str]) -> Plot | None:
     """One line per system: mean and 95 % interval on the whole scale; None where no system has a mean."""
-    intervals = [(names.get(system.system, "The item"), system.interval) for system in result.systems]
-    drawn = [(name, limits) for name, limits in intervals if isinstance(limits, Interval)]
-    if not drawn:
+    drawn = [(names.get(system.system, "The item"), system.interval) for system in result.systems]
+    intervals = [(name, interval) for name, interval in drawn if isinstance(interval, Interval)]
+    if not intervals:
         return None
-    axis = Axis(*result.ends)
-    height = ROW * (len(drawn) + 1)
-    figure = _svg(height, f"Means of {result.criterion.title} with 95 % intervals")
-    for place, (name, interval) in enumerate(drawn):
-        y = ROW * place + ROW / 2
-        _words(figure, LABEL - 8, y + 4, _short(name, LONGEST), "end")
-        if interval.low is not None and interval.high is not None:
-            _line(figure, axis.at(interval.low), y, axis.at(interval.high), y, palette.THESE, 3)
-        circle = {"cx": f"{axis.at(interval.mean):.1f}", "cy": f"{y:.1f}", "r": "5", "fill": palette.THESE}
-        SubElement(figure, "circle", circle)
-    _line(figure, LABEL, height - ROW + 4, WIDTH - PAD, height - ROW + 4, "currentColor", 1)
-    for value in (axis.low, (axis.low + axis.high) / 2, axis.high):
-        written = f"{100 * value:.0f} %" if result.share else f"{value:g}"
-        _words(figure, axis.at(value), height - 6, written, "middle")
-    return figure
+
+    def draw(axes: Axes) -> None:
+        for row, (_, interval) in enumerate(intervals):
+            _draw_interval(axes, row, interval, palette.THESE, width=1.6)
+            axes.plot(interval.mean, row, "o", color=palette.THESE, markersize=4)
+        axes.set_xlim(*_padded(*result.ends))
+        _mark_scale(axes, result)
+
+    what = f"share of “{result.counts_as}”" if result.share and result.counts_as else "mean"
+    caption = f"{result.criterion.title}: {what} per system. {_number_of(result)} {interval_note(result)}"
+    return Plot(f"{result.criterion.key}-means", caption.strip(), [(name,) for name, _ in intervals], draw)
 
 
-def differences(result: CriterionResult, contrasts: Sequence[Contrast], names: dict[int, str]) -> Element | None:
-    """One line per two systems: the mean difference with both intervals, the clearest ones; None where there is none.
+def differences(result: CriterionResult, contrasts: Sequence[Contrast], names: dict[int, str]) -> Plot | None:
+    """One line per two systems: the mean difference with its intervals, the clearest ones; None where there is none.
 
     What an interval has beyond the largest difference that the scale allows is not drawn.
     """
-    contrasts_drawn = foremost(contrasts, MOST_PAIRS)
-    if not contrasts_drawn:
+    estimates = [
+        (contrast, contrast.difference)
+        for contrast in foremost(contrasts, MAX_PAIRS)
+        if not isinstance(contrast.difference, Undefined)
+    ]
+    if not estimates:
         return None
-    axis, bottom = _axis_of(contrasts_drawn, result.widest), ROW * len(contrasts_drawn)
-    figure = _svg(bottom + 3 * ROW, f"Differences of systems on {result.criterion.title} with 95 % intervals")
-    _line(figure, axis.at(0), 0, axis.at(0), bottom, "currentColor", 1)
-    for place, contrast in enumerate(contrasts_drawn):
-        _draw_pair(figure, ROW * place + ROW / 2, contrast, names)
-        if not isinstance(contrast.difference, Undefined):
-            _draw_difference(figure, ROW * place + ROW / 2, contrast.difference, axis)
-    for value in (axis.low, 0, axis.high):
-        if not value or abs(axis.at(value) - axis.at(0)) > 2 * PAD:
-            written = f"{100 * value:+.0f}" if result.share else f"{value:+.2g}"
-            _words(figure, axis.at(value), bottom + PAD, written if value else "0", "middle")
-    unit = "Percentage points" if result.share else "Points"
-    for place, words in enumerate((f"{unit}; right: the first is higher.", THICK_AND_THIN), 1):
-        _words(figure, LABEL, bottom + ROW * place + PAD, words, "start")
-    return figure
+    thin = any(estimate.alike.low is not None for _, estimate in estimates)
+    thick = any(estimate.these.low is not None for _, estimate in estimates)
+
+    def draw(axes: Axes) -> None:
+        axes.axvline(0, color="black", linewidth=0.6)
+        for row, (_, estimate) in enumerate(estimates):
+            _draw_interval(axes, row, estimate.these, palette.THESE, width=3.5)
+            _draw_interval(axes, row + BELOW, estimate.alike, palette.ALIKE, width=1, caps=True)
+            axes.plot(estimate.mean, row, "o", color=palette.THESE, markeredgecolor="white", markersize=5)
+        intervals = [interval for _, estimate in estimates for interval in (estimate.these, estimate.alike)]
+        axes.set_xlim(*_reach(intervals, result.widest))
+        _mark_difference(axes, result.share)
+
+    of_all = sum(not isinstance(contrast.difference, Undefined) for contrast in contrasts)
+    caption = [
+        f"{result.criterion.title}: differences of systems, the first minus the second; right of 0 the first is "
+        "higher.",
+        f"The {len(estimates)} clearest of {of_all} pairs." if of_all > len(estimates) else "",
+        _numbers_behind([estimate.n for _, estimate in estimates]),
+        "Thick: 95 % interval for these annotators." if thick else "",
+        "Thin: 95 % interval for annotators like these." if thin else "",
+    ]
+    labels = [(f"{names[contrast.system]} −", names[contrast.baseline]) for contrast, _ in estimates]
+    return Plot(f"{result.criterion.key}-differences", " ".join(filter(None, caption)), labels, draw)
 
 
-def _axis_of(contrasts_drawn: Sequence[Contrast], widest: float) -> Axis:
-    """From the lowest limit to the highest that the scale allows, 0 among them."""
-    differences = [c.difference for c in contrasts_drawn if not isinstance(c.difference, Undefined)]
-    intervals = [interval for difference in differences for interval in (difference.these, difference.alike)]
-    ends = [end for interval in intervals for end in (interval.mean, interval.low, interval.high) if end is not None]
-    low, high = max(min(0.0, *ends), -widest), min(max(0.0, *ends), widest)
-    return Axis(low, high) if low < high else Axis(-widest, widest)
-
-
-def _draw_pair(figure: Element, y: float, contrast: Contrast, names: dict[int, str]) -> None:
-    pair = " − ".join(_short(names[code], (LONGEST - 3) // 2) for code in (contrast.system, contrast.baseline))
-    _words(figure, LABEL - 8, y + 4, pair, "end")
-
-
-def _draw_difference(figure: Element, y: float, difference: Estimate, axis: Axis) -> None:
-    drawn = ((difference.alike, palette.ALIKE, 2), (difference.these, palette.THESE, 6))
-    for interval, colour, width in drawn:
-        if interval.low is not None and interval.high is not None:
-            low, high = max(interval.low, axis.low), min(interval.high, axis.high)
-            _line(figure, axis.at(low), y, axis.at(high), y, colour, width)
-    place = {"cx": f"{axis.at(difference.mean):.1f}", "cy": f"{y:.1f}", "r": "5"}
-    SubElement(figure, "circle", {**place, "fill": palette.THESE, "stroke": "#fff"})
-
-
-def answers(result: CriterionResult, names: dict[int, str]) -> Element | None:
+def answers(result: CriterionResult, names: dict[int, str]) -> Plot | None:
     """One bar per system, divided by how often each answer was given; None where answers are not counted."""
-    labels, rows = _counts(result, names)
-    rows = [(name, counts) for name, counts in rows if sum(counts)]
+    titles, counts = _counts(result, names)
+    rows = [(name, of_system) for name, of_system in counts if sum(of_system)]
     if not rows:
         return None
-    colours = _colours(result, len(labels))
-    legend = _legend_rows(labels)
-    figure = _svg(ROW * len(rows) + 18 * len(legend) + 8, f"Answers to {result.criterion.title}")
-    for place, (name, counts) in enumerate(rows):
-        _words(figure, LABEL - 8, ROW * place + ROW / 2 + 4, _short(name, LONGEST), "end")
-        _bar(figure, ROW * place + 4, counts, labels, colours)
-    for place, row in enumerate(legend):
-        for x, label in row:
-            y = ROW * len(rows) + 18 * place + 8
-            box = {"x": str(x), "y": str(y), "width": "10", "height": "10", "fill": colours[labels.index(label)]}
-            SubElement(figure, "rect", box)
-            _words(figure, x + 14, y + 9, label, "start")
-    return figure
+    colours = _colours(result, len(titles))
+    hatches = [""] * len(titles) if result.points else [HATCHES[n % len(HATCHES)] for n in range(len(titles))]
+    legend = list(zip(titles, colours, hatches, strict=True))
+
+    def draw(axes: Axes) -> None:
+        for row, (_, of_system) in enumerate(rows):
+            _draw_bar(axes, row, of_system, legend, bool(result.points))
+        axes.set_xlim(0, 1)
+        _mark_shares(axes)
+
+    caption = f"{result.criterion.title}: shares of the answers that each system got, in the order of the legend."
+    caption += f" {_number_of(result)}"
+    return Plot(f"{result.criterion.key}-answers", caption, [(name,) for name, _ in rows], draw, legend)
+
+
+def _number_of(result: CriterionResult) -> str:
+    """As in: n = 240 answers on 20 items by 6 annotators."""
+    intervals = [system.interval for system in result.systems if isinstance(system.interval, Interval)]
+    words = f"n = {counted(result.n, 'answer')}"
+    if intervals:
+        items, people = (max(getattr(interval, of) for interval in intervals) for of in ("items", "annotators"))
+        words += f" on {counted(items, 'item')} by {counted(people, 'annotator')}"
+    return f"{words}."
+
+
+def _numbers_behind(counts: Sequence[int]) -> str:
+    fewest, most = min(counts), max(counts)
+    shown = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
+    return f"n = {shown} ratings behind each difference."
+
+
+def _draw_interval(axes: Axes, row: float, interval: Interval, colour: str, width: float, caps: bool = False) -> None:
+    if interval.low is None or interval.high is None:
+        return
+    axes.plot([interval.low, interval.high], [row, row], color=colour, linewidth=width, solid_capstyle="butt")
+    if caps:
+        axes.plot([interval.low, interval.high], [row, row], "|", color=colour, markersize=5, markeredgewidth=width)
+
+
+def _draw_bar(
+    axes: Axes, row: int, counts: Sequence[int], legend: Sequence[tuple[str, str, str]], labelled: bool
+) -> None:
+    """labelled: whether parts that have room for it hold their answer."""
+    left, total = 0.0, sum(counts)
+    for count, (title, colour, hatch) in zip(counts, legend, strict=True):
+        share = count / total
+        axes.barh(row, share, 0.72, left, color=colour, hatch=hatch, edgecolor="white", linewidth=0.6)
+        if labelled and share >= LABELLED_SHARE:
+            place = (left + share / 2, row)
+            axes.annotate(title, place, ha="center", va="center_baseline", color=_readable_on(colour))
+        left += share
+
+
+def _readable_on(colour: str) -> str:
+    red, green, blue = to_rgb(colour)
+    return "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "white"
+
+
+def _padded(low: float, high: float) -> tuple[float, float]:
+    """Room for half a marker at both ends."""
+    return low - 0.02 * (high - low), high + 0.02 * (high - low)
+
+
+def _reach(intervals: Sequence[Interval], widest: float) -> tuple[float, float]:
+    """From the lowest limit to the highest that the scale allows, 0 among them."""
+    ends = [end for interval in intervals for end in (interval.mean, interval.low, interval.high) if end is not None]
+    low, high = max(min(0.0, *ends), -widest), min(max(0.0, *ends), widest)
+    return _padded(low, high) if low < high else (-widest, widest)
+
+
+def _mark_scale(axes: Axes, result: CriterionResult) -> None:
+    if result.share:
+        _mark_shares(axes)
+    elif result.points and len(result.points) <= MAX_POINT_TICKS:
+        axes.set_xticks(result.points, [f"{point:g}" for point in result.points])
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+
+
+def _mark_shares(axes: Axes) -> None:
+    axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100 %"])
+
+
+def _mark_difference(axes: Axes, share: bool) -> None:
+    axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], min_n_ticks=3))
+    scale = 100 if share else 1
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(scale * value, 6):+g}" if value else "0"))
+    axes.set_xlabel("Difference in percentage points" if share else "Difference in points")
 
 
 def _counts(result: CriterionResult, names: dict[int, str]) -> tuple[list[str], list[tuple[str, Sequence[int]]]]:
-    """Labels of the answers, and how often each system got each of them."""
-    if result.points:
-        labels = [f"{point:g}" for point in result.points]
-        return labels, [(names.get(system.system, "The item"), system.counts) for system in result.systems]
+    """Titles of the answers, and how often each system got each of them."""
     options = getattr(result.criterion.scale, "options", ())
-    return [option.title for option in options], [
-        (names.get(o.system, "The item"), _of_options(o)) for o in result.systems
-    ]
+    titles = [f"{point:g}" for point in result.points] or [option.title for option in options]
+    return titles, [(names.get(system.system, "The item"), _counts_of(system)) for system in result.systems]
 
 
-def _of_options(system: SystemResult) -> list[int]:
+def _counts_of(system: SystemResult) -> Sequence[int]:
+    """Per point of the scale, or per option."""
+    if system.counts:
+        return system.counts
     return [option.count for option in system.shares.options] if isinstance(system.shares, Shares) else []
 
 
@@ -146,49 +270,68 @@ def _colours(result: CriterionResult, count: int) -> list[str]:
     return [palette.along_scale(place / max(count - 1, 1)) for place in range(count)]
 
 
-def _bar(figure: Element, y: float, counts: Sequence[int], labels: Sequence[str], colours: Sequence[str]) -> None:
-    axis, before = Axis(0, sum(counts)), 0
-    for count, label, colour in zip(counts, labels, colours, strict=True):
-        if count:
-            x, end = axis.at(before), axis.at(before + count)
-            size = {"x": f"{x:.1f}", "y": f"{y:.1f}", "width": f"{end - x:.1f}", "height": str(ROW - 8)}
-            part = SubElement(figure, "rect", {**size, "fill": colour, "stroke": "#fff", "stroke-width": "1"})
-            SubElement(part, "title").text = f"{label}: {count}"
-        before += count
+def _printed(plot: Plot, seal: str) -> PrintedFigure:
+    files = {}
+    for size in WIDTH_INCHES:
+        figure = _drawn(plot, size)
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")  # laid out once for both formats
+        about = {"svg": {"Date": None, "Creator": None, "Description": seal}}
+        about["pdf"] = {"CreationDate": None, "Creator": None, "Producer": None, "Subject": seal}
+        for ending, metadata in about.items():
+            file = io.BytesIO()
+            figure.savefig(file, format=ending, metadata=metadata)
+            files[f"{plot.name}-{size}.{ending}"] = file.getvalue()
+    svg = readable(files[f"{plot.name}-page.svg"].decode())
+    opening = f'<svg role="img" aria-label={quoteattr(readable(plot.caption))} '
+    drawing = Markup(opening + svg.partition("<svg ")[2])  # noqa: S704 - both writers escape text and attributes
+    return PrintedFigure(plot.name, plot.caption, drawing, files)
 
 
-def _legend_rows(labels: Sequence[str]) -> list[list[tuple[int, str]]]:
-    """(x, label) in rows that fit the width."""
-    rows: list[list[tuple[int, str]]] = [[]]
-    x = LABEL
-    for label in labels:
-        wide = 24 + 7 * len(label)
-        if rows[-1] and x + wide > WIDTH:
-            rows.append([])
-            x = LABEL
-        rows[-1].append((x, label))
-        x += wide
-    return rows
-
-
-def _svg(height: float, title: str) -> Element:
-    size = {"viewBox": f"0 0 {WIDTH} {height:.0f}", "role": "img"}
-    figure = Element("svg", {**size, "xmlns": "http://www.w3.org/2000/svg", "aria-label": title})
-    SubElement(figure, "title").text = title
+def _drawn(plot: Plot, size: str) -> Figure:
+    longest, points = LONGEST_NAME[size], FONT_POINTS[size]
+    labels = [_row_label(label, longest) for label in plot.labels]
+    lines = 1 + max(label.count("\n") for label in labels)
+    columns = _legend_columns(plot, size)
+    legend_rows = math.ceil(len(plot.legend) / columns)
+    height = LINE_INCHES * ((lines + 0.4) * len(labels) + 1.1 * legend_rows) + AXIS_INCHES
+    with matplotlib.rc_context({"font.size": points}):
+        figure = Figure((WIDTH_INCHES[size], height), layout="constrained")
+        axes = figure.add_subplot()
+        plot.draw(axes)
+        axes.set_yticks(range(len(labels)), labels)
+        axes.tick_params(axis="y", length=0)
+        axes.set_ylim(len(labels) - 0.5, -0.5)
+        if plot.legend:
+            shown = [_short(title, 2 * longest) for title, _, _ in plot.legend]
+            boxes = [Patch(facecolor=c, hatch=h, edgecolor="white") for _, c, h in plot.legend]
+            figure.legend(
+                boxes,
+                shown,
+                loc="outside lower center",
+                ncols=columns,
+                frameon=False,
+                handlelength=1.2,
+                columnspacing=1,
+                borderaxespad=0,
+            )
     return figure
 
 
-def _words(figure: Element, x: float, y: float, words: str, anchor: str) -> None:
-    place = {"x": f"{x:.1f}", "y": f"{y:.1f}", "text-anchor": anchor, "font-size": "12", "fill": "currentColor"}
-    SubElement(figure, "text", place).text = _short(words, 60)
+def _row_label(parts: tuple[str, ...], longest: int) -> str:
+    """On one line where it fits; every part on its own otherwise."""
+    line = " ".join(readable(part) for part in parts)
+    return line if len(line) <= longest else "\n".join(_short(part, longest) for part in parts)
+
+
+def _legend_columns(plot: Plot, size: str) -> int:
+    """How many answers fit next to each other."""
+    letters = max((len(_short(title, 2 * LONGEST_NAME[size])) for title, _, _ in plot.legend), default=0)
+    inches = 0.32 + letters * FONT_POINTS[size] * 0.0088
+    return max(min(int(WIDTH_INCHES[size] / inches), len(plot.legend)), 1)
 
 
 def _short(words: str, longest: int) -> str:
     """Cut in the middle: names of systems often differ at their ends."""
-    half = (longest - 1) // 2
+    words, half = readable(words), (longest - 1) // 2
     return words if len(words) <= longest else f"{words[:half]}…{words[-half:]}"
-
-
-def _line(figure: Element, x: float, y: float, to_x: float, to_y: float, colour: str, width: int) -> None:
-    ends = {"x1": f"{x:.1f}", "y1": f"{y:.1f}", "x2": f"{to_x:.1f}", "y2": f"{to_y:.1f}"}
-    SubElement(figure, "line", {**ends, "stroke": colour, "stroke-width": str(width)})

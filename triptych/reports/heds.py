@@ -24,6 +24,7 @@ from triptych.reports.heds_questions import (
     SECTIONS,
     SheetQuestion,
 )
+from triptych.reports.methods_text import comparison_test
 from triptych.reports.numbers import Book
 from triptych.results.pay import rate_of
 from triptych.results.study_analysis import StudyAnalysis
@@ -39,7 +40,15 @@ from triptych.study import lifecycle
 LONGEST = 5000
 NOT_ANSWERED = "not answered"
 AUTHORS = ("1.3.1.1", "1.3.2.1")
-ELSEWHERE = ("3.2.4", "3.3.2", "3.3.4.1", "3.3.4.2", "3.3.5")  # unknown for an import
+ELSEWHERE = ("3.1.2", "3.2.4", "3.3.2", "3.3.4.1", "3.3.4.2", "3.3.5")  # unknown for an import
+ASKED_ELSEWHERE, HOW_PRESENTED = ("4.3.2", "4.3.7"), "4.3.5"  # its rubric may be made of the file's columns
+UNKNOWN = "Not known here: the ratings were made elsewhere and imported."
+LOOKED_AT = {
+    "correlation": "agreement with the others",
+    "severity": "severity",
+    "drift": "drift",
+    "all equal": "equal ratings",
+}
 FEW_STEPS = 11  # up to here a number is asked as points, beyond with a slider
 
 
@@ -98,9 +107,11 @@ def full_sheet(facts: Facts, analysis: StudyAnalysis, book: Book, seal: str) -> 
     """All that is known, and over it what the lead answered. seal: which snapshot it is known of."""
     sheet = dict(_of_study(facts, analysis, book, seal))
     for result in analysis.criteria:
-        sheet |= {
-            (number, result.criterion.key): answer for number, answer in _of_criterion(result.criterion, analysis, book)
-        }
+        key = result.criterion.key
+        sheet |= {(number, key): answer for number, answer in _of_criterion(result.criterion, book)}
+        if facts.imported:
+            sheet |= {(number, key): Answer(text=UNKNOWN) for number in ASKED_ELSEWHERE}
+            sheet[HOW_PRESENTED, key] = Answer()
     return sheet | {place: answer for place, answer in stored(facts.settings.heds).items() if answer}
 
 
@@ -113,7 +124,7 @@ def authors(sheet: Sheet) -> list[str]:
 def _of_study(facts: Facts, analysis: StudyAnalysis, book: Book, seal: str) -> Iterator[tuple[tuple[str, str], Answer]]:
     rubric = facts.rubric
     per_system = "; ".join(f"{name}: {count}" for name, count in facts.outputs.items())
-    language = rubric.language.partition("-")[0]
+    language = rubric.language.partition("-")[0] if facts.has_texts and not facts.imported else ""
     place = list(LANGUAGES).index(language) + 2 if language in LANGUAGES else None
     answers = {
         "2.2": Answer((8,) if rubric.judged == "conversation" else ()),
@@ -127,16 +138,14 @@ def _of_study(facts: Facts, analysis: StudyAnalysis, book: Book, seal: str) -> I
         "3.2.4": Answer(text=_training(facts)),
         "3.2.5": Answer(text=_eligible(facts)),
         "3.3.2": Answer(text="A web page (Triptych), one item at a time."),
-        "3.3.3.1": Answer(_quality(facts)),
+        "3.3.3.1": Answer(_quality(facts, book)),
         "3.3.3.2": Answer(text=_quality_words(facts, book)),
         "3.3.4.1": Answer(text=f"codebook.json of the report holds every word of the form. {seal}"),
         "3.3.4.2": Answer(text=_shown(facts)),
         "3.3.5": Answer((5,), "No limit of time; an item that is left for half an hour goes to another evaluator."),
     }
     if facts.imported:
-        answers |= dict.fromkeys(
-            ELSEWHERE, Answer(text="Not known here: the ratings were made elsewhere and imported.")
-        )
+        answers |= dict.fromkeys(ELSEWHERE, Answer(text=UNKNOWN))
     return (((number, ""), answer) for number, answer in answers.items() if answer)
 
 
@@ -167,18 +176,23 @@ def _training(facts: Facts) -> str:
     return " ".join(parts) or "The instructions above the items; no training."
 
 
-def _quality(facts: Facts) -> tuple[int, ...]:
-    """Options of question 3.3.3.1: automatic checks always, exclusions where there are some."""
-    return (2, 4) if any(exclusion.what == "annotator" for exclusion in facts.exclusions) else (2,)
+def _quality(facts: Facts, book: Book) -> tuple[int, ...]:
+    """Options of question 3.3.3.1: automatic checks where some were computed, exclusions where there are some."""
+    computed = any(book.defined("annotators", name) for name in LOOKED_AT)
+    excluded = any(exclusion.what == "annotator" for exclusion in facts.exclusions)
+    return (2,) * computed + (4,) * excluded
 
 
 def _quality_words(facts: Facts, book: Book) -> str:
-    """What every evaluator was looked at for, what the checks among the items found, and who was excluded."""
-    looked_at = "Agreement with the others, severity, drift and equal ratings are computed for every evaluator"
+    """What every evaluator was looked at for, what the checks found, who was excluded, what a reader must know."""
+    computed = [words for name, words in LOOKED_AT.items() if book.defined("annotators", name)]
+    looked_at = [f"Computed for evaluators: {', '.join(computed)}"] if computed else []
+    known = [finding.sentence.rstrip(".") for finding in facts.caveats]
     out = [
         f"{exclusion.what} {exclusion.which}: {exclusion.reason or 'no reason given'}" for exclusion in facts.exclusions
     ]
-    return "; ".join([looked_at, *_checks(facts, book), *out]) + "."
+    words = "; ".join([*looked_at, *_checks(facts, book), *out, *known])
+    return f"{words}." if words else ""
 
 
 def _checks(facts: Facts, book: Book) -> Iterator[str]:
@@ -206,7 +220,7 @@ def _shown(facts: Facts) -> str:
     )
 
 
-def _of_criterion(criterion: Criterion, analysis: StudyAnalysis, book: Book) -> Iterator[tuple[str, Answer]]:
+def _of_criterion(criterion: Criterion, book: Book) -> Iterator[tuple[str, Answer]]:
     scale, key = criterion.scale, criterion.key
     alpha, percent = (book["agreement", key, name] for name in ("alpha", "percent"))
     yield "4.2.2", Answer((2,) if isinstance(scale, Best) else (1,))
@@ -220,9 +234,12 @@ def _of_criterion(criterion: Criterion, analysis: StudyAnalysis, book: Book) -> 
     yield "4.3.7", Answer(text=criterion.question or criterion.title)
     yield "4.3.8", Answer((_form(criterion),))
     yield "4.3.9", Answer(text=_aggregation(criterion))
-    yield "4.3.10", Answer(text=EFFECT if analysis.contrasts_of(key) else "None: systems are not compared.")
-    yield "4.3.11.1", Answer(text=f"Krippendorff's alpha ({scale.level}) and percent agreement, over all evaluators.")
-    yield "4.3.11.2", Answer(text=f"alpha: {alpha.printed}; percent agreement: {percent.printed}")
+    yield "4.3.10", Answer(text=_effect(book, key))
+    measured = alpha.value is not None
+    how = f"Krippendorff's alpha ({scale.level}) and percent agreement, over all evaluators."
+    score = f"alpha: {alpha.printed}; percent agreement: {percent.printed}"
+    yield "4.3.11.1", Answer(text=how if measured else f"None: {alpha.printed}")
+    yield "4.3.11.2", Answer(text=score if measured else "N/A")
     yield from _with_self(criterion, book)
 
 
@@ -242,10 +259,13 @@ def _with_self(criterion: Criterion, book: Book) -> Iterator[tuple[str, Answer]]
     yield "4.3.12.2", Answer(text=f"alpha: {alpha}; percent agreement: {percent}; rated twice: {units.printed}")
 
 
-EFFECT = (
-    "Mean difference where one evaluator rated both systems on the same item, 95 % interval and t-test clustered by "
-    "item and by evaluator, p adjusted after Holm."
-)
+def _effect(book: Book, criterion: str) -> str:
+    """How systems were compared under the criterion."""
+    if not book.defined("contrasts", "difference", criterion):
+        reasons = " ".join(book.reasons("contrasts", "difference", criterion))
+        return f"None: {reasons or 'systems are not compared.'}"
+    how = "Difference of systems by least squares with effects of items, evaluators and systems"
+    return how + comparison_test(book, criterion)
 
 
 def _scale(criterion: Criterion) -> tuple[str, str]:

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import Element, tostring
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -21,13 +20,21 @@ NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]"
 
 
 @dataclass(frozen=True)
+class InlineFigure:
+    """svg: a whole drawing as markup, in which everything that people wrote is escaped."""
+
+    svg: Markup
+    caption: str
+
+
+@dataclass(frozen=True)
 class ReportSection:
-    """A heading with what belongs under it. figures: SVG. table_titles: whether tables have headings of their own."""
+    """A heading with what belongs under it. table_titles: whether tables have headings of their own."""
 
     title: str
     text: str = ""
     listed: Sequence[str] = ()
-    figures: Sequence[Element | None] = ()
+    figures: Sequence[InlineFigure] = ()
     tables: Sequence[Table] = ()
     table_titles: bool = False
 
@@ -51,7 +58,7 @@ def page(title: str, facts: Mapping[str, str], sections: Iterable[ReportSection]
 
 
 def _finished(value: Any) -> Any:
-    """A figure is built as a tree and is markup; all else is text."""
-    if isinstance(value, Element):
-        return Markup(tostring(value, encoding="unicode", method="html"))  # noqa: S704 - a tree holds no raw markup
+    """A drawing is markup; all else is text."""
+    if isinstance(value, Markup):
+        return value
     return "" if value is None else readable(value)

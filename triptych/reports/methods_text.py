@@ -10,7 +10,9 @@ from triptych.results.pay import rate_of
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import Criterion
 from triptych.rubric.scales import shown
-from triptych.stats.intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR
+from triptych.stats.analysis.statistics import Number
+from triptych.stats.equivalence import Equivalence
+from triptych.stats.intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR, Interval
 from triptych.stats.proportional_odds import ProportionalOdds
 from triptych.stats.undefined import Undefined
 from triptych.study.preregistration import declared
@@ -43,7 +45,10 @@ def paragraph(facts: Facts, analysis: StudyAnalysis, book: Book) -> str:
 
 def _design(facts: Facts, analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     annotators = book["study", "", "annotators"].printed
-    kinds = " and ".join(analysis.kinds) or "no"
+    if not analysis.n_ratings:
+        yield "There is no rating yet."
+        return
+    kinds = " and ".join(analysis.kinds)
     systems = f"{len(facts.outputs)} {'system' if len(facts.outputs) == 1 else 'systems'}"
     yield (
         f"{annotators} annotators (kind: {kinds}) rated responses of {systems} to {_items(facts, analysis, book)}"
@@ -120,27 +125,82 @@ def _asked(criterion: Criterion) -> str:
 
 
 def statistics(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
-    """How the numbers were made, sentence by sentence."""
-    yield (
-        "Means and shares have 95 % intervals clustered by item and annotator (Cameron, Gelbach and Miller 2011), with "
-        f"fewer than {ENOUGH_ANNOTATORS} annotators by item alone, which speaks for these annotators only. The two-way "
-        f"variance is at least {VARIANCE_FLOOR:g} of the larger one-way variance; t has the smallest effective number "
-        "of clusters minus 1 as its degrees of freedom (Carter, Schnepel and Steigerwald 2017)."
-    )
-    if analysis.contrasts:
+    """How the numbers were made; a method is named where a number of it is in results.csv."""
+    yield from _intervals(analysis)
+    yield from _comparison(analysis, book)
+    if any(isinstance(contrast.equivalence, Equivalence) for contrast in analysis.contrasts):
         yield (
-            "Systems were compared by least squares with effects of items, annotators and systems, with t-tests "
-            f"clustered in the same way. {analysis.family}"
+            "Whether systems are practically equal, within a margin set before launch, was tested by two one-sided "
+            "tests (Schuirmann 1987) with the same errors, each pair by itself."
         )
+    if analysis.collection.sentence:
+        yield analysis.collection.sentence
     yield from _models(analysis)
     yield from _judges(analysis, book)
-    yield (
-        "Agreement is Krippendorff's alpha at the level of each scale, with percent agreement; their 95 % intervals "
-        "come from the ratings without each item (jackknife on Fisher's z scale) and speak for these annotators."
-    )
+    yield from _agreement(analysis, book)
     if any(result.missing for result in analysis.criteria):
         yield "Answers that the rubric marks as missing are left out of the numbers and counted apart."
     yield analysis.scope.sentence
+
+
+def _intervals(analysis: StudyAnalysis) -> Iterator[str]:
+    """Of means and shares, by the annotators they speak for."""
+    intervals = [system.interval for result in analysis.criteria for system in result.systems]
+    kinds = {interval.kind for interval in intervals if isinstance(interval, Interval) and interval.low is not None}
+    if "two_way" in kinds:
+        yield (
+            "Means and shares have 95 % intervals clustered by item and annotator (Cameron, Gelbach and Miller 2011). "
+            f"The two-way variance is at least {VARIANCE_FLOOR:g} of the larger one-way variance."
+        )
+    if "item" in kinds:
+        few = f"With fewer than {ENOUGH_ANNOTATORS} annotators, means and shares"
+        what = few if len(kinds) > 1 else "Means and shares"
+        yield f"{what} have 95 % intervals clustered by item alone, which speak for these annotators only."
+    if kinds:
+        yield (
+            "In intervals t has the smallest effective number of clusters minus 1 as its degrees of freedom (Carter, "
+            "Schnepel and Steigerwald 2017)."
+        )
+
+
+def _comparison(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
+    """How systems were compared and tested, or why not."""
+    for criterion, why in analysis.not_compared.items():
+        yield f"Systems were not compared on {analysis.title(criterion)}: {_ended(why)}"
+    if not analysis.contrasts:
+        return
+    if not book.defined("contrasts", "difference"):
+        yield f"Differences of systems are not defined: {_ended(' '.join(book.reasons('contrasts', 'difference')))}"
+        return
+    yield f"Systems were compared by least squares with effects of items, annotators and systems{comparison_test(book)}"
+    if book.defined("contrasts", "p") or book.defined("contrasts", "p these annotators"):
+        yield analysis.family
+
+
+def comparison_test(book: Book, criterion: str = "") -> str:
+    """How a sentence about differences ends: the tests that they have, or why there is none."""
+    if book.defined("contrasts", "p", criterion):
+        return ", with t-tests clustered by item and annotator."
+    if book.defined("contrasts", "p these annotators", criterion):
+        return ", with t-tests clustered by item alone, which speak for these annotators only."
+    reasons = " ".join(book.reasons("contrasts", "p these annotators", criterion))
+    return f", without a test: {_ended(reasons)}"
+
+
+def _agreement(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
+    """Krippendorff's alpha and its intervals, and why some criteria have none."""
+    if book.defined("agreement", "alpha"):
+        how = "Agreement is Krippendorff's alpha at the level of each scale, with percent agreement"
+        if book.defined("agreement", "alpha low"):
+            how += (
+                "; their 95 % intervals come from the ratings without each item (jackknife on Fisher's z scale) and "
+                "speak for these annotators"
+            )
+        yield f"{how}."
+    for result in analysis.criteria:
+        if not book.defined("agreement", "alpha", result.criterion.key):
+            why = " ".join(book.reasons("agreement", "alpha", result.criterion.key))
+            yield f"Alpha is not defined for {result.criterion.title}: {_ended(why)}"
 
 
 def _models(analysis: StudyAnalysis) -> Iterator[str]:
@@ -156,18 +216,22 @@ def _models(analysis: StudyAnalysis) -> Iterator[str]:
 
 
 def _judges(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
-    margins = {number.printed for number in book.numbers if (number.part, number.statistic) == ("judges", "epsilon")}
-    for epsilon in margins:
+    margins = [number for number in book.numbers if (number.part, number.statistic) == ("judges", "epsilon")]
+    for epsilon in dict.fromkeys(number.printed for number in margins if number.value is not None):
         yield (
             f"Judges were compared with the annotators, who are {EXPERTISE[analysis.frame.settings.expertise]}, by the "
             f"alternative annotator test (Calderon, Reichart and Dror 2025) with epsilon {epsilon}."
         )
-    metrics = dict.fromkeys(number.baseline for number in book.numbers if number.part == "metrics")
+    metrics = dict.fromkeys(number.baseline for number in book.numbers if _correlates(number))
     if metrics:
         yield (
             f"Metrics ({', '.join(map(analysis.title, metrics))}) were correlated with the mean ratings of each "
             "criterion within items, and over the means of systems (Kendall's tau-b and Pearson's r)."
         )
+
+
+def _correlates(number: Number) -> bool:
+    return number.part == "metrics" and number.statistic.endswith(("Kendall", "Pearson")) and number.value is not None
 
 
 def _left_out(facts: Facts) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from triptych.results.study_analysis import StudyAnalysis
@@ -33,6 +34,22 @@ class Book:
         part, criterion, statistic, *names = place
         system, baseline = (*names, "", "")[:2]
         return self.places[part, criterion, system, baseline, statistic]
+
+    def defined(self, part: str, statistic: str, criterion: str = "") -> bool:
+        """Whether a statistic has a number anywhere, or anywhere under one criterion."""
+        return any(number.value is not None for number in self._of(part, statistic, criterion))
+
+    def reasons(self, part: str, statistic: str, criterion: str = "") -> tuple[str, ...]:
+        """Why a statistic has no number in some places, each reason once."""
+        undefined = (number for number in self._of(part, statistic, criterion) if number.value is None)
+        return tuple(dict.fromkeys(number.printed for number in undefined))
+
+    def _of(self, part: str, statistic: str, criterion: str) -> Iterator[Number]:
+        return (
+            number
+            for number in self.numbers
+            if (number.part, number.statistic) == (part, statistic) and criterion in ("", number.criterion)
+        )
 
 
 def name_of(analysis: StudyAnalysis, code: int) -> str:

@@ -10,7 +10,7 @@ from triptych.reports.part_tables import APPENDIX, CONTRASTS, MAJORITY
 from triptych.results.contrasts import HOCHBERG
 from triptych.results.criterion import CriterionResult, interval_note, titles_apart
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.results.warnings import all_findings, all_not_run
+from triptych.results.warnings import Finding, all_not_run
 from triptych.rubric.answers import LETTERS
 from triptych.stats.analysis.listing import SET_APART
 from triptych.stats.analysis.statistics import AGREEMENT, SYSTEM, columns
@@ -22,7 +22,7 @@ SMALL_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 def tables_of(analysis: StudyAnalysis, book: Book) -> Iterator[Table]:
     """All tables of a report, the one that a paper prints first. A study without ratings has none but the first."""
     yield main_table(analysis, book)
-    more = [table(analysis, book) for table in (contrasts, agreement, answers, order)]
+    more = [table(analysis, book) for table in (contrasts, agreement, item_means, answers, order)]
     more += [described.table(analysis, book) for described in (MAJORITY, *APPENDIX)]
     yield from (made for made in more if made.rows)
 
@@ -90,13 +90,16 @@ def main_notes(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     kinds = "Means" if len(shares) < len(analysis.criteria) else "Shares"
     about = (f"{result.criterion.title}: share of “{result.counts_as}”." for result in shares)
     yield " ".join(filter(None, [f"{kinds} with intervals.", interval_note(*analysis.criteria), *about]))
-    if analysis.contrasts:
-        yield f"Raised letters: the systems that this one stands clearly above, p < 0.05. {analysis.family}"
+    if book.defined("contrasts", "p Holm"):
+        bound = f"p < {analysis.collection.bound:g}"
+        yield f"Raised letters: the systems that this one stands clearly above, {bound}. {analysis.family}"
 
 
 def contrasts(analysis: StudyAnalysis, book: Book) -> Table:
     """Every two systems under every criterion."""
-    return CONTRASTS.table(analysis, book, f"{CONTRASTS.about} {analysis.family} {HOCHBERG}")
+    adjusted = book.defined("contrasts", "p Benjamini-Hochberg")
+    notes = CONTRASTS.about, analysis.family, HOCHBERG if adjusted else ""
+    return CONTRASTS.table(analysis, book, " ".join(filter(None, notes)))
 
 
 def agreement(analysis: StudyAnalysis, book: Book) -> Table:
@@ -112,13 +115,38 @@ def agreement(analysis: StudyAnalysis, book: Book) -> Table:
         remarks += [f"{result.criterion.title}: {words}" for words in (coefficients.band, coefficients.note) if words]
     about = (
         "A unit is one response, or one item where the question is about the item, rated twice or more. 95 % "
-        "intervals by resampling units; they speak for these annotators. Alpha is Krippendorff's, at the level of the "
-        "scale; AC is AC1 on nominal scales, else AC2."
+        "intervals from the ratings without each item (jackknife); they speak for these annotators. Alpha is "
+        "Krippendorff's, at the level of the scale; AC is AC1 on nominal scales, else AC2."
     )
     header = ("Criterion", "Level", *columns(AGREEMENT))
     return Table(
         "agreement", "Agreement between annotators", header, tuple(rows), (about, *remarks, *notes.sentences())
     )
+
+
+def item_means(analysis: StudyAnalysis, book: Book) -> Table:
+    """Systems by criteria: the mean over items of an item's mean rating, and how far items lie apart."""
+    notes = Notes()
+    rated = [result for result in analysis.criteria if result.systems and result.criterion.per_response]
+    rows = tuple(
+        (Cell(name), *(_item_mean(book, result.criterion.key, name, notes) for result in rated))
+        for name in (name_of(analysis, code) for code in analysis.frame.systems)
+    )
+    about = (
+        "Mean ± SD over items, each with the mean of its ratings, however many there are; SD with divisor n - 1. Where "
+        "items have different numbers of ratings this is not the mean over all ratings."
+    )
+    header = ("System", *(result.criterion.title for result in rated))
+    return Table("item_means", "Item means", header, rows if rated else (), (about, *notes.sentences()))
+
+
+def _item_mean(book: Book, criterion: str, name: str, notes: Notes) -> Cell:
+    mean, spread = (book.get("systems", criterion, f"{of} of item means", name) for of in ("mean", "sd"))
+    if mean is None or spread is None or mean.value is None:
+        return notes.cell(mean)
+    if spread.value is None:
+        return Cell(mean.printed, notes.sign(spread.printed))
+    return Cell(f"{mean.printed} ± {spread.printed}")
 
 
 def answers(analysis: StudyAnalysis, book: Book) -> Table:
@@ -175,9 +203,9 @@ def plain_table(name: str, title: str, header: Sequence[str], rows: Iterable[Seq
     return Table(name, title, tuple(header), tuple(tuple(map(Cell, row)) for row in rows), notes, prose=True)
 
 
-def findings(analysis: StudyAnalysis) -> Table:
-    """What would change the conclusion, the gravest first."""
-    return plain_table("findings", "Findings", ("Finding",), ([finding.sentence] for finding in all_findings(analysis)))
+def findings(caveats: Iterable[Finding]) -> Table:
+    """What a reader must know, the gravest first."""
+    return plain_table("findings", "What a reader must know", ("Finding",), ([each.sentence] for each in caveats))
 
 
 def not_run(analysis: StudyAnalysis) -> Table:

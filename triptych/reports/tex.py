@@ -100,6 +100,19 @@ def tabular(table: Table) -> str:
     )
 
 
+def figure(name: str, caption: str, path: str, path_of_page: str) -> str:
+    """One figure for a column; a comment says how to set it over the width of the page."""
+    return "\n".join(
+        [
+            rf"% over the width of the page: figure* and {path_of_page}",
+            "\\begin{figure}\n\\centering",
+            rf"\includegraphics{{{path}}}",
+            rf"\caption{{{escaped(caption)}}}\label{{fig:{name}}}",
+            "\\end{figure}\n",
+        ]
+    )
+
+
 def _caption(table: Table, part: int, parts: int) -> str:
     """The label is on the first part."""
     if not part:

@@ -13,6 +13,7 @@ from triptych.stats.columns import Label
 from triptych.stats.comparison import SideBySide
 from triptych.stats.undefined import Undefined, or_undefined
 
+NO_TEST = "No test: none of the differences has one."
 HOCHBERG = (
     "p (BH): the same tests adjusted after Benjamini and Hochberg (1995), which bounds the share of false differences "
     "among those found, not the chance of any."
@@ -35,6 +36,16 @@ def family_of(contrasts: Sequence[Contrast], titles: dict[str, str], declared: b
     """
     if not contrasts:
         return "No test: there are not two systems to compare."
+    if len(contrasts) == 1:
+        return "There is a single test, so that its p is not adjusted." if contrasts[0].p_holm is not None else NO_TEST
+    untested = sum(contrast.p_holm is None for contrast in contrasts)
+    if untested == len(contrasts):
+        return NO_TEST
+    family = _family_of(contrasts, titles, declared)
+    return f"{family} {untested} of them are not defined and count as p = 1." if untested else family
+
+
+def _family_of(contrasts: Sequence[Contrast], titles: dict[str, str], declared: bool) -> str:
     first, rest = ([contrast for contrast in contrasts if contrast.exploratory is side] for side in (False, True))
     if not declared:
         return f"p is adjusted by Holm over all {len(contrasts)} tests: {_counted(first)}."

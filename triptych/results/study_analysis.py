@@ -7,7 +7,7 @@ of them. Where the data do not define a number, a sentence says why.
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -17,11 +17,13 @@ from triptych.results.annotators import workers
 from triptych.results.contrasts import Example, examples, family_of
 from triptych.results.criterion import CriterionResult, StudyRatings, criterion_ratings, criterion_result
 from triptych.results.disagreement import Disagreement, disagreement
+from triptych.results.frame.collection import collection
 from triptych.results.frame.counted import counted_ratings, counted_work, mostly_ignored
 from triptych.results.frame.model import Counted, Frame, StudyName
 from triptych.results.judges import metrics_in
 from triptych.results.texts import Texts
 from triptych.stats.analysis.annotators import Worker
+from triptych.stats.analysis.collection import Collected
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.ratings import Ratings
 from triptych.stats.analysis.study import LengthOf, StudyNumbers, length_of
@@ -75,6 +77,19 @@ class StudyAnalysis(StudyNumbers):
     def declared(self) -> Collection[str]:
         return self.frame.settings.preregistration.family
 
+    @property
+    def margins(self) -> Mapping[str, float]:
+        return self.frame.settings.preregistration.margins
+
+    @property
+    def groups(self) -> Mapping[str, str]:
+        return self.frame.settings.annotator_groups
+
+    @cached_property
+    def collection(self) -> Collected:
+        """Of the whole study, whatever is filtered."""
+        return collection(self.frame.planned, self.frame.work, self.frame.settings.preregistration)
+
     @cached_property
     def workers(self) -> list[Worker]:
         return list(workers(self.frame, self.scope))
@@ -122,6 +137,8 @@ class StudyAnalysis(StudyNumbers):
     @property
     def family(self) -> str:
         """Which tests the adjusted p-values are adjusted over."""
+        if self.collection.untested:
+            return "Nothing is tested before collection is over."
         titles = {key: self.title(key) for key in self.compared}
         return family_of(self.contrasts, titles, bool(self.declared))
 

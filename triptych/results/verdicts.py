@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.stats.analysis.contrasts import Contrast
+from triptych.stats.equivalence import Equivalence
 from triptych.stats.intervals import ENOUGH_ANNOTATORS, Estimate
 from triptych.stats.undefined import Undefined
 
 MAX_LISTED = 3  # pairs in a sentence
 MAX_ORDERED = 5  # systems whose order is given pair by pair
+ESTIMATES_ONLY = "Interim: estimates without tests until collection is over, as was decided before launch."
 EXPLORATORY = "Exploratory: other criteria were declared before launch."
 
 
@@ -20,14 +23,18 @@ def verdict(analysis: StudyAnalysis, criterion: str) -> str:
     contrasts = analysis.contrasts_of(criterion)
     if not contrasts:
         return ""
+    if analysis.collection.untested:
+        return ESTIMATES_ONLY
     tested = [contrast for contrast in contrasts if contrast.p_here is not None]
     if not tested:
         return _why_untested(contrasts[0])
     clear = clear_of(contrasts)
     parts = [
+        "Interim:" if analysis.collection.interim else "",
         f"{order(analysis, clear)}." if len(clear) > 1 else "",
         *(_sentence(analysis, contrast) for contrast in largest_first(clear)[:MAX_LISTED]),
-        _rest(analysis, [contrast for contrast in tested if contrast not in clear], bool(clear)),
+        _equal(analysis, tested, clear),
+        _rest(analysis, [contrast for contrast in tested if contrast not in clear and not contrast.equal], len(clear)),
         _untested(analysis, [contrast for contrast in contrasts if contrast not in tested]),
         _of_annotators(analysis, criterion, tested),
         EXPLORATORY if contrasts[0].exploratory else "",
@@ -73,6 +80,10 @@ def order(analysis: StudyAnalysis, clear: Collection[Contrast]) -> str:
 def summary(analysis: StudyAnalysis, contrasts: Sequence[Contrast]) -> str:
     """The same in a few words without a full stop, to be followed by the criteria it holds for."""
     clear = clear_of(contrasts)
+    if analysis.collection.untested:
+        return "Estimates without tests until collection is over"
+    if not clear and all(contrast.equal for contrast in contrasts):
+        return f"All systems are practically equal within ±{_points(contrasts[0], contrasts[0].margin or 0)}"
     if not clear:
         return "No two systems differ clearly"
     wins = Counter(contrast.higher for contrast in clear)
@@ -109,22 +120,67 @@ def _sentence(analysis: StudyAnalysis, contrast: Contrast) -> str:
 
 
 def _sure(p: float | None) -> str:
-    if p is None:
+    return "" if p is None else f", p{_p(p)}"
+
+
+def _p(p: float) -> str:
+    return " < 0.001" if p < 0.001 else f" = {p:.3f}"
+
+
+def _equal(analysis: StudyAnalysis, tested: Sequence[Contrast], clear: Collection[Contrast]) -> str:
+    """The pairs that lie inside the margin set beforehand; a clear difference may be as small."""
+    equal = [contrast for contrast in tested if contrast.equal]
+    if not equal:
         return ""
-    return ", p < 0.001" if p < 0.001 else f", p = {p:.3f}"
+    pairs = [pair_of(analysis, contrast) + (", though told apart" if contrast in clear else "") for contrast in equal]
+    more = f" and {len(pairs) - MAX_ORDERED} more" if len(pairs) > MAX_ORDERED else ""
+    return (
+        f"Practically equal within ±{_points(equal[0], equal[0].margin or 0)}: {'; '.join(pairs[:MAX_ORDERED])}{more}."
+    )
 
 
-def _rest(analysis: StudyAnalysis, unclear: Sequence[Contrast], others: bool) -> str:
-    """The pairs whose test is not clear; `others`: whether some are."""
+def _points(contrast: Contrast, size: float) -> str:
+    return f"{100 * size:.0f} percentage points" if contrast.share else f"{size:.2f}".rstrip("0").rstrip(".")
+
+
+def _rest(analysis: StudyAnalysis, unclear: Sequence[Contrast], others: int) -> str:
+    """The pairs whose test is neither clear nor shows them equal; `others`: how many are clear."""
     if not unclear:
         return ""
     if not others:
         p = [contrast.p_holm for contrast in unclear if contrast.p_holm is not None]
-        return f"No clear difference between the systems{f' (smallest adjusted p = {min(p):.2f})' if p else ''}."
+        strict = f"; clear below {unclear[0].bound:g}" if analysis.collection.interim else ""
+        smallest = f" (smallest adjusted p{_p(min(p))}{strict})" if p else ""
+        tried = f" {_cannot_tell(analysis, unclear)}" if unclear[0].margin is not None else ""
+        every = len(analysis.contrasts_of(unclear[0].criterion))
+        among = "between the systems" if len(unclear) == every else "between the others"
+        return f"No clear difference {among}{smallest}.{tried}"
     if len(unclear) > MAX_LISTED:
         return f"{len(unclear)} other pairs cannot be told apart."
+    if unclear[0].margin is not None:
+        return _cannot_tell(analysis, unclear)
     pairs = "; ".join(pair_of(analysis, contrast) for contrast in unclear)
     return f"Not told apart: {pairs}."
+
+
+def _cannot_tell(analysis: StudyAnalysis, unclear: Sequence[Contrast]) -> str:
+    """Pairs that are neither shown to differ nor to be equal, with the differences that are excluded."""
+    tested = [(contrast, contrast.equivalence) for contrast in unclear]
+    pairs = [
+        f"{pair_of(analysis, contrast)} (beyond ±{_points(contrast, rounded_up(of.excluded))} excluded)"
+        for contrast, of in tested
+        if isinstance(of, Equivalence)
+    ]
+    if not pairs:
+        words = next((str(of) for _, of in tested if isinstance(of, Undefined)), "")
+        return f"Whether systems are practically equal was not tested. {words}".strip()
+    more = f" and {len(pairs) - MAX_LISTED} more" if len(pairs) > MAX_LISTED else ""
+    return f"Cannot tell whether equal: {'; '.join(pairs[:MAX_LISTED])}{more}."
+
+
+def rounded_up(size: float) -> float:
+    """To what is printed, so that the claim stays true: two decimals, or whole percentage points."""
+    return math.ceil(round(size * 100, 6)) / 100
 
 
 def _untested(analysis: StudyAnalysis, contrasts: Sequence[Contrast]) -> str:
@@ -162,12 +218,14 @@ def _own(analysis: StudyAnalysis, criterion: str, tested: Sequence[Contrast]) ->
     own = effects.by_annotator(largest.system, largest.baseline).values()
     if len(own) < 2:
         return ""
-    sign = 1 if largest.higher == largest.system else -1
+    sides = (largest.system, largest.baseline)
+    higher, lower = sides if largest.higher == largest.system else sides[::-1]
+    sign = 1 if higher == largest.system else -1
     low, high = sorted((sign * of for of in own), key=float)[:: len(own) - 1]
     shown = (
         f"{100 * low:+.0f} to {100 * high:+.0f} percentage points" if largest.share else f"{low:+.2f} to {high:+.2f}"
     )
-    return f" Their own differences on {pair_of(analysis, largest)} run from {shown}."
+    return f" Their own differences of {analysis.name(higher)} from {analysis.name(lower)} run from {shown}."
 
 
 def pair_of(analysis: StudyAnalysis, contrast: Contrast) -> str:

@@ -16,12 +16,16 @@ from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.verdicts import MAX_LISTED, largest_first, pair_of
 from triptych.rubric.scales import Choice
 from triptych.stats.analysis.annotators import EffectsOf
-from triptych.stats.analysis.contrasts import CLEAR, Contrast
+from triptych.stats.analysis.collection import CLEAR
+from triptych.stats.analysis.contrasts import Contrast
+from triptych.stats.analysis.groups import TASTES
 from triptych.stats.coefficients import BANDS
 from triptych.stats.diagnostics import MISSING_SHARE
 from triptych.stats.effects import PositionEffect
 from triptych.stats.intervals import ENOUGH_ANNOTATORS
 from triptych.stats.undefined import Undefined
+
+GROUPS_APART = 0.1  # alpha inside a group against that of all, from which it moves the conclusion
 
 
 @dataclass(frozen=True)
@@ -50,10 +54,12 @@ def findings(analysis: StudyAnalysis) -> tuple[Finding, ...]:
     """What there is to say against a quick reading of the results, most important first."""
     sources = (
         _simulated,
+        _collection,
         _exclusions,
         _ignored_items,
         _single_annotators,
         _these_only,
+        _groups,
         _agreement,
         _late,
         missing_answers,
@@ -63,7 +69,7 @@ def findings(analysis: StudyAnalysis) -> tuple[Finding, ...]:
 
 def all_findings(analysis: StudyAnalysis) -> tuple[Finding, ...]:
     """The same with what a look at every annotator and every place shows."""
-    return _in_order((*findings(analysis), *_people(analysis), *_place(analysis)))
+    return _in_order((*findings(analysis), *_camps(analysis), *_people(analysis), *_place(analysis)))
 
 
 def _in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -75,6 +81,13 @@ def _simulated(analysis: StudyAnalysis) -> Iterator[Finding]:
         yield Finding(100, "simulated", "Simulated annotators count here. Nothing of this speaks about people.")
     if {"judge", "human"} <= {*analysis.kinds}:
         yield Finding(95, "judge", "Ratings of a judge model are counted together with those of people.")
+
+
+def _collection(analysis: StudyAnalysis) -> Iterator[Finding]:
+    """What is in of what was planned, and that results were opened before it was."""
+    numbers = analysis.collection
+    if numbers.sentence:
+        yield Finding(92 if numbers.interim else 20, "collection", numbers.sentence)
 
 
 def _exclusions(analysis: StudyAnalysis) -> Iterator[Finding]:
@@ -145,6 +158,55 @@ def _these_only(analysis: StudyAnalysis) -> Iterator[Finding]:
                 f"but annotators like these might see it otherwise (p = {largest.p:.2f})."
             )
             yield Finding(80, "these annotators only", sentence, _of_pair(largest))
+
+
+def _groups(analysis: StudyAnalysis) -> Iterator[Finding]:
+    """Agreement inside groups of annotators that hides behind that of all, and tastes that differ between groups."""
+    pooled = {each.criterion: each.alpha for each in analysis.agreement}
+    for criterion, of_all in pooled.items():
+        inside = [(of.group, of.agreement.alpha) for of in analysis.group_agreement if of.criterion == criterion]
+        defined = [(group, alpha) for group, alpha in inside if not isinstance(alpha, Undefined)]
+        if isinstance(of_all, Undefined) or not defined:
+            continue
+        apart = max(abs(alpha - of_all) for _, alpha in defined)
+        listed = ", ".join(f"{alpha:.2f} inside {group}" for group, alpha in defined)
+        sentence = f"{analysis.title(criterion)}: alpha is {listed}, against {of_all:.2f} pooled."
+        criteria = Filters(criteria=frozenset({criterion}))
+        yield Finding(93 if apart > GROUPS_APART else 35, "groups", sentence, criteria)
+    if analysis.groups and not isinstance(p := analysis.group_tastes, Undefined) and p < CLEAR:
+        yield Finding(87, "groups", f"The groups of annotators prefer different systems (permutations, p = {p:.3f}).")
+
+
+def largest_gap(analysis: StudyAnalysis) -> str | None:
+    """The criterion on which alpha inside a declared group is farthest from that of all; None where none has both."""
+    pooled = {each.criterion: each.alpha for each in analysis.agreement}
+    gaps = {
+        inside.criterion: abs(alpha - of_all)
+        for inside in analysis.group_agreement
+        if not isinstance(alpha := inside.agreement.alpha, Undefined)
+        and not isinstance(of_all := pooled[inside.criterion], Undefined)
+    }
+    return max(gaps, key=gaps.__getitem__, default=None)
+
+
+def _camps(analysis: StudyAnalysis) -> Iterator[Finding]:
+    """Camps that nobody declared."""
+    for hint in analysis.camps:
+        people = [analysis.people_names[int(str(code))] for code in hint.camps.first]
+        others = len(hint.camps.second)
+        listed = ", ".join(people[:MAX_LISTED]) + (
+            f" and {len(people) - MAX_LISTED} more" if people[MAX_LISTED:] else ""
+        )
+        camps = f"{listed} on one side, {others} others on the other"
+        if hint.criterion == TASTES:
+            yield Finding(72, "camps", f"Annotators may form two camps with different tastes: {camps}.")
+            continue
+        inside, across = hint.camps.inside or 0.0, hint.camps.across or 0.0
+        sentence = (
+            f"{analysis.title(hint.criterion)}: annotators may form two camps that agree inside (mean correlation "
+            f"{inside:.2f}) and not across ({across:.2f}): {camps}."
+        )
+        yield Finding(91, "camps", sentence, Filters(criteria=frozenset({hint.criterion})))
 
 
 def _agreement(analysis: StudyAnalysis) -> Iterator[Finding]:

@@ -18,10 +18,20 @@ from triptych.rubric.scales import KINDS, shown
 from triptych.settings import app_folder
 
 RUBRICS = app_folder() / "rubrics"
+# reading YAML of this size takes half a second; the longest shipped rubric has 600 parts
+MAX_CHARACTERS, MAX_PARTS = 200_000, 5_000
 
 
 class _UniqueKeys(yaml.SafeLoader):
-    """A safe loader that refuses a repeated key, which YAML would silently overwrite."""
+    """A safe loader that refuses a repeated key, which YAML would silently overwrite, and a file of too many parts."""
+
+    parts = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        self.parts += 1
+        if self.parts > MAX_PARTS:
+            raise InvalidRubric(f"more than {MAX_PARTS:,} keys and values; no annotator would read such a rubric.")
+        return super().compose_node(parent, index)
 
 
 def _mapping(loader: _UniqueKeys, node: yaml.MappingNode) -> dict[Hashable, Any]:
@@ -39,8 +49,12 @@ _UniqueKeys.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _map
 
 def parse_rubric(text: str, name: str = "rubric") -> Rubric:
     """The rubric in a YAML text. Raises InvalidRubric with file, path and what would be right."""
+    if len(text) > MAX_CHARACTERS:
+        raise InvalidRubric(f"{name}: {len(text):,} characters; a rubric has at most {MAX_CHARACTERS:,}.")
     try:
         data = _UniqueKeys(text).get_single_data()
+    except InvalidRubric as error:
+        raise InvalidRubric(f"{name}: {error}") from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""

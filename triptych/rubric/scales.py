@@ -147,7 +147,7 @@ class Choice(ScaleKind):
     """One of several options."""
 
     kind: Literal["choice"]
-    options: Annotated[tuple[ChoiceOption, ...], once("option key")] = Field(min_length=2, max_length=12)
+    options: Annotated[tuple[ChoiceOption, ...], once("option key")] = Field(min_length=2, max_length=50)
     level: Level = Level.nominal
 
     @property

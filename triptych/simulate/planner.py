@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+from sqlalchemy import func, select
 from sqlmodel import Session
 
-from triptych.results.criterion import ends_of
+from triptych.results.criterion import ends_of, variable_of
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
@@ -19,10 +20,11 @@ from triptych.results.study_analysis import StudyAnalysis, analyse
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.components import PRESETS, Components, variance_components
 from triptych.stats.intervals import Estimate
-from triptych.stats.power import Plan, power, what_more_buys
+from triptych.stats.power import Plan, items_needed, power, power_to_show_equal, what_more_buys
 from triptych.stats.undefined import Undefined, or_undefined
-from triptych.storage.models import Study
-from triptych.study import lifecycle
+from triptych.storage.models import Study, System
+from triptych.study import design, lifecycle
+from triptych.study.design import Parts
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 from triptych.study.system_names import system_names
@@ -113,6 +115,36 @@ def _components(contrast: Contrast) -> Components:
     return variance_components(pairs.differences, pairs.items, pairs.annotators)
 
 
+def tests_of(session: Session, study: Study) -> int:
+    """Pairs of systems × criteria that p will be adjusted over, those declared if some are; at least 1."""
+    comparable = set(_comparable(session, study))
+    declared = settings_of(study).preregistration.family
+    systems = session.scalars(select(func.count()).select_from(System).where(System.study_id == study.id)).one()
+    return max(1, math.comb(systems, 2) * len(comparable & declared if declared else comparable))
+
+
+def _comparable(session: Session, study: Study) -> list[str]:
+    """Keys of the criteria that can tell systems apart."""
+    asked = lifecycle.design_of(session, study).rubric.asked(study.round)
+    return [criterion.key for criterion in asked if not variable_of(criterion).not_comparable]
+
+
+def declare(session: Session, study: Study, plan: Plan, shift: float, margin: float, unit: str, actor: str) -> None:
+    """Hands a plan to the preregistration of a draft: size, the difference to show, and the margin where it has none.
+
+    unit: of the difference, in words; margin: in points of the criteria, 0 for none. Raises Conflict after launch.
+    """
+    before = settings_of(study).preregistration
+    sample = (
+        f"{plan.items} items, {plan.raters} annotators per item, {plan.annotators} annotators in total"
+        f"{'' if plan.overlap is None else f' (that many for {plan.overlap} items, one for the others)'}; planned to "
+        f"show a difference of {shift:g} {unit} with p adjusted over {plan.tests} tests."
+    )
+    margins = (dict.fromkeys(_comparable(session, study), margin) if margin else {}) | before.margins
+    values = before.model_dump(mode="json") | {"sample": sample, "margins": margins}
+    design.amend(session, study, Parts(settings={"preregistration": values}), "", actor)
+
+
 def pay_per_hour(study: Study, seconds: float) -> float | None:
     """What the study pays for an hour at so many seconds per item, else the least that its lead finds fair."""
     pay = settings_of(study).pay
@@ -121,6 +153,8 @@ def pay_per_hour(study: Study, seconds: float) -> float | None:
     return None if pay.floor_per_hour is None else float(pay.floor_per_hour)
 
 
+solve = lru_cache(maxsize=64)(items_needed)  # items with which a plan shows a shift with a chance of 80 %
+equal = lru_cache(maxsize=64)(power_to_show_equal)  # chance that equal systems are shown to be equal
 # The chance to show that systems lie so many points apart, with advice, once for each point of the sliders. Raises
 # UndefinedStatistic for a plan that cannot be (more raters per item than annotators, fewer than two items).
 advise = lru_cache(maxsize=512)(what_more_buys)

@@ -142,9 +142,9 @@ def dominance(table: SideBySide, system: Hashable, baseline: Hashable, confidenc
 def signed_rank(table: SideBySide, system: Hashable, baseline: Hashable) -> SignedRank:
     """Wilcoxon's signed-rank test on the mean difference of each item; items without a difference are left out.
 
-    Speaks for these annotators only: when annotators have tastes for systems it rejects far too often
-    (docs/validation.md). effect = (R+ - R-) / (R+ + R-), Kerby 2014, The Simple Difference Formula. Raises
-    UndefinedStatistic when no pair is complete or no item differs.
+    Speaks for these annotators only: when annotators have tastes for systems it rejects far too often, as every test
+    over items does (docs/validation.md). effect = (R+ - R-) / (R+ + R-), Kerby 2014, The Simple Difference Formula.
+    Raises UndefinedStatistic when no pair is complete or no item differs.
     """
     means = table.item_means((system, baseline))
     if not len(means):

@@ -69,6 +69,18 @@ class MajorityShare:
     share: float
 
 
+def item_summary(values: Column, items: Column) -> Summary:
+    """Summary of the mean ratings of items; values (n,), NaN = missing, dropped, beside labels of items (n,).
+
+    Raises UndefinedStatistic when empty.
+    """
+    present_values, of_items = numbers(values, items)
+    if not len(present_values):
+        raise UndefinedStatistic(NO_RATING)
+    item = codes(of_items)[0]
+    return summary(np.bincount(item, present_values) / np.bincount(item))
+
+
 def summary(values: Column) -> Summary:
     """Mean, median, spread of (n,) numbers, NaN = missing, dropped. Raises UndefinedStatistic when empty."""
     (present_values,) = numbers(values)

@@ -45,11 +45,12 @@ class Interval:
 
 @dataclass(frozen=True)
 class TTest:
-    """Two-way cluster-robust t against a mean of 0: t = mean / standard error, two-sided p."""
+    """Cluster-robust t against a mean of 0: t = mean / standard error, two-sided p."""
 
     t: float
     p: float
     freedom: float
+    error: float
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ def estimate_of(mean: float, n: int, errors: Clustered, rounding: float, confide
 
 def _test(mean: float, error: float, freedom: float) -> TTest:
     t = mean / error
-    return TTest(t, float(2 * stdtr(freedom, -abs(t))), freedom)
+    return TTest(t, float(2 * stdtr(freedom, -abs(t))), freedom, error)
 
 
 def cluster_variance(residuals: np.ndarray, items: np.ndarray, annotators: np.ndarray) -> ClusterVariance:

@@ -16,13 +16,16 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 
 def written(value: float, style: str) -> str:
-    """A number as the report prints it: two decimals, percentages whole, p with three decimals.
+    """A number as the report prints it: two decimals, percentages whole, p and "thousandths" with three.
 
     Rounding goes through nine decimals, so that a last bit that differs between machines never shows.
     """
     value = round(value, 9) + 0.0
     if style == "count":
         return f"{value:.0f}"
+    if style == "thousandths":
+        number = f"{value:.3f}"
+        return "0.000" if float(number) == 0 else number
     if style == "p":
         return "< 0.001" if value < 0.001 else f"{value:.3f}"
     if style in ("share", "points"):

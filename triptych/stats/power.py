@@ -1,12 +1,15 @@
 """How likely a planned study is to show a difference, and what it costs.
 
 Studies are simulated as they will be analysed: paired differences with a shift, tastes of items and of annotators,
-and noise, tested by the two-way cluster-robust t of intervals.py. One point of 1,000 studies takes a fraction of a
-second, so that a lead can move sliders.
+and noise, tested by the cluster-robust t of intervals.py that results will use: for annotators like these, or with
+fewer than five for these alone. One difference of a family of tests must pass the first step of Holm; where others of
+the family are clear, its chance is higher. One point of 1,000 studies takes a fraction of a second, so that a lead can
+move sliders.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,9 +19,12 @@ from scipy.special import stdtrit
 from .components import Components
 from .intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR, degrees_of_freedom
 from .rates import Rate, rate
-from .undefined import UndefinedStatistic
+from .undefined import Undefined, UndefinedStatistic
 
 STUDIES = 1000
+SOLVING = 400  # simulated studies behind each step towards a number of items
+MOST_ITEMS = 2000
+GOOD_CHANCE = 0.8
 CLEARLY = 0.04
 _CELLS_AT_ONCE = 2_000_000
 _ROUNDING = 1e-12
@@ -28,13 +34,15 @@ _ROUNDING = 1e-12
 class Plan:
     """Items, raters per item, annotators who share the work evenly.
 
-    overlap: how many of the items have all the raters, the rest having one; None means all of them.
+    overlap: how many of the items have all the raters, the rest having one; None means all of them. tests: contrasts x
+    criteria that p is adjusted over.
     """
 
     items: int
     raters: int
     annotators: int
     overlap: int | None = None
+    tests: int = 1
 
     @property
     def annotations(self) -> int:
@@ -88,12 +96,9 @@ def power(
     """
     _refuse_impossible(plan)
     item, annotator = plan.assigned()
-    random = np.random.default_rng(seed)
-    hits, left = 0, studies
-    while left:
-        batch = min(left, max(1, _CELLS_AT_ONCE // len(item)))
-        hits += int(significant(_draw(batch, item, annotator, shift, components, random), item, annotator, level).sum())
-        left -= batch
+    hits = 0
+    for differences in _batches(studies, item, annotator, shift, components, seed):
+        hits += int(significant(differences, item, annotator, level / plan.tests).sum())
     share = rate(hits, studies)
     words = f"A difference of {shift:g} points would show in {_percent(share.share)} of such studies."
     if plan.annotators < ENOUGH_ANNOTATORS:
@@ -104,23 +109,77 @@ def power(
     return Power(plan, shift, share, words)
 
 
+def power_to_show_equal(
+    plan: Plan, margin: float, components: Components, studies: int = STUDIES, level: float = 0.05, seed: int = 1
+) -> Rate | Undefined:
+    """How often systems without any difference are shown to be practically equal within +-margin, not adjusted.
+
+    Undefined with fewer than five annotators. Raises as `power`.
+    """
+    _refuse_impossible(plan)
+    if plan.annotators < ENOUGH_ANNOTATORS:
+        return Undefined(f"Not defined: equality is tested from {ENOUGH_ANNOTATORS} annotators on.")
+    item, annotator = plan.assigned()
+    hits = 0
+    for differences in _batches(studies, item, annotator, 0.0, components, seed):
+        variance, freedom = _variance(differences, item, annotator)
+        reach = float(stdtrit(freedom, 1 - level)) * np.sqrt(variance)
+        hits += int((np.abs(differences.mean(axis=1)) + reach < margin).sum())
+    return rate(hits, studies)
+
+
+def items_needed(plan: Plan, shift: float, components: Components, chance: float = GOOD_CHANCE) -> int | Undefined:
+    """The fewest items, to a twentieth, with which the plan shows the shift with this chance; annotators as they are.
+
+    Undefined above MOST_ITEMS items: more annotators are needed then. Raises as `power`.
+    """
+    low, high = max(1, plan.raters and -(-plan.annotators // plan.raters)), MOST_ITEMS
+    whole = replace(plan, overlap=None)
+    if power(replace(whole, items=high), shift, components, SOLVING).rate.share < chance:
+        return Undefined(f"Not reached with {MOST_ITEMS:,} items: more annotators are needed, or a larger difference.")
+    while high - low > max(1, low // 20):
+        middle = (low + high) // 2
+        enough = middle >= 2 and power(replace(whole, items=middle), shift, components, SOLVING).rate.share >= chance
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+
+
+def _batches(
+    studies: int, item: np.ndarray, annotator: np.ndarray, shift: float, components: Components, seed: int
+) -> Iterator[np.ndarray]:
+    """(S, n) paired differences of all studies, a part at a time."""
+    random = np.random.default_rng(seed)
+    while studies:
+        batch = min(studies, max(1, _CELLS_AT_ONCE // len(item)))
+        yield _draw(batch, item, annotator, shift, components, random)
+        studies -= batch
+
+
 def significant(differences: np.ndarray, items: np.ndarray, annotators: np.ndarray, level: float = 0.05) -> np.ndarray:
-    """(S,) whether the two-way test of intervals.py rejects a mean of 0 in each of S studies of one design.
+    """(S,) whether the verdict's test of intervals.py rejects a mean of 0 in each of S studies of one design.
 
     differences: (S, n); items: (n,) codes 0..I-1, ascending; annotators: (n,) codes 0..A-1, once beside an item.
     """
+    variance, freedom = _variance(differences, items, annotators)
+    critical = float(stdtrit(freedom, 1 - level / 2))
+    varied = variance > (_ROUNDING * np.abs(differences).max(axis=1)) ** 2
+    rejected: NDArray[np.bool_] = varied & (np.abs(differences.mean(axis=1)) > critical * np.sqrt(variance))
+    return rejected
+
+
+def _variance(differences: np.ndarray, items: np.ndarray, annotators: np.ndarray) -> tuple[np.ndarray, float]:
+    """(S,) variances of the means and their degrees of freedom; by item alone with fewer than five annotators."""
     n, mean = differences.shape[1], differences.mean(axis=1)
     counts = int(items[-1]) + 1, int(annotators.max()) + 1
     residuals = differences - mean[:, None]
     per_item = np.add.reduceat(residuals, np.searchsorted(items, np.arange(counts[0])), axis=1)
     per_annotator = residuals @ np.eye(counts[1], dtype=differences.dtype)[annotators]
     by_item, by_annotator, cell = (_squares(sums) / n**2 for sums in (per_item, per_annotator, residuals))
+    if counts[1] < ENOUGH_ANNOTATORS:
+        return by_item * counts[0] / (counts[0] - 1), degrees_of_freedom(items)
     by_item, by_annotator = by_item * counts[0] / (counts[0] - 1), by_annotator * counts[1] / (counts[1] - 1)
     variance = np.maximum(by_item + by_annotator - cell, VARIANCE_FLOOR * np.maximum(by_item, by_annotator))
-    critical = float(stdtrit(degrees_of_freedom(items, annotators), 1 - level / 2))
-    varied = variance > (_ROUNDING * np.abs(differences).max(axis=1)) ** 2
-    rejected: NDArray[np.bool_] = varied & (np.abs(mean) > critical * np.sqrt(variance))
-    return rejected
+    return variance, degrees_of_freedom(items, annotators)
 
 
 def what_more_buys(plan: Plan, shift: float, components: Components, studies: int = STUDIES, seed: int = 1) -> Advice:
@@ -161,6 +220,8 @@ def _draw(
     normal = [
         random.standard_normal((studies, count), dtype=np.float32) for count in (item[-1] + 1, annotator.max() + 1)
     ]
+    if annotator.max() + 1 < ENOUGH_ANNOTATORS:  # the shift is then what these annotators have on average
+        normal[1] -= normal[1].mean(axis=1, keepdims=True)
     differences = random.standard_normal((studies, len(item)), dtype=np.float32)
     differences *= np.float32(components.residual)
     differences += np.float32(components.item) * normal[0][:, item]
@@ -204,6 +265,7 @@ def _refuse_impossible(plan: Plan) -> None:
         "a plan needs two items or more": plan.items < 2,
         "a plan needs two annotators or more": plan.annotators < 2,
         "every item needs a rater": plan.raters < 1,
+        "there must be a test": plan.tests < 1,
         f"{plan.raters} raters per item need {plan.raters} annotators": plan.raters > plan.annotators,
         "the overlap cannot be negative or exceed the items": not 0 <= (plan.overlap or 0) <= plan.items,
         "every annotator needs an item": plan.annotations < plan.annotators,

@@ -11,8 +11,9 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache, partial
 from pathlib import Path
@@ -44,11 +45,15 @@ PRAGMAS = {
     "journal_mode": "wal",
     "synchronous": 2,
     "foreign_keys": 1,
-    "busy_timeout": 10000,
+    "busy_timeout": 4500,
     "trusted_schema": 0,
     "mmap_size": 0,
 }
 RESTED = 5.0  # seconds
+# A write waits this long for the writers of this process, and as long (`busy_timeout`) for another program: a request
+# that waits for both is answered within ten seconds.
+QUEUE_SECONDS = 4.5
+COMMAND_SECONDS = 60.0  # that a command waits for another program
 MIGRATING = 7226  # the advisory lock of the process that migrates
 # a server that is gone without a word is given up after seconds, not after the minutes of TCP
 POSTGRES = {
@@ -76,6 +81,7 @@ AWAY, BUSY, FULL, READ_ONLY = (
         ("The database is read-only", "it can be written to; the people who run the app must see to that"),
     )
 )
+WAITING = "Another program is using the database. Waiting for it for up to a minute."
 # by SQLite's code or PostgreSQL's state (out of disk, a read-only transaction)
 SENTENCES: dict[int | str, str] = {
     sqlite3.SQLITE_BUSY: BUSY,
@@ -92,6 +98,31 @@ _write_lock = threading.Lock()
 
 class DatabaseAway(TriptychError):
     """The database cannot be reached or cannot store; nothing of this command was stored."""
+
+
+class DatabaseBusy(DatabaseAway):
+    """Others held the database for too long; nothing of this command was stored."""
+
+
+@dataclass
+class Patience:
+    """How long this process waits for a program that holds the SQLite file, beyond `busy_timeout`, and what it says."""
+
+    seconds: float = 0
+    say: Callable[[str], None] = log.info
+
+
+_patience = Patience()
+
+
+@contextmanager
+def patient(say: Callable[[str], None]) -> Iterator[None]:
+    """Inside it writes wait up to a minute for another program, and say so: nobody waits for a command's answer."""
+    _patience.seconds, _patience.say = COMMAND_SECONDS, say
+    try:
+        yield
+    finally:
+        _patience.seconds, _patience.say = 0, log.info
 
 
 def backend_of(url: str) -> str:
@@ -207,7 +238,31 @@ def _settle(connection: sqlite3.Connection, _: Any) -> None:
 
 def _begin(connection: Any) -> None:
     wants_write = connection.get_execution_options().get("triptych_write", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if wants_write else "BEGIN")
+    if not wants_write:
+        connection.exec_driver_sql("BEGIN")
+        return
+    end, spoken = time.monotonic() + _patience.seconds, False
+    while True:
+        try:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            return
+        except OperationalError as error:
+            if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() >= end:
+                raise
+        if not spoken:
+            _patience.say(WAITING)
+            spoken = True
+
+
+@contextmanager
+def _turn() -> Iterator[None]:
+    """This thread's turn among the writers of this process. Raises DatabaseBusy where it does not come soon."""
+    if not _write_lock.acquire(timeout=QUEUE_SECONDS + _patience.seconds):
+        raise DatabaseBusy(BUSY)
+    try:
+        yield
+    finally:
+        _write_lock.release()
 
 
 @contextmanager
@@ -223,7 +278,7 @@ def reading(engine: Engine) -> Iterator[Session]:
 @contextmanager
 def writing(engine: Engine) -> Iterator[Session]:
     """A session whose changes are committed together at the end, or not at all. Raises DatabaseAway."""
-    lock = _write_lock if engine.dialect.name == "sqlite" else nullcontext()
+    lock = _turn() if engine.dialect.name == "sqlite" else nullcontext()
     with explained(), lock, Session(_for_writing(engine), expire_on_commit=False) as session:
         yield session
         commit(session)
@@ -245,7 +300,7 @@ def one_statement(engine: Engine) -> Iterator[Connection]:
         with explained(), _by_itself(engine).connect() as connection:
             yield connection
     else:
-        with explained(), _write_lock, _for_writing(engine).begin() as connection:
+        with explained(), _turn(), _for_writing(engine).begin() as connection:
             yield connection
 
 
@@ -309,7 +364,8 @@ def explained() -> Iterator[None]:
     except (DBAPIError, PoolExhausted) as error:
         if not is_away(error):
             raise
-        away = DatabaseAway(SENTENCES.get(_code(error), AWAY))
+        code = _code(error)
+        away = (DatabaseBusy if code == sqlite3.SQLITE_BUSY else DatabaseAway)(SENTENCES.get(code, AWAY))
         log.warning("%s (%s).", str(away).partition(".")[0], type(getattr(error, "orig", error)).__name__)
         raise away from error
 

@@ -303,13 +303,16 @@ def stored_items(
     ]
 
 
+APART = ("heds", "annotator_groups")
+
+
 def design_hash(session: Session, study: Study) -> str:
     """Hash of all that decides who is asked what: rubric, items, references, settings and plan.
 
-    The answers of the datasheet describe the study and take no part.
+    The answers of the datasheet and the groups of annotators describe the study and take no part.
     """
     rubric = session.get_one(RubricText, study.rubric_id)
-    settings = {name: value for name, value in sorted(study.settings.items()) if name != "heds"}
+    settings = {name: value for name, value in sorted(study.settings.items()) if name not in APART}
     columns = (study.title, study.access, study.presentation, study.raters_per_item, study.round, study.seed)
     items = select(Item.external_id, Item.sha256, Item.purpose, Item.raters, Item.priority, Item.retired)
     plan = select(Person.pseudonym, Item.external_id, PlannedItem.rank)

@@ -16,6 +16,7 @@ from sqlmodel import Session
 
 from triptych.errors import Conflict, ImportRefused, NotAllowed
 from triptych.formats.model import ItemFile
+from triptych.formats.names import seen_as, spelled
 from triptych.rubric.files import (
     parse_rubric,
 )
@@ -32,6 +33,7 @@ from triptych.storage.models import (
     Purpose,
     RubricText,
     Study,
+    System,
     Turn,
 )
 from triptych.storage.models import StudyState as State
@@ -200,10 +202,17 @@ def _refuse_repeated(session: Session, study: Study, file: ItemFile, replace_ite
     ids = select(Item.external_id).where(Item.study_id == study.id)
     if replace_items:
         ids = ids.where(Item.purpose == Purpose.training)
-    twice = sorted(set(session.scalars(ids)) & {item.external_id for item in file.items})
+    lookalikes = set(map(seen_as, session.scalars(ids)))
+    twice = sorted(item.external_id for item in file.items if seen_as(item.external_id) in lookalikes)
     if twice:
         more = f" and {len(twice) - 5} more" if len(twice) > 5 else ""
-        raise ImportRefused(f"The study already has items with these ids: {', '.join(twice[:5])}{more}.")
+        raise ImportRefused(f"The study already has items whose ids look like these: {', '.join(twice[:5])}{more}.")
+    systems = {seen_as(name): name for name in session.scalars(select(System.name).where(System.study_id == study.id))}
+    for name in () if replace_items else file.systems:
+        if systems.get(seen_as(name), name) != name:
+            raise ImportRefused(
+                f"The study has a system that looks like {spelled(name)}, but is written differently. Write it alike."
+            )
 
 
 def _refuse_unknown(session: Session, study: Study, ids: Sequence[str]) -> None:

@@ -14,6 +14,7 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed, NotFound, StudyNotOpen
+from triptych.formats.layout import ITEM_GROUP
 from triptych.formats.model import ItemDraft, ItemFile
 from triptych.rubric.files import parse_rubric
 from triptych.rubric.model import Rubric
@@ -142,7 +143,7 @@ def create_study(
         rubric_id=text.id,
         presentation=plan.presentation or rubric.presentation,
         raters_per_item=plan.raters_per_item,
-        settings=_settings(plan),
+        settings=_settings(plan, items),
         seed=plan.seed or secrets.token_hex(8),
         item_count=len(items),
         created_at=clock.now(),
@@ -159,12 +160,16 @@ def create_study(
     return study
 
 
-def _settings(plan: StudyPlan) -> dict[str, Any]:
-    """What has no column of its own; a panel's study gets its codes at once."""
+def _settings(plan: StudyPlan, items: Sequence[ItemDraft]) -> dict[str, Any]:
+    """What has no column of its own; a panel's study gets its codes at once, grouped items are taken as such."""
     codes = Codes().filled() if plan.access == Access.panel else Codes()
     return stored(
         StudySettings(
-            items_per_annotator=plan.items_per_annotator, codes=codes, checks=plan.checks, item_order=plan.item_order
+            items_per_annotator=plan.items_per_annotator,
+            codes=codes,
+            checks=plan.checks,
+            item_order=plan.item_order,
+            group_field=ITEM_GROUP if any(ITEM_GROUP in item.meta for item in items) else "",
         )
     )
 

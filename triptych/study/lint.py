@@ -63,6 +63,10 @@ _SELF = re.compile(
 )
 _SELF_NEEDLES = (" ai", "artificial int", "language model", "chatbot", "trained by", "developed by", "created by")
 
+MIN_GROUPS = 5
+GROUP_THEM = "If these items belong together, name the field of the file that groups them under Design, Basics."
+_LAST_NUMBER = re.compile(r"^(.*\d)[-_.:/ ]+[a-zA-Z]*[-_.:/ ]*\d+$")
+
 
 @dataclass(frozen=True)
 class LintFinding:
@@ -300,7 +304,21 @@ def _doubled(m: Material) -> Iterator[LintFinding]:
     reported = {id(item) for item in same}
     shared = [item for items in by_context.values() if len(items) > 1 for item in items if id(item) not in reported]
     text = f"{counted(len(shared), 'item')} share their context with another item."
-    yield from _about(shared, "note", text, "Annotators read these contexts more than once. Leave it if this is meant.")
+    yield from _about(
+        shared,
+        "note",
+        text,
+        f"Annotators read these contexts more than once. {GROUP_THEM}",
+    )
+
+
+def _grouped_ids(m: Material) -> Iterator[LintFinding]:
+    """Ids of two numbers, such as dialogue-12-turn-3, whose first part comes again and again."""
+    groups = Counter(match[1] for item in m.items if (match := _LAST_NUMBER.match(item.external_id)))
+    together = [prefix for prefix, count in groups.items() if count > 1]
+    if len(together) >= MIN_GROUPS and sum(groups[prefix] for prefix in together) > len(m.items) / 2:
+        text = f"Ids look like {counted(len(together), 'group')} of items, such as {together[0]}."
+        yield LintFinding("note", text, GROUP_THEM)
 
 
 def _trained_on(m: Material) -> Iterator[LintFinding]:
@@ -560,6 +578,7 @@ CHECKS: tuple[Check, ...] = (
     _own_names,
     _speaks_of_itself,
     _doubled,
+    _grouped_ids,
     _identical,
     _repeated,
     _leftovers,

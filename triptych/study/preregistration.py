@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from triptych.rubric.model import Rubric
+from triptych.stats.analysis.collection import bound_in_words
 from triptych.storage.models import Study
 from triptych.study.settings import Preregistration
 
@@ -26,6 +27,11 @@ def declared(rubric: Rubric, declaration: Preregistration) -> Iterator[tuple[str
         words = [titles.get(key, key) for key in (value if isinstance(value, tuple) else [value]) if key]
         if words:
             yield heading, "; ".join(words)
+    if declaration.margins:
+        words = [f"{titles.get(key, key)} ±{margin:g}" for key, margin in declaration.margins.items()]
+        yield "Practically equal within, in scale points (shares from 0 to 1)", "; ".join(words)
+    if declaration.declared:
+        yield "Results that are opened early", bound_in_words(declaration.interim_bound)
 
 
 def as_text(study: Study, rubric: Rubric, declaration: Preregistration) -> str:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from triptych.errors import NotAllowed
+from triptych.stats.analysis.collection import INTERIM
 from triptych.storage.models import Study
 
 Percent = int
@@ -142,13 +143,18 @@ class Overlap(SettingsPart):
     raters: int = Field(default=3, ge=1, le=100)
 
 
+Margin = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False, description="a difference above 0")]
 ItemOrder = Literal["finish", "cover"]
 # a study from before there was a choice covers all items first
 USUAL_ORDER: ItemOrder = "finish"
 
 
 class Preregistration(SettingsPart):
-    """What was declared before the first annotation; hashed with the design."""
+    """What was declared before the first annotation; hashed with the design.
+
+    margins: by criterion, in scale points (of shares 0 to 1), up to which systems count as practically equal.
+    interim_bound: below which an adjusted p is clear before the planned annotations are in; 0: nothing is tested.
+    """
 
     criteria: tuple[str, ...] = ()
     primary_criterion: str = ""
@@ -156,6 +162,10 @@ class Preregistration(SettingsPart):
     sample: LongText = ""
     stop_rule: LongText = ""
     exclusions: LongText = ""
+    margins: dict[str, Margin] = {}
+    interim_bound: float = Field(
+        default=INTERIM, ge=0, le=INTERIM, description="at most 0.001; 0 shows estimates without tests"
+    )
 
     @property
     def declared(self) -> bool:
@@ -168,7 +178,10 @@ class Preregistration(SettingsPart):
 
 
 class StudySettings(SettingsPart):
-    """All of `study.settings`. Raises ValidationError for what does not fit."""
+    """All of `study.settings`. Raises ValidationError for what does not fit.
+
+    group_field: of the items file, whose values group items (turns of a dialogue). annotator_groups: by pseudonym.
+    """
 
     items_per_annotator: int | None = Field(default=None, ge=1)
     reservation_minutes: int = Field(default=30, ge=5, le=60 * 24 * 14)
@@ -188,6 +201,8 @@ class StudySettings(SettingsPart):
         description="finish a few items with all their annotators before the next ones begin, or cover all items first",
     )
     preregistration: Preregistration = Preregistration()
+    group_field: Line = ""
+    annotator_groups: dict[str, Line] = {}
     expertise: Literal["expert", "skilled", "crowd"] = "skilled"
     heds: dict[str, Any] = {}
 

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 from triptych.storage import traces
-from triptych.storage.database import DatabaseAway
+from triptych.storage.database import DatabaseAway, DatabaseBusy
 from triptych.web.assets import ASSET_ROUTES
 from triptych.web.export import EXPORT_ROUTES
 from triptych.web.health import HEALTH_ROUTES
@@ -30,8 +30,9 @@ ROUTES = [
 
 async def unavailable(_: Request, error: Exception) -> JSONResponse:
     """503 with a sentence, and when to ask again."""
+    reason = "busy" if isinstance(error, DatabaseBusy) else "away"
     return JSONResponse(
-        {"refused": "away", "message": str(error)}, 503, {"Retry-After": "3", "Cache-Control": "no-store"}
+        {"refused": reason, "message": str(error)}, 503, {"Retry-After": "3", "Cache-Control": "no-store"}
     )
 
 

@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlmodel import Session
 from starlette.requests import Request
@@ -26,12 +26,14 @@ from triptych.annotate.drafts import DraftMessage, Refusal
 from triptych.errors import InvalidAnnotation, SignedOut, TriptychError
 from triptych.people import accounts
 from triptych.rubric.answers import LETTERS
-from triptych.storage.database import DatabaseAway, reading, writing
+from triptych.storage.database import BUSY, DatabaseAway, DatabaseBusy, reading, writing
 from triptych.storage.models import Study
 from triptych.study.persons import Who
 from triptych.web import budgets
 from triptych.web.session import cookie_in, is_https, is_our_own, login_secret, web_engine
 
+ANSWER_SECONDS = 9.5
+T = TypeVar("T")
 KB = 2**10
 USUAL_BODY = 256 * KB
 MAX_BODY = 4096 * KB  # whatever the study's texts are
@@ -60,16 +62,27 @@ async def _command(answer: Callable[[str | None, Any], Response], request: Reque
     if wait:
         headers = {"Retry-After": str(budgets.seconds(wait))}
         return _unread(refused(429, "budget", budgets.later(wait)), headers)
-    in_thread = partial(asyncio.get_running_loop().run_in_executor, _threads)
     limit = USUAL_BODY
     if declared > USUAL_BODY:
-        limit = await in_thread(_longest_body, secret)
+        limit = await _in_thread(_longest_body, secret)
         if not limit:
             return _unread(refused(401, "signed_out", accounts.SIGNED_OUT))
     body = None if declared > limit else await _body(request, limit)
     if body is None:
         return _unread(refused(413, "invalid", f"The message is longer than {limit // KB} KB."))
-    return await in_thread(_parsed, answer, secret, body)
+    return await _in_thread(_parsed, answer, secret, body)
+
+
+async def _in_thread(command: Callable[..., T], *arguments: Any) -> T:
+    """What the command returns. Raises DatabaseBusy where others held the threads or the database for too long.
+
+    A command that is stored after all is found out when the browser repeats it.
+    """
+    running = asyncio.get_running_loop().run_in_executor(_threads, command, *arguments)
+    try:
+        return await asyncio.wait_for(running, ANSWER_SECONDS)
+    except TimeoutError as error:
+        raise DatabaseBusy(BUSY) from error
 
 
 def _unread(answer: JSONResponse, headers: Mapping[str, str] | None = None) -> JSONResponse:

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from triptych.errors import InvalidAnnotation
+from triptych.formats.layout import ITEM_GROUP
 from triptych.formats.model import CandidateDraft, Findings, ItemDraft, ItemFile, Problem
+from triptych.formats.names import Lookalikes, fault_of
 from triptych.formats.ratings.controls import EXPLAINING, REASONS
 from triptych.formats.ratings.model import (
     UNKNOWN_SYSTEM,
@@ -23,15 +25,24 @@ from triptych.formats.ratings.model import (
     ImportedRating,
     RaterKind,
 )
-from triptych.formats.ratings.proposal import DECIMALS, EMPTY_WORDS, judge_of, number_in
+from triptych.formats.ratings.proposal import DECIMALS, REASONED_MISSING, judge_of, means_missing, number_in
+from triptych.formats.ratings.roles import Duplicates
 from triptych.formats.ratings.spans import PlacedSpan, place
 from triptych.formats.writers.model import FinishedRating
 from triptych.rubric.model import Criterion, Rubric
 from triptych.rubric.scales import KEY, Choice, NumberScale
 
+Place = tuple[str, str, str, str, str | None, str]  # kind, annotator, item, repeat, system, criterion
 StoredValue = tuple[float | None, str | None, bool]  # number, option, missing
 MAX_POSITIONS = 6
+MAX_TWICE = 5  # repeated ratings that are named one by one
+POSITION = re.compile(r"#(\d{1,3})")  # a system known by its place among an item's candidates
 PLURAL = re.compile(r"s\b")
+REPEATED = "{n} rating(s) were given before by the same annotator; they count as repeats."
+LEFT_OUT = {
+    "first": "{n} rating(s) are left out: the same annotator gave one before, which counts.",
+    "last": "{n} rating(s) are left out: the same annotator gave another one later, which counts.",
+}
 NO_TIME = "{n} annotation(s) have no time; they get the time of the import."
 MISSING_TEXTS = "No texts were given for {n} candidate(s): pages that show texts stay empty for them."
 
@@ -97,7 +108,7 @@ class ItemWork:
 
 @dataclass(frozen=True)
 class Assembled:
-    """Everything to be written, and what a lead should know before it is."""
+    """Everything to be written, and what a lead should know before it is. annotator_groups: name → group."""
 
     asked: Asked
     items: tuple[ItemDraft, ...]
@@ -105,6 +116,7 @@ class Assembled:
     excluded: dict[str, str]
     problems: tuple[Problem, ...]
     files: tuple[str, ...]
+    annotator_groups: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -162,13 +174,18 @@ def own_rubric(rubric: Rubric, yaml: str, names: Sequence[str]) -> Asked:
     return Asked(rubric, yaml, names_to_keys, {})
 
 
-def assemble(files: Sequence[FinishedRatings], asked: Asked, items: ItemFile | None = None) -> Assembled:
-    """Puts the files together. Every problem names its row; nothing is chosen, averaged or overwritten.
+def assemble(
+    files: Sequence[FinishedRatings], asked: Asked, items: ItemFile | None = None, duplicates: Duplicates = "error"
+) -> Assembled:
+    """Puts the files together. Every problem names its row; nothing is averaged, and chosen only where told.
 
+    duplicates: what another rating of the same unit by the same annotator is: an error, left out ("first"), taken
+    instead ("last"), or a repeat.
     Without `items` those that came with a file count, if there are any.
     """
     items = items or next((file.items for file in files if file.items is not None), None)
-    builder = _Builder(files, asked, items)
+    builder = _Builder(files, asked, items, duplicates)
+    _check_names(files, items, builder.findings)
     several = len(files) > 1
     for file in files:
         builder.file = f"{file.name}: " if several else ""
@@ -183,15 +200,35 @@ def assemble(files: Sequence[FinishedRatings], asked: Asked, items: ItemFile | N
     return builder.assembled()
 
 
+def _check_names(files: Sequence[FinishedRatings], items: ItemFile | None, findings: Findings) -> None:
+    """Ids and systems, over all files, that no study may have or that look the same but are written differently."""
+    places: dict[tuple[str, str], tuple[str, int]] = {}
+    for item in items.items if items else ():
+        places.setdefault(("id", item.external_id), ("the items", item.row))
+        for candidate in item.candidates:
+            places.setdefault(("system", candidate.system), ("the items", item.row))
+    for file in files:
+        for unit in (*file.ratings, *file.highlights, *file.notes):
+            places.setdefault(("id", unit.item), (file.name, unit.row))
+            places.setdefault(("system", unit.system or UNKNOWN_SYSTEM), (file.name, unit.row))
+    lookalikes = {"id": Lookalikes(), "system": Lookalikes()}
+    for (kind, name), (where, row) in places.items():
+        problem = fault_of(name) or lookalikes[kind].clash(name, f"row {row} of {where}")
+        if problem:
+            findings.error(f"the {kind} {problem.rstrip('.')}.", row)
+
+
 class _Builder:
     """Collects the annotations while the files are read, row by row."""
 
-    def __init__(self, files: Sequence[FinishedRatings], asked: Asked, items: ItemFile | None) -> None:
-        self.files, self.asked = files, asked
-        self.file = ""
+    def __init__(
+        self, files: Sequence[FinishedRatings], asked: Asked, items: ItemFile | None, duplicates: Duplicates
+    ) -> None:
+        self.files, self.asked, self.duplicates = files, asked, duplicates
+        self.file, self.twice = "", 0
         self.findings = Findings()
         self.works: dict[tuple[str, str, str, str], ItemWork] = {}
-        self.seen: dict[tuple[str | None, ...], tuple[str, int]] = {}
+        self.seen: dict[Place, tuple[str, int]] = {}
         self.values: dict[tuple[str, str, bool], StoredValue | None] = {}
         self.reported: set[tuple[str, ...]] = set()
         self.criteria = {criterion.key: criterion for criterion in asked.rubric.criteria}
@@ -226,10 +263,17 @@ class _Builder:
         if value is None or work is None:
             return
         system, fits = self._system(work, rating, criterion)
-        if not fits or self._twice(work, system, criterion, rating):
+        if not fits:
             return
+        place = (work.kind, work.annotator, work.item, work.of, system, criterion.key)
+        if place in self.seen and not self._takes_again(place, work, rating):
+            return
+        self.seen[place] = self.file, rating.row
         self._place(work, system, rating)
-        work.ratings.append(ReadRating(criterion.key, *value, rating.reasons, rating.explanation, system))
+        explanation = rating.explanation
+        if value[-1] and REASONED_MISSING.fullmatch(rating.value):
+            explanation = "\n".join(filter(None, (rating.value, explanation)))
+        work.ratings.append(ReadRating(criterion.key, *value, rating.reasons, explanation, system))
         work.at = max(work.at, rating.at) if work.at and rating.at else work.at or rating.at
         part = (self.file, rating.part) if rating.part else ("", "")
         work.spent[part] = max(work.spent.get(part, 0), rating.seconds)
@@ -266,6 +310,8 @@ class _Builder:
         system = entry.system
         if system in (None, UNKNOWN_SYSTEM) and self.items_by_id is not None and len(systems) == 1:
             system = next(iter(systems))
+        elif system is not None and system not in systems and (place := POSITION.fullmatch(system)):
+            system = dict(enumerate(systems, 1)).get(int(place[1]), system)
         if system is None:
             self.once(f"item '{work.item}' has a rating of a response that does not say of which system.", entry.row)
             return None, False
@@ -275,19 +321,33 @@ class _Builder:
         systems.setdefault(system)
         return system, True
 
-    def _twice(self, work: ItemWork, system: str | None, criterion: Criterion, rating: ImportedRating) -> bool:
-        place = (work.kind, work.annotator, work.item, work.of, system, criterion.key)
-        before = self.seen.get(place)
-        if before is None:
-            self.seen[place] = self.file, rating.row
-            return False
+    def _takes_again(self, place: Place, work: ItemWork, rating: ImportedRating) -> bool:
+        """Whether a rating is taken in the place of one before; otherwise it is left out, a repeat or an error."""
+        *_, system, key = place
+        if self.duplicates == "error":
+            self._report_twice(place, work, rating)
+        elif self.duplicates == "repeats":
+            self.findings.tally(REPEATED)
+            number = re.fullmatch(r"repeat(\d*)", rating.of)
+            self.add_rating(replace(rating, of=f"repeat{int(number[1] or 1) + 1}" if number else "repeat"))
+        else:
+            self.findings.tally(LEFT_OUT[self.duplicates])
+            if self.duplicates == "last":
+                work.ratings[:] = [r for r in work.ratings if (r.system, r.criterion) != (system, key)]
+                return True
+        return False
+
+    def _report_twice(self, place: Place, work: ItemWork, rating: ImportedRating) -> None:
+        self.twice += 1
+        if self.twice > MAX_TWICE:
+            return
+        before, system = self.seen[place], place[-2]
         unit = f"item '{work.item}'" + (f", system '{system}'" if system else "")
         self.error(
-            f"'{work.annotator}' rated '{rating.criterion}' of {unit} already ({before[0]}row {before[1]}). "
-            "Take one out, or mark the second one in a column 'repeat'.",
+            f"'{work.annotator}' rated '{rating.criterion}' of {unit} already ({before[0]}row {before[1]}). Take one "
+            "out, mark the second one in a column 'repeat', or choose which of them counts.",
             rating.row,
         )
-        return True
 
     def _place(self, work: ItemWork, system: str | None, rating: ImportedRating) -> None:
         """Keeps the position that the file gives; one place holds one response."""
@@ -349,6 +409,8 @@ class _Builder:
         untold = sum(1 for item in items for c in item.candidates if c.text is None and not c.turns)
         if untold:
             self.findings.note(MISSING_TEXTS.replace("{n}", f"{untold:,}"))
+        if self.twice > MAX_TWICE:
+            self.findings.error(f"{self.twice:,} ratings in all were given before by the same annotator.")
         timeless = sum(work.at is None for work in works)
         if timeless:
             self.findings.note(NO_TIME.replace("{n}", f"{timeless:,}"))
@@ -356,7 +418,8 @@ class _Builder:
             self.findings.error("No rating is left to import.")
         excluded = {name: reason for file in self.files for name, reason in file.excluded.items()}
         names = tuple(file.name for file in self.files)
-        return Assembled(self.asked, items, works, excluded, self.findings.finish(), names)
+        groups = {name: group for file in self.files for name, group in file.annotator_groups.items()}
+        return Assembled(self.asked, items, works, excluded, self.findings.finish(), names, groups)
 
     def _check_repeats(self, works: Sequence[ItemWork]) -> None:
         first = {(work.kind, work.annotator, work.item) for work in works if not work.of}
@@ -371,10 +434,15 @@ class _Builder:
             unrated = len(self.items_by_id) - len(rated)
             if unrated:
                 self.findings.note(f"{unrated:,} item(s) of the file have no rating.")
-            return tuple(self.items_by_id.values())
+            return tuple(replace(item, meta=item.meta | self._group(name)) for name, item in self.items_by_id.items())
         contexts = {item: context for file in self.files for item, context in file.contexts.items()}
         names = dict.fromkeys(work.item for work in self.works.values())
         return tuple(self._item(name, contexts.get(name, ""), row) for row, name in enumerate(names, 1))
+
+    def _group(self, item: str) -> dict[str, str]:
+        """The field that says which group an item belongs to, if the files do."""
+        group = next((file.item_groups[item] for file in self.files if item in file.item_groups), None)
+        return {} if group is None else {ITEM_GROUP: group}
 
     def _item(self, name: str, context: Content, row: int) -> ItemDraft:
         systems = self.systems.get(name) or {UNKNOWN_SYSTEM: None}
@@ -383,7 +451,7 @@ class _Builder:
             context_text=context if isinstance(context, str) else None,
             context_turns=context if isinstance(context, tuple) else (),
             candidates=tuple(_candidate(system, self.texts.get((name, system))) for system in systems),
-            meta={},
+            meta=self._group(name),
             extra_texts={},
             row=row,
         )
@@ -413,7 +481,7 @@ def read_value(
         option = titles.get(text) or keys.get(text) or folded.get(text.casefold())
         if option is not None:
             return None, option.key, option.missing or is_missing
-    if is_missing or text in missing or text.casefold() in EMPTY_WORDS:
+    if is_missing or text in missing or means_missing(text):
         return None, None, True
     number = number_in(text)
     if number is None or isinstance(scale, Choice):

@@ -8,7 +8,8 @@ from __future__ import annotations
 from triptych.formats.layout import simple
 from triptych.formats.model import Source
 from triptych.formats.ratings.model import Gathering, Unit, named, whole
-from triptych.formats.ratings.tables import MEANINGS, annotator_of, find_columns
+from triptych.formats.ratings.roles import MEANINGS, proposed_roles
+from triptych.formats.ratings.tables import annotator_of, columns_of
 from triptych.formats.tables import restored
 
 QUOTES = ("quote", "selection", "text", "span")
@@ -22,7 +23,7 @@ def fits(columns: frozenset[str]) -> bool:
 
 def read(source: Source, into: Gathering) -> None:
     """Every highlight of the table."""
-    columns = find_columns(source.columns)
+    columns = columns_of(proposed_roles(source))
     names = {simple(name): name for name in source.columns}
     quote = next(names[name] for name in QUOTES if name in names)
     whose = ("item", "system", "annotator", "judge")

@@ -6,7 +6,7 @@ Nothing here has been checked against a rubric: a value is the text that the fil
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Literal, TypedDict, TypeVar, Unpack
 
@@ -92,7 +92,8 @@ class ImportedNote(Unit):
 class FinishedRatings:
     """One file that was read.
 
-    recognised: column or field → what it was taken for. items: those in the same archive.
+    recognised: column or field → what it was taken for. items: those in the same archive, or what the file holds
+    instead of ratings. roles: column → role, where a lead may choose it. item_groups, annotator_groups: → the group.
     """
 
     name: str
@@ -107,11 +108,35 @@ class FinishedRatings:
     ignored: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
     items: ItemFile | None = None
+    roles: dict[str, str] = field(default_factory=dict)
+    item_groups: dict[str, str] = field(default_factory=dict)
+    annotator_groups: dict[str, str] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
         """True when the file itself is sound: something in it, and no error."""
-        return bool(self.ratings or self.highlights) and not any(p.severity == "error" for p in self.problems)
+        return bool(self.ratings or self.highlights or self.items) and not any(
+            p.severity == "error" for p in self.problems
+        )
+
+
+def in_group(file: FinishedRatings, group: str) -> FinishedRatings:
+    """The file with all its annotators in one group; their ids are kept apart from the same ids in other groups."""
+    if not group:
+        return file
+
+    def grouped(name: str) -> str:
+        return f"{group}/{name}"
+
+    ratings = [replace(rating, annotator=grouped(rating.annotator)) for rating in file.ratings]
+    return replace(
+        file,
+        ratings=ratings,
+        highlights=[replace(highlight, annotator=grouped(highlight.annotator)) for highlight in file.highlights],
+        notes=[replace(note, annotator=grouped(note.annotator)) for note in file.notes],
+        excluded={grouped(name): reason for name, reason in file.excluded.items()},
+        annotator_groups={rating.annotator: group for rating in ratings},
+    )
 
 
 @dataclass
@@ -175,6 +200,11 @@ class Gathering(FinishedRatings):
         if text:
             self.findings.tally(FREE_TEXT)
             self.notes.append(ImportedNote(**vars(unit), name=name, text=text))
+
+    def group_item(self, item: str, group: str, row: int, column: str) -> None:
+        """The group of an item; rows must agree on it."""
+        if self.item_groups.setdefault(item, group) != group:
+            self.findings.error(f"puts item '{item}' into another group than a row before.", row, column)
 
     def context(self, item: str, value: Json, row: int, column: str, from_cell: bool = False) -> None:
         """The context of an item; rows must agree on it."""

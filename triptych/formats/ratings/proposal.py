@@ -1,9 +1,10 @@
 """A rubric for ratings that come without one, proposed from their values and confirmed by the lead.
 
-Numbers on up to 21 points become a Likert scale (ordinal), other numbers a number scale (interval), up to 12 words
-options (nominal). What is neither, such as free text, is proposed to be left out. Nothing is decided silently: the
-proposal names what does not fit, and which words are taken for "missing". Judges' scores never change people's scale:
-those that do not fit it get a criterion of their own.
+Numbers on up to 21 points become a Likert scale (ordinal), other numbers a number scale (interval), 0 and 1 alone a
+question of yes and no (nominal), up to 12 words options (nominal), up to 50 where most occur again. What is neither,
+such as free text, is proposed to be left out. Nothing is decided silently: the proposal names what does not fit, and
+which words are taken for "missing". Judges' scores never change people's scale: those that do not fit it get a
+criterion of their own.
 """
 
 from __future__ import annotations
@@ -27,13 +28,15 @@ About = Literal["candidate", "item"]
 Use = Literal["ordinal", "interval", "nominal", "leave out"]
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 MAX_POINTS = 21
-MAX_OPTIONS = 12
+MAX_OPTIONS = 50
+FEW_OPTIONS = 12
 MAX_LABELS = 9
 DECIMALS = 6
 FAR_RATIO = 10
 USUAL_ENDS = (5, 7, 10)
 OWN_SCALE = "Not on the scale on which people rated '{name}': compared with their ratings as a metric is."
 EMPTY_WORDS = {"", "n/a", "na", "nan", "null", "missing", "not applicable", "skipped", "skip", "-", "?"}
+REASONED_MISSING = re.compile(r"(n/a|na|not applicable)\b\W+\w.*", re.IGNORECASE | re.DOTALL)
 UNSURE_WORDS = {"none", "idk", "don't know", "dont know", "i don't know", "unsure", "can't say", "cannot say"}
 
 
@@ -87,6 +90,11 @@ class ProposedCriterion:
 def number_in(text: str) -> float | None:
     """The number that a text is; None for anything else, a decimal comma included."""
     return float(text) if NUMBER.fullmatch(text) else None
+
+
+def means_missing(text: str) -> bool:
+    """Whether a text says that there is no value, with or without a reason: N/A, "n/a: nothing to judge"."""
+    return text.casefold() in EMPTY_WORDS or bool(REASONED_MISSING.fullmatch(text))
 
 
 def propose(ratings: Iterable[ImportedRating]) -> tuple[ProposedCriterion, ...]:
@@ -156,19 +164,24 @@ def _proposed(name: str, key: str, about: About, values: dict[str, int]) -> Prop
     numeric = sum(values[value] for value in numbers)
     words = [value for value in values if value not in numbers]
     if numeric and 2 * numeric >= sum(number for value, number in values.items() if value):
-        missing = tuple(word for word in words if word.casefold() in EMPTY_WORDS | UNSURE_WORDS)
+        missing = tuple(word for word in words if means_missing(word) or word.casefold() in UNSURE_WORDS)
         low, high, step, use = _scale(np.array(list(numbers.values())))
         remarks = _far(np.array(list(numbers.values())))
         return ProposedCriterion(name, key, use, about, True, values, low, high, step, (), missing, (), remarks)
-    missing = tuple(word for word in words if word.casefold() in EMPTY_WORDS)
-    labels = tuple(sorted(value for value in values if value))
-    if not 0 < len(labels) <= MAX_OPTIONS:
+    missing = tuple(word for word in words if means_missing(word))
+    labels = tuple(sorted(value for value in values if value and not REASONED_MISSING.fullmatch(value)))
+    if not labels or len(labels) > MAX_OPTIONS or (len(labels) > FEW_OPTIONS and not _recur(values, labels)):
         remark = f"It has {len(labels):,} different texts, which make no scale; it is left out."
         return ProposedCriterion(name, key, "leave out", about, False, values, labels=labels, remarks=(remark,))
     remarks = _alike(labels)
     return ProposedCriterion(
         name, key, "nominal", about, False, values, labels=labels, missing=missing, remarks=remarks
     )
+
+
+def _recur(values: Mapping[str, int], labels: Sequence[str]) -> bool:
+    """Whether labels are given twice or more on average, as texts written by people are not."""
+    return sum(values[label] for label in labels) >= 2 * len(labels)
 
 
 def _scale(numbers: np.ndarray) -> tuple[float, float, float, Use]:
@@ -179,6 +192,8 @@ def _scale(numbers: np.ndarray) -> tuple[float, float, float, Use]:
     numbers = np.round(numbers, DECIMALS)
     low, high = float(numbers.min()), float(numbers.max())
     step = next(s for s in (1, 0.5, *(10.0**-d for d in range(1, DECIMALS + 1))) if _on(numbers, s))
+    if (low, high, step) == (0, 1, 1):
+        return low, high, step, "nominal"
     if step in (1, 0.5) and 1 < low <= 3 and high <= 10:
         low = 1.0
     if low == high:

@@ -11,11 +11,11 @@ one system 'unknown'; an empty system in a column for systems is a rating about 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from types import MappingProxyType
 
-from triptych.errors import ImportRefused
-from triptych.formats.layout import CONTEXT_NAMES, simple
+from triptych.formats.layout import as_one_text
 from triptych.formats.model import Json, JsonObject, Record, Source
 from triptych.formats.ratings.model import (
     UNKNOWN_SYSTEM,
@@ -28,41 +28,14 @@ from triptych.formats.ratings.model import (
     seconds_of,
     whole,
 )
+from triptych.formats.ratings.roles import MEANINGS, Roles, RolesNeeded, criterion_of, proposed_roles
 from triptych.formats.ratings_csv import RATINGS_HEADER
 from triptych.formats.tables import restored
+from triptych.formats.values import plain
 from triptych.storage.models import Purpose
 
-# what a column may be → in words, and what it may be called
-MEANINGS = {
-    "item": (
-        "id of the item",
-        ("item_id", "id", "item", "instance_id", "example_id", "example_idx", "doc_id", "question_id"),
-    ),
-    "system": ("system", ("system", "model", "model_name", "setup_id")),
-    "annotator": (
-        "annotator",
-        ("annotator", "annotator_id", "worker", "worker_id", "user", "user_id", "rater", "rater_id"),
-    ),
-    "judge": ("judge (a model)", ("judge", "judge_model", "agent")),
-    "kind": ("kind of annotator", ("annotator_kind", "kind")),
-    "criterion": ("criterion", ("criterion", "dimension", "aspect", "metric")),
-    "value": ("value", ("value", "rating", "score", "label")),
-    "option": ("value, where it is an option", ("option",)),
-    "missing": ("marks what is missing", ("missing",)),
-    "explanation": ("explanation", ("explanation", "justification", "rationale", "reason", "comment")),
-    "reasons": ("reasons", ("reasons",)),
-    "position": ("position", ("position",)),
-    "at": ("time", ("submitted_at", "created_at", "timestamp", "time")),
-    "seconds": ("seconds spent", ("active_seconds", "seconds", "lead_time")),
-    "purpose": ("purpose", ("purpose",)),
-    "repeat": ("repeat", ("repeat_of", "repeat")),
-    "excluded": ("excluded", ("excluded",)),
-    "exclusion": ("reason of the exclusion", ("exclusion_reason",)),
-    "text": ("text of the candidate", ("text", "response", "output", "candidate", "summary", "completion")),
-    "context": ("context", CONTEXT_NAMES),
-}
-OF_THE_EXPORT = {"study", "round", "design_hash", "explanation_words", "surplus", "version"}
 NO_TIME = "{n} time(s) are not in ISO 8601; they are taken as not known."
+NUMBERED = "No input is an id of the item: assignments with the same context are taken for one item."
 OTHER_PURPOSE = "{n} rating(s) of training and tests are left out."
 KINDS: dict[str, RaterKind] = {"judge": "judge", "simulated": "simulated"}
 TRUE = {"1", "true", "yes"}
@@ -71,75 +44,84 @@ TRUE = {"1", "true", "yes"}
 Cells = JsonObject
 
 
-@dataclass
+@dataclass(frozen=True)
 class Columns:
-    """Which column is what; `wide` are the others, one criterion or annotator each."""
+    """Which column is what; `wide` are columns of values → their criterion or annotator."""
 
     by_meaning: dict[str, str]
-    wide: list[str] = field(default_factory=list)
+    wide: dict[str, str] = field(default_factory=dict)
+    are_tasks: bool = False
 
     def cells(self, record: Record) -> Cells:
         """What a row has, by its meaning."""
         return {part: record.values.get(column) for part, column in self.by_meaning.items()}
 
 
-def read(source: Source, into: Gathering) -> None:
-    """Ratings of a table. Raises ImportRefused where no column says whose ratings they are."""
-    columns = find_columns(source.columns)
-    into.recognised |= {column: MEANINGS[part][0] for part, column in columns.by_meaning.items()}
+def read(source: Source, into: Gathering, roles: Roles = MappingProxyType({})) -> None:
+    """Ratings of a table; roles: column → role, where the lead chose one.
+
+    Raises RolesNeeded where no column says whose ratings they are.
+    """
     if set(RATINGS_HEADER) <= set(source.columns):
         source = restored(source)
-    _check(columns, source.columns)
+    into.roles = proposed_roles(source) | {column: role for column, role in roles.items() if column in source.columns}
+    columns = columns_of(into.roles, source.levels)
+    into.recognised |= {column: MEANINGS[part][0] for part, column in columns.by_meaning.items()}
+    _check(columns, into.roles)
+    numbers: dict[str, str] = {}
     for record in source.records:
         cells = columns.cells(record)
-        item = named(cells["item"])
+        item = named(cells["item"]) if "item" in cells else _numbered(cells["context"], numbers)
         if not item:
-            into.findings.error("has no id of an item.", record.row, columns.by_meaning["item"])
+            into.findings.error("has no id of an item.", record.row, columns.by_meaning.get("item"))
         elif named(cells.get("purpose")) not in ("", Purpose.main, Purpose.repeat):
             into.findings.tally(OTHER_PURPOSE)
         else:
             _texts(record.row, cells, columns, item, into)
             _row(record, cells, columns, item, into)
-    if columns.wide:
-        meaning = "criterion" if {"annotator", "judge"} & set(columns.by_meaning) else "ratings of annotator"
-        into.recognised |= {column: f"{meaning} '{column}'" for column in columns.wide}
+    if numbers:
+        into.findings.note(NUMBERED)
+    meaning = "criterion" if {"annotator", "judge"} & set(columns.by_meaning) else "ratings of annotator"
+    into.recognised |= {column: f"{meaning} '{name}'" for column, name in columns.wide.items()}
 
 
-def find_columns(names: Sequence[str]) -> Columns:
-    """The first column of every known meaning, and the columns that have none."""
-    by_name: dict[str, str] = {}
-    for name in names:
-        by_name.setdefault(simple(name), name)
+def columns_of(roles: Roles, levels: Sequence[str] = ()) -> Columns:
+    """The first column of every role, and the columns of values where there are several or no criterion is named."""
     by_meaning: dict[str, str] = {}
-    for part, (_, spellings) in MEANINGS.items():
-        column = next(
-            (by_name[name] for name in spellings if by_name.get(name) not in (None, *by_meaning.values())), None
-        )
-        if column is not None:
-            by_meaning[part] = column
-    long = "value" in by_meaning and "criterion" in by_meaning
-    taken = {*by_meaning.values(), *(name for name in names if simple(name) in OF_THE_EXPORT)}
-    return Columns(by_meaning, [] if long else [name for name in names if name not in taken])
+    for column, role in roles.items():
+        if role in MEANINGS and role != "value":
+            by_meaning.setdefault(role, column)
+    values = [column for column, role in roles.items() if role == "value"]
+    if "criterion" in by_meaning and len(values) == 1:
+        return Columns({**by_meaning, "value": values[0]})
+    return Columns(by_meaning, {column: criterion_of(column, levels) for column in values}, "HITId" in roles)
 
 
-def _check(columns: Columns, names: Sequence[str]) -> None:
+def _check(columns: Columns, roles: Roles) -> None:
     by_meaning = columns.by_meaning
-    if "item" not in by_meaning:
-        raise ImportRefused("No column says which item a rating belongs to. Call it 'item_id'.")
+    if "item" not in by_meaning and "context" not in by_meaning:
+        raise RolesNeeded("No column says which item a rating belongs to. Call it 'item_id'.", roles)
     whose = {"annotator", "judge"} & set(by_meaning)
-    if "criterion" in by_meaning and "value" in by_meaning and not whose:
-        raise ImportRefused("No column says who rated. Call it 'annotator', or 'judge' for a model.")
+    if "value" in by_meaning and not whose:
+        raise RolesNeeded("No column says who rated. Call it 'annotator', or 'judge' for a model.", roles)
     if not columns.wide and "value" not in by_meaning:
-        raise ImportRefused(f"No column holds values. There are {', '.join(names)}; call it 'value'.")
+        raise RolesNeeded(f"No column holds values. There are {', '.join(roles)}; call it 'value'.", roles)
+
+
+def _numbered(context: Json, numbers: dict[str, str]) -> str:
+    """A number for every context seen."""
+    return numbers.setdefault(plain(context), f"item-{len(numbers) + 1}") if context else ""
 
 
 def _texts(row: int, cells: Cells, columns: Columns, item: str, into: Gathering) -> None:
+    if group := named(cells.get("item group")):
+        into.group_item(item, group, row, columns.by_meaning["item group"])
     if "context" in cells:
-        into.context(item, cells["context"], row, columns.by_meaning["context"], from_cell=True)
-    if "text" in cells:
-        into.text(
-            item, _system(cells) or UNKNOWN_SYSTEM, cells["text"], row, columns.by_meaning["text"], from_cell=True
-        )
+        column = columns.by_meaning["context"]
+        into.context(item, as_one_text(column, cells["context"]), row, column, from_cell=True)
+    if "response" in cells:
+        system, column = _system(cells) or UNKNOWN_SYSTEM, columns.by_meaning["response"]
+        into.text(item, system, cells["response"], row, column, from_cell=True)
 
 
 def _system(cells: Cells) -> str | None:
@@ -150,12 +132,15 @@ def _row(record: Record, cells: Cells, columns: Columns, item: str, into: Gather
     """One row, whichever way it is laid out."""
     kind, name = annotator_of(cells, into.kind)
     seconds = seconds_of(cells.get("seconds"))
-    unit = Unit(item, _system(cells), name, kind, record.row, _time(cells, into), seconds)
+    part = str(record.row) if columns.are_tasks else ""
+    unit = Unit(item, _system(cells), name, kind, record.row, _time(cells, into), seconds, part)
+    if group := named(cells.get("annotator group")):
+        into.annotator_groups.setdefault(name, group)
     if _is_true(cells.get("excluded")):
         into.excluded[name] = named(cells.get("exclusion"))
     if not {"annotator", "judge"} & cells.keys():
         for column in columns.wide:
-            whose = Unit(unit.item, unit.system, column, kind, record.row, unit.at)
+            whose = replace(unit, annotator=column, seconds=0)
             into.rate(whose, named(cells.get("criterion")) or "rating", record.values.get(column))
     elif not name:
         column = columns.by_meaning.get("annotator") or columns.by_meaning["judge"]
@@ -163,8 +148,8 @@ def _row(record: Record, cells: Cells, columns: Columns, item: str, into: Gather
     elif "criterion" in cells and "value" in cells:
         into.rate(unit, named(cells["criterion"]), _value(cells), _is_true(cells.get("missing")), **_extras(cells))
     else:
-        for column in columns.wide + ([columns.by_meaning["value"]] if "value" in cells else []):
-            into.rate(unit, column, record.values.get(column), _is_true(cells.get("missing")), **_extras(cells))
+        for column, criterion in columns.wide.items():
+            into.rate(unit, criterion, record.values.get(column), _is_true(cells.get("missing")), **_extras(cells))
 
 
 def annotator_of(cells: Cells, otherwise: RaterKind) -> tuple[RaterKind, str]:
@@ -177,7 +162,7 @@ def annotator_of(cells: Cells, otherwise: RaterKind) -> tuple[RaterKind, str]:
 
 
 def _time(cells: Cells, into: Gathering) -> datetime | None:
-    written = cells.get("at")
+    written = cells.get("time")
     if not written:
         return None
     at = moment_of(written)

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
+from triptych.results.frame.collection import Planned
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Kind, Study
 from triptych.study.lifecycle import Design
@@ -33,6 +34,7 @@ class Frame:
     rows means nothing.
     meta: what the items file says about each item, by its id. leads: pseudonyms of the study's leads. name: of the
     study, for what is kept between two looks. settings: what the lead decided, some of it about the analysis.
+    planned: what was to be collected.
     """
 
     design: Design
@@ -45,6 +47,7 @@ class Frame:
     unblinded_at: datetime | None
     name: StudyName
     settings: StudySettings = StudySettings()
+    planned: Planned = Planned()
 
     @property
     def rubric(self) -> Rubric:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pandas as pd
@@ -11,10 +12,11 @@ from pandas.api.types import union_categoricals
 from sqlalchemy import select
 from sqlmodel import Session
 
+from triptych.results.frame.collection import is_about_collection, planned_of
 from triptych.results.frame.loading import LABELS, load
 from triptych.results.frame.model import Frame, StudyName, name_of
 from triptych.storage import events
-from triptych.storage.models import Assignment, Item, Membership, Person, Purpose, Role, Study
+from triptych.storage.models import Assignment, Event, Item, Membership, Person, Purpose, Role, Study
 from triptych.study import lifecycle
 from triptych.study.settings import settings_of
 
@@ -68,6 +70,7 @@ def build_frame(session: Session, study: Study, number: int | None = None) -> Fr
         study.unblinded_at,
         name_of(study),
         settings_of(study),
+        planned_of(session, study),
     )
 
 
@@ -78,7 +81,8 @@ def _leads_of(session: Session, study: Study) -> frozenset[str]:
 
 def _brought_up_to_date(session: Session, study: Study, frame: Frame, number: int) -> Frame:
     """Rows of every assignment or person that a later event names are replaced, never appended."""
-    changed = _changed(session, study, frame)
+    news = events.since(session, study.id, frame.number)
+    changed = _changed(session, study, frame, news)
     another = frame.design is not lifecycle.design_of(session, study) or len(frame.meta) != study.item_count
     if len(changed) > MANY or another:
         return build_frame(session, study, number)
@@ -91,12 +95,12 @@ def _brought_up_to_date(session: Session, study: Study, frame: Frame, number: in
         leads=_leads_of(session, study),
         unblinded_at=study.unblinded_at,
         settings=settings_of(study),
+        planned=planned_of(session, study) if is_about_collection(news) else frame.planned,
     )
 
 
-def _changed(session: Session, study: Study, frame: Frame) -> set[int]:
+def _changed(session: Session, study: Study, frame: Frame, news: Sequence[Event]) -> set[int]:
     """Assignments named by events after the last one seen, themselves or through their annotator."""
-    news = events.since(session, study.id, frame.number)
     changed = {event.assignment_id for event in news if event.assignment_id is not None}
     people = {event.subject for event in news if event.assignment_id is None and event.subject}
     if people:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -10,14 +10,17 @@ from itertools import combinations
 from ..columns import Label
 from ..comparison import Dominance, SideBySide, SignedRank, dominance, signed_rank
 from ..crossed import CrossedEffects, Difference
+from ..equivalence import Equivalence, equivalence
 from ..multiplicity import adjusted
 from ..preferences import Preferences, preferences
 from ..ranking import Ranking, ranking
 from ..undefined import Undefined, or_undefined
+from .collection import CLEAR
 from .ratings import Ratings
 
-CLEAR = 0.05
+NO_MARGINS: Mapping[str, float] = {}
 MOST_REFITTED = 3_000_000  # ratings times annotators, about a second
+NOT_YET = Undefined("Not defined: nothing is estimated yet.")
 ALWAYS_TOGETHER = Undefined("Not needed: with three systems or fewer it says no more than wins and losses do.")
 
 
@@ -50,7 +53,8 @@ class Contrast:
     0 to 1. p, holm, benjamini_hochberg: of the test for annotators like these, None where it is not defined; p_here,
     holm_here: of the test for these annotators alone. Both are adjusted over the contrasts of the declared criteria,
     or, where it is exploratory, of all others. Undefined is there where nothing is defined. table: the ratings it is
-    made of.
+    made of. bound: below which an adjusted p is clear; 0 where nothing is tested yet. margin:
+    up to which systems count as practically equal, None where none was set beforehand.
     """
 
     criterion: str
@@ -65,6 +69,8 @@ class Contrast:
     holm_here: float | None = None
     benjamini_hochberg: float | None = None
     exploratory: bool = False
+    bound: float = CLEAR
+    margin: float | None = None
 
     @cached_property
     def dominance(self) -> Dominance | Undefined:
@@ -79,12 +85,24 @@ class Contrast:
     @property
     def clear(self) -> bool:
         """Whether the adjusted test says that the systems differ, for annotators like these."""
-        return self.holm is not None and self.holm < CLEAR
+        return self.holm is not None and self.holm < self.bound
 
     @property
     def clear_here(self) -> bool:
         """Whether the adjusted test says that the systems differ, for these annotators."""
-        return self.holm_here is not None and self.holm_here < CLEAR
+        return self.holm_here is not None and self.holm_here < self.bound
+
+    @cached_property
+    def equivalence(self) -> Equivalence | Undefined | None:
+        """Whether the systems are practically equal, unadjusted; None without a margin, or while nothing is tested."""
+        if self.margin is None or not self.bound or isinstance(self.difference, Undefined):
+            return None
+        return or_undefined(equivalence, self.difference, self.margin, self.bound)
+
+    @property
+    def equal(self) -> bool:
+        """Whether the systems are practically equal within the margin."""
+        return isinstance(self.equivalence, Equivalence) and self.equivalence.equal
 
     @property
     def p_holm(self) -> float | None:
@@ -121,22 +139,40 @@ def compared(ratings: Ratings) -> ComparedRatings | Undefined:
     table = or_undefined(SideBySide.build, *columns)
     if isinstance(table, Undefined):
         return table
-    return ComparedRatings(ratings.variable.is_share, or_undefined(CrossedEffects.build, *columns), table)
+    return ComparedRatings(
+        ratings.variable.is_share, or_undefined(CrossedEffects.build, *columns, ratings.group), table
+    )
 
 
 def contrasts(
-    criteria: dict[str, ComparedRatings], systems: Sequence[int], declared: Collection[str] = ()
+    criteria: dict[str, ComparedRatings],
+    systems: Sequence[int],
+    declared: Collection[str] = (),
+    bound: float = CLEAR,
+    margins: Mapping[str, float] = NO_MARGINS,
 ) -> tuple[Contrast, ...]:
     """Every two systems under every criterion that can tell them apart.
 
     declared: criteria that were named beforehand; their tests are one family, and the others, which are exploratory,
-    another. Without any, all tests are one.
+    another. Without any, all tests are one. bound: below which an adjusted p is clear; with 0 nothing is tested.
+    margins: by criterion, up to which systems count as practically equal.
     """
     families: dict[bool, list[Contrast]] = {False: [], True: []}
     for criterion, of in criteria.items():
         exploratory = bool(declared) and criterion not in declared
         for earlier, later in combinations(systems, 2):
-            families[exploratory].append(_contrast(criterion, of, later, earlier, exploratory))
+            contrast = Contrast(
+                criterion,
+                later,
+                earlier,
+                of.share,
+                NOT_YET,
+                of.table,
+                exploratory=exploratory,
+                bound=bound,
+                margin=margins.get(criterion),
+            )
+            families[exploratory].append(_estimated(contrast, of))
     adjusted_contrasts = [contrast for family in families.values() for contrast in _adjusted(family)]
     order = list(criteria)
     return tuple(sorted(adjusted_contrasts, key=lambda contrast: order.index(contrast.criterion)))
@@ -149,12 +185,11 @@ def _adjusted(family: Sequence[Contrast]) -> Iterator[Contrast]:
         yield replace(contrast, holm=test.holm, benjamini_hochberg=test.benjamini_hochberg, holm_here=test_here.holm)
 
 
-def _contrast(criterion: str, of: ComparedRatings, system: int, baseline: int, exploratory: bool) -> Contrast:
-    contrast = Contrast(criterion, system, baseline, of.share, Undefined(""), of.table, exploratory=exploratory)
+def _estimated(contrast: Contrast, of: ComparedRatings) -> Contrast:
     if isinstance(of.effects, Undefined):
         return replace(contrast, difference=of.effects)
-    difference = or_undefined(of.effects.difference, system, baseline)
-    if isinstance(difference, Undefined):
+    difference = or_undefined(of.effects.difference, contrast.system, contrast.baseline)
+    if isinstance(difference, Undefined) or not contrast.bound:
         return replace(contrast, difference=difference)
     p, p_here = (test.p if test else None for test in (difference.test, difference.test_here))
     return replace(contrast, difference=difference, p=p, p_here=p_here)

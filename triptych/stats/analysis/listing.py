@@ -54,6 +54,7 @@ class Listing:
             yield from _positions(result)
         yield from chain.from_iterable(map(self._contrast, study.contrasts))
         yield from chain.from_iterable(map(_agreement, study.agreement))
+        yield from self._groups()
         yield from self._appendix()
         yield from chain.from_iterable(map(_effects, study.effects))
         for look in sorted(study.annotators, key=attrgetter("annotator")):
@@ -84,6 +85,15 @@ class Listing:
         undefined = contrast.difference if isinstance(contrast.difference, Undefined) else None
         place = Place("contrasts", contrast.criterion, *names, contrast.share)
         yield from place.all_or_why(of.CONTRAST, undefined or contrast, "difference")
+
+    def _groups(self) -> Iterator[Number]:
+        """Agreement inside declared groups of annotators; in the place of a system is the group."""
+        for of_group in self.study.group_agreement:
+            place = Place("groups", of_group.criterion, of_group.group)
+            yield place.number("annotators", of_group.annotators, "count")
+            yield from place.all(of.AGREEMENT, of_group.agreement.table)
+        if self.study.groups:
+            yield Place("groups").number("p of different tastes", self.study.group_tastes, "p")
 
     def _appendix(self) -> Iterator[Number]:
         """Annotators one by one and two by two, models, ranks, strengths, lengths, repeats, judges."""

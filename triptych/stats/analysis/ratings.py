@@ -85,7 +85,8 @@ class Ratings:
     """The n counted ratings of one criterion, as arrays (n,).
 
     number: the answer as a number, NaN where there is none; option: its place in the rubric, -1 where a number was
-    given or nothing; missing: whether; item, annotator: codes of labels; system: a number for each, 0 for the item
+    given or nothing; missing: whether; item, annotator: codes of labels; group: of
+    items whose errors hang together, the item's own where there is none; system: a number for each, 0 for the item
     itself; position: -1 where not known; at: seconds since 1970 of the submission.
     """
 
@@ -94,6 +95,7 @@ class Ratings:
     option: np.ndarray
     missing: np.ndarray
     item: np.ndarray
+    group: np.ndarray
     annotator: np.ndarray
     system: np.ndarray
     position: np.ndarray

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..diagnostics import AnnotatorAgreement
+from ..equivalence import Equivalence
 from ..intervals import Estimate, Interval
 from ..numbers import written
 from ..undefined import Undefined
@@ -17,6 +18,7 @@ CHANGE = "change"  # percentage points where they are shares, else a difference
 SHARE_STYLES = {VALUE: "share", CHANGE: "points"}
 POINT_STYLES = {VALUE: "number", CHANGE: "difference"}
 Limits = tuple[float, float] | Undefined
+NOT_TESTED_YET = Undefined("Not tested: collection is not over, and nothing is tested before.")
 
 
 @dataclass(frozen=True)
@@ -131,10 +133,18 @@ def _spread(result: Any) -> float | Undefined:
     return Undefined("Not defined for a single rating.") if result.summary.sd is None else result.summary.sd
 
 
+def _spread_of_items(result: Any) -> float | Undefined:
+    if isinstance(result.of_items, Undefined):
+        return result.of_items
+    return Undefined("Not defined for a single item.") if result.of_items.sd is None else result.of_items.sd
+
+
 def _or_no_test(name: str, whom: str) -> Callable[[Any], float | Undefined]:
     """Takes a p-value, or the sentence of the interval for the same annotators, which says why there is none."""
 
     def take(contrast: Any) -> float | Undefined:
+        if not contrast.bound:
+            return NOT_TESTED_YET
         value = getattr(contrast, name)
         return Undefined(getattr(contrast.difference, whom).sentence) if value is None else value
 
@@ -185,11 +195,30 @@ def _sure(name: str) -> Callable[[Any], Any]:
     return take
 
 
+def _equal(name: str) -> Callable[[Any], Any]:
+    """Takes a part of the test of equivalence, or the words why there is none; nothing without a margin."""
+
+    def take(contrast: Any) -> Any:
+        tested = contrast.equivalence
+        return getattr(tested, name) if isinstance(tested, Equivalence) else tested
+
+    return take
+
+
+def _equal_limits(contrast: Any) -> Limits | None:
+    tested = contrast.equivalence
+    return (tested.low, tested.high) if isinstance(tested, Equivalence) else None
+
+
 STUDY = (
     Statistic("annotations", "count", "n_annotations"),
     Statistic("ratings", "count", "n_ratings"),
     Statistic("items", "count", "n_items"),
     Statistic("annotators", "count", "n_annotators"),
+    Statistic("planned annotations", "count", "collection.planned"),
+    Statistic("planned annotations in", "count", "collection.filled"),
+    Statistic("looks before the end", "count", "collection.looks"),
+    Statistic("clear below", "p", "collection.bound"),
 )
 SYSTEM = (
     Statistic("n", "count", "n", "n"),
@@ -199,6 +228,8 @@ SYSTEM = (
     Statistic("sd", "number", _spread, "SD", of_points=True),
     Statistic("alpha", "number", "alpha.value", "Alpha", "alpha.interval"),
     Statistic("interval", VALUE, None, limits="interval"),
+    Statistic("mean of item means", "thousandths", "of_items.mean"),
+    Statistic("sd of item means", "thousandths", _spread_of_items),
 )
 MAJORITY = (
     Statistic("positive by majority", "count", "positive", "Positive"),
@@ -232,7 +263,13 @@ BALANCE = Statistic(
 )
 RANK_BISERIAL = Statistic("signed-rank effect", "number", "signed_rank.effect", "Rank-biserial")
 SIGNED_RANK = Statistic("signed-rank p", "p", "signed_rank.p", "p (signed ranks)")
-CONTRAST = (*DIFFERENCE, *WINS, BALANCE, RANK_BISERIAL, SIGNED_RANK)
+EQUIVALENCE = (
+    Statistic("margin", CHANGE, lambda contrast: None if contrast.equivalence is None else contrast.margin),
+    Statistic("equivalence interval", CHANGE, None, limits=_equal_limits),
+    Statistic("excluded beyond", CHANGE, _equal("excluded")),
+    Statistic("p equivalence", "p", _equal("p")),
+)
+CONTRAST = (*DIFFERENCE, *EQUIVALENCE, *WINS, BALANCE, RANK_BISERIAL, SIGNED_RANK)
 UNITS = Statistic("units", "count", lambda table: 0 if isinstance(table, Undefined) else table.units, "Units")
 COEFFICIENTS = tuple(
     Statistic(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -27,7 +27,9 @@ from .annotators import (
     people_of,
     position_of,
 )
+from .collection import Collected
 from .contrasts import ComparedRatings, Contrast, RankingOf, compared, contrasts, rankings
+from .groups import GroupAgreement, Hint, hints, of_groups, tastes_differ
 from .judges import JudgeOf
 from .pay import PayNumbers
 from .ratings import Ratings
@@ -94,6 +96,21 @@ class StudyNumbers(ABC):
 
     @property
     @abstractmethod
+    def margins(self) -> Mapping[str, float]:
+        """By criterion, the difference up to which systems count as practically equal, if one was set beforehand."""
+
+    @property
+    @abstractmethod
+    def groups(self) -> Mapping[str, str]:
+        """Annotator → the group that the lead gave them, for those who have one."""
+
+    @property
+    @abstractmethod
+    def collection(self) -> Collected:
+        """Whether collection was over, and what a difference must show until then."""
+
+    @property
+    @abstractmethod
     def workers(self) -> list[Worker]:
         """Everybody whose ratings count."""
 
@@ -145,7 +162,22 @@ class StudyNumbers(ABC):
     @cached_property
     def contrasts(self) -> tuple[Contrast, ...]:
         """Every two systems under every criterion that can tell them apart."""
-        return contrasts(self.compared, self.systems, self.declared)
+        return contrasts(self.compared, self.systems, self.declared, self.collection.bound, self.margins)
+
+    @cached_property
+    def group_agreement(self) -> tuple[GroupAgreement, ...]:
+        """Agreement inside each declared group of annotators, per criterion."""
+        return tuple(of_groups(self.ratings, self.people_names, self.groups))
+
+    @cached_property
+    def group_tastes(self) -> float | Undefined:
+        """p that declared groups of annotators prefer different systems."""
+        return tastes_differ(self.compared, self.people_names, self.systems, self.groups)
+
+    @cached_property
+    def camps(self) -> tuple[Hint, ...]:
+        """Hints at camps, where no groups are declared."""
+        return () if self.groups else hints(self.ratings, self.compared, self.people_names, self.systems)
 
     @cached_property
     def people(self) -> tuple[PeopleOf, ...]:

@@ -13,6 +13,7 @@ from ..descriptive import (
     Shares,
     Summary,
     distribution,
+    item_summary,
     majority,
     position_means,
     shares,
@@ -28,7 +29,8 @@ class SystemResult:
     """One system under one criterion (system 0: the item itself).
 
     summary and interval are about the number of an answer: the point, 1 or 0 for chosen as best, 1 or 0
-    for a positive option. counts: answers per point of the scale. shares: answers per option. alpha: Krippendorff's,
+    for a positive option; of_items is about the mean of these on each item.
+    counts: answers per point of the scale. shares: answers per option. alpha: Krippendorff's,
     between annotators over what they rated of this system.
     """
 
@@ -36,6 +38,7 @@ class SystemResult:
     n: int
     missing: int
     summary: Summary | Undefined
+    of_items: Summary | Undefined
     interval: Interval | Undefined
     counts: tuple[int, ...]
     shares: Shares | Undefined
@@ -124,18 +127,19 @@ def system_result(code: int, ratings: Ratings) -> SystemResult:
     """One system's ratings."""
     variable = ratings.variable
     counts = or_undefined(distribution, ratings.number, variable.points) if variable.points else ()
-    interval = or_undefined(mean_interval, ratings.number, ratings.item, ratings.annotator)
+    interval = or_undefined(mean_interval, ratings.number, ratings.group, ratings.annotator)
     values, scale = ratings.categories
     return SystemResult(
         system=code,
         n=int((~ratings.missing).sum()),
         missing=int(ratings.missing.sum()),
         summary=or_undefined(summary, ratings.number),
+        of_items=or_undefined(item_summary, ratings.number, ratings.item),
         interval=within(variable.ends, interval),
         counts=() if isinstance(counts, Undefined) else tuple(int(count) for count in counts),
         shares=_shares(ratings),
         majority=_majority(ratings),
-        alpha=alpha_alone(ratings.units, values, variable.level, scale, ratings.item),
+        alpha=alpha_alone(ratings.units, values, variable.level, scale, ratings.group),
     )
 
 
@@ -177,7 +181,7 @@ def agreement_of(ratings: Ratings) -> Agreement:
     """Agreement between annotators on one criterion."""
     variable, units = ratings.variable, ratings.units
     values, scale = ratings.categories
-    table = or_undefined(agreement_table, units, values, variable.level, scale, ratings.item)
+    table = or_undefined(agreement_table, units, values, variable.level, scale, ratings.group)
     category, note = _with_categories(ratings, units, values)
     return Agreement(
         criterion=variable.key,
@@ -202,7 +206,7 @@ def _set_apart(ratings: Ratings, units: np.ndarray) -> AgreementTable | Undefine
     if not np.isin(ratings.option, [place for place, option in enumerate(options) if option.apart]).any():
         return None
     values, places = ratings.among([option.key for option in options if not option.missing and not option.apart])
-    return or_undefined(agreement_table, units, values, ratings.variable.level, places, ratings.item)
+    return or_undefined(agreement_table, units, values, ratings.variable.level, places, ratings.group)
 
 
 def _with_categories(
@@ -214,8 +218,8 @@ def _with_categories(
     if not asked or not (np.isnan(values) & (ratings.option >= 0)).any():
         return None, ""
     every, places = ratings.among([option.key for option in options])
-    category = or_undefined(agreement_table, units, every, "nominal", places, ratings.item)
-    left_out = or_undefined(agreement_table, units, values, "nominal", None, ratings.item)
+    category = or_undefined(agreement_table, units, every, "nominal", places, ratings.group)
+    left_out = or_undefined(agreement_table, units, values, "nominal", None, ratings.group)
     missing, counted = (
         table if isinstance(table, Undefined) else table["alpha"].value for table in (left_out, category)
     )

@@ -1,0 +1,109 @@
+"""Another program holds the SQLite file: requests get a quick 503, commands wait and say so."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import closing
+
+import pytest
+from sqlalchemy import Engine, text
+from starlette.applications import Starlette
+
+from triptych.storage import database
+from triptych.storage.database import BUSY, WAITING, DatabaseBusy, patient, sqlite_path, writing
+from triptych.web import routes, work
+from triptych.web.session import HEADER, HEADER_VALUE
+
+
+@pytest.fixture
+def other(sqlite_engine: Engine) -> Iterator[sqlite3.Connection]:
+    """Another program that has begun to write."""
+    with closing(sqlite3.connect(sqlite_path(str(sqlite_engine.url)), isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        yield connection
+
+
+def wait_less(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same waits in milliseconds; connections that are open keep theirs."""
+    monkeypatch.setitem(database.PRAGMAS, "busy_timeout", 20)
+    monkeypatch.setattr(database, "QUEUE_SECONDS", 0.02)
+    engine.dispose()
+
+
+def answer_of(app: Starlette, method: str, path: str) -> tuple[int, dict[str, str], dict[bytes, bytes]]:
+    """Status, JSON body and headers."""
+    sent: list = []
+    scope = {"type": "http", "method": method, "path": path, "root_path": "", "query_string": b""}
+
+    async def send(message) -> None:
+        sent.append(message)
+
+    async def receive() -> dict:
+        return {"type": "http.request", "body": b"{}", "more_body": False}
+
+    asyncio.run(app({**scope, "headers": [(HEADER.encode(), HEADER_VALUE.encode())]}, receive, send))
+    return sent[0]["status"], json.loads(sent[1]["body"]), dict(sent[0]["headers"])
+
+
+def write(engine: Engine) -> None:
+    with writing(engine) as session:
+        session.execute(text("SELECT 1"))
+
+
+def test_the_waits_of_a_request_end_within_ten_seconds():
+    milliseconds = database.PRAGMAS["busy_timeout"]
+
+    assert isinstance(milliseconds, int)
+    assert database.QUEUE_SECONDS + milliseconds / 1000 < work.ANSWER_SECONDS < 10
+
+
+def test_a_database_held_by_another_program_is_busy(sqlite_engine, other, monkeypatch):
+    wait_less(sqlite_engine, monkeypatch)
+
+    with pytest.raises(DatabaseBusy, match="another program holds it"):
+        write(sqlite_engine)
+    other.execute("ROLLBACK")
+    write(sqlite_engine)
+
+
+def test_a_writer_behind_others_does_not_wait_for_ever(sqlite_engine, monkeypatch):
+    wait_less(sqlite_engine, monkeypatch)
+
+    with writing(sqlite_engine), pytest.raises(DatabaseBusy):
+        write(sqlite_engine)
+
+
+def test_a_request_that_no_thread_takes_up_is_busy_too(monkeypatch):
+    monkeypatch.setattr(work, "ANSWER_SECONDS", 0.05)
+
+    class Crowd:
+        """Threads that are all waiting."""
+
+        def submit(self, *_):
+            return Future()
+
+    monkeypatch.setattr(work, "_threads", Crowd())
+    monkeypatch.setattr(work, "login_secret", lambda _: "a secret")
+    app = Starlette(routes=work.WORK_ROUTES, exception_handlers=routes.ERRORS)
+    status, body, headers = answer_of(app, "POST", "/desk/draft")
+
+    assert (status, body) == (503, {"refused": "busy", "message": BUSY})
+    assert headers[b"retry-after"] == b"3"
+
+
+def test_a_command_waits_for_the_other_program_and_says_so(sqlite_engine, other, monkeypatch):
+    wait_less(sqlite_engine, monkeypatch)
+    said: list[str] = []
+
+    def say(sentence: str) -> None:
+        said.append(sentence)
+        other.execute("ROLLBACK")
+
+    with patient(say):
+        write(sqlite_engine)
+
+    assert said == [WAITING]

@@ -1,0 +1,76 @@
+"""The lock files: they hold what the requirements pin and everything that it needs, with hashes."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import PackageNotFoundError, requires
+from pathlib import Path
+
+import pytest
+from helpers.studies import ROOT
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from bench.packages import DEV_LOCK, LOCK, locked
+
+POSTGRES_LOCK = ROOT / "requirements-postgres.lock"
+LOCKS = {LOCK: "requirements.txt", DEV_LOCK: "requirements-dev.txt", POSTGRES_LOCK: "requirements.txt"}
+
+
+def pinned(name: str) -> dict[str, str]:
+    """Package → version in a file of requirements and in those that it includes."""
+    pins: dict[str, str] = {}
+    for line in (ROOT / name).read_text().splitlines():
+        if included := re.fullmatch(r"-r (\S+)", line):
+            pins |= pinned(included[1])
+        elif line and not line.startswith("#"):
+            requirement = Requirement(line)
+            pins[canonicalize_name(requirement.name)] = str(requirement.specifier).removeprefix("==")
+    return pins
+
+
+def versions(lock: Path) -> dict[str, str]:
+    return {package.name: package.version for package in locked(lock.read_text())}
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
+def test_a_lock_agrees_with_its_requirements(lock: Path):
+    pins = pinned(LOCKS[lock])
+
+    assert {name: version for name, version in versions(lock).items() if name in pins} == pins
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
+def test_a_lock_is_nothing_but_entries_with_hashes(lock: Path):
+    text = lock.read_text()
+    entries = locked(text)
+
+    assert entries
+    assert len(text.splitlines()) == sum(1 + len(entry.hashes) for entry in entries)
+
+
+def test_all_locks_hold_the_same_versions():
+    for other in (DEV_LOCK, POSTGRES_LOCK):
+        assert versions(LOCK).items() <= versions(other).items()
+    assert versions(POSTGRES_LOCK).items() <= versions(DEV_LOCK).items()
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
+def test_a_lock_holds_what_its_packages_need(lock: Path):
+    held = versions(lock)
+    for name in held:
+        try:
+            needed = [Requirement(line) for line in requires(name) or ()]
+        except PackageNotFoundError:
+            continue  # of another system
+        for requirement in needed:
+            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+                assert requirement.specifier.contains(held[canonicalize_name(requirement.name)]), (name, requirement)
+
+
+def test_make_and_guides_install_with_hashes():
+    for name in ("Makefile", "README.md", "docs/deploying.md"):
+        for line in (ROOT / name).read_text().splitlines():
+            if re.search(r"pip\S*.* install .*-r ", line):
+                assert "--require-hashes -r" in line
+                assert "requirements.txt" not in line

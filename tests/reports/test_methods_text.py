@@ -1,0 +1,77 @@
+"""The methods text names what was computed, and nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from helpers.analyses import analysis
+from helpers.frames import likert_rubric, make_frame
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from triptych.reports.heds import _effect
+from triptych.reports.methods_text import statistics
+from triptych.reports.numbers import Book
+from triptych.reports.tables import contrasts, main_table
+
+# words of the text: (part, statistic) of which results.csv must hold a number
+NEEDED = {
+    "t-test": (("contrasts", "p"), ("contrasts", "p these annotators")),
+    "t-tests clustered by item and annotator": (("contrasts", "p"),),
+    "Holm": (("contrasts", "p Holm"), ("contrasts", "p Holm these annotators")),
+    "Benjamini and Hochberg": (("contrasts", "p Benjamini-Hochberg"),),
+    "Raised letters": (("contrasts", "p Holm"),),
+    "least squares": (("contrasts", "difference"),),
+    "proportional odds": (("ordinal", "difference"),),
+    "Agreement is": (("agreement", "alpha"),),
+    "jackknife": (("agreement", "alpha low"),),
+    "95 % intervals clustered": (("systems", "interval low"),),
+    "alternative annotator test": (("judges", "epsilon"),),
+}
+
+
+def some_study(seed: int, annotators: int, items: int, systems: int, share: float, points: int):
+    """Random ratings; `share` of them is in."""
+    rng = np.random.default_rng(seed)
+    item, rater, system = (grid.ravel() for grid in np.indices((items, annotators, systems)))
+    rows = pd.DataFrame({"item": item, "annotator": rater, "system": system + 1, "criterion": "c1"})
+    rows["value"] = rng.integers(1, points + 1, len(rows)).astype(float)
+    rows = rows[rng.random(len(rows)) < share].reset_index(drop=True)
+    rows["item"], rows["annotator"] = "item-" + rows["item"].astype(str), "P-" + rows["annotator"].astype(str)
+    return make_frame(likert_rubric(), rows)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    annotators=st.integers(1, 7),
+    items=st.integers(1, 5),
+    systems=st.integers(1, 3),
+    share=st.sampled_from([0.15, 0.5, 1.0]),
+    points=st.sampled_from([1, 2, 7]),
+)
+def test_no_sentence_names_a_test_without_its_numbers(seed, annotators, items, systems, share, points):
+    study = analysis(some_study(seed, annotators, items, systems, share, points))
+    book = Book.of(study)
+    sentences = [*statistics(study, book), _effect(book, "c1"), *main_table(study, book).notes]
+    text = " ".join([*sentences, contrasts(study, book).notes[0]])
+    for words, numbers in NEEDED.items():
+        if words in text:
+            assert any(book.defined(*number) for number in numbers), (words, text)
+
+
+def test_an_annotator_alone_gets_no_word_of_holm_or_agreement():
+    study = analysis(some_study(1, annotators=1, items=1, systems=2, share=1, points=7))
+    text = " ".join(statistics(study, Book.of(study)))
+    assert "Holm" not in text
+    assert "not defined" in text
+    assert "Alpha is not defined for Criterion 1: " in text
+
+
+@pytest.mark.parametrize(("annotators", "clustered"), [(3, "by item alone"), (6, "by item and annotator")])
+def test_tests_are_named_by_how_they_are_clustered(annotators, clustered):
+    study = analysis(some_study(2, annotators, items=6, systems=2, share=1, points=7))
+    text = " ".join(statistics(study, Book.of(study)))
+    assert f"with t-tests clustered {clustered}" in text
+    assert "There is a single test, so that its p is not adjusted." in text

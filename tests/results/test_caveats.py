@@ -1,0 +1,82 @@
+"""One list of what a reader must know: in the ratings, in the log, on the page, in the report and in its datasheet."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+
+from helpers.ratings import exclude, submit
+from helpers.reports import new_study, report_of, some_answers
+from helpers.studies import full_answers
+from openpyxl import load_workbook
+
+from triptych.results.caveats import caveats
+from triptych.results.frame.model import Counted
+from triptych.results.frame.upkeep import build_frame
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.storage import database, events
+from triptych.storage.events import EventKind
+from triptych.study import lifecycle
+from triptych.study.system_names import system_names
+
+
+def listed(session, study, **scope) -> dict[str, str]:
+    analysis = StudyAnalysis(build_frame(session, study), Counted(**scope), system_names(session, study))
+    return {finding.kind: finding.sentence for finding in caveats(session, study, analysis)}
+
+
+def test_report_and_datasheet_print_the_list_of_the_page(sqlite_engine):
+    rng = random.Random(4)
+    with database.writing(sqlite_engine) as session:
+        study, lead, people = new_study(session, items=2, annotators=3)
+        for who in people * 2:
+            submit(session, study, who, some_answers(rng))
+        exclude(session, study, people[-1])
+        lifecycle.unblind(session, study, lead.pseudonym)
+    report = report_of(sqlite_engine, study)
+    with database.reading(sqlite_engine) as session:
+        study = lifecycle.by_slug(session, study.slug)
+        analysis = StudyAnalysis(build_frame(session, study), Counted(), system_names(session, study))
+        sentences = [finding.sentence for finding in caveats(session, study, analysis)]
+
+    assert any("2 annotations of 1 excluded annotator are left out" in sentence for sentence in sentences)
+    assert any("Leads have known the names of the systems since" in sentence for sentence in sentences)
+    sheet = load_workbook(io.BytesIO(report.files["results.xlsx"]))["findings"]
+    rows = [row[0] for row in sheet.iter_rows(min_row=2, values_only=True)]
+    assert [row for row in rows if row] == sentences
+    quality = "heds-sample_evaluators_design-experimental_design-quality_assurance-description"
+    answer = json.loads(report.files["heds.json"])[quality]["data"][""]
+    assert all(sentence.rstrip(".") in answer for sentence in sentences)
+
+
+def test_changes_after_unblinding_are_said(sqlite_engine):
+    with database.writing(sqlite_engine) as session:
+        study, lead, people = new_study(session, items=1, annotators=2)
+        submit(session, study, people[0])
+        lifecycle.unblind(session, study, lead.pseudonym)
+        events.record(session, study.id, EventKind.annotation_edited, people[0].pseudonym)
+        submit(session, study, people[1])
+    with database.reading(sqlite_engine) as session:
+        kinds = listed(session, lifecycle.by_slug(session, study.slug))
+
+    assert "1 annotation came in after it, and 1 change of earlier ones" in kinds["unblinded"]
+    assert "1 change of submitted annotations" in kinds["annotation edited"]
+
+
+def test_answers_at_one_end_are_a_ceiling(sqlite_engine):
+    with database.writing(sqlite_engine) as session:
+        study, _, people = new_study(session, items=2, annotators=3)
+        for who in people * 2:
+            submit(session, study, who, full_answers(fluency=3))
+    with database.reading(sqlite_engine) as session:
+        kinds = listed(session, lifecycle.by_slug(session, study.slug))
+
+    assert kinds["ceiling"].startswith("Fluency: 100 % of the answers are the highest point of the scale")
+
+
+def test_a_study_without_work_is_only_said_to_be_interim(sqlite_engine):
+    with database.writing(sqlite_engine) as session:
+        study, *_ = new_study(session, items=1, annotators=1)
+    with database.reading(sqlite_engine) as session:
+        assert listed(session, lifecycle.by_slug(session, study.slug)).keys() == {"collection"}

@@ -1,0 +1,122 @@
+"""Groups of items, groups of annotators, and camps that nobody declared."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from helpers.analyses import NAMES
+from helpers.frames import crossed, likert_rubric, make_frame
+from helpers.present import present
+from helpers.results_pages import visit, words  # noqa: F401
+from helpers.study_pages import button
+
+from triptych.results.frame.model import Counted, Frame
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.results.warnings import all_findings, findings
+from triptych.stats.crossed import CrossedEffects
+from triptych.storage import database, events
+from triptych.storage.events import EventKind
+from triptych.study.annotator_groups import set_group
+from triptych.study.settings import StudySettings, settings_of
+from triptych.web.session import web_engine
+
+
+def analysed(frame: Frame, **settings: object) -> StudyAnalysis:
+    return StudyAnalysis(replace(frame, settings=StudySettings.model_validate(settings)), Counted(), NAMES)
+
+
+def test_a_field_of_the_items_groups_their_errors():
+    frame = crossed(40, 6)
+    frame = replace(frame, meta={f"item-{n}": {"dialogue": f"d{n // 4}"} for n in range(40)})
+    alone, grouped = analysed(frame), analysed(frame, group_field="dialogue")
+    ratings = grouped.ratings[0]
+    columns = (ratings.number, ratings.item, ratings.annotator, ratings.system)
+    names = np.array([f"d{int(str(grouped.item_names[item])[5:]) // 4}" for item in ratings.item])
+    expected = CrossedEffects.build(*columns, names).difference(2, 1)
+    assert grouped.contrasts[0].difference == expected
+    assert grouped.contrasts[0].difference.mean == pytest.approx(alone.contrasts[0].difference.mean)
+    assert grouped.contrasts[0].difference.items == 10
+    assert grouped.criteria[0].systems[0].interval.items == 10
+    table, alone_table = (present(of.agreement[0].table)["alpha"] for of in (grouped, alone))
+    assert table.value == pytest.approx(alone_table.value)
+    assert table.interval != alone_table.interval
+
+
+def test_an_item_without_the_field_is_its_own_group():
+    frame = replace(crossed(6, 3), meta={"item-0": {"d": 1}, "item-1": {"d": "1"}, "item-2": {"d": ""}})
+    ratings = analysed(frame, group_field="d").ratings[0]
+    assert len(np.unique(ratings.group)) == 5
+
+
+@pytest.fixture(scope="module")
+def experts(shared) -> Frame:
+    with (shared / "real" / "summeval_3_ratings.csv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["criterion"] == "consistency"]
+    table = pd.DataFrame(rows)
+    systems = {name: code for code, name in enumerate(sorted(table["system"].unique()), 1)}
+    return make_frame(
+        likert_rubric(1, 5),
+        pd.DataFrame(
+            {
+                "annotator": table["annotator"],
+                "item": table["item_id"],
+                "system": table["system"].map(systems),
+                "position": -1,
+                "criterion": "c1",
+                "value": table["value"].astype(float),
+            }
+        ),
+    )
+
+
+def test_declared_experts_open_the_page_with_their_own_agreement(experts):
+    names = experts.ratings["annotator"].cat.categories
+    groups = {name: "expert" if name.startswith("expert") else "crowd" for name in names}
+    analysis = analysed(experts, annotator_groups=groups)
+    first = findings(analysis)[0]
+    assert first.kind == "groups"
+    assert "0.80 inside expert" in first.sentence
+    assert first.sentence.endswith("against 0.14 pooled.")
+    assert {of.group: of.annotators for of in analysis.group_agreement} == {"expert": 3, "crowd": 5}
+
+
+def test_undeclared_experts_are_hinted_at(experts):
+    hint = next(finding for finding in all_findings(analysed(experts)) if finding.kind == "camps")
+    assert "two camps that agree inside" in hint.sentence
+    camps = analysed(experts).camps[0].camps
+    people = analysed(experts).people_names
+    sides = {frozenset(people[code][:6] for code in side) for side in (camps.first, camps.second)}
+    assert frozenset({"expert"}) in sides
+
+
+def test_groups_silence_the_hint_and_are_listed():
+    analysis = analysed(crossed(30, 6), annotator_groups={f"P-{n}": "ab"[n % 2] for n in range(6)})
+    assert analysis.camps == ()
+    assert 0 < present(analysis.group_tastes) <= 1
+    assert [(of.group, of.annotators) for of in analysis.group_agreement] == [("a", 3), ("b", 3)]
+
+
+def test_a_lead_groups_annotators_and_the_log_says_so(make_study, visit):  # noqa: F811
+    with database.writing(web_engine()) as session:
+        study, lead, people = make_study(session, annotators=3)
+        hashed = study.design_hash
+    page = visit(lead, "people.py", study=study.slug)
+    page.multiselect(key=f"groups-{study.slug}-who").set_value([people[0].pseudonym, people[1].pseudonym])
+    page.text_input(key=f"groups-{study.slug}-name").set_value("expert")
+    button(page, "Save the group").click().run()
+    assert not page.exception
+    with database.writing(web_engine()) as session:
+        study = session.merge(study)
+        session.refresh(study)
+        assert settings_of(study).annotator_groups == dict.fromkeys(
+            (people[0].pseudonym, people[1].pseudonym), "expert"
+        )
+        set_group(session, study, [people[1].pseudonym], " ", lead.pseudonym)
+        assert settings_of(study).annotator_groups == {people[0].pseudonym: "expert"}
+        kinds = [event.kind for event in events.since(session, study.id, 0)]
+        assert kinds.count(EventKind.annotators_grouped) == 2
+        assert study.design_hash == hashed

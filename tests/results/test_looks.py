@@ -1,0 +1,184 @@
+"""Looking early: what results say before collection is over, and who opened them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from helpers.analyses import NAMES
+from helpers.frames import crossed
+from helpers.present import present
+from helpers.ratings import submit
+from helpers.results_pages import visit, words  # noqa: F401
+from helpers.studies import full_answers
+from hypothesis import given
+from hypothesis import strategies as st
+
+from triptych import clock
+from triptych.results.frame.collection import Planned
+from triptych.results.frame.model import Counted, Frame
+from triptych.results.frame.upkeep import build_frame, frame_of
+from triptych.results.looking import log_look
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.results.verdicts import verdict
+from triptych.results.warnings import findings
+from triptych.stats.analysis.collection import CLEAR, INTERIM
+from triptych.storage import database, events
+from triptych.storage.events import EventKind
+from triptych.storage.models import StudyState
+from triptych.study import design, lifecycle
+from triptych.study.design import Parts
+from triptych.study.settings import Preregistration, StudySettings
+from triptych.web.session import web_engine
+
+NOBODY: frozenset[tuple[str, str]] = frozenset()
+TWO_LOOKS = frozenset({("2026-01-01", "lead"), ("2026-01-02", "lead")})
+
+
+def analysed(frame: Frame, planned: Planned, **declaration: object) -> StudyAnalysis:
+    settings = StudySettings(preregistration=Preregistration.model_validate(declaration))
+    return StudyAnalysis(replace(frame, planned=planned, settings=settings), Counted(), NAMES)
+
+
+def planned(places: int, looks: frozenset[tuple[str, str]] = NOBODY, **more: bool) -> Planned:
+    return Planned(places, frozenset(), looks, **more)
+
+
+@pytest.mark.parametrize(
+    ("plan", "rule", "bound"),
+    [
+        (planned(240), "", CLEAR),
+        (planned(241), "", INTERIM),
+        (planned(241, closed=True), "", CLEAR),
+        (planned(241, TWO_LOOKS, closed=True), "", INTERIM),
+        (planned(240, TWO_LOOKS, closed=True), "", CLEAR),
+        (planned(240), "at 240", INTERIM),
+        (planned(240, closed=True), "at 240", CLEAR),
+        (planned(999, TWO_LOOKS, closed=True, imported=True), "", CLEAR),
+    ],
+)
+def test_the_bound_is_strict_until_collection_is_over(plan, rule, bound):
+    numbers = analysed(crossed(30, 8), plan, stop_rule=rule).collection
+    assert (numbers.bound, numbers.interim, numbers.filled) == (bound, bound != CLEAR, 240)
+
+
+def test_a_difference_between_the_bounds_waits_for_the_end():
+    frame = next(
+        frame
+        for gap in (0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
+        for seed in range(1, 20)
+        if INTERIM
+        < present(analysed(frame := crossed(30, 8, systems=2, gap=gap, seed=seed), planned(0)).contrasts[0].holm)
+        < CLEAR
+    )
+    early, late = analysed(frame, planned(900)), analysed(frame, planned(240))
+    assert not early.contrasts[0].clear and late.contrasts[0].clear
+    assert verdict(early, early.contrasts[0].criterion).startswith("Interim: No clear difference")
+    assert "clear below 0.001" in verdict(early, early.contrasts[0].criterion)
+    assert "Interim" not in verdict(late, late.contrasts[0].criterion)
+    assert [finding.kind for finding in findings(early)][0] == "collection"
+    assert early.contrasts[0].p == late.contrasts[0].p
+
+
+def test_estimates_without_tests_were_chosen_before_launch():
+    early = analysed(crossed(30, 8, gap=2.0), planned(900), interim_bound=0)
+    assert {(contrast.p, contrast.holm, contrast.clear) for contrast in early.contrasts} == {(None, None, False)}
+    assert (
+        verdict(early, early.contrasts[0].criterion)
+        == "Interim: estimates without tests until collection is over, as was decided before launch."
+    )
+    assert early.family == "Nothing is tested before collection is over."
+    over = analysed(crossed(30, 8, gap=2.0), planned(240), interim_bound=0)
+    assert over.contrasts[0].clear
+
+
+@given(bound=st.floats(0, INTERIM), places=st.integers(0, 500), closed=st.booleans(), looked=st.booleans())
+def test_only_what_is_over_or_unseen_has_the_usual_bound(bound, places, closed, looked):
+    plan = planned(places, TWO_LOOKS if looked else NOBODY, closed=closed)
+    numbers = analysed(crossed(5, 2), plan, interim_bound=bound).collection
+    over = places <= 10 or (closed and not looked)
+    assert numbers.bound == (CLEAR if over else bound)
+    assert numbers.interim is not over
+    assert bool(numbers.sentence) == (looked or not over or places > 10)
+
+
+@pytest.fixture
+def half_done(engine, make_study):
+    """(session, study, lead, items): one of two annotators per item rated the four items."""
+    with database.writing(engine) as session:
+        study, lead, people = make_study(session, raters_per_item=2)
+        for _ in range(4):
+            submit(session, study, people[0], full_answers())
+        yield session, study, lead, people
+
+
+def collected(session, study):
+    frame = frame_of(session, study)
+    assert frame.planned == build_frame(session, study).planned
+    return StudyAnalysis(frame, Counted(), NAMES).collection
+
+
+def test_a_study_that_was_opened_and_closed_early_stays_strict(half_done, monkeypatch):
+    session, study, lead, _ = half_done
+    assert collected(session, study).interim
+    for _ in range(2):
+        log_look(session, study, 4, 8, lead.pseudonym)
+    looks = [event for event in events.since(session, study.id, 0) if event.kind == EventKind.results_opened]
+    assert len(looks) == 1
+    later = clock.now() + timedelta(days=1)
+    monkeypatch.setattr(clock, "now", lambda: later)
+    log_look(session, study, 4, 8, lead.pseudonym)
+    lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
+    numbers = collected(session, study)
+    assert (numbers.filled, numbers.planned, numbers.looks, numbers.bound) == (4, 8, 2, INTERIM)
+    assert "closed early, after results had been opened" in numbers.sentence
+    assert "1 lead opened results on 2 days before collection ended." in numbers.sentence
+
+
+def test_a_study_closed_early_and_opened_afterwards_is_over(half_done):
+    session, study, lead, _ = half_done
+    lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
+    log_look(session, study, 4, 8, lead.pseudonym)
+    numbers = collected(session, study)
+    assert (numbers.bound, numbers.looks) == (CLEAR, 0)
+    assert "ended early, before anybody had opened results: 4 of 8 planned annotations are in" in numbers.sentence
+
+
+@pytest.mark.parametrize("looked", [False, True])
+def test_items_taken_out_count_as_in_only_before_a_look(half_done, looked):
+    session, study, lead, people = half_done
+    for _ in range(2):
+        submit(session, study, people[1], full_answers())
+    if looked:
+        log_look(session, study, 6, 8, lead.pseudonym)
+    items = {str(item) for item in frame_of(session, study).meta}
+    done = frame_of(session, study).work["item"].astype(str).value_counts()
+    design.amend(
+        session, study, Parts(retire=tuple(sorted(items - {*done.index[done == 2]}))), "too hard", lead.pseudonym
+    )
+    numbers = collected(session, study)
+    assert (numbers.filled, numbers.planned) == ((6, 8) if looked else (4, 4))
+    assert numbers.interim is looked
+
+
+def test_more_raters_after_a_look_open_collection_again(half_done):
+    session, study, lead, people = half_done
+    for _ in range(4):
+        submit(session, study, people[1], full_answers())
+    assert not collected(session, study).interim
+    design.amend(session, study, Parts(raters_per_item=3), "more power", lead.pseudonym)
+    assert collected(session, study).interim
+
+
+def test_opening_the_results_page_logs_a_look(make_study, visit):  # noqa: F811
+    with database.writing(web_engine()) as session:
+        study, lead, people = make_study(session, raters_per_item=2)
+        for _ in range(4):
+            submit(session, study, people[0], full_answers())
+    page = visit(lead, "results.py", study=study.slug)
+    assert "Results are interim: 4 of 8 planned annotations are in." in words(page)
+    page.run()
+    with database.reading(web_engine()) as reading:
+        kinds = [event.kind for event in events.since(reading, study.id, 0)]
+    assert kinds.count(EventKind.results_opened) == 1

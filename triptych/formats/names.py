@@ -1,0 +1,57 @@
+"""Ids and names of systems: what they may hold, and which of them look the same to a reader."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+MAX_NAME_CHARACTERS = 500  # an index of PostgreSQL takes 2,700 bytes
+MAX_SHOWN = 80
+# the property Bidi_Control of Unicode
+BIDI_CONTROL = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# drawn as nothing, besides the format characters (category Cf): joiners, fillers, variation selectors
+INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+
+
+def seen_as(name: str) -> str:
+    """The name as a reader sees it: in NFC, without invisible characters, every run of blanks as one space."""
+    if not name.isascii():
+        visible = INVISIBLE.sub("", "".join(c for c in name if unicodedata.category(c) != "Cf"))
+        name = unicodedata.normalize("NFC", visible)
+    return " ".join(name.split())
+
+
+def fault_of(name: str) -> str | None:
+    """Why this can be no id and no name of a system; None where it can."""
+    if len(name) > MAX_NAME_CHARACTERS:
+        return f"'{name[:20]}…' has {len(name):,} characters; an id or a name has at most {MAX_NAME_CHARACTERS}"
+    control = BIDI_CONTROL.search(name)
+    if control:
+        return f"{spelled(name)} holds U+{ord(control[0]):04X}, which turns the direction of the text; take it out"
+    if not seen_as(name):
+        return f"{spelled(name)} holds invisible characters only"
+    return None
+
+
+def spelled(name: str) -> str:
+    """The name in quotes with what is not ASCII written as its number, so that look-alikes differ."""
+    return ascii(name if len(name) <= MAX_SHOWN else f"{name[:MAX_SHOWN]}…")
+
+
+class Lookalikes:
+    """Names of one kind, each with its first place; finds those that look like another but are written differently."""
+
+    def __init__(self) -> None:
+        self.first: dict[str, tuple[str, str]] = {}
+
+    def clash(self, name: str, place: str) -> str | None:
+        """A sentence that names both places; None where no other name looks like this one."""
+        other, other_place = self.first.setdefault(seen_as(name), (name, place))
+        if other == name:
+            return None
+        return (
+            f"{spelled(name)} ({place}) looks the same as {spelled(other)} ({other_place}), but is written "
+            "differently. Write both alike, or tell them apart."
+        )

@@ -1,0 +1,119 @@
+"""Nested JSON as rows: list positions and outer keys become columns called levels, every other value a column.
+
+    [{"id": "a", "votes": [{"by": "x", "fluency": 4}]}]   line 1, votes 1.1, id a, votes.by x, votes.fluency 4
+    {"anna": {"q1": "yes"}}                               level 1 anna, level 2 q1, value yes
+    [{"by": ["x", "y"], "fluency": [4, 5]}]               line 1, position 1 #1, by x, fluency 4; …
+
+Lists of one object that run side by side share their positions, also with such lists further inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import PurePosixPath
+
+from triptych.errors import ImportRefused
+from triptych.formats.layout import CONTEXT_NAMES, META_NAMES, TEXT_NAMES, simple
+from triptych.formats.model import MAX_ROWS, Json, JsonObject, Record, Source
+
+LINE, FOLDER, VALUE, LEVEL, POSITION = "line", "folder", "value", "level", "position"
+TURNS = {*CONTEXT_NAMES, *TEXT_NAMES, *META_NAMES, "reasons", "turns"}
+
+
+def flattened(source: Source, filename: str) -> Source:
+    """The file as rows, with its folder as a level; a table or plain records stay as they are.
+
+    Raises ImportRefused where the lists multiply to more rows than can be read.
+    """
+    folder = PurePosixPath(filename).parent.name
+    if source.tabular or not any(_is_nested(v, name) for r in source.records for name, v in r.values.items()):
+        rows: list[tuple[int, JsonObject]] = [(record.row, record.values) for record in source.records]
+        levels: tuple[str, ...] = ()
+    else:
+        single = len(source.records) == 1 and _is_map(source.records[0].values)
+        rows, levels = _all_rows(source.records, single)
+    if folder:
+        rows, levels = [(row, {FOLDER: folder, **values}) for row, values in rows], (FOLDER, *levels)
+    if not levels:
+        return source
+    columns = tuple(dict.fromkeys(name for _, values in rows for name in values))
+    if source.tabular:
+        columns = (FOLDER, *source.columns)
+    return replace(source, columns=columns, records=tuple(Record(*row) for row in rows), levels=levels)
+
+
+def last_part(column: str) -> str:
+    """The field's own name: fluency of votes.fluency."""
+    return column.rsplit(".", 1)[-1]
+
+
+def _all_rows(records: Sequence[Record], single: bool) -> tuple[list[tuple[int, JsonObject]], tuple[str, ...]]:
+    levels: dict[str, None] = {} if single else {LINE: None}
+    rows = []
+    for record in records:
+        line = {} if single else {LINE: str(record.row)}
+        rows += [(record.row, {**line, **row}) for row in _rows(record.values, "", str(record.row), levels)]
+        if len(rows) > MAX_ROWS:
+            raise ImportRefused(f"The file makes more than {MAX_ROWS:,} rows; split it.")
+    return rows, tuple(levels)
+
+
+def _rows(value: Json, name: str, place: str, levels: dict[str, None], depth: int = 0) -> list[JsonObject]:
+    """The rows of one value. name: its path of fields; place: the positions that lead to it; depth: of outer keys."""
+    if not _is_nested(value, name):
+        if isinstance(value, list) and simple(last_part(name)) not in TURNS:
+            value = "\n\n".join(map(str, value))
+        return [{name or VALUE: value}]
+    if isinstance(value, dict):
+        if not (depth or _is_map(value)):
+            fields = (_rows(inside, f"{name}.{key}" if name else key, place, levels) for key, inside in value.items())
+            return _beside(list(fields), levels)
+        level = f"{name} {LEVEL} {depth + 1}".strip()
+        levels.setdefault(level)
+        return [
+            {level: key, **row} for key, part in value.items() for row in _rows(part, name, place, levels, depth + 1)
+        ]
+    entries = value if isinstance(value, list) else []
+    of_objects = all(isinstance(entry, dict) for entry in entries)
+    level = name if of_objects else f"{POSITION} {depth + 1}"
+    levels.setdefault(level)
+    rows = []
+    for number, entry in enumerate(entries, 1):
+        inner = _rows(entry, name, f"{place}.{number}", levels, 0 if of_objects else depth + 1)
+        rows += [{level: f"{place}.{number}" if of_objects else f"#{number}", **row} for row in inner]
+    return rows
+
+
+def _is_nested(value: Json, name: str) -> bool:
+    """Whether a value has values inside that belong to rows of their own; turns and lists of sentences have not."""
+    if not isinstance(value, list | dict) or not value or simple(last_part(name)) in TURNS:
+        return False
+    texts = [entry for entry in value if isinstance(entry, str)]
+    return isinstance(value, dict) or len(texts) < len(value) or not any(" " in text for text in texts)
+
+
+def _is_map(value: JsonObject) -> bool:
+    """Whether the keys are data and no names of fields: each holds an object."""
+    return all(isinstance(inside, dict) for inside in value.values())
+
+
+def _beside(tables: list[list[JsonObject]], levels: dict[str, None]) -> list[JsonObject]:
+    """The fields of one object as rows: single values in each, lists joined by the levels that they share."""
+    lists = [table for table in tables if len(table) > 1 or levels.keys() & table[0]]
+    constants = {name: value for table in tables if table not in lists for name, value in table[0].items()}
+    rows: list[JsonObject] = []
+    for table in sorted(lists, key=len, reverse=True):
+        rows = _joined(rows, table, levels)
+    return [{**constants, **row} for row in rows] or [constants]
+
+
+def _joined(rows: list[JsonObject], more: list[JsonObject], levels: dict[str, None]) -> list[JsonObject]:
+    """Every row with the fields of the one at the same levels; what has no partner stays a row of its own."""
+    shared = tuple(level for level in levels if rows and more and level in rows[0] and level in more[0])
+    if not shared:
+        return rows + more
+    partners = {tuple(row.get(level) for level in shared): row for row in more}
+    met = [tuple(row.get(level) for level in shared) for row in rows]
+    alone = [row for key, row in partners.items() if key not in set(met)]
+    return [{**row, **partners.get(key, {})} for key, row in zip(met, rows, strict=True)] + alone

@@ -1,0 +1,253 @@
+"""What a reader of the results must know, the gravest first: one list for the results page, reports and the datasheet.
+
+Findings in the ratings come from `warnings`; here are those about how the ratings came about, from the log and the
+times. Every kind of event is in one of two tables: it is mentioned, or it says nothing against a number, and why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from sqlalchemy import ColumnElement, func, select
+from sqlmodel import Session
+
+from triptych.results.annotators import speed_flag, speeds_of
+from triptych.results.frame.table import Filters
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.results.texts import texts_of
+from triptych.results.warnings import Finding, all_findings, findings
+from triptych.stats.diagnostics import Speed
+from triptych.stats.numbers import counted
+from triptych.stats.undefined import Undefined
+from triptych.storage.events import EventKind
+from triptych.storage.models import AssignmentState, Event, Study
+
+CEILING_SHARE = 0.5  # of the answers at one end of a scale
+MIN_POINTS = 3  # of a scale that can have a ceiling
+USED_SHARE = 0.95  # of the ratings that a comparison rests on
+LARGE_SHARE = 0.1  # of annotations: how many surplus or excluded ones move a result
+
+# kind of event: (weight, what is counted, the rest of the sentence)
+MENTIONED: dict[EventKind, tuple[int, str, str]] = {
+    EventKind.annotation_edited: (48, "change", "of submitted annotations, made by their annotators"),
+    EventKind.design_amended: (58, "amendment", "of the design after launch"),
+    EventKind.entry_test_waived: (42, "waiver", "for annotators who did not pass the entry test"),
+    EventKind.restored_from_backup: (44, "restoration", "from a backup: what was stored after it is missing"),
+    EventKind.withdrew: (46, "withdrawal", "of annotators, whose texts were deleted"),
+    EventKind.person_erased: (46, "erasure", "of people, whose texts were deleted"),
+    EventKind.workbook_handed_in: (36, "workbook", "filled in outside the app, where time is not measured"),
+}
+FROM_RATINGS = "a finding is made of the ratings or of the study's state"
+BEFORE_WORK = "it belongs to preparing a study, before any number"
+ABOUT_ACCESS = "it says who may come in, not what they rated"
+BESIDE_RATINGS = "final values and copies are beside the ratings that count"
+WRITES_DOWN = "it writes down what is stored and changes nothing"
+NOT_MENTIONED: dict[EventKind, str] = {
+    **dict.fromkeys(
+        (
+            EventKind.annotator_excluded,
+            EventKind.annotators_grouped,
+            EventKind.annotator_reinstated,
+            EventKind.ignored,
+            EventKind.imported,
+            EventKind.ratings_imported,
+            EventKind.results_opened,
+            EventKind.simulated,
+            EventKind.skipped,
+            EventKind.submitted,
+            EventKind.surplus,
+            EventKind.unblinded,
+            EventKind.study_closed,
+            EventKind.study_open,
+            EventKind.study_paused,
+        ),
+        FROM_RATINGS,
+    ),
+    **dict.fromkeys(
+        (
+            EventKind.check_items_added,
+            EventKind.datasheet_answered,
+            EventKind.design_changed,
+            EventKind.plan_stored,
+            EventKind.reserved,
+            EventKind.study_copied,
+            EventKind.study_created,
+            EventKind.workbook_cancelled,
+            EventKind.workbook_made,
+        ),
+        BEFORE_WORK,
+    ),
+    **dict.fromkeys(
+        (
+            EventKind.account_disabled,
+            EventKind.account_enabled,
+            EventKind.consent_asked_again,
+            EventKind.consent_refused,
+            EventKind.consented,
+            EventKind.entry_test_failed,
+            EventKind.entry_test_passed,
+            EventKind.entry_test_started,
+            EventKind.instructions_read,
+            EventKind.invited,
+            EventKind.joined,
+            EventKind.lead_added,
+            EventKind.lead_removed,
+            EventKind.link_issued,
+        ),
+        ABOUT_ACCESS,
+    ),
+    **dict.fromkeys((EventKind.baseline, EventKind.person_baseline), WRITES_DOWN),
+    **dict.fromkeys(
+        (
+            EventKind.copies_deleted,
+            EventKind.final_value_asked_for,
+            EventKind.final_value_changed,
+            EventKind.final_value_recorded,
+            EventKind.final_value_taken_back,
+        ),
+        BESIDE_RATINGS,
+    ),
+}
+
+
+def caveats(
+    session: Session,
+    study: Study,
+    analysis: StudyAnalysis,
+    quick: bool = False,
+) -> tuple[Finding, ...]:
+    """The whole list. quick: without what takes seconds in a large study, a look at every annotator and place."""
+    in_ratings = findings(analysis) if quick else all_findings(analysis)
+    speeds = () if quick else speeds_of(analysis.frame, analysis.scope, texts_of(session, study))
+    listed = (
+        *in_ratings,
+        *_speed(speeds),
+        *_share_used(analysis),
+        *_ceilings(analysis),
+        *_left_out(analysis, any(finding.kind == "exclusions" for finding in in_ratings)),
+        *_surplus(analysis),
+        *_unblinding(session, study, analysis),
+        *_edited_after_look(session, study),
+        *_imported(session, study),
+        *_logged(session, study),
+    )
+    return tuple(sorted(listed, key=lambda finding: -finding.weight))
+
+
+def _speed(speeds: Collection[Speed] | Undefined) -> Iterator[Finding]:
+    """How many annotations took too little time to read, and whose."""
+    if isinstance(speeds, Undefined) or not speeds:
+        return
+    unread, timed = sum(speed.unread for speed in speeds), sum(speed.n for speed in speeds)
+    if unread:
+        verb = "was" if unread == 1 else "were"
+        sentence = f"{unread:,} of {counted(timed, 'timed annotation')} {verb} faster than anybody can read the item."
+        yield Finding(84 if unread > LARGE_SHARE * timed else 47, "speed", sentence)
+    for speed in speeds:
+        if flag := speed_flag(speed):
+            who = Filters(annotators=frozenset({str(speed.annotator)}))
+            yield Finding(46, "speed", f"{speed.annotator}: {flag}", who)
+
+
+def _share_used(analysis: StudyAnalysis) -> Iterator[Finding]:
+    """Comparisons that rest on a part of the ratings."""
+    shares: dict[str, float] = {}
+    for contrast in analysis.contrasts:
+        if not isinstance(contrast.difference, Undefined):
+            used = contrast.difference.share_used
+            shares[contrast.criterion] = min(used, shares.get(contrast.criterion, 1.0))
+    listed = [f"{analysis.title(key)} {100 * share:.0f} %" for key, share in shares.items() if share < USED_SHARE]
+    if listed:
+        sentence = "Some comparisons rest on a part of the ratings; the smallest share of two systems' ratings is: "
+        yield Finding(66, "share used", f"{sentence}{', '.join(listed)}.")
+
+
+def _ceilings(analysis: StudyAnalysis) -> Iterator[Finding]:
+    """Criteria whose answers are mostly at one end of the scale, where differences cannot show."""
+    for result in analysis.criteria:
+        counts = [sum(of_point) for of_point in zip(*(s.counts for s in result.systems if s.counts), strict=True)]
+        if len(counts) < MIN_POINTS or not sum(counts):
+            continue
+        for end, count in (("lowest", counts[0]), ("highest", counts[-1])):
+            if count > CEILING_SHARE * sum(counts):
+                share = f"{100 * count / sum(counts):.0f} %"
+                sentence = (
+                    f"{result.criterion.title}: {share} of the answers are the {end} point of the scale, so that "
+                    "differences beyond it cannot show."
+                )
+                yield Finding(62, "ceiling", sentence, Filters(criteria=frozenset({result.criterion.key})))
+
+
+def _left_out(analysis: StudyAnalysis, decisive: bool) -> Iterator[Finding]:
+    """How much work of excluded annotators there is, and whether it counts.
+
+    decisive: whether a comparison turns by it, which other findings say.
+    """
+    work = analysis.frame.work
+    excluded = work[work["excluded"]]
+    if excluded.empty:
+        return
+    people = counted(int(excluded["annotator"].nunique()), "excluded annotator")
+    counts = "count here" if analysis.scope.with_excluded else "are left out"
+    changes = "" if decisive else "; no comparison becomes clear or unclear by it"
+    sentence = f"{counted(len(excluded), 'annotation')} of {people} {counts}{changes}."
+    weight = 64 if len(excluded) > LARGE_SHARE * len(work) else 38
+    yield Finding(weight, "excluded", sentence, Filters(marks=frozenset({"excluded"})))
+
+
+def _surplus(analysis: StudyAnalysis) -> Iterator[Finding]:
+    """Annotations beyond the planned number per item."""
+    surplus = int((analysis.work["state"] == AssignmentState.surplus).sum())
+    if surplus:
+        sentence = f"{counted(surplus, 'annotation')} beyond the number planned per item count, too."
+        weight = 52 if surplus > LARGE_SHARE * len(analysis.work) else 34
+        yield Finding(weight, "surplus", sentence)
+
+
+def _unblinding(session: Session, study: Study, analysis: StudyAnalysis) -> Iterator[Finding]:
+    """When names became known to leads, and what came in or was changed after it."""
+    at = analysis.frame.unblinded_at
+    if at is None:
+        return
+    after = int((analysis.work["submitted_at"] > at).sum())
+    edited = _count(session, study, EventKind.annotation_edited, Event.at > at)
+    sentence = (
+        f"Leads have known the names of the systems since {at:%Y-%m-%d %H:%M} UTC; {counted(after, 'annotation')} came "
+        f"in after it, and {counted(edited, 'change')} of earlier ones."
+    )
+    yield Finding(83 if edited else 57 if after else 22, "unblinded", sentence)
+
+
+def _edited_after_look(session: Session, study: Study) -> Iterator[Finding]:
+    """Changes of annotations after somebody had opened the results."""
+    looked = select(func.min(Event.at)).where(Event.study_id == study.id, Event.kind == EventKind.results_opened)
+    first = session.scalars(looked).one()
+    edited = _count(session, study, EventKind.annotation_edited, Event.at > first) if first else 0
+    if edited:
+        sentence = f"{counted(edited, 'change')} of submitted annotations after a lead had first opened the results."
+        yield Finding(59, "edited after a look", sentence)
+
+
+def _imported(session: Session, study: Study) -> Iterator[Finding]:
+    """Ratings that were collected elsewhere."""
+    if _count(session, study, EventKind.ratings_imported):
+        sentence = "Ratings were made elsewhere and imported: how they were collected is not known here."
+        yield Finding(63, "imported", sentence)
+
+
+def _logged(session: Session, study: Study) -> Iterator[Finding]:
+    """Events that were counted."""
+    counts = _counts(session, study)
+    for kind, (weight, noun, rest) in MENTIONED.items():
+        if kind in counts:
+            yield Finding(weight, kind.value, f"In the log: {counted(counts[kind], noun)} {rest}.")
+
+
+def _counts(session: Session, study: Study) -> Mapping[str, int]:
+    query = select(Event.kind, func.count()).where(Event.study_id == study.id, Event.kind.in_(MENTIONED))
+    return dict(map(tuple, session.execute(query.group_by(Event.kind))))
+
+
+def _count(session: Session, study: Study, kind: EventKind, *conditions: ColumnElement[bool]) -> int:
+    query = select(func.count()).select_from(Event).where(Event.study_id == study.id, Event.kind == kind, *conditions)
+    return session.scalars(query).one()

@@ -1,0 +1,112 @@
+"""How much of what was planned is in, and how often leads opened results before that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from sqlalchemy import Row, func, select
+from sqlmodel import Session
+
+from triptych.stats.analysis.collection import CLEAR, Collected, bound_in_words
+from triptych.stats.numbers import counted
+from triptych.storage import events
+from triptych.storage.events import EventKind
+from triptych.storage.models import IN_PLACE, Event, EventDetail, Item, Purpose, Study, StudyState
+from triptych.study.settings import Preregistration
+
+ABOUT_COLLECTION = (
+    EventKind.results_opened,
+    EventKind.study_open,
+    EventKind.study_closed,
+    EventKind.design_amended,
+    EventKind.ratings_imported,
+)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What was to be collected, as of one event.
+
+    places: annotations of all items that were not taken out before the first look; left_out: the items that were, whose
+    annotations count for nothing here. looks: (day, pseudonym) of each lead who opened results before the study was
+    closed, or until now. imported: the ratings came from elsewhere, without a plan.
+    """
+
+    places: int = 0
+    left_out: frozenset[str] = frozenset()
+    looks: frozenset[tuple[str, str]] = frozenset()
+    closed: bool = False
+    imported: bool = False
+
+
+def planned_of(session: Session, study: Study) -> Planned:
+    """Three short statements; one more where items were taken out of a study whose results had been opened."""
+    history = _history(session, study)
+    closed, looks, first = study.state == StudyState.closed, set(), None
+    for event in history[: _closed_at(history) if closed else None]:
+        if event.kind == EventKind.results_opened:
+            looks.add((f"{event.at:%Y-%m-%d}", event.actor))
+            first = first or event.number
+    of_study = Item.study_id == study.id, Item.purpose == Purpose.main
+    retired = frozenset(session.scalars(select(Item.external_id).where(*of_study, Item.retired)))
+    late = _retired_since(session, study, first) if first and retired else frozenset()
+    asked = ~Item.retired | Item.external_id.in_(late) if late else ~Item.retired
+    places = session.scalars(select(func.coalesce(func.sum(Item.raters), 0)).where(*of_study, asked)).one()
+    imported = closed and any(event.kind == EventKind.ratings_imported for event in history)
+    return Planned(int(places), retired - late, frozenset(looks), closed, imported)
+
+
+def _history(session: Session, study: Study) -> list[Row[Any]]:
+    """Events about collection, in order."""
+    events.write_pending(session)
+    query = select(Event.number, Event.kind, Event.at, Event.actor)
+    query = query.where(Event.study_id == study.id, Event.kind.in_(ABOUT_COLLECTION)).order_by(Event.number)
+    return list(session.execute(query))
+
+
+def _closed_at(history: list[Row[Any]]) -> int:
+    """The place of the last closing: what leads opened afterwards was over."""
+    return max((place for place, event in enumerate(history) if event.kind == EventKind.study_closed), default=0)
+
+
+def _retired_since(session: Session, study: Study, number: int) -> frozenset[str]:
+    """Items that were taken out after an event."""
+    query = select(EventDetail.old, EventDetail.new).join(Event, Event.id == EventDetail.event_id)
+    query = query.where(Event.study_id == study.id, Event.kind == EventKind.design_amended, Event.number > number)
+    changes = [(old or {}, new or {}) for old, new in session.execute(query) if "retired" in (new or {})]
+    return frozenset(item for old, new in changes for item in {*new["retired"]} - {*old.get("retired", ())})
+
+
+def is_about_collection(news: Iterable[Event]) -> bool:
+    return any(event.kind in ABOUT_COLLECTION for event in news)
+
+
+def collection(planned: Planned, work: pd.DataFrame, declaration: Preregistration) -> Collected:
+    """work: of the study's frame. A closed study's annotations count as in, also of annotators excluded since."""
+    in_place = work["state"].isin(IN_PLACE) if planned.closed else work["in_place"] & ~work["excluded"]
+    filled = int((in_place & ~work["item"].isin(planned.left_out)).sum())
+    over = planned.imported or filled >= planned.places and (planned.closed or not declaration.stop_rule)
+    over = over or (planned.closed and not planned.looks)
+    bound = CLEAR if over else declaration.interim_bound
+    numbers = Collected(planned.places, filled, len(planned.looks), bound, not over)
+    sentences = " ".join(_sentences(numbers, planned, bool(declaration.stop_rule)))
+    return Collected(**{**vars(numbers), "sentence": sentences})
+
+
+def _sentences(numbers: Collected, planned: Planned, stop_rule: bool) -> Iterator[str]:
+    share = f"{numbers.filled:,} of {counted(numbers.planned, 'planned annotation')} are in"
+    if planned.imported:
+        yield "These ratings were imported without a plan and count as complete."
+    elif not numbers.interim and numbers.filled < numbers.planned:
+        yield f"Collection ended early, before anybody had opened results: {share}."
+    elif numbers.interim:
+        rule = "; the study is open, so its stop rule counts as not met" if stop_rule and not planned.closed else ""
+        over = "The study was closed early, after results had been opened" if planned.closed else "Results are interim"
+        yield f"{over}: {share}{rule}. {bound_in_words(numbers.bound)}"
+    if planned.looks:
+        days, people = (len({look[part] for look in planned.looks}) for part in (0, 1))
+        before = "before collection ended" if not numbers.interim or planned.closed else "so far"
+        yield f"{counted(people, 'lead')} opened results on {counted(days, 'day')} {before}."

@@ -1,0 +1,30 @@
+"""Leads who open results leave a trace, as what they read may decide when collection stops."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from sqlalchemy import select
+from sqlmodel import Session
+
+from triptych import clock
+from triptych.storage import events
+from triptych.storage.events import EventKind
+from triptych.storage.models import Event, Study
+from triptych.study import lifecycle
+
+
+def log_look(session: Session, study: Study, filled: int, planned: int, actor: str) -> None:
+    """Logs that a lead opened results with verdicts, with the annotations in of those planned; once a day for each."""
+    study = lifecycle.lock(session, study.id)
+    events.write_pending(session)
+    midnight = datetime.combine(clock.now().date(), datetime.min.time(), UTC)
+    today = select(Event.id).where(
+        Event.study_id == study.id,
+        Event.kind == EventKind.results_opened,
+        Event.actor == actor,
+        Event.at >= midnight,
+    )
+    if session.scalars(today.limit(1)).first() is None:
+        new = {"annotations": filled, "planned": planned}
+        events.record(session, study.id, EventKind.results_opened, actor, new=new)

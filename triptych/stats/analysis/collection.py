@@ -1,0 +1,41 @@
+"""Whether collection was over when results were computed, and what a difference must show until then.
+
+Results that are opened again and again find a difference sooner or later. Until the planned annotations are in, a
+difference is therefore clear only with Holm's p below a strict bound (Haybittle 1971, Peto et al. 1976): k looks before
+the end add at most k times that bound to the chance of any false finding, whatever the number of tests.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+CLEAR = 0.05
+INTERIM = 0.001  # Holm's p below which a difference is clear before the planned annotations are in
+
+
+@dataclass(frozen=True)
+class Collected:
+    """Annotations planned and in, the times that results had been opened before they were, and the bound for "clear".
+
+    A look is one lead on one day. bound: 0 where nothing is tested before the end.
+    interim: whether it was not over. sentence: all this in words.
+    """
+
+    planned: int = 0
+    filled: int = 0
+    looks: int = 0
+    bound: float = CLEAR
+    interim: bool = False
+    sentence: str = ""
+
+    @property
+    def untested(self) -> bool:
+        """Whether estimates are shown without tests."""
+        return self.bound == 0
+
+
+def bound_in_words(bound: float) -> str:
+    """What a difference must show before the planned annotations are in."""
+    if not bound:
+        return "Until collection is over, estimates are shown without tests, as was decided before launch."
+    return f"Until collection is over, a difference is clear only with an adjusted p below {bound:g}; then {CLEAR:g}."
