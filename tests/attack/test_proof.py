@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -74,8 +75,8 @@ def busy(tmp_path_factory, ready_sqlite) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-def copy(busy: Path) -> Iterator[Engine]:
+@contextmanager
+def in_memory(busy: Path) -> Iterator[Engine]:
     """The database in memory, without any rule that the tables enforce."""
     connection = sqlite3.connect(":memory:", check_same_thread=False)
     with sqlite3.connect(busy) as source:
@@ -84,6 +85,19 @@ def copy(busy: Path) -> Iterator[Engine]:
     connection.execute("PRAGMA ignore_check_constraints=1")
     yield create_engine("sqlite://", creator=lambda: connection, poolclass=StaticPool)
     connection.close()
+
+
+@pytest.fixture(scope="module")
+def copy(busy: Path) -> Iterator[Engine]:
+    with in_memory(busy) as engine:
+        yield engine
+
+
+@pytest.fixture
+def rebuilt(busy: Path) -> Iterator[Session]:
+    """A session on a copy of its own: SQLite's driver takes back no change of tables."""
+    with in_memory(busy) as engine, Session(engine) as session:
+        yield session
 
 
 @pytest.fixture
@@ -301,3 +315,53 @@ def test_the_page_on_security_prints_the_list():
     page = Path("docs/security.md").read_text(encoding="utf-8")
 
     assert [name for name, reason in UNPROVED.items() if f"| `{name}` | {reason} |" not in page] == []
+
+
+@pytest.mark.parametrize("name", ["rating", "explanation", "slot", "submission", "highlight"])
+@pytest.mark.parametrize("number", [0, 99_999])
+def test_a_row_that_is_there_twice_is_named(rebuilt, name, number):
+    """Somebody with the file takes the rules from the table, and a rating counts double."""
+    (row,) = changed_rows(rebuilt, f'SELECT * FROM "{name}" LIMIT 1')  # noqa: S608
+    values = dict(row._mapping)
+    if isinstance(values.get("id"), int):
+        values["id"] = number
+    changed(rebuilt, f'CREATE TABLE bare AS SELECT * FROM "{name}"')  # noqa: S608
+    changed(rebuilt, f'DROP TABLE "{name}"')
+    changed(rebuilt, f'ALTER TABLE bare RENAME TO "{name}"')
+    bound = ", ".join(f":{column}" for column in values)
+    changed(rebuilt, f'INSERT INTO "{name}" VALUES ({bound})', **values)  # noqa: S608
+
+    assert any(name in line for line in reported(rebuilt))
+
+
+def test_a_trigger_and_a_view_are_named(rebuilt):
+    changed(rebuilt, "CREATE TRIGGER t AFTER INSERT ON rating BEGIN UPDATE rating SET number = 5; END")
+    changed(rebuilt, "CREATE VIEW v AS SELECT * FROM rating")
+
+    assert [line.split(", ")[0] for line in reported(rebuilt)] == [
+        "The database has the trigger 't'",
+        "The database has the view 'v'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("table", "edit"),
+    [
+        ("membership", "UPDATE membership SET consented_at = NULL WHERE role = 'annotator'"),
+        ("entry_attempt", "UPDATE entry_attempt SET passed = 1 - passed"),
+        ("entry_attempt", "DELETE FROM entry_attempt"),
+        ("study", "UPDATE study SET title = 'Another title'"),
+    ],
+)
+def test_a_later_baseline_hides_no_edit(attacked, table, edit):
+    """Somebody who edits the rows and lets the program record a baseline of them, as after an update."""
+    study = attacked.scalars(select(Study)).one()
+    events.record_baseline(attacked, study.id)
+    assert reported(attacked) == []
+    changed(attacked, edit)
+    attacked.expire_all()
+    events.record_baseline(attacked, study.id)
+
+    lines = reported(attacked)
+
+    assert any(line.startswith(f"{table} ") and "at the baseline" in line for line in lines), lines

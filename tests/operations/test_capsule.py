@@ -15,7 +15,17 @@ from triptych.errors import ImportRefused, NotAllowed, NotFound, UnsafeDatabase
 from triptych.operations import backup, capsule, verify
 from triptych.storage import database
 from triptych.storage.database import reading, writing
-from triptych.storage.models import Assignment, Membership, PanelIdentity, Person, Rating, Role, Study, StudyState
+from triptych.storage.models import (
+    Assignment,
+    Membership,
+    PanelIdentity,
+    Person,
+    Rating,
+    Role,
+    Setting,
+    Study,
+    StudyState,
+)
 from triptych.study import lifecycle
 
 PASSCODE = "a long passcode 42"
@@ -148,3 +158,53 @@ def test_an_unknown_or_blind_study_is_refused(origin):
             capsule.check_request(study)
         lifecycle.unblind(session, study, "L-1")
         capsule.check_request(study)
+
+
+ACCOUNT = "kind, role, pseudonym, name, passcode_hash, created_at"
+
+
+@pytest.mark.parametrize(
+    "put_in",
+    [
+        f"INSERT INTO person ({ACCOUNT}) SELECT kind, 'lead', 'L-X', 'Eve', 'x', created_at FROM person LIMIT 1",
+        "UPDATE person SET role = 'lead', name = 'Eve', passcode_hash = 'x' WHERE id = (SELECT max(id) FROM person)",
+        "INSERT INTO setting (key, value) VALUES ('Eve', '1')",
+    ],
+)
+def test_no_account_or_setting_comes_in_with_a_capsule(packed, elsewhere, tmp_path, put_in):
+    """Its maker would sign in as a lead."""
+    capsule.open_capsule(_with_sql(packed, tmp_path, put_in), elsewhere, "Dr New", PASSCODE)
+
+    with reading(elsewhere) as session:
+        named = select(Person.name).where((Person.name.is_not(None)) | (Person.passcode_hash.is_not(None)))
+        assert session.scalars(named).all() == ["Dr New"]
+        assert session.scalars(select(Setting)).all() == []
+
+
+@pytest.mark.parametrize(
+    "put_in",
+    [
+        "CREATE TRIGGER t AFTER INSERT ON person BEGIN UPDATE rating SET number = 1; END",
+        "ALTER TABLE rating RENAME TO true_rating; CREATE VIEW rating AS SELECT * FROM true_rating",
+    ],
+)
+def test_a_capsule_that_changes_itself_is_refused(packed, elsewhere, tmp_path, put_in):
+    with pytest.raises(ImportRefused, match="which this program never makes"):
+        capsule.open_capsule(_with_sql(packed, tmp_path, put_in), elsewhere, "Dr New", PASSCODE)
+
+
+def _with_sql(packed, folder, put_in):
+    """The capsule after somebody changed its database, and wrote the new hash into its manifest."""
+    path = folder / "changed.db"
+    with zipfile.ZipFile(packed) as archive:
+        names = {name.rpartition("/")[2]: name for name in archive.namelist()}
+        path.write_bytes(archive.read(names["study.db"]))
+        manifest = json.loads(archive.read(names["manifest.json"]))
+    connection = sqlite3.connect(path)
+    connection.executescript(put_in)
+    connection.close()
+    manifest["sha256"]["study.db"] = backup.file_hash(path)
+    rebuilt(
+        packed, folder / "changed.zip", {"study.db": path.read_bytes(), "manifest.json": json.dumps(manifest).encode()}
+    )
+    return folder / "changed.zip"

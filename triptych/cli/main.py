@@ -45,16 +45,27 @@ except ModuleNotFoundError as missing:
     sys.exit(examination.explain_missing(missing))
 
 COMMAND_LINE = "command line"
+PLAIN = "\t\u200c\u200d"  # besides what is printable; the joiners belong to letters and emoji
 T = TypeVar("T")
 
 
 def say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
+    sys.stdout.write(f"{visible(text)}\n")
 
 
 def say_beside(path: str, text: str) -> None:
     """Says it on the standard error where the data go to the standard output."""
-    (sys.stderr if path in studies.STANDARD_OUTPUT else sys.stdout).write(f"{text}\n")
+    (sys.stderr if path in studies.STANDARD_OUTPUT else sys.stdout).write(f"{visible(text)}\n")
+
+
+def complain(text: str) -> None:
+    """Says on the standard error what went wrong, in one line or several."""
+    sys.stderr.write(f"{visible(text, PLAIN + chr(10))}\n")
+
+
+def visible(text: str, plain: str = PLAIN) -> str:
+    """The text as a terminal may have it: a stored title or id cannot hide, colour or write over other words."""
+    return "".join(c if c.isprintable() or c in plain else repr(c)[1:-1] for c in text)
 
 
 def schema(arguments: argparse.Namespace) -> int:
@@ -101,7 +112,8 @@ def verify(arguments: argparse.Namespace) -> int:
 def doctor(arguments: argparse.Namespace) -> int:
     """Check this installation and report every problem with its remedy; changes nothing."""
     if arguments.error:
-        say(traces.text_of(arguments.error))
+        for line in traces.text_of(arguments.error).split("\n"):
+            say(line)
         return 0
     return examination.report(say)
 
@@ -434,13 +446,13 @@ def main(words: Sequence[str] | None = None) -> int:
         with database.patient(lambda text: say_beside("-", text)):
             return COMMANDS[arguments.command][0](arguments)
     except (database.DatabaseAway, DBAPIError) as error:
-        sys.stderr.write(f"{examination.refusal(error)} More: python -m triptych doctor\n")
+        complain(f"{examination.refusal(error)} More: python -m triptych doctor")
     except TriptychError as error:
-        sys.stderr.write(f"{error}\n")
+        complain(str(error))
     except OSError as error:
-        sys.stderr.write(f"{error.filename or 'The file'}: {error.strerror}.\n")
+        complain(f"{error.filename or 'The file'}: {error.strerror}.")
     except Exception as error:  # noqa: BLE001 (its trace is stored)
-        sys.stderr.write(f"{traces.sentence(error)} {examination.SHOW_ERROR} {traces.store(error)}\n")
+        complain(f"{traces.sentence(error)} {examination.SHOW_ERROR} {traces.store(error)}")
     finally:
         os.umask(arguments.umask)
     return 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -132,9 +133,10 @@ def write(path: str, blocks: Iterable[bytes]) -> None:
             stream.writelines(blocks)
         return
     target = Path(path).resolve()
-    part = target.with_name(f".{target.name}.part")
+    # in a folder that others may write to, nobody has laid a link or a file of their own under this name before
+    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
-        with part.open("wb") as file:
+        with part.open("xb") as file:
             file.writelines(blocks)
         part.replace(target)
     finally:

@@ -51,7 +51,7 @@ def read(source: str) -> list[EarlierHead]:
     path = Path(source)
     try:
         heads = list(_in_file(path))
-    except (OSError, BadZipFile, ValueError) as error:
+    except (OSError, BadZipFile, ValueError, RecursionError) as error:
         raise NotFound(f"{source} cannot be read. {NO_HEAD}") from error
     if not heads:
         raise NotFound(f"{source}: {NO_HEAD}")

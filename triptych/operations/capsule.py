@@ -26,7 +26,17 @@ from triptych.formats.writers.model import ExportOptions, File
 from triptych.operations import backup, move, verify
 from triptych.people import accounts, roster
 from triptych.storage import database
-from triptych.storage.models import FailedSignIn, Invitation, Login, PanelIdentity, Person, RubricText, Study, Ticket
+from triptych.storage.models import (
+    FailedSignIn,
+    Invitation,
+    Login,
+    PanelIdentity,
+    Person,
+    RubricText,
+    Setting,
+    Study,
+    Ticket,
+)
 from triptych.study import lifecycle
 
 FORMAT = 1
@@ -112,7 +122,7 @@ def _extract(engine: Engine, path: Path, slug: str) -> dict[str, str]:
 def _leave_people_behind(copy: Engine) -> None:
     with database.writing(copy) as session:
         session.execute(update(Person).values(name=None, email=None, passcode_hash=None))
-        for table in (PanelIdentity, Login, Ticket, Invitation, FailedSignIn):
+        for table in (PanelIdentity, Login, Ticket, Invitation, FailedSignIn, Setting):
             session.execute(delete(table))
     database.wipe(copy, [])
 
@@ -134,8 +144,10 @@ def open_capsule(file: Path, engine: Engine, name: str, passcode: str) -> backup
         path = Path(folder) / DATABASE
         manifest = _unpacked(file, path)
         with backup.opened(path) as source:
+            _refuse_foreign_parts(source)
             database.migrate(source)
             _check(source, manifest)
+            _leave_people_behind(source)  # the one who made the file may have put accounts of their own into it
             head = _given_a_lead(source, name, passcode)
             move.move(source, engine)
     return head
@@ -172,6 +184,12 @@ def _given_a_lead(source: Engine, name: str, passcode: str) -> backup.Head:
         roster.enrol_lead(session, study, lead, lead.pseudonym)
     with database.reading(source) as session:
         return backup.heads_of(session)[0]
+
+
+def _refuse_foreign_parts(source: Engine) -> None:
+    with database.reading(source) as session:
+        for part in database.foreign_parts(session.connection()):
+            raise ImportRefused(f"The study in the capsule does not hold. {part}")
 
 
 def _check(source: Engine, manifest: Manifest) -> None:

@@ -104,8 +104,10 @@ class FoldedStudy:
 
     tables: of each table but those of the work, number → row. erased: assignments whose values were erased with their
     annotator. baseline: number and time of the event that first said what older events left out. restated: each
-    assignment that a baseline restated with what the log had said of it before, and what the baseline said. design: the
-    hashes that launch or the last amendment logged, and the number of that event.
+    assignment that a baseline restated with what the log had said of it before, and what the baseline said. replaced:
+    each other row that a baseline stated again, with its table, what the log had said before, and what the baseline
+    said, None where it left the row out. design: the hashes that launch or the last amendment logged, and the number of
+    that event.
     """
 
     tables: dict[str, dict[int, Row]] = field(default_factory=lambda: defaultdict(dict))
@@ -114,6 +116,7 @@ class FoldedStudy:
     gone: list[ErasedEvent] = field(default_factory=list)
     baseline: tuple[int, datetime] | None = None
     restated: list[tuple[int, FoldedWork, FoldedWork]] = field(default_factory=list)
+    replaced: list[tuple[str, Row, Row | None]] = field(default_factory=list)
     design: tuple[dict[str, Any], int] | None = None
 
 
@@ -237,10 +240,11 @@ class _Fold:
             for name in names
         }
         for name in names:
-            for number in leaving[name]:
-                del self.study.tables[name][number]
-            if name in rows:
-                self.study.tables[name] |= {row["id"]: row for row in unpacked(rows[name])}
+            left = {number: self.study.tables[name].pop(number) for number in leaving[name]}
+            stated = {row["id"]: row for row in unpacked(rows[name])} if name in rows else {}
+            self.study.tables[name] |= stated
+            if event.kind in BASELINES:
+                self.study.replaced += [(name, row, stated.get(number)) for number, row in left.items()]
 
     def _pseudonym(self, name: str, row: Row) -> str | None:
         """Whose row it is."""

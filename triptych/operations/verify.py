@@ -23,7 +23,7 @@ from triptych.operations import frozen
 from triptych.operations.fold import FoldedAnswer, FoldedStudy, FoldedWork, fold, hidden_mark
 from triptych.rubric.answers import LETTERS
 from triptych.stats.numbers import counted
-from triptych.storage import events
+from triptych.storage import database, events
 from triptych.storage.events import BrokenChain
 from triptych.storage.models import (
     IN_PLACE,
@@ -117,6 +117,7 @@ def _readable(differences: Iterator[str]) -> Iterator[str]:
 
 def _differences(session: Session, study: Study, folded: FoldedStudy) -> Iterator[str]:
     persons = dict(map(tuple, session.execute(select(Person.id, Person.pseudonym))))
+    yield from database.foreign_parts(session.connection())
     for gone in folded.gone:
         yield f"The values of event {gone.number} are gone from the log, and nobody withdrew or was erased since."
     yield from _of_baseline(folded)
@@ -128,7 +129,13 @@ def _differences(session: Session, study: Study, folded: FoldedStudy) -> Iterato
 
 
 def _of_baseline(folded: FoldedStudy) -> Iterator[str]:
-    """Annotations that were not as the log says when the baseline was taken."""
+    """Annotations and rows that were not as the log says when the baseline was taken."""
+    for table, there, here in folded.replaced:
+        where = f"{table} {_name(there)} at the baseline"
+        if here is None:
+            yield f"{where}: the row is gone, the log has it."
+        else:
+            yield from (f"{where}: {difference}" for difference in _columns(here, there))
     for number, before, after in folded.restated:
         for difference in _compared(before, after, folded.tables["criterion"]):
             yield f"annotation {number} at the baseline: {difference}"
@@ -210,12 +217,20 @@ def _stored_work(
         sent = [as_carried(SUBMISSION, submission, {}) for submission in submissions[number]]
         work = FoldedWork(
             as_carried(ASSIGNMENT, row, persons),
-            {slot["position"]: as_carried(SLOT, slot, {}) for slot in slots[number]},
-            {submission["id"]: submission for submission in sent},
+            _single("position", [as_carried(SLOT, slot, {}) for slot in slots[number]]),
+            _single("id", sent),
             [FoldedAnswer(*answer) for answer in answers[number]],
             [_marked(span) for span in spans[number]],
         )
         yield number, work, row
+
+
+def _single(column: str, parts: Sequence[Row]) -> dict[Any, Row]:
+    """Rows by a column that tells them apart, unless somebody took that rule from the table: then under a new name."""
+    named: dict[Any, Row] = {}
+    for row in parts:
+        named[f"{row[column]} (again)" if row[column] in named else row[column]] = row
+    return named
 
 
 def _answers(batch: Sequence[int]) -> Select[*tuple[Any, ...]]:
@@ -323,6 +338,7 @@ def _of_answers(
     there, here = ({answer[:2]: answer for answer in side} for side in (logged, stored_answers))
     if there == here and len(logged) == len(stored_answers):
         return
+    rows = Counter(answer[:2] for answer in stored_answers)
     for position, criterion in there.keys() | here.keys():
         name = f"{criteria.get(criterion, {}).get('key', criterion)} of {_place(position)}"
         old, new = there.get((position, criterion)), here.get((position, criterion))
@@ -330,6 +346,8 @@ def _of_answers(
             yield f"rating {name}: the row is {'not in the log' if old is None else 'gone, the log has it'}."
         elif old != new:
             yield from _of_answer(name, old, new)
+        if rows[position, criterion] > 1:
+            yield f"rating {name}: the row, or its explanation, is there {rows[position, criterion]} times."
 
 
 def _of_answer(name: str, old: FoldedAnswer, new: FoldedAnswer) -> Iterator[str]:

@@ -423,6 +423,21 @@ def _version(connection: Connection) -> str | None:
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
 
 
+_FOREIGN_PARTS = {
+    "sqlite": text("SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view') ORDER BY name"),
+    "postgresql": text(
+        "SELECT 'trigger', trigger_name FROM information_schema.triggers WHERE trigger_schema = current_schema() "
+        "UNION SELECT 'view', table_name FROM information_schema.views WHERE table_schema = current_schema()"
+    ),
+}
+
+
+def foreign_parts(connection: Connection) -> list[str]:
+    """A sentence about each trigger and view: they change or hide rows, and this program makes none."""
+    parts = connection.execute(_FOREIGN_PARTS[connection.dialect.name])
+    return [f"The database has the {kind} {name!r}, which this program never makes." for kind, name in parts]
+
+
 def migrate(engine: Engine) -> None:
     """Brings the database to this program's schema, after a backup; if that fails the old file is put back."""
     if engine.dialect.name == "sqlite" and not sqlite_path(str(engine.url)).exists():
