@@ -24,6 +24,7 @@ from triptych.web.budgets import later
 from triptych.web.session import browser_in, cookie_in, wait_to_sign_in, web_engine, who_holds
 
 MESSAGES, ARRIVAL, RAN_BY_ITSELF = "messages", "arrival", "ran by itself"
+WAS_SIGNED_IN = "was_signed_in"
 PASSCODE_TYPED_AT = "passcode typed at"
 THIS_COMPUTER = "127.0.0.1"  # for which Streamlit gives no address
 CLICKS, PAGE = "clicks", "page"
@@ -93,6 +94,8 @@ def identify() -> Who | None:
     A run that somebody caused counts as use of a lead's login, one that new data caused does not.
     """
     who = _identified.who = current_person()
+    if who is not None:
+        remember(WAS_SIGNED_IN, True)
     if who is not None and not take(RAN_BY_ITSELF):
         with reading() as session:
             end = accounts.later_end(session, who)
@@ -108,9 +111,12 @@ def run_again_by_itself() -> None:
     st.rerun(scope="app")
 
 
-def has_cookie() -> bool:
-    """Whether this browser was signed in once; with nobody signed in, that login has ended."""
-    return session_cookie() is not None
+def was_signed_in() -> bool:
+    """Whether this browser or tab was signed in; with nobody signed in, that login has ended.
+
+    A login that ends closes its sockets, and the tab comes back on a socket without the cookie.
+    """
+    return session_cookie() is not None or bool(recall(WAS_SIGNED_IN))
 
 
 def require(role: str) -> Who:

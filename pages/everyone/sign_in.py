@@ -87,7 +87,7 @@ with state.reading() as session:
     has_lead = accounts.has_lead(session)
 
 with column("Triptych", "Read, compare and rate responses side by side."):
-    if state.has_cookie():
+    if state.was_signed_in():
         state.say("You were signed out, here or in another tab. Everything that was saved is safe.", "info")
     default_tab = None if open_now or why_not else "Lead"
     first, second, third = st.tabs(["Take part", "I have a return code", "Lead"], default=default_tab)

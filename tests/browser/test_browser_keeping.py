@@ -379,7 +379,7 @@ def test_answers_written_offline_survive_leaving_the_page(app, lined):
     with page.expect_response(DRAFT):
         page.unroute(DRAFT)
     assert present(stored(app, name).draft)["explanations"]["A"]["verdict"]["reject"]["text"] == "written in a tunnel"
-    assert page.evaluate(LOCAL) == []
+    page.wait_for_function(f"{LOCAL}.length === 0")
 
 
 def test_a_page_drawn_twice_mounts_one_workbench(app, lined):
