@@ -70,6 +70,15 @@ def test_an_untouched_study_holds_whatever_happened_in_it(engine, make_study):
     assert "every row is as it says" in verdict.sentence
 
 
+def test_the_time_of_a_draft_is_no_tampering(engine, make_study):
+    with writing(engine) as session:
+        study = fill(session, make_study)
+        drafted = text("UPDATE assignment SET active_seconds = 12.5 WHERE state = 'reserved'")
+        assert session.execute(drafted).rowcount == 1
+
+    assert verdict_of(engine, study).holds
+
+
 MESSAGES = [
     ("UPDATE rating SET number = 1 WHERE number = 2", "fluency of Response A: number is 1, the log says 2"),
     ("UPDATE rating SET missing = 1", "verdict of Response A: missing is True, the log says False"),

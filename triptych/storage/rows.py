@@ -72,7 +72,7 @@ UNPROVED: dict[str, str] = {
     "assignment.draft_seq": _DRAFT,
     "assignment.pen": _DRAFT,
     "assignment.expires_at": "A reservation is extended while its annotator works, without an event; for the same "
-    "reason one that is not finished may be reserved or expired.",
+    "reason one that is not finished may be reserved or expired, and has the active time of its draft.",
     "test_answer": "Answers of an attempt at the entry test that is not handed in; once it is, they are compared.",
     "rating.id": _NUMBER,
     "explanation.id": _NUMBER,
