@@ -74,7 +74,8 @@ def test_the_time_of_a_draft_is_no_tampering(engine, make_study):
     with writing(engine) as session:
         study = fill(session, make_study)
         drafted = text("UPDATE assignment SET active_seconds = 12.5 WHERE state = 'reserved'")
-        assert session.execute(drafted).rowcount == 1
+        session.execute(drafted)
+        assert session.scalars(select(Assignment.id).where(Assignment.active_seconds == 12.5)).all()
 
     assert verdict_of(engine, study).holds
 
