@@ -3,9 +3,10 @@
 from datetime import timedelta
 
 import pytest
+from helpers.busy import annotated
 from helpers.entry import QUESTIONS, RIGHT, answer_all, open_studies
 from helpers.ratings import assigned, exclude, first_work, resubmit, set_aside, submit
-from helpers.studies import SMALL_RUBRIC, full_answers
+from helpers.studies import SMALL_RUBRIC
 from sqlalchemy import select, text
 from sqlmodel import Session
 
@@ -20,19 +21,6 @@ from triptych.storage.database import reading, writing
 from triptych.storage.models import Assignment, Item, Study
 from triptych.study import design
 from triptych.study.settings import Consent
-
-
-def annotated() -> dict:
-    """Answers with an explanation, a highlight, a response set aside and a note."""
-    answers = full_answers()
-    del answers["ratings"]["C"]
-    answers["ratings"]["A"]["verdict"] = "reject"
-    return answers | {
-        "explanations": {"A": {"verdict": {"reject": {"reasons": ["wrong"], "text": "not so 😀"}}}},
-        "highlights": [{"slot": "B", "start": 7, "end": 13, "label": "good", "comment": "é"}],
-        "set_aside": {"C": "blank"},
-        "note": "a note to the lead",
-    }
 
 
 def fill(session, make_study) -> Study:

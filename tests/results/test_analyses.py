@@ -154,7 +154,7 @@ def test_a_contrast_is_the_mean_of_paired_differences():
         assert contrast.difference.mean == pytest.approx(expected.mean())
         assert (contrast.dominance.wins, contrast.dominance.losses) == ((expected > 0).sum(), (expected < 0).sum())
     stated = (
-        "All are told apart, from high to low: System 3, System 2, System 1. System 3 is higher than System 1 by 1."
+        "All differ clearly, from high to low: System 3, System 2, System 1. System 3 is higher than System 1 by 1."
     )
     assert verdict(each, "c1").startswith(stated)
     assert "p < 0.001" in verdict(each, "c1")
@@ -440,7 +440,7 @@ def test_words_to_read_include_context_and_all_candidates(marked):
 
 def test_the_largest_differences_of_many_systems_are_named():
     stated = verdict(analysis(crossed(items=60, annotators=8, systems=5, gap=0.7)), "c1")
-    assert stated.startswith("All are told apart, from high to low: System 5, System 4, System 3, System 2, System 1.")
+    assert stated.startswith("All differ clearly, from high to low: System 5, System 4, System 3, System 2, System 1.")
     assert stated.count("is higher than") == 3
 
 

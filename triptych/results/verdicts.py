@@ -63,7 +63,7 @@ def order(analysis: StudyAnalysis, clear: Collection[Contrast]) -> str:
         below[contrast.higher].add(contrast.baseline if contrast.higher == contrast.system else contrast.system)
     if len(clear) == len(below) * (len(below) - 1) / 2:
         ranked = sorted(below, key=lambda system: -len(below[system]))
-        return f"All are told apart, from high to low: {', '.join(map(analysis.name, ranked))}"
+        return f"All differ clearly, from high to low: {', '.join(map(analysis.name, ranked))}"
     if len(below) > MAX_ORDERED:
         top = sorted(set(below) - set().union(*below.values()))
         return f"Clearly below no other: {_names(analysis, top)}"
@@ -132,7 +132,9 @@ def _equal(analysis: StudyAnalysis, tested: Sequence[Contrast], clear: Collectio
     equal = [contrast for contrast in tested if contrast.equal]
     if not equal:
         return ""
-    pairs = [pair_of(analysis, contrast) + (", though told apart" if contrast in clear else "") for contrast in equal]
+    pairs = [
+        pair_of(analysis, contrast) + (", though clearly different" if contrast in clear else "") for contrast in equal
+    ]
     more = f" and {len(pairs) - MAX_ORDERED} more" if len(pairs) > MAX_ORDERED else ""
     return (
         f"Practically equal within ±{_points(equal[0], equal[0].margin or 0)}: {'; '.join(pairs[:MAX_ORDERED])}{more}."
@@ -156,11 +158,11 @@ def _rest(analysis: StudyAnalysis, unclear: Sequence[Contrast], others: int) -> 
         among = "between the systems" if len(unclear) == every else "between the others"
         return f"No clear difference {among}{smallest}.{tried}"
     if len(unclear) > MAX_LISTED:
-        return f"{len(unclear)} other pairs cannot be told apart."
+        return f"{len(unclear)} other pairs do not differ clearly."
     if unclear[0].margin is not None:
         return _cannot_tell(analysis, unclear)
     pairs = "; ".join(pair_of(analysis, contrast) for contrast in unclear)
-    return f"Not told apart: {pairs}."
+    return f"Not clearly different: {pairs}."
 
 
 def _cannot_tell(analysis: StudyAnalysis, unclear: Sequence[Contrast]) -> str:

@@ -196,7 +196,7 @@ def _without_singles(rows: _Rows) -> _Rows:
 
 
 def _fit(rows: _Rows, systems: int) -> tuple[Floats, Floats, Floats]:
-    """Weights (n, S) of each rating in each system's effect, residuals (n,), and what cannot be told apart (S, k).
+    """Weights (n, S) of each rating in each system's effect, residuals (n,), and what cannot be distinguished (S, k).
 
     The side with more members is taken out by its means, which is free; the other one, and the systems, by small dense
     equations. No array is larger than n x S.

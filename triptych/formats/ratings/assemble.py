@@ -177,7 +177,7 @@ def own_rubric(rubric: Rubric, yaml: str, names: Sequence[str]) -> Asked:
 def assemble(
     files: Sequence[FinishedRatings], asked: Asked, items: ItemFile | None = None, duplicates: Duplicates = "error"
 ) -> Assembled:
-    """Puts the files together. Every problem names its row; nothing is averaged, and chosen only where told.
+    """Puts the files together. Every problem names its row; nothing is averaged.
 
     duplicates: what another rating of the same unit by the same annotator is: an error, left out ("first"), taken
     instead ("last"), or a repeat.
