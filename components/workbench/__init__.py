@@ -18,19 +18,20 @@ const link = (rel, file) => {
   document.head.append(element);
   return element;
 };
-let style = document.querySelector(`link[href="${at('workbench.css')}"]`);
-if (!style) {
-  style = link('stylesheet', 'workbench.css');
-  for (const file of %s) link('modulepreload', file);
-}
-const ready = style.sheet || new Promise((done) => (style.onload = style.onerror = done));
+const STYLES = ['workbench/workbench.css', 'workbench/teaching.css'];
+const linked = (file) => document.querySelector(`link[href="${at(file)}"]`);
+if (!linked(STYLES[0])) for (const file of %s) link('modulepreload', file);
+const ready = Promise.all(STYLES.map((file) => {
+  const style = linked(file) ?? link('stylesheet', file);
+  return style.sheet || new Promise((done) => (style.onload = style.onerror = done));
+}));
 """
 RUN = "export default async (component) => (await Promise.all([module, ready]))[0].default(component);\n"
-OF_LEADS = "marked.js"
+OF_LEADS = "workbench/marked.js"
 
 
 def from_assets(file: str, before: str = "const ready = null;\n") -> str:
-    """The script of a component that is a module of this folder; `before` runs first, with its function `at`, and says
+    """The script of a component that is a module of ours; `before` runs first, with its function `at`, and says
     in `ready` what to wait for.
 
     The modules come from a versioned route that browsers may cache for ever; only these lines are in each message.
@@ -39,8 +40,10 @@ def from_assets(file: str, before: str = "const ready = null;\n") -> str:
     return f"{at}{before}const module = import(at('{file}'));\n{RUN}"
 
 
-_ahead = AHEAD % json.dumps([name for name in modules() if name != OF_LEADS])
-_mount = st.components.v2.component("triptych.workbench", js=from_assets("workbench.js", _ahead), isolate_styles=False)
+AHEAD_OF_WORKBENCH = AHEAD % json.dumps([name for name in modules("workbench") if name != OF_LEADS])
+_mount = st.components.v2.component(
+    "triptych.workbench", js=from_assets("workbench/workbench.js", AHEAD_OF_WORKBENCH), isolate_styles=False
+)
 
 
 def workbench(view: View, *, key: str, showing: str | None = None) -> str | None:

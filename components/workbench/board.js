@@ -1,25 +1,14 @@
-// The responses and their questions, in one of four layouts: side by side, one at a time, alone, or stacked.
+// The responses in panes, and their questions in rows, one row per criterion. The same elements serve every layout:
+// the style sheet places them, layout.js chooses how, moves.js which response and which row is in hand.
 
-import { chat, turnBubble } from "./context.js";
-import { all, button, find, h, nameOf, part } from "./dom.js";
+import { turnBubble } from "./context.js";
+import { button, find, h, nameOf, nounOf, part, write } from "./dom.js";
 import { textBox } from "./highlighter.js";
-import { buildQuestion, criterionHead } from "./question.js";
+import { answerText, buildQuestion, criterionHead, meanings } from "./question.js";
+import { problemOf } from "./validate.js";
 
 /** @import { Item } from "./item.js" */
-/** @import { Candidate, Layout, Question, View } from "./types.js" */
-
-const MAX_SIDE_BY_SIDE = 3; // responses
-
-/**
- * "grid" side by side, "steps" one response at a time, "single" one response, "stack" on narrow screens.
- * @param {View} view @param {boolean} narrow @returns {Layout}
- */
-export function layoutOf({ item, rubric }, narrow) {
-  const count = item.candidates.length;
-  if (count > MAX_SIDE_BY_SIDE || (count > 1 && rubric.presentation === "succession")) return "steps";
-  if (narrow) return "stack";
-  return count === 1 ? "single" : "grid";
-}
+/** @import { Candidate, Criterion, Question, View } from "./types.js" */
 
 /** Slots in the order of steps; the item's own questions come last. @param {View} view */
 export function stepsOf({ item, rubric }) {
@@ -27,45 +16,42 @@ export function stepsOf({ item, rubric }) {
   return rubric.criteria.some(({ about }) => about === "item") ? [...letters, "item"] : letters;
 }
 
-/** @param {string} slot @param {number} step */
-function nextButton(slot, step) {
-  const label = slot === "item" ? "Next: all responses together →" : `Next: response ${slot} →`;
-  return h("div", { class: "tw-next-row" }, button(label, { class: "tw-button tw-next", data: { "tw-step": step } }));
-}
+/** @param {string} noun */
+const allOf = (noun) => `All ${noun.toLowerCase()}s together`;
+
+/** A step as people read it: "Response B". @param {string} slot @param {string} noun see `nounOf` */
+export const stepName = (slot, noun) => (slot === "item" ? allOf(noun) : nameOf(slot, false, noun));
+
+/** Whether the responses open one after the other, as the protocol asks. @param {View} view */
+export const isSuccession = ({ item, rubric }) => item.candidates.length > 1 && rubric.presentation === "succession";
+
+/** Whether the server has sent a response's text: in succession a later one comes when it is opened. @param {Candidate} candidate */
+export const isSent = ({ text, turns }) => text !== null || turns.length > 0;
 
 /**
  * Draws the board of an item. `refill` draws another item of the same shape into the same elements.
  * @param {object} needs
  * @param {() => Item} needs.item
  * @param {string} needs.uid
- * @param {Layout} needs.layout
- * @param {() => HTMLElement[]} needs.chips a button for each highlight label
+ * @param {HTMLElement | null} needs.feedback of a training item, above the questions
  */
-export function createBoard({ item, uid, layout, chips }) {
+export function createBoard({ item, uid, feedback }) {
   const { alone, readOnly, questions } = item();
   const { rubric } = item().view;
+  const noun = nounOf(rubric);
   const candidates = () => item().view.item.candidates;
   const letters = candidates().map(({ letter }) => letter);
+  const steps = stepsOf(item().view);
   /** @type {Map<string, HTMLFieldSetElement>} */
   const fieldsets = new Map();
+  /** @type {Map<string, HTMLElement>} */
+  const answerTexts = new Map();
 
-  /** @param {Question} question */
-  function fieldset(question) {
-    const element = buildQuestion(question, { uid, letters });
-    fieldsets.set(question.id, element);
-    return element;
-  }
-
-  /** @param {Question} question */
-  const asked = (question) => [criterionHead(question.criterion), fieldset(question)];
-
-  /** @param {string} slot @param {string} className */
-  const questionsOf = (slot, className) => questions.filter((question) => question.slot === slot)
-    .map((question) => h("div", { class: className }, asked(question)));
+  // ---- texts ----
 
   /** @param {Candidate} candidate */
   function judgedText({ letter, turns }) {
-    const name = nameOf(letter, alone);
+    const name = nameOf(letter, alone, noun);
     /** @param {number | null} turn @param {string} label */
     const box = (turn, label) => textBox({
       slot: letter, turn, label, editable: rubric.highlights.length > 0 && !readOnly, language: rubric.language,
@@ -74,113 +60,114 @@ export function createBoard({ item, uid, layout, chips }) {
     return h("div", { class: "tw-chat tw-chat-judged" }, turns.map((turn, i) => {
       const body = box(i, `${name}, turn ${i + 1}`);
       body.classList.add("tw-bubble");
-      return turnBubble(turn, rubric.language, body);
+      return turnBubble(turn, body);
     }));
-  }
-
-  function tools() {
-    if (!rubric.highlights.length || readOnly) return null;
-    return h("div", { class: "tw-tools", role: "group", "aria-label": "Highlight labels" },
-      h("span", { class: "tw-tools-lead", text: "Mark" }), chips());
-  }
-
-  /** @param {string} letter */
-  function shownName(letter) {
-    if (alone) return rubric.judged === "conversation" ? "Conversation" : "Response";
-    return layout === "grid" ? letter : `Response ${letter}`;
-  }
-
-  /** @param {Candidate} candidate */
-  function letterHead({ letter }) {
-    const setAside = rubric.set_aside_response;
-    const name = nameOf(letter, alone);
-    return h("div", { class: "tw-letter", data: { slot: letter } },
-      h("h2", { class: "tw-letter-name", "aria-label": name, text: shownName(letter) }),
-      h("span", { class: "tw-aside-note", data: { "tw-aside-note": letter } }),
-      setAside && !readOnly ? button("Set aside", {
-        class: "tw-button tw-quiet tw-small", data: { "tw-set-aside": letter, "tw-tip": setAside.title },
-        "aria-label": `${setAside.title}: ${name}`,
-      }) : null);
   }
 
   /** @param {Candidate} candidate */
   const responseCell = (candidate) =>
-    h("div", { class: "tw-response", data: { slot: candidate.letter } }, judgedText(candidate), tools());
+    h("div", { class: "tw-response", data: { slot: candidate.letter } }, isSent(candidate) ? judgedText(candidate) : null);
 
-  function itemQuestions() {
-    const blocks = questionsOf("item", "tw-item-question");
-    if (!blocks.length) return null;
-    return h("section", { class: "tw-item-questions", "aria-label": "About the item" },
-      alone ? null : h("h2", { class: "tw-panel-title", text: "All responses together" }), blocks);
+  /** @param {Candidate} candidate */
+  function pane(candidate) {
+    const { letter } = candidate;
+    const setAside = rubric.set_aside_response;
+    const name = nameOf(letter, alone, noun);
+    return h("section", { class: "tw-pane", data: { slot: letter } },
+      h("div", { class: "tw-letter", data: { slot: letter } },
+        h("h2", { class: "tw-letter-name", "aria-label": name, text: alone ? noun : letter }),
+        h("span", { class: "tw-aside-note", data: { "tw-aside-note": letter } }),
+        h("span", { class: "tw-seen", data: { "tw-seen": letter } }),
+        setAside && !readOnly ? button("Set aside", {
+          class: "tw-button tw-quiet tw-small", data: { "tw-set-aside": letter, "tw-tip": setAside.title },
+          "aria-label": `Set aside ${name}: ${setAside.title}`,
+        }) : null),
+      h("div", { class: "tw-pane-body", tabindex: "0", role: "region", "aria-label": name }, responseCell(candidate)));
   }
 
-  /** The texts once more, for questions that compare them. */
-  function recall() {
-    const { language } = rubric;
-    return h("div", { class: "tw-recall" }, candidates().map(({ letter, text, turns }) => h("section", {},
-      h("h2", { class: "tw-letter-name", text: letter }),
-      turns.length ? chat(turns, language)
-        : h("div", { class: "tw-words tw-recall-text", dir: "auto", lang: language || null, text: text ?? "" }))));
+  const tabs = () => h("div", { class: "tw-tabs", role: "group", "aria-label": `${noun}s`, hidden: steps.length < 2 },
+    steps.map((slot, i) => h("button", {
+      type: "button", class: "tw-tab", data: { "tw-step": i, slot },
+      "aria-label": stepName(slot, noun), text: slot === "item" ? "All" : slot,
+    })));
+
+  // ---- questions ----
+
+  /** @param {Question} question */
+  function fieldset(question) {
+    const element = buildQuestion(question, { uid, letters, noun });
+    fieldsets.set(question.id, element);
+    return element;
   }
 
-  /**
-   * @param {Candidate} candidate
-   * @param {() => HTMLElement | null} last built after the candidate's questions, as it is read
-   */
-  const pair = (candidate, last) => h("div", { class: "tw-pair" },
-    h("div", { class: "tw-pair-text" }, letterHead(candidate), responseCell(candidate)),
-    h("div", { class: "tw-pair-questions" }, questionsOf(candidate.letter, "tw-question"), last()));
-
-  function gridBoard() {
-    const rows = rubric.criteria.filter(({ about }) => about === "candidate").flatMap((criterion) =>
-      [criterionHead(criterion), ...questions.filter((question) => question.criterion === criterion).map(fieldset)]);
-    const board = h("div", { class: "tw-board tw-grid" },
-      candidates().map(letterHead), candidates().map(responseCell), rows, itemQuestions());
-    board.style.setProperty("--tw-n", String(letters.length));
-    return board;
+  /** @param {Question} question */
+  function said({ id, slot }) {
+    const element = h("span", { class: "tw-said", data: { slot } });
+    answerTexts.set(id, element);
+    return element;
   }
 
-  function stackBoard() {
-    const sections = candidates().map((candidate) => h("section", { class: "tw-stacked" },
-      letterHead(candidate), responseCell(candidate), questionsOf(candidate.letter, "tw-question")));
-    return h("div", { class: "tw-board tw-stack" }, sections, itemQuestions());
+  /** One row: folded to its answers, or open with its scales. @param {Criterion} criterion */
+  function row(criterion) {
+    const own = questions.filter((question) => question.criterion === criterion);
+    const folded = h("button", {
+      type: "button", class: "tw-fold", data: { "tw-fold": criterion.key }, "aria-expanded": "false",
+    }, h("span", { class: "tw-fold-title", dir: "auto", text: criterion.title }), own.map(said));
+    const open = h("div", { class: "tw-open" }, criterionHead(criterion), meanings(criterion, uid),
+      h("div", { class: "tw-scales" }, own.map(fieldset)));
+    return h("div", {
+      class: `tw-row${criterion.about === "item" ? " tw-of-item" : ""}`, data: { "tw-row": criterion.key },
+    }, folded, open);
   }
 
-  function stepsBoard() {
-    const steps = stepsOf(item().view);
-    const tabs = steps.map((slot, i) => h("button", {
-      type: "button", class: "tw-tab", data: { "tw-step": i },
-      "aria-label": slot === "item" ? "All responses together" : `Response ${slot}`,
-      text: slot === "item" ? "All" : slot,
-    }));
-    const panels = steps.map((slot, i) => {
-      const candidate = candidates()[i];
-      const next = () => (i < steps.length - 1 ? nextButton(steps[i + 1], i + 1) : null);
-      const body = candidate ? pair(candidate, next) : h("div", { class: "tw-last" }, recall(), itemQuestions());
-      return h("div", { class: "tw-step", data: { "tw-step-panel": i }, hidden: true }, body);
-    });
-    return h("div", { class: "tw-board tw-steps" },
-      h("div", { class: "tw-tabs", role: "group", "aria-label": "Responses" }, tabs), panels);
+  /** On a phone: one button per question. */
+  const numbers = () => h("div", { class: "tw-numbers", role: "group", "aria-label": "Questions" },
+    rubric.criteria.map(({ key, title, about }, i) => h("button", {
+      type: "button", class: `tw-number${about === "item" ? " tw-of-item" : ""}`, data: { "tw-fold": key },
+      "aria-label": `Question ${i + 1}: ${title}`, text: String(i + 1),
+    })));
+
+  function nextButton() {
+    if (!isSuccession(item().view) || readOnly) return null;
+    return button("", { class: "tw-button tw-next", data: { "tw-step": 1 } });
   }
 
-  const build = {
-    grid: gridBoard, steps: stepsBoard, stack: stackBoard,
-    single: () => h("div", { class: "tw-board tw-single" }, pair(candidates()[0], itemQuestions)),
-  };
-  const element = build[layout]();
+  const rows = h("div", { class: "tw-rows" }, feedback,
+    rubric.criteria.map(row), nextButton());
+  const panes = h("div", { class: "tw-panes" }, tabs(), candidates().map(pane));
+  const split = h("div", {
+    class: "tw-split", role: "separator", tabindex: "0", "aria-label": "Divider between texts and questions",
+    "aria-valuemin": "10", "aria-valuemax": "75", data: { "tw-split": "1", "tw-tip": "Drag, or use the arrow keys; double click resets" },
+  });
+  const element = h("div", { class: "tw-main tw-board" }, panes, split,
+    h("section", { class: "tw-questions", "aria-label": "Questions" }, numbers(), rows));
+  element.style.setProperty("--tw-n", String(Math.max(1, letters.length)));
 
   return {
     element,
     fieldsets,
+
+    /** A folded row's answer. @param {Question} question */
+    syncAnswer(question) {
+      const { answers, view } = item();
+      const line = answerTexts.get(question.id);
+      if (!line) return;
+      const text = answerText(question.criterion.scale, answers.rating(question.slot, question.criterion.key));
+      const lacks = text !== "" && problemOf(answers, question, view.rubric.explanation) !== "";
+      const badge = alone || question.slot === "item" ? "" : `${question.slot} `;
+      write(line, `${badge}${text || "–"}${lacks ? ", reason missing" : ""}`);
+      line.classList.toggle("tw-lacks", lacks);
+      line.classList.toggle("tw-empty", text === "");
+    },
 
     /** A plain text stays in its box, turns are as many as they are. */
     refill() {
       for (const candidate of candidates()) {
         const cell = part(element, `.tw-response[data-slot="${candidate.letter}"]`);
         const hasBox = find(cell, `[data-tw-text="${candidate.letter}"]`);
-        if (candidate.turns.length || !hasBox) cell.replaceWith(responseCell(candidate));
+        if (candidate.turns.length || !hasBox || !isSent(candidate)) cell.replaceWith(responseCell(candidate));
       }
-      for (const texts of all(element, ".tw-recall")) texts.replaceWith(recall());
+      for (const body of element.querySelectorAll(".tw-pane-body, .tw-rows")) body.scrollTop = 0;
     },
   };
 }

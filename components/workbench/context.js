@@ -1,34 +1,40 @@
 // What is shown next to the responses: a dialogue as a chat, a text with stars and facts, or a training's feedback.
 
-import { h, words } from "./dom.js";
+import { h, quietButton, words } from "./dom.js";
+import { noteOn, prose } from "./formatting.js";
 import { blocks } from "./textpoints.js";
 
-/** @import { Context, Turn, View } from "./types.js" */
+/** @import { Format } from "./formatting.js" */
+/** @import { Context, Formats, Turn, View } from "./types.js" */
 
 const LONG_TEXT = 20_000; // characters
+const COLUMNS_BELOW = 900; // characters: a short text above the responses is set in two columns
 const COLUMNS = ["Criterion", "You", "Reference", "", "Why"];
 
 /**
- * One turn as a bubble; `body` replaces its text where it is judged.
- * @param {Turn} turn @param {string | null} language
+ * One turn as a bubble around its text.
+ * @param {Turn} turn @param {HTMLElement} body
  */
-export function turnBubble(turn, language, body = words(turn.text, { class: "tw-bubble", lang: language || null })) {
+export function turnBubble(turn, body) {
   const side = turn.side === "right" ? "tw-right" : "tw-left";
   return h("div", { class: `tw-turn ${side}` },
     h("div", { class: "tw-speaker", dir: "auto", text: turn.speaker }), body);
 }
 
-/** @param {Turn[]} turns @param {string | null} language */
-export const chat = (turns, language) =>
-  h("div", { class: "tw-chat" }, turns.map((turn) => turnBubble(turn, language)));
+/** @param {Turn[]} turns @param {Format} format @param {string} language */
+export const chat = (turns, format, language) => h("div", { class: "tw-chat" }, turns.map((turn) =>
+  turnBubble(turn, prose(turn.text, format, { class: "tw-bubble", lang: language || null }))));
 
 /**
  * A text; a very long one in few blocks, which the browser lays out only when they come into view.
- * @param {string} text @param {string} language
+ * @param {string} text @param {Format} format @param {string} language
  */
-function longText(text, language) {
-  if (text.length < LONG_TEXT) return words(text, { class: "tw-prose", lang: language || null });
-  return h("div", { class: "tw-prose", lang: language || null },
+function longText(text, format, language) {
+  const note = noteOn(text, format);
+  const isFormatted = format === "markdown" && !note;
+  const attributes = { class: "tw-prose", lang: language || null };
+  if (isFormatted || text.length < LONG_TEXT) return prose(text, format, attributes);
+  return h("div", { ...attributes, data: { written: note } },
     blocks(text).map((block) => words(block, { class: "tw-block" })));
 }
 
@@ -39,19 +45,39 @@ function stars(number) {
     "★".repeat(full), h("span", { class: "tw-stars-off", text: "★".repeat(Math.max(0, 5 - full)) }));
 }
 
-/** @param {Context} context @param {string} language */
-export function contextPanel({ title, text, turns, stars: rating, facts, extra_texts: extras }, language) {
-  return h("section", { class: "tw-context", tabindex: "0", "aria-label": title },
-    h("h2", { class: "tw-panel-title", dir: "auto", text: title }),
-    rating === null ? null : stars(rating),
-    facts.length ? h("dl", { class: "tw-facts" }, facts.map((fact) =>
-      h("div", {}, h("dt", { dir: "auto", text: fact.title }), words(fact.value, {}, "dd")))) : null,
-    text ? longText(text, language) : null,
-    turns.length ? chat(turns, language) : null,
-    extras.flatMap((extra) => [
-      h("h3", { class: "tw-extra-title", dir: "auto", text: extra.title }), longText(extra.text, language),
-    ]));
+/** @param {Context} context */
+const contextHead = ({ title, stars: rating, facts }) => [
+  h("h2", { class: "tw-panel-title", dir: "auto", text: title }),
+  rating === null ? null : stars(rating),
+  facts.length ? h("dl", { class: "tw-facts" }, facts.map((fact) =>
+    h("div", {}, h("dt", { dir: "auto", text: fact.title }), words(fact.value, {}, "dd")))) : null,
+];
+
+/** @param {Context} context @param {Formats} formats @param {string} language */
+const contextTexts = ({ text, turns, extra_texts: extras }, formats, language) => [
+  text ? longText(text, formats.context, language) : null,
+  turns.length ? chat(turns, formats.context, language) : null,
+  ...extras.flatMap((extra) => [
+    h("h3", { class: "tw-extra-title", dir: "auto", text: extra.title }),
+    longText(extra.text, formats.extra_texts, language),
+  ]),
+];
+
+/** @param {Context} context @param {Formats} formats @param {string} language */
+export function contextPanel(context, formats, language) {
+  const { title, text, turns, extra_texts: extras } = context;
+  const isShort = text !== null && text.length < COLUMNS_BELOW && !turns.length && !extras.length
+    && formats.context === "plain";
+  return h("section", { class: `tw-context${isShort ? " tw-short" : ""}` },
+    h("div", { class: "tw-context-head" }, contextHead(context),
+      quietButton("Show in full", { data: { "tw-context-more": "1" }, hidden: true, "aria-expanded": "false" })),
+    h("div", { class: "tw-context-body", tabindex: "0", role: "region", "aria-label": title },
+      contextTexts(context, formats, language)));
 }
+
+/** The context of a rated example: whole, where it stands. @param {Context} context @param {Formats} formats @param {string} language */
+export const exampleContext = (context, formats, language) =>
+  h("div", {}, h("div", { class: "tw-context-head" }, contextHead(context)), contextTexts(context, formats, language));
 
 /** Training: the annotator's answers next to the reference, with its reason. @param {View} view */
 export function feedbackTable({ feedback, item, rubric }) {

@@ -1,12 +1,13 @@
 // Clicks, changes and selections on a surface: a few listeners for the whole tree tell its parts.
 
 import { targetOf } from "./dom.js";
-import { showCaption, showCount } from "./question.js";
+import { firstMatch, searchOptions, showCount, typedValue } from "./question.js";
 
 /** @import { Highlighter } from "./highlighter.js" */
 /** @import { Item } from "./item.js" */
 /** @import { Tips } from "./notices.js" */
 /** @import { Rating } from "./rating.js" */
+/** @import { NumberScale, Question } from "./types.js" */
 /**
  * @typedef {(target: EventTarget, type: string, act: (event: any) => void, options?: AddEventListenerOptions) => void
  * } Listen
@@ -26,17 +27,23 @@ const closest = (element, selector) => /** @type {HTMLElement | null} */ (elemen
  * @param {Highlighter} needs.highlighter
  * @param {Tips} needs.tips
  * @param {(id: string) => void} needs.setCurrent
+ * @param {(question: Question) => void} needs.goOn after an answer by pointer or from a list
  * @param {(on: boolean) => void} needs.setKeys
+ * @param {(stay: boolean) => void} needs.keepGuidelines open from item to item
  * @param {Record<string, (value: string) => void>} needs.buttons what they do, by their data attribute
  */
-export function createControls({ root, listen, item, rating, highlighter, tips, setCurrent, setKeys, buttons }) {
+export function createControls({
+  root, listen, item, rating, highlighter, tips, setCurrent, goOn, setKeys, keepGuidelines, buttons,
+}) {
   let pointerDown = false;
   /** The chosen radio that was pressed: a click on it clears the answer. @type {HTMLElement | null} */
   let pressed = null;
+  /** The radio that a click is choosing. @type {HTMLElement | null} */
+  let pointed = null;
   /** The unanswered slider that was pressed. @type {HTMLInputElement | null} */
   let slider = null;
-  /** @type {HTMLElement | null} */
-  let hovered = null;
+  /** The question that the first click of a row of clicks was in. @type {Question | null} */
+  let clicked = null;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let rest;
 
@@ -77,9 +84,14 @@ export function createControls({ root, listen, item, rating, highlighter, tips, 
   /** @param {MouseEvent} event */
   function click(event) {
     const target = targetOf(event);
+    // a row folds when it is complete: the second click of a double click must not answer the one that takes its place
+    const question = questionOf(target);
+    if (event.detail > 1 && question && question !== clicked) return event.preventDefault();
+    if (event.detail === 1) clicked = question;
+    if (question && !item().readOnly) setCurrent(question.id);
+    pointed = event.detail > 0 && target.matches("input") ? target : null; // the change event follows
     if (target === pressed && event.detail === 1) {
       pressed = null;
-      const question = questionOf(target);
       if (question) return rating.clear(question);
     }
     const mark = closest(target, "mark");
@@ -92,23 +104,42 @@ export function createControls({ root, listen, item, rating, highlighter, tips, 
   /** @param {PointerEvent} event */
   function over(event) {
     const target = targetOf(event);
-    const cell = closest(target, ".tw-cell");
-    if (hovered !== cell) {
-      for (const label of [hovered, cell]) {
-        const fieldset = label?.isConnected && closest(label, "fieldset");
-        if (fieldset) showCaption(fieldset, cell === label ? cell : null);
-      }
-      hovered = cell;
-    }
     if (event.pointerType !== "touch" && !pointerDown) tips.point(closest(target, "[data-tw-tip]"));
   }
 
   // ---- answers ----
 
+  const fieldsetOf = (/** @type {HTMLElement} */ target) => /** @type {HTMLElement} */ (target.closest("fieldset"));
+
+  /** @param {Question} question @param {HTMLInputElement} box */
+  function typeNumber(question, box) {
+    const scale = /** @type {NumberScale} */ (question.criterion.scale);
+    const value = typedValue(scale, box.value);
+    rating.rate(question, value);
+    if (document.activeElement !== box && value !== undefined) box.value = String(value);
+  }
+
+  /** Enter in a search box chooses the first match; arrow down goes into the list. @param {KeyboardEvent} event */
+  function searchKey(event) {
+    const target = targetOf(event);
+    if (!target.matches(".tw-search") || !["Enter", "ArrowDown"].includes(event.key) || event.ctrlKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const match = firstMatch(fieldsetOf(target));
+    const question = questionOf(target);
+    if (!match || !question) return;
+    if (event.key === "ArrowDown") return match.focus();
+    rating.rate(question, match.value);
+    goOn(question);
+  }
+
   /** @param {Event} event */
   function change(event) {
     const target = /** @type {HTMLInputElement} */ (targetOf(event));
+    const byPointer = pointed === target;
+    pointed = null;
     if (target.dataset.twKeysOn !== undefined) return setKeys(target.checked);
+    if (target.dataset.twKeepOpen !== undefined) return keepGuidelines(target.checked);
     const question = questionOf(target);
     if (!question) return;
     const ask = closest(target, ".tw-ask");
@@ -117,7 +148,8 @@ export function createControls({ root, listen, item, rating, highlighter, tips, 
       else rating.pickBest(question, target);
     } else if (target.type === "radio") {
       rating.rate(question, question.criterion.scale.kind === "choice" ? target.value : Number(target.value));
-    }
+      if (byPointer) goOn(question);
+    } else if (target.matches(".tw-number-box")) typeNumber(question, target);
   }
 
   /** @param {Event} event */
@@ -126,6 +158,8 @@ export function createControls({ root, listen, item, rating, highlighter, tips, 
     const question = questionOf(target);
     if (!question) return;
     if (target.type === "range") rating.rate(question, Number(target.value));
+    else if (target.matches(".tw-number-box")) typeNumber(question, target);
+    else if (target.matches(".tw-search")) searchOptions(fieldsetOf(target), target.value);
     const ask = target.matches("textarea") && closest(target, ".tw-ask");
     if (!ask) return;
     rating.setText(question, target.value);
@@ -136,7 +170,8 @@ export function createControls({ root, listen, item, rating, highlighter, tips, 
   function focus(event) {
     const target = targetOf(event);
     const question = questionOf(target);
-    if (question && !item().readOnly) setCurrent(question.id);
+    // a row that comes into hand moves what is under the pointer: not before the click is done
+    if (question && !item().readOnly && !pointerDown) setCurrent(question.id);
     const tipped = closest(target, "[data-tw-tip]");
     if (tipped && target.matches(":focus-visible") && !pointerDown) tips.show(tipped);
   }
@@ -165,6 +200,7 @@ export function createControls({ root, listen, item, rating, highlighter, tips, 
   listen(root, "click", click);
   listen(root, "change", change);
   listen(root, "input", input);
+  listen(root, "keydown", searchKey);
   listen(root, "focusin", focus);
   listen(root, "focusout", tips.hide);
   listen(root, "pointerdown", press);

@@ -44,7 +44,7 @@ export function createDesk({ post, show, leave }) {
 
   /** @param {Exclude<Action, { kind: "stop" }>} action @param {Reply} reply */
   function answered({ submission }, { status, answer }) {
-    if (answer?.view) return open({ ...answer.view, rubric: view.rubric }, answer.showing);
+    if (answer?.view) return open({ ...answer.view, rubric: answer.view.rubric ?? view.rubric }, answer.showing);
     if (answer?.nothing) {
       if (submission && status === 200) redraw({ work: { ...view.work, receipt: submission } });
       else if (answer.message) warn(answer.message);

@@ -1,6 +1,7 @@
 // Skip, ignore, set aside, note, keys: small modal dialogs of the browser.
 
-import { button, h, part, words } from "./dom.js";
+import { button, h, nameOf, nounOf, part, words } from "./dom.js";
+import { loadItems } from "./own_items.js";
 
 /** @import { Child, Props } from "./dom.js" */
 /** @import { Item } from "./item.js" */
@@ -18,6 +19,9 @@ const KEYS = [
   ["H, then a digit", "label the selected text"],
   ["U or Ctrl+Z", "undo (Ctrl+Shift+Z: redo)"],
   ["G", "guidelines"],
+  ["D", "what each answer means"],
+  ["C", "the context in full"],
+  ["T", "into the text, to label it by keyboard"],
   ["Ctrl+Enter", "submit"],
   ["Esc", "leave a text box or close a panel"],
   ["?", "this list"],
@@ -109,8 +113,9 @@ export function createDialogs({ root, uid, item, leaveOut, keysOn, refocus }) {
     setAside(letter) {
       const { answers, view } = item();
       const leaving = view.rubric.set_aside_response;
+      const name = nameOf(letter, false, nounOf(view.rubric));
       /** @param {string} [reason] */
-      const put = (reason) => answers.put(["set_aside", letter], reason, `setting aside Response ${letter}`);
+      const put = (reason) => answers.put(["set_aside", letter], reason, `setting aside ${name}`);
       if (answers.isSetAside(letter)) put();
       else if (leaving) askReason("set-aside", leaving, "Set aside", null, put);
     },
@@ -124,6 +129,12 @@ export function createDialogs({ root, uid, item, leaveOut, keysOn, refocus }) {
         answers.put(["note"], area.value);
         return "";
       });
+    },
+
+    async items() {
+      const { view } = item();
+      const list = await loadItems(view);
+      if (item().view.work.token === view.work.token) show(dialog("items", "My items", list));
     },
 
     keys() {

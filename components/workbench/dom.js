@@ -66,8 +66,12 @@ export function write(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** @param {string} slot @param {boolean} alone whether it is the only response */
-export const nameOf = (slot, alone) => (slot === "item" ? "The item" : alone ? "The text" : `Response ${slot}`);
+/** What is judged, as annotators read it. @param {{ judged: "response" | "conversation" }} rubric */
+export const nounOf = ({ judged }) => (judged === "conversation" ? "Conversation" : "Response");
+
+/** @param {string} slot @param {boolean} alone whether it is the only one @param {string} noun see `nounOf` */
+export const nameOf = (slot, alone, noun) =>
+  (slot === "item" ? "The item" : alone ? `The ${noun.toLowerCase()}` : `${noun} ${slot}`);
 
 /** The nearest ancestor that scrolls, or the document's own. @param {HTMLElement} element */
 export function scroller(element) {

@@ -1,6 +1,6 @@
 // Draws the item, in the elements of the last item where they fit: new ones cost a frame or two.
 
-import { createBoard, layoutOf } from "./board.js";
+import { createBoard } from "./board.js";
 import { contextPanel, feedbackTable } from "./context.js";
 import { all, find, h, part, write } from "./dom.js";
 import { buildFoot, buildHead, showSaved, syncHead } from "./frame.js";
@@ -9,16 +9,16 @@ import { resetQuestion, syncQuestion } from "./question.js";
 import { isAnswered, problemOf } from "./validate.js";
 
 /** @import { Item } from "./item.js" */
-/** @import { Change, Layout, Page, Question, View } from "./types.js" */
+/** @import { Change, Page, Question, View } from "./types.js" */
 
 /**
  * Everything that decides which elements a view needs; views alike in it differ in texts and answers only.
- * @param {View} view @param {Layout} layout
+ * @param {View} view
  */
-function shapeOf({ study, rubric, work, item, feedback }, layout) {
+function shapeOf({ study, rubric, work, item, feedback }) {
   const letters = item.candidates.map(({ letter }) => letter);
   return JSON.stringify([
-    layout, letters, Boolean(item.context), work.state, work.can_go_back, feedback ? work.token : null, study, rubric,
+    letters, Boolean(item.context), work.state, work.can_go_back, feedback ? work.token : null, study, rubric,
   ]);
 }
 
@@ -28,14 +28,13 @@ function shapeOf({ study, rubric, work, item, feedback }, layout) {
  * @param {string} needs.uid
  * @param {() => Item} needs.item
  * @param {() => HTMLElement[]} needs.chips
- * @param {() => boolean} needs.isNarrow
  * @param {{ notices: HTMLElement, problems: HTMLElement, floating: HTMLElement[] }} needs.boxes of other parts
  * @param {() => void} needs.onRefill what belongs to the last item closes
  * @param {(page: Page) => void} needs.onLaid
  * @param {() => void} needs.onSync
  * @param {() => void} needs.drawTexts
  */
-export function createDrawing({ root, uid, item, chips, isNarrow, boxes, onRefill, onLaid, onSync, drawTexts }) {
+export function createDrawing({ root, uid, item, chips, boxes, onRefill, onLaid, onSync, drawTexts }) {
   /** @type {Page} */
   let page;
   /** @type {ReturnType<typeof createBoard>} */
@@ -43,14 +42,12 @@ export function createDrawing({ root, uid, item, chips, isNarrow, boxes, onRefil
   /** @type {HTMLElement | null} */
   let context = null;
   let shape = "";
-  let narrow = isNarrow();
 
   function lay() {
     const { view } = item();
-    const layout = layoutOf(view, narrow);
-    const nextShape = shapeOf(view, layout);
+    const nextShape = shapeOf(view);
     if (nextShape === shape) refill();
-    else draw(layout);
+    else draw();
     shape = nextShape;
     syncHead(page.head, view);
     root.dataset.token = view.work.token;
@@ -60,21 +57,18 @@ export function createDrawing({ root, uid, item, chips, isNarrow, boxes, onRefil
 
   const drawContext = () => {
     const { view } = item();
-    return view.item.context && contextPanel(view.item.context, view.rubric.language);
+    return view.item.context && contextPanel(view.item.context, view.study.formats, view.rubric.language);
   };
 
-  /** @param {Layout} layout */
-  function draw(layout) {
+  function draw() {
     const { view, readOnly } = item();
     context = drawContext();
     const guidelines = guidelinesPanel(view.rubric);
-    board = createBoard({ item, uid, layout, chips });
-    const main = h("div", { class: "tw-main" }, view.feedback ? feedbackTable(view) : null, board.element);
-    const work = h("div", { class: `tw-work${context ? "" : " tw-no-context"}` }, context, main, guidelines);
+    board = createBoard({ item, uid, feedback: view.feedback && feedbackTable(view) });
     const { element, fieldsets } = board;
-    page = { layout, head: buildHead(view), work, guidelines, board: element, foot: buildFoot(view), fieldsets };
-    root.dataset.layout = layout;
-    root.classList.toggle("tw-narrow", narrow);
+    const work = h("div", { class: `tw-work${context ? "" : " tw-no-context"}` }, context, guidelines, element);
+    const labels = view.rubric.highlights.length && !readOnly ? chips() : [];
+    page = { head: buildHead(view), work, guidelines, board: element, foot: buildFoot(view, labels), fieldsets };
     root.classList.toggle("tw-read-only", readOnly);
     root.replaceChildren(page.head, boxes.notices, work, boxes.problems, page.foot, ...boxes.floating);
   }
@@ -103,6 +97,7 @@ export function createDrawing({ root, uid, item, chips, isNarrow, boxes, onRefil
     if (!fieldset) return;
     const limits = view.rubric.explanation;
     syncQuestion(fieldset, question, answers, limits);
+    board.syncAnswer(question);
     if (readOnly) fieldset.disabled = true;
     const { classList } = fieldset;
     if (classList.contains("tw-problem") && !problemOf(answers, question, limits)) classList.remove("tw-problem");
@@ -148,20 +143,18 @@ export function createDrawing({ root, uid, item, chips, isNarrow, boxes, onRefil
       const [branch, slot, criterion] = path;
       if (branch === "highlights") drawTexts();
       else if (branch === "set_aside") syncAside();
-      else if (branch !== "note" && (undone || path.at(-1) !== "text")) {
+      else if (branch !== "note") {
         const question = item().question(`${slot}:${criterion}`);
-        if (question) sync(question);
+        if (question && (undone || path.at(-1) !== "text")) sync(question);
+        else if (question) board.syncAnswer(question);
       }
       syncCounts();
     },
 
-    /** The window became narrow or wide: the same answers in another layout. Returns whether it was drawn again. */
-    relayout() {
-      if (isNarrow() === narrow) return false;
-      narrow = !narrow;
-      shape = "";
-      lay();
-      return true;
+    /** The server has sent a response's text. */
+    fillTexts() {
+      board.refill();
+      drawTexts();
     },
   };
 }

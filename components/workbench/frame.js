@@ -1,41 +1,69 @@
 // Around the board: the head with progress and saved state, the foot with the actions, and the room between them.
 
-import { button, h, part, quietButton, scroller, write } from "./dom.js";
+import { all, button, find, h, part, quietButton, scroller, write } from "./dom.js";
+import { joined } from "./teaching.js";
 
 /** @import { Props } from "./dom.js" */
 /** @import { Page, SaveState, View } from "./types.js" */
 
 const SAVED = { saved: "Saved ✓", saving: "Saving…", waiting: "Not saved yet, trying again" };
 const PREVIEW = "Preview: nothing is saved";
+const PLACES = [["my_work", "My work"], ["my_data", "My data"]];
 /** @type {Record<string, string>} */
 const NAMES = { training: "Training item", entry_test: "Test item" };
-const NARROW = 900; // pixels
 
 /** Which item this is: "Item 8 of 40". @param {View} view */
 function itemName({ work, progress }) {
-  if (work.state === "submitted") return "An item you submitted";
-  const number = Math.min(progress.done + 1, progress.total || progress.done + 1);
-  return `${NAMES[work.purpose] ?? "Item"} ${number} of ${progress.total}`;
+  return `${NAMES[work.purpose] ?? "Item"} ${work.number} of ${Math.max(progress.total, work.number)}`;
 }
+
+/** How an item ended that is shown again. @param {View["work"]} work */
+const outcomeOf = ({ outcome, reason }) =>
+  joined(outcome && outcome[0].toUpperCase() + outcome.slice(1), reason);
 
 /** @param {View} view */
 export function buildHead({ study, rubric, routes }) {
   const preview = routes.draft === "";
   return h("header", { class: "tw-head" },
     h("h1", { class: "tw-heading", tabindex: "-1", data: { "tw-progress": "1" } }),
+    h("span", { class: "tw-outcome", dir: "auto", data: { "tw-outcome": "1" } }),
     h("div", { class: "tw-bar", "aria-hidden": "true" }, h("div", { class: "tw-bar-done" })),
     h("span", { class: "tw-head-study", dir: "auto", text: study.title }),
     h("span", {
       class: "tw-saved", role: "status", "aria-live": "polite",
       data: { "tw-saved": "1", state: "saved", preview: preview ? "1" : null }, text: preview ? PREVIEW : SAVED.saved,
     }),
+    h("div", { class: "tw-segments", role: "group", "aria-label": "Arrangement of the responses" },
+      button("Side by side", { class: "tw-button tw-small", data: { "tw-view": "dock" } }),
+      button("One at a time", { class: "tw-button tw-small", data: { "tw-view": "single" } })),
     h("div", { class: "tw-head-tools" },
-      quietButton("A−", { data: { "tw-size": "-1" }, "aria-label": "Smaller text" }),
-      quietButton("A+", { data: { "tw-size": "1" }, "aria-label": "Larger text" }),
+      quietButton("Descriptions", {
+        data: { "tw-descriptions": "1", "tw-tip": "What each answer means (D)" }, "aria-pressed": "false",
+      }),
+      quietButton("A−", { data: { "tw-size": "-1" }, "aria-label": "A−, smaller text" }),
+      quietButton("A+", { data: { "tw-size": "1" }, "aria-label": "A+, larger text" }),
       rubric.content_note ? quietButton("Content note", { data: { "tw-note-toggle": "1" } }) : null,
-      quietButton("Guidelines", { data: { "tw-guidelines-open": "1" }, "aria-expanded": "false" }),
+      routes.items ? quietButton("My items", { data: { "tw-items": "1" } }) : null,
       quietButton("Keys", { data: { "tw-keys": "1" } }),
-      quietButton("Stop for today", { data: { "tw-stop": "1" } })));
+      quietButton("Stop for today", { data: { "tw-stop": "1" } }),
+      preview ? null : placesMenu()),
+    quietButton("Guidelines", { data: { "tw-guidelines-open": "1" }, "aria-expanded": "false" }),
+    quietButton("Menu", { class: "tw-button tw-quiet tw-small tw-menu-button", data: { "tw-menu": "1" }, "aria-expanded": "false" }));
+}
+
+/** The annotator's other pages and signing out: on *Annotate* no other head is shown. */
+const placesMenu = () => h("nav", { class: "tw-places", "aria-label": "Triptych" },
+  h("span", { class: "tw-account", text: find(document, ".triptych-account-name")?.textContent ?? "" }),
+  PLACES.map(([href, title]) => h("a", { class: "tw-button tw-quiet tw-small", href, text: title })),
+  quietButton("Sign out", { data: { "tw-sign-out": "1" } }));
+
+/** The button that signs out is the account's own, which the page hides here. @param {HTMLElement} head */
+export function signOut(head) {
+  const account = find(document, ".triptych-account-out");
+  if (!account) return;
+  const own = part(head, "[data-tw-sign-out]");
+  new MutationObserver(() => write(own, account.textContent ?? "")).observe(account, { childList: true });
+  account.click();
 }
 
 /** @param {HTMLElement} head @param {View} view */
@@ -43,6 +71,9 @@ export function syncHead(head, view) {
   const { progress, study } = view;
   const heading = part(head, ".tw-heading");
   write(heading, itemName(view));
+  const outcome = part(head, "[data-tw-outcome]");
+  write(outcome, outcomeOf(view.work));
+  outcome.title = outcome.textContent ?? "";
   const left = progress.minutes_left ? `, about ${progress.minutes_left} min left` : "";
   const percent = progress.total ? Math.round((100 * progress.done) / progress.total) : 0;
   heading.title = `${study.title}: ${progress.done} of ${progress.total} done${left}`;
@@ -57,8 +88,14 @@ export function showSaved(head, state, text = SAVED[state]) {
   if (!line.dataset.preview) write(line, text);
 }
 
-/** @param {View} view */
-export function buildFoot({ rubric: { skip, ignore_item: ignore }, work, feedback }) {
+/** What the head says while the server cannot be reached. @param {number} count of answers that it does not have */
+export function offlineText(count) {
+  if (count === 0) return "Working offline";
+  return `Working offline, ${count} ${count === 1 ? "answer" : "answers"} kept here`;
+}
+
+/** @param {View} view @param {HTMLElement[]} labels of highlights */
+export function buildFoot({ rubric: { skip, ignore_item: ignore }, work, item, feedback }, labels) {
   /** @param {string} label @param {Props} props */
   const primary = (label, props) => button(label, { class: "tw-button tw-primary", ...props });
   if (feedback) {
@@ -67,13 +104,18 @@ export function buildFoot({ rubric: { skip, ignore_item: ignore }, work, feedbac
   }
   const done = work.state === "submitted";
   return h("footer", { class: "tw-foot" },
+    item.context ? button(item.context.title, {
+      class: "tw-button tw-drawer", data: { "tw-context": "1" }, "aria-expanded": "false", dir: "auto",
+    }) : null,
+    button("More", { class: "tw-button tw-more", data: { "tw-more": "1" }, "aria-expanded": "false" }),
     h("div", { class: "tw-foot-left" },
-      skip && !done ? quietButton(`${skip.title}…`, { data: { "tw-skip": "1" } }) : null,
-      ignore && !done ? quietButton(`${ignore.title}…`, { data: { "tw-ignore": "1" } }) : null,
+      work.can_go_back ? quietButton("← Back", { data: { "tw-back": "1" } }) : null,
+      skip ? quietButton(`${skip.title}…`, { data: { "tw-skip": "1" } }) : null,
+      ignore ? quietButton(`${ignore.title}…`, { data: { "tw-ignore": "1" } }) : null,
       quietButton("Note to the lead", { data: { "tw-lead-note": "1" } })),
     h("div", { class: "tw-foot-right" },
+      labels.length ? h("div", { class: "tw-tools", role: "group", "aria-label": "Highlight labels" }, labels) : null,
       h("span", { class: "tw-answered", data: { "tw-answered": "1" } }),
-      work.can_go_back ? button("← Back", { data: { "tw-back": "1" } }) : null,
       done ? button("Leave unchanged", { data: { "tw-forward": "1" } }) : null,
       primary(done ? "Submit changes" : "Submit", { data: { "tw-submit": "1" }, title: "Ctrl+Enter" })));
 }
@@ -88,8 +130,8 @@ const topOf = (frame) => (frame === document.scrollingElement ? 0 : frame.getBou
 export function createRoom({ root, page, onResize }) {
   let margin = 0;
   const observer = new ResizeObserver(() => {
-    onResize();
     measure();
+    onResize();
   });
 
   function measure() {
@@ -99,7 +141,7 @@ export function createRoom({ root, page, onResize }) {
     // the head sticks below that bar; without this margin it would cover the first lines before any scrolling
     margin = Math.max(0, Math.round(top - offset(frame) + margin));
     root.style.marginBlockStart = `${margin}px`;
-    const sizes = { top, head: top + head.offsetHeight, foot: foot.offsetHeight, room: height(frame) };
+    const sizes = { head: top + head.offsetHeight, foot: foot.offsetHeight, room: height(frame) };
     for (const [name, pixels] of Object.entries(sizes)) root.style.setProperty(`--tw-${name}`, `${pixels}px`);
   }
 
@@ -126,8 +168,6 @@ export function createRoom({ root, page, onResize }) {
   }
 
   return {
-    isNarrow: () => innerWidth < NARROW || (root.clientWidth > 0 && root.clientWidth < NARROW - 140),
-
     /**
      * Measures again when the surface, its head or its foot change their size, after the browser's layout and before
      * it paints.
@@ -142,6 +182,24 @@ export function createRoom({ root, page, onResize }) {
       const frame = scroller(root);
       if (frame.scrollTop) frame.scrollTop = 0;
       part(page().head, ".tw-heading").focus({ preventScroll: true });
+    },
+
+    /**
+     * Opens or closes a menu: "menu" of the head, "more" of the foot; returns whether anything changed.
+     * @param {"menu" | "more"} name
+     */
+    openMenu(name, open = root.dataset.menu !== name) {
+      const changes = (root.dataset.menu === name) !== open;
+      if (changes) root.dataset.menu = open ? name : "";
+      for (const control of all(root, "[data-tw-menu], [data-tw-more]")) {
+        const own = control.dataset.twMenu ? "menu" : "more";
+        control.setAttribute("aria-expanded", String(root.dataset.menu === own));
+      }
+      return changes;
+    },
+
+    closeMenus() {
+      return Boolean(root.dataset.menu) && this.openMenu(root.dataset.menu === "menu" ? "menu" : "more", false);
     },
 
     close: () => observer.disconnect(),

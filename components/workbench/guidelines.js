@@ -1,29 +1,17 @@
 // The guidelines next to the task.
 
 import { chat } from "./context.js";
-import { find, h, part, quietButton, words } from "./dom.js";
-import { optionsOf } from "./scale.js";
+import { find, h, inputs, part, quietButton, words } from "./dom.js";
+import { joined, meaningsOf, ratedExample, scaleSections } from "./teaching.js";
 
-/** @import { Criterion, Label, Page, Rubric, Scale } from "./types.js" */
-
-/** @param {...string} parts */
-const joined = (...parts) => parts.filter(Boolean).join(": ");
-
-/** @param {Scale} scale */
-function optionList(scale) {
-  const options = optionsOf(scale).filter(({ title, definition }) => title || definition);
-  if (!options.length) return null;
-  const isChoice = scale.kind === "choice";
-  return h("dl", { class: "tw-guide-points" }, options.map(({ value, title, definition }) => h("div", {},
-    h("dt", {}, isChoice ? words(title, {}, "span") : String(value)),
-    words(joined(isChoice ? "" : title, definition), {}, "dd"))));
-}
+/** @import { Criterion, Label, Page, Rubric } from "./types.js" */
+/** @import { Preferences } from "./store.js" */
 
 /** @param {Criterion["examples"][number]} example */
 function exampleBox({ context, candidates }) {
   return h("div", { class: "tw-example" },
     h("div", { class: "tw-example-lead", text: "Example" }),
-    context.length ? chat(context, null) : null,
+    context.length ? chat(context, "plain", "") : null,
     candidates.map(({ text, rating, reason }) => h("div", { class: "tw-example-candidate" },
       words(text, { class: "tw-example-text" }),
       h("div", { class: "tw-example-rating" },
@@ -37,7 +25,7 @@ function criterionGuide({ key, title, question, definition, note, scale, example
     question ? words(question, { class: "tw-guide-question" }) : null,
     words(definition),
     note ? words(note, { class: "tw-guide-note" }) : null,
-    optionList(scale),
+    meaningsOf(scale),
     examples.map(exampleBox));
 }
 
@@ -49,30 +37,48 @@ export const swatch = (number) => h("span", {
 /** @param {Label[]} labels */
 function labelGuide(labels) {
   if (!labels.length) return null;
-  return h("section", {}, h("h3", { text: "Highlights" }), h("dl", { class: "tw-guide-points" },
+  return h("section", {}, h("h3", { text: "Highlights" }), h("dl", { class: "tw-meanings" },
     labels.map(({ title, definition }, i) =>
       h("div", {}, h("dt", {}, swatch(i + 1)), words(joined(title, definition), {}, "dd")))));
 }
 
 /** @param {Rubric} rubric */
 export function guidelinesPanel(rubric) {
+  /** @param {string} title @param {Rubric["training"]} list */
+  const examples = (title, list) => (list.length
+    ? h("section", {}, h("h3", { text: title }), list.map((example) => ratedExample(example, rubric))) : null);
   const data = { "tw-guidelines": "1" };
   return h("aside", { class: "tw-guidelines", "aria-label": "Guidelines", data, hidden: true },
     h("div", { class: "tw-guide-head" }, h("h2", { class: "tw-panel-title", tabindex: "-1", text: "Guidelines" }),
+      h("label", { class: "tw-keep-open" }, h("input", { type: "checkbox", data: { "tw-keep-open": "1" } }), "Keep open"),
       quietButton("Close", { data: { "tw-guidelines-close": "1" } })),
-    h("div", { class: "tw-guide-body" },
+    h("div", { class: "tw-guide-body", lang: rubric.language || null },
       words(rubric.instructions),
       rubric.guidelines.map(({ title, text }) => h("section", {}, h("h3", { dir: "auto", text: title }), words(text))),
-      rubric.criteria.map(criterionGuide), labelGuide(rubric.highlights)));
+      scaleSections(rubric),
+      rubric.criteria.map(criterionGuide), labelGuide(rubric.highlights),
+      examples("A worked example", rubric.worked_example ? [rubric.worked_example] : []),
+      examples("Training items with their scores", rubric.training)));
 }
 
 /** @typedef {ReturnType<typeof createGuidelines>} Guidelines */
 
-/** Opens and closes the panel. @param {{ page: () => Page, refocus: () => void }} needs */
-export function createGuidelines({ page, refocus }) {
+/**
+ * Opens and closes the panel.
+ * @param {object} needs
+ * @param {() => Page} needs.page
+ * @param {() => void} needs.refocus
+ * @param {() => boolean} needs.isPhone where the panel covers the item
+ * @param {Preferences} needs.preferences
+ */
+export function createGuidelines({ page, refocus, isPhone, preferences }) {
+  let isOpen = false;
+  const staysOpen = () => preferences.get("guidelines", "") === "open";
+
   /** @param {boolean} open */
   function setOpen(open) {
     const { guidelines, head } = page();
+    isOpen = open;
     guidelines.hidden = !open;
     part(head, "[data-tw-guidelines-open]").setAttribute("aria-expanded", String(open));
   }
@@ -102,7 +108,14 @@ export function createGuidelines({ page, refocus }) {
     close,
     toggle: () => close() || open(),
 
-    /** Another item begins with the guidelines closed. */
-    reset: () => setOpen(false),
+    /** @param {boolean} stay from item to item */
+    keepOpen: (stay) => preferences.set("guidelines", stay ? "open" : "closed"),
+
+    /** Another item was drawn: the guidelines are closed, unless they are to stay open. */
+    restore() {
+      const [box] = inputs(page().guidelines, "[data-tw-keep-open]");
+      box.checked = staysOpen();
+      setOpen(isOpen && staysOpen() && !isPhone());
+    },
   };
 }

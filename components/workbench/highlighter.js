@@ -2,10 +2,13 @@
 
 import { MAX_TEXT } from "./answers.js";
 import { all, button, find, h, placeNear, words } from "./dom.js";
+import { draw as drawText } from "./formatting.js";
 import { swatch } from "./guidelines.js";
-import { pieces, snap, toCodePoints, toUtf16 } from "./textpoints.js";
+import { toCodePoints, toUtf16 } from "./textpoints.js";
+import { offsetAt, placeAt, spanOf, tidy } from "./texts.js";
 
 /** @import { Item } from "./item.js" */
+/** @import { Run } from "./texts.js" */
 /** @import { Highlight } from "./types.js" */
 /**
  * @typedef {{ slot: string, turn: number | null }} Place of a judged text
@@ -39,33 +42,6 @@ function boxOf(node) {
   return /** @type {HTMLElement | null} */ (element?.closest("[data-tw-text]") ?? null);
 }
 
-/**
- * UTF-16 offset of a place in a box; `outside` for a place outside.
- * @param {HTMLElement} box @param {Node} node @param {number} offset
- */
-function offsetIn(box, node, offset, outside = 0) {
-  if (!box.contains(node)) return outside;
-  const range = document.createRange();
-  range.setStart(box, 0);
-  range.setEnd(node, offset);
-  return range.toString().length;
-}
-
-/**
- * Leaves the caret behind a new mark, so that keyboards go on from there.
- * @param {HTMLElement} box @param {number} offset
- */
-function caretAt(box, offset) {
-  if (document.activeElement !== box) return;
-  let left = offset;
-  const walker = document.createTreeWalker(box, NodeFilter.SHOW_TEXT);
-  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-    const length = node.textContent?.length ?? 0;
-    if (left <= length) return document.getSelection()?.collapse(node, left);
-    left -= length;
-  }
-}
-
 /** @param {Highlight} highlight */
 const changeOf = ({ slot }) => `highlight in response ${slot}`;
 
@@ -79,6 +55,8 @@ export function createHighlighter({ root, item, announce, refocus }) {
   let armed = null;
   /** The last selection, which a click may have taken away. @type {Selected | null} */
   let saved = null;
+  /** What was drawn into each box. @type {WeakMap<HTMLElement, Run[]>} */
+  const drawn = new WeakMap();
 
   const labels = () => item().view.rubric.highlights;
 
@@ -94,21 +72,22 @@ export function createHighlighter({ root, item, announce, refocus }) {
     return { slot, turn, text, spans };
   }
 
+  /** @param {HTMLElement} box */
+  const runsOf = (box) => drawn.get(box) ?? [];
+
   /** Draws a box again: its text cut into marks. @param {HTMLElement} box */
   function draw(box) {
     const { text, spans } = contentOf(box);
-    box.replaceChildren(...pieces(text.length, spans).map((piece) => {
-      const words = text.slice(piece.start, piece.end);
-      if (!piece.spans.length) return document.createTextNode(words);
-      return markOf(words, piece.spans.map((i) => spans[i].highlight));
-    }));
+    /** @param {number[]} indices */
+    const mark = (indices) => markOf(indices.map((i) => spans[i].highlight));
+    drawn.set(box, drawText(box, text, item().view.study.formats.responses, spans, mark));
   }
 
-  /** @param {string} text @param {Highlight[]} highlights */
-  function markOf(text, highlights) {
+  /** @param {Highlight[]} highlights */
+  function markOf(highlights) {
     const colours = highlights.map(({ label }) => `var(--label-${labels().findIndex(({ key }) => key === label)})`);
     const titles = highlights.map(({ label, comment }) => titleOf(label) + (comment ? `: ${comment}` : ""));
-    const mark = h("mark", { class: "tw-hl", text, data: { n: highlights.length, "tw-tip": titles.join(" · ") } });
+    const mark = h("mark", { class: "tw-hl", data: { n: highlights.length, "tw-tip": titles.join(" · ") } });
     for (const [i, colour] of colours.slice(0, 2).entries()) mark.style.setProperty(`--tw-mark-${i}`, colour);
     const lines = colours.slice(0, MAX_UNDERLINES).map((colour, i) => `inset 0 -${2 * i + 2}px 0 ${colour}`);
     mark.style.boxShadow = lines.join(", ");
@@ -133,9 +112,10 @@ export function createHighlighter({ root, item, announce, refocus }) {
     if (!box || !root.contains(box)) return null;
     const range = live.getRangeAt(0);
     const { slot, turn, text } = contentOf(box);
-    const ends = snap(text, offsetIn(box, range.startContainer, range.startOffset),
-      offsetIn(box, range.endContainer, range.endOffset, Infinity));
-    return ends && { box, slot, turn, start: ends[0], end: ends[1], rect: range.getBoundingClientRect() };
+    const runs = runsOf(box);
+    const span = spanOf(runs, range);
+    const neat = span && tidy(text, runs, span);
+    return neat && { box, slot, turn, ...neat, rect: range.getBoundingClientRect() };
   }
 
   function forget() {
@@ -157,13 +137,22 @@ export function createHighlighter({ root, item, announce, refocus }) {
     announce(`Marked as ${titleOf(key)}`);
   }
 
+  /**
+   * Leaves the caret behind a new mark, so that keyboards go on from there.
+   * @param {HTMLElement} box @param {number} offset of the raw text
+   */
+  function caretAt(box, offset) {
+    const place = document.activeElement === box ? placeAt(runsOf(box), offset) : null;
+    if (place) document.getSelection()?.collapse(place.node, place.offset);
+  }
+
   function showArmed() {
     for (const chip of all(root, ".tw-tools [data-tw-label]")) {
       chip.setAttribute("aria-pressed", String(chip.dataset.twLabel === armed));
     }
   }
 
-  /** Highlights at an UTF-16 offset of a box. @param {HTMLElement} box @param {number} offset */
+  /** Highlights at an UTF-16 offset of a box's raw text. @param {HTMLElement} box @param {number} offset */
   function highlightsAt(box, offset) {
     const inside = contentOf(box).spans.filter(({ start, end }) => start <= offset && offset <= end);
     return inside.map(({ highlight }) => highlight);
@@ -172,7 +161,7 @@ export function createHighlighter({ root, item, announce, refocus }) {
   function caret() {
     const live = document.getSelection();
     const box = boxOf(live?.anchorNode);
-    return live?.anchorNode && box ? { box, offset: offsetIn(box, live.anchorNode, live.anchorOffset) } : null;
+    return live?.anchorNode && box ? { box, offset: offsetAt(runsOf(box), live.anchorNode, live.anchorOffset) } : null;
   }
 
   /** @param {Highlight[]} highlights @param {DOMRect} rect */
@@ -294,8 +283,8 @@ export function createHighlighter({ root, item, announce, refocus }) {
     openAtMark(mark) {
       const box = boxOf(mark);
       if (!box) return;
-      const middle = offsetIn(box, mark, 0) + Math.min(1, mark.textContent?.length ?? 0) / 2;
-      openPopover(highlightsAt(box, middle), mark.getClientRects()[0] ?? mark.getBoundingClientRect());
+      const run = runsOf(box).find(({ node }) => mark.contains(node));
+      if (run) openPopover(highlightsAt(box, run.start + 0.5), mark.getClientRects()[0] ?? mark.getBoundingClientRect());
     },
 
     /** Opens the popover of the highlights at the caret; returns whether there are any. */

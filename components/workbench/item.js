@@ -1,7 +1,7 @@
 // The item on the desk: its view, the answers in the making, and their drafts on the server and on this computer.
 
 import { canonical, createAnswers } from "./answers.js";
-import { nameOf } from "./dom.js";
+import { nameOf, nounOf } from "./dom.js";
 import { createDraftSender, judgeLocal } from "./drafts.js";
 import { browserClock, postTo } from "./network.js";
 import { createLocalDrafts, localKey, personOf } from "./store.js";
@@ -44,7 +44,7 @@ export function giveUp() {
  * @param {() => number} needs.seconds of activity on this item
  * @param {object} needs.on
  * @param {(change: Change) => void} needs.on.changed
- * @param {(state: SaveState) => void} needs.on.saved
+ * @param {() => void} needs.on.saved the state of saving has changed
  * @param {(answer: Answer) => void} needs.on.refused
  */
 export function createItem(view, { pen, seconds, on }) {
@@ -57,7 +57,12 @@ export function createItem(view, { pen, seconds, on }) {
   const verdict = judgeLocal(entry, work.draft_seq, same);
   let adopted = verdict === "adopt" ? entry : null;
   if (entry && verdict !== "choose") localDrafts.remove(entry.key);
+  /** The places of answers that the server does not have yet. @type {Set<string>} */
+  const unsent = new Set();
+  /** @type {SaveState} */
+  let saved = "saved";
   const answers = createAnswers(adopted ? adopted.draft : view.draft, (change) => {
+    unsent.add(change.path.slice(-2).join(".")); // a rating and its reason are one answer
     drafts.changed();
     on.changed(change);
   });
@@ -71,13 +76,19 @@ export function createItem(view, { pen, seconds, on }) {
       if (draft) localDrafts.write(key, draft);
       else localDrafts.remove(key);
     },
-    onState: on.saved, onRefused: on.refused, clock: browserClock, seq: work.draft_seq,
+    onState(state) {
+      saved = state;
+      if (state === "saved") unsent.clear();
+      on.saved();
+    },
+    onRefused: on.refused, clock: browserClock, seq: work.draft_seq,
   });
   for (const [sender, left] of senders) if (left && sender.isSettled) senders.delete(sender);
   senders.set(drafts, false);
   const { candidates } = view.item;
   const alone = candidates.length === 1;
   const questions = questionsOf(view);
+  const noun = nounOf(view.rubric);
 
   return {
     view,
@@ -85,6 +96,10 @@ export function createItem(view, { pen, seconds, on }) {
     answers,
     drafts,
     alone,
+    unsent,
+    get saved() {
+      return saved;
+    },
     readOnly: Boolean(view.feedback),
 
     /** An older version of these answers on this computer, that the annotator must choose about. */
@@ -98,11 +113,11 @@ export function createItem(view, { pen, seconds, on }) {
     question: (id) => questions.find((question) => question.id === id) ?? null,
 
     /** A question as people read it: "Fluency, Response B". @param {Question} question */
-    nameOf: ({ slot, criterion }) => (slot === "item" ? criterion.title : `${criterion.title}, ${nameOf(slot, alone)}`),
+    nameOf: ({ slot, criterion }) => (slot === "item" ? criterion.title : `${criterion.title}, ${nameOf(slot, alone, noun)}`),
 
     /** A judged text. @param {string} slot @param {number | null} turn */
     textOf(slot, turn) {
-      const candidate = candidates.find(({ letter }) => letter === slot);
+      const candidate = this.view.item.candidates.find(({ letter }) => letter === slot);
       return (turn === null ? candidate?.text : candidate?.turns[turn].text) ?? "";
     },
 

@@ -7,6 +7,7 @@ import { halfAbove, isSlider, valueOfDigit } from "./scale.js";
 /** @import { Guidelines } from "./guidelines.js" */
 /** @import { Highlighter } from "./highlighter.js" */
 /** @import { Item } from "./item.js" */
+/** @import { Arrangement } from "./layout.js" */
 /** @import { Moves } from "./moves.js" */
 /** @import { Rating } from "./rating.js" */
 /** @import { Preferences } from "./store.js" */
@@ -37,6 +38,7 @@ export function digitOf({ key, code, shiftKey }) {
  * @param {Moves} needs.moves
  * @param {Highlighter} needs.highlighter
  * @param {Guidelines} needs.guidelines
+ * @param {Arrangement} needs.layout
  * @param {() => void} needs.showKeys
  * @param {() => void} needs.confirm Ctrl+Enter
  * @param {(input: HTMLInputElement) => void} needs.takeSlider
@@ -44,7 +46,7 @@ export function digitOf({ key, code, shiftKey }) {
  * @param {(text: string, visible: boolean) => void} needs.announce
  */
 export function createKeyboard({
-  root, preferences, item, rating, moves, highlighter, guidelines, showKeys, confirm, takeSlider, closeFloating,
+  root, preferences, item, rating, moves, highlighter, guidelines, layout, showKeys, confirm, takeSlider, closeFloating,
   announce,
 }) {
   let on = preferences.get("keys", "on") === "on";
@@ -55,10 +57,12 @@ export function createKeyboard({
   apply();
 
   /** @param {KeyboardEvent} event @returns {boolean} whether the key was used */
-  function inTextBox({ key }) {
+  function inTextBox({ key, target: box }) {
+    const target = /** @type {HTMLElement} */ (box);
     if (key !== "Escape") return false;
-    closeFloating();
-    moves.refocus();
+    const question = moves.currentQuestion();
+    if (closeFloating() || !question || !target.closest(".tw-ask")) moves.refocus();
+    else moves.toNextUnanswered(question);
     return true;
   }
 
@@ -75,6 +79,7 @@ export function createKeyboard({
     }
     if (key === "Delete" || key === "Backspace") return remove(target);
     if (key === "Enter" && target.closest("[data-tw-text]")) return highlighter.openAtCaret();
+    if (key === "Enter" && on && target.closest("[data-tw-question]")) return moves.goOnFrom(target);
     return on && !event.repeat && single(event);
   }
 
@@ -114,7 +119,8 @@ export function createKeyboard({
     /** @type {Record<string, () => void>} */
     const actions = {
       j: () => moves.move(1), k: () => moves.move(-1), u: () => rating.undo(event.shiftKey), g: guidelines.toggle,
-      e: moves.focusExplanation, h: awaitLabel, "?": showKeys, ".": addHalf,
+      e: moves.focusExplanation, h: awaitLabel, "?": showKeys, ".": addHalf, c: layout.toggleContext,
+      d: layout.toggleDescriptions, t: moves.focusText, "/": moves.focusSearch,
     };
     const act = actions[event.key.toLowerCase()];
     if (!act) return false;
@@ -146,6 +152,7 @@ export function createKeyboard({
     const question = moves.currentQuestion();
     if (!question || item().readOnly || item().answers.isSetAside(question.slot)) return;
     const { scale } = question.criterion;
+    if (moves.isAskedWhy(question)) return rating.toggleReason(question, digit);
     if (scale.kind === "best") return rating.toggleBest(question, digit);
     const value = isSlider(scale) ? undefined : valueOfDigit(scale, digit);
     if (value === undefined) return;

@@ -1,13 +1,13 @@
 // Where the annotator is: the outlined question, and the response that is open in succession.
 
-import { stepsOf } from "./board.js";
-import { all, find } from "./dom.js";
+import { isSent, isSuccession, stepName, stepsOf } from "./board.js";
+import { all, find, nounOf, write } from "./dom.js";
 import { isAnswered, isComplete, problemOf, problems } from "./validate.js";
 
 /** @import { Item } from "./item.js" */
 /** @import { Page, Problem, Question } from "./types.js" */
 
-/** Scrolls just enough; the style sheet says how far from head and foot. @param {HTMLElement | null} element */
+/** Scrolls just enough. @param {Element | null | undefined} element */
 const reveal = (element) => element?.scrollIntoView({ block: "nearest", behavior: "instant" });
 
 /** @typedef {ReturnType<typeof createMoves>} Moves */
@@ -20,8 +20,9 @@ const reveal = (element) => element?.scrollIntoView({ block: "nearest", behavior
  * @param {() => void} needs.toTop
  * @param {(problems: Problem[]) => void} needs.showProblems and goes to the first
  * @param {() => void} needs.hideProblems
+ * @param {() => void} needs.openNext asks the server for the texts that may be read now
  */
-export function createMoves({ root, item, page, toTop, showProblems, hideProblems }) {
+export function createMoves({ root, item, page, toTop, showProblems, hideProblems, openNext }) {
   /** @type {string[]} */
   let steps = [];
   let step = 0;
@@ -29,8 +30,17 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
   let opened = 0;
   /** The outlined question. @type {string | null} */
   let current = null;
+  /** The question whose reasons the digits tick. @type {string | null} */
+  let reasoning = null;
+  /** The step that opens as soon as its text is here. @type {number | null} */
+  let awaited = null;
 
-  const inSteps = () => page().layout === "steps";
+  /** One response at a time, of several. */
+  const inSteps = () => root.dataset.layout !== "dock" && !item().alone && steps.length > 1;
+  const inTurn = () => isSuccession(item().view) && !item().readOnly;
+
+  /** Whether only the question in hand can be answered: the others are folded, or not shown. */
+  const isFolded = () => root.dataset.layout === "phone" || page().board.classList.contains("tw-folding");
 
   /** @param {Question} question */
   const isShown = ({ slot }) => !inSteps() || steps[step] === slot;
@@ -44,10 +54,11 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
     return question && isShown(question) ? question : null;
   }
 
-  /** The questions in the order of the screen. */
+  /** The questions in the order of the screen: by row, or by response where one is shown at a time. */
   function questionsInOrder() {
     const { question, answers } = item();
-    const questions = [...page().fieldsets.keys()].flatMap((id) => question(id) ?? []);
+    const rows = [...page().fieldsets.keys()].flatMap((id) => question(id) ?? []);
+    const questions = inSteps() ? item().questions : rows;
     return questions.filter(({ slot }) => !answers.isSetAside(slot));
   }
 
@@ -55,12 +66,33 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
   function setCurrent(id) {
     if (current === id) return;
     current = id;
+    reasoning = null;
     outline();
   }
 
   function outline() {
-    find(page().board, ".tw-current")?.classList.remove("tw-current");
-    if (current !== null && !item().readOnly) page().fieldsets.get(current)?.classList.add("tw-current");
+    const { board, fieldsets } = page();
+    find(board, ".tw-current")?.classList.remove("tw-current");
+    const fieldset = current === null ? null : fieldsets.get(current);
+    if (!fieldset) return;
+    if (!item().readOnly) fieldset.classList.add("tw-current");
+    const row = fieldset.closest(".tw-row");
+    if (row?.classList.contains("tw-here")) return;
+    find(board, ".tw-row.tw-here")?.classList.remove("tw-here");
+    row?.classList.add("tw-here");
+    const key = item().question(current ?? "")?.criterion.key;
+    for (const control of all(board, "[data-tw-fold]")) {
+      const name = control.classList.contains("tw-fold") ? "aria-expanded" : "aria-pressed";
+      control.setAttribute(name, String(control.dataset.twFold === key));
+    }
+  }
+
+  /** Shows the row in hand whole, and of a row higher than its room the question. @param {HTMLElement} fieldset */
+  function revealRow(fieldset) {
+    const row = fieldset.closest(".tw-row");
+    reveal(row);
+    const rows = fieldset.closest(".tw-rows");
+    if (rows && row && row.clientHeight > rows.clientHeight) reveal(fieldset);
   }
 
   /** Outlines a question, shows it and puts the focus into it. @param {string} id */
@@ -70,15 +102,32 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
     setCurrent(id);
     const fieldset = page().fieldsets.get(id);
     if (!fieldset) return;
-    (find(fieldset, "input:checked") ?? find(fieldset, "input"))?.focus({ preventScroll: true });
-    reveal(fieldset);
+    (find(fieldset, "input:checked") ?? find(fieldset, "input:not([type=text])") ?? fieldset).focus({ preventScroll: true });
+    revealRow(fieldset);
+  }
+
+  /** The next question that is missing something, from a question on and then from the first. @param {Question} question */
+  function nextAfter(question) {
+    const { answers, view } = item();
+    const order = questionsInOrder().filter((other) => !inTurn() || isShown(other));
+    const place = order.indexOf(question);
+    return [...order.slice(place + 1), ...order.slice(0, place)].find((other) =>
+      !isAnswered(answers, other) || problemOf(answers, other, view.rubric.explanation));
+  }
+
+  /** After a click: the next question comes into hand where it would not be shown otherwise. @param {Question} question */
+  function followUp(question) {
+    const next = nextAfter(question);
+    if (!next) return focusNext();
+    const isElsewhere = next.criterion !== question.criterion || next.slot !== question.slot;
+    if (isElsewhere && (isFolded() ? next.criterion !== question.criterion || inSteps() : !isShown(next))) goTo(next.id);
   }
 
   const submitButton = () => find(page().foot, "[data-tw-submit]");
 
   function focusNext() {
     setCurrent(null);
-    const next = find(page().board, `[data-tw-step-panel="${step}"] .tw-next`) ?? submitButton();
+    const next = find(page().board, ".tw-next:not([hidden])") ?? submitButton();
     next?.focus({ preventScroll: true });
     reveal(next);
   }
@@ -87,11 +136,12 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
   function showStep(next) {
     step = next;
     opened = Math.max(opened, step);
-    for (const panel of all(page().board, "[data-tw-step-panel]")) {
-      panel.hidden = Number(panel.dataset.twStepPanel) !== step;
-    }
+    const { board } = page();
+    const slot = steps[step];
+    board.dataset.step = slot;
+    for (const element of all(board, "[data-slot]")) element.classList.toggle("tw-shown", element.dataset.slot === slot);
     const { question, questions } = item();
-    if (current === null || question(current)?.slot !== steps[step]) {
+    if (inSteps() && (current === null || question(current)?.slot !== slot)) {
       const ofStep = questions.filter(isShown);
       setCurrent((firstUnanswered(ofStep) ?? ofStep[0])?.id ?? null);
     }
@@ -99,15 +149,37 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
   }
 
   function syncTabs() {
+    const { board } = page();
+    syncNumbers();
     if (!inSteps()) return;
-    const { view, answers, readOnly } = item();
+    const { view, answers } = item();
     const complete = steps.map((slot) => isComplete(view, answers, slot));
-    for (const tab of all(page().board, ".tw-tab")) {
+    const next = find(board, ".tw-next");
+    if (next) {
+      const slot = steps[step + 1];
+      next.hidden = !slot;
+      next.dataset.twStep = String(step + 1);
+      next.classList.toggle("tw-ready", complete[step]);
+      const name = slot ? stepName(slot, nounOf(view.rubric)) : "";
+      write(next, `Next: ${name.charAt(0).toLowerCase()}${name.slice(1)} →`);
+    }
+    for (const tab of all(board, ".tw-tab")) {
       const place = Number(tab.dataset.twStep);
-      const open = readOnly || place <= opened || complete.slice(0, place).every(Boolean);
+      const open = !inTurn() || place <= opened || complete.slice(0, place).every(Boolean);
       tab.setAttribute("aria-current", place === step ? "step" : "false");
       tab.setAttribute("aria-disabled", String(!open));
       tab.classList.toggle("tw-tab-done", complete[place]);
+    }
+  }
+
+  /** On a phone: which questions are answered. */
+  function syncNumbers() {
+    if (root.dataset.layout !== "phone") return;
+    const { answers, questions, view } = item();
+    for (const number of all(page().board, ".tw-number")) {
+      const own = questions.filter((question) => question.criterion.key === number.dataset.twFold
+        && (question.slot === steps[step] || question.slot === "item"));
+      number.classList.toggle("tw-done", own.every((question) => !problemOf(answers, question, view.rubric.explanation)));
     }
   }
 
@@ -123,14 +195,43 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
       steps = stepsOf(view);
       const first = steps.findIndex((slot) => !isComplete(view, answers, slot));
       opened = first < 0 ? steps.length - 1 : first;
+      awaited = null;
+      reasoning = null;
       step = view.work.state === "submitted" || readOnly ? 0 : opened;
       current = (firstUnanswered(questions) ?? questions[0])?.id ?? null;
     },
 
-    /** The item was drawn. */
+    /** The item was drawn, in whatever layout. */
     restore() {
-      if (inSteps()) showStep(step);
+      const slot = current === null ? undefined : item().question(current)?.slot;
+      const place = slot === undefined ? -1 : steps.indexOf(slot);
+      showStep(place >= 0 && (!inTurn() || place <= opened) ? place : step);
       outline();
+    },
+
+    /** The server has sent the texts that may be read now. */
+    textsSent() {
+      if (awaited === null) return;
+      showStep(awaited);
+      awaited = null;
+      toTop();
+    },
+
+    /** A folded row or a number was used: its first question that is missing something. @param {string} key */
+    unfold(key) {
+      const { answers, questions, view } = item();
+      const own = questions.filter((question) => question.criterion.key === key && (question.slot === "item" || isShown(question)));
+      const asked = own.find((question) => problemOf(answers, question, view.rubric.explanation)) ?? own[0];
+      if (asked) goTo(asked.id);
+    },
+
+    /** An answer was given by pointer: where nothing else is shown, the next question follows. @param {Question} question */
+    goOn(question) {
+      const { answers, view } = item();
+      if (problemOf(answers, question, view.rubric.explanation)) {
+        const fieldset = page().fieldsets.get(question.id);
+        if (fieldset) revealRow(fieldset);
+      } else if (isFolded() || (inSteps() && !inTurn())) followUp(question);
     },
 
     /** J and K. @param {number} by */
@@ -138,21 +239,44 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
       const order = questionsInOrder();
       const target = order[order.findIndex(({ id }) => id === current) + by];
       if (!target) return;
-      if (inSteps() && steps.indexOf(target.slot) > opened) focusNext();
+      if (inTurn() && steps.indexOf(target.slot) > opened) focusNext();
       else goTo(target.id);
     },
 
-    /** @param {Question} question */
+    /** An answer was given by key: the question stays in hand if it asks for a reason. @param {Question} question */
     toNextUnanswered(question) {
-      const order = questionsInOrder().filter(isShown);
-      const place = order.indexOf(question);
-      const next = firstUnanswered([...order.slice(place + 1), ...order.slice(0, place)]);
-      if (next) goTo(next.id);
-      else if (inSteps()) focusNext();
-      else {
-        setCurrent(null);
-        submitButton()?.focus({ preventScroll: true });
+      const { answers, view } = item();
+      const fieldset = page().fieldsets.get(question.id);
+      if (fieldset && isAnswered(answers, question) && problemOf(answers, question, view.rubric.explanation)) {
+        reasoning = answers.asked(question.slot, question.criterion)?.reasons.length ? question.id : null;
+        return goTo(question.id);
       }
+      const next = nextAfter(question);
+      if (next) goTo(next.id);
+      else focusNext();
+    },
+
+    /** Enter on a question: on to the next that is missing something. @param {HTMLElement} target */
+    goOnFrom(target) {
+      const question = currentQuestion();
+      if (!question || target.matches("button, input[type=checkbox]")) return false;
+      this.toNextUnanswered(question);
+      return true;
+    },
+
+    /** Whether digits tick the reasons for this answer: it was given by key and stayed in hand. @param {Question} question */
+    isAskedWhy: ({ id }) => reasoning === id,
+
+    /** The text in hand takes the caret, for marking by keyboard. */
+    focusText() {
+      const slot = page().board.dataset.step;
+      const pane = find(page().board, `.tw-pane[data-slot="${slot}"]`) ?? find(page().board, ".tw-pane");
+      if (pane) (find(pane, "[contenteditable]") ?? find(pane, ".tw-pane-body"))?.focus({ preventScroll: true });
+    },
+
+    focusSearch() {
+      const fieldset = current === null ? null : page().fieldsets.get(current);
+      if (fieldset) find(fieldset, ".tw-search")?.focus({ preventScroll: true });
     },
 
     focusExplanation() {
@@ -172,17 +296,22 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
       else root.focus({ preventScroll: true });
     },
 
-    /** A tab or "Next" was used. @param {number} next */
+    /** A tab or "Next" was used. In succession a response opens when those before are complete. @param {number} next */
     askStep(next) {
-      const { view, answers, readOnly } = item();
-      const blocked = steps.slice(0, next).find((slot) => !isComplete(view, answers, slot));
-      if (next > opened && blocked && !readOnly) {
-        showProblems(problems(view, answers).filter(({ slot }) => slot === blocked));
-        return;
-      }
+      const { view, answers } = item();
+      const blocked = inTurn() && next > opened
+        ? steps.slice(0, next).find((slot) => !isComplete(view, answers, slot)) : undefined;
+      if (blocked) return showProblems(problems(view, answers).filter(({ slot }) => slot === blocked));
       hideProblems();
+      const candidate = view.item.candidates[next];
+      if (candidate && !isSent(candidate)) {
+        awaited = next;
+        return openNext();
+      }
       showStep(next);
-      toTop();
+      const question = currentQuestion();
+      if (inTurn() || !question) toTop();
+      else goTo(question.id);
     },
   };
 }

@@ -23,6 +23,19 @@ export const postTo = (route) => async (text, options = {}) => {
  */
 export const renew = (route, assignment) => postTo(route)(JSON.stringify({ assignment })).catch(() => null);
 
+/**
+ * Whether Streamlit's connection is lost, at every change until the signal. A page without Streamlit has none to lose.
+ * @param {(isLost: boolean) => void} act @param {AbortSignal} signal
+ */
+export function watchConnection(act, signal) {
+  const app = document.querySelector('[data-testid="stApp"]');
+  if (!app) return;
+  const state = "data-test-connection-state";
+  const observer = new MutationObserver(() => act(app.getAttribute(state) !== "CONNECTED"));
+  observer.observe(app, { attributes: true, attributeFilter: [state] });
+  signal.addEventListener("abort", () => observer.disconnect());
+}
+
 /** @type {Clock} */
 export const browserClock = {
   now: () => performance.now(),

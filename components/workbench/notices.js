@@ -129,6 +129,19 @@ export function createNotices() {
       find(refusal, "button")?.focus();
     },
 
+    /**
+     * Two tabs have answers: both are shown, and the annotator chooses.
+     * @param {HTMLElement} table @param {(keepMine: boolean) => void} settle
+     */
+    showBoth(table, settle) {
+      const element = show("warning", "There are answers in both tabs. Which ones do you want to keep?", [
+        { label: "Those of this tab", act: () => settle(true), data: { "tw-both": "here" } },
+        { label: "Those of the other tab", act: () => settle(false), data: { "tw-both": "there" } },
+      ]);
+      find(element, ".tw-banner-text")?.append(table);
+      find(element, "button")?.focus();
+    },
+
     remindOfPause() {
       show("info", "You have worked for 45 minutes. A short break helps; everything is saved.", [close]);
     },

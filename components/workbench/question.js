@@ -2,7 +2,8 @@
 
 import { MAX_TEXT } from "./answers.js";
 import { all, find, h, inputs, nameOf, part, words, write } from "./dom.js";
-import { hintOf, isNumeric, isSlider, optionsOf, valueKey } from "./scale.js";
+import { isNumeric, isPicker, isSlider, optionsOf, valueKey } from "./scale.js";
+import { sampleLine } from "./teaching.js";
 import { wordCount } from "./textpoints.js";
 import { isAnswered } from "./validate.js";
 
@@ -10,9 +11,13 @@ import { isAnswered } from "./validate.js";
 /** @import { Props } from "./dom.js" */
 /** @import { Ask, Criterion, Limits, NumberScale, Option, Question, Scale, Value } from "./types.js" */
 
-const ROW_CHARACTERS = 34; // of all options that fit one row of a narrow column
+/** "1 Not at all" @param {Option} option */
+const named = ({ value, title }) => (title ? `${value} ${title}` : String(value));
 
-/** Title, ⓘ and question of a criterion: the head of its row of cells. @param {Criterion} criterion */
+/** The id of the text that says what an option means. @param {string} uid @param {Criterion} criterion @param {Option} option */
+const meaningId = (uid, { key }, { value }) => `${uid}-means-${key}-${valueKey(value)}`;
+
+/** Title, ⓘ and question of a criterion: the head of its row. @param {Criterion} criterion */
 export function criterionHead(criterion) {
   const info = h("button", {
     type: "button", class: "tw-info", data: { "tw-info": criterion.key, "tw-tip": criterion.definition },
@@ -22,119 +27,177 @@ export function criterionHead(criterion) {
     h("h3", { class: "tw-criterion-title", dir: "auto", text: criterion.title }),
     info,
     criterion.question ? words(criterion.question, { class: "tw-criterion-question" }, "span") : null,
-    criterion.required ? null : h("span", { class: "tw-optional", text: "optional" }));
+    criterion.note ? words(criterion.note, { class: "tw-criterion-note" }, "span") : null,
+    criterion.required ? null : h("span", { class: "tw-optional", text: "optional" }),
+    scaleEnds(criterion.scale));
 }
 
-/** One point of a numeric scale. @param {string} name @param {Option} option */
-function point(name, { value, title, definition, sparing }) {
-  const label = title ? `${value}, ${title}` : null;
-  const input = h("input", { type: "radio", name, value: valueKey(value), "aria-label": label });
-  const kind = `tw-cell${Number.isInteger(value) ? "" : " tw-half"}${sparing ? " tw-sparing" : ""}`;
-  return h("label", { class: kind, data: { "tw-tip": definition || null, "tw-title": title || null } },
-    input, h("span", { class: "tw-mark", dir: "auto", text: String(value) }));
+/** What the ends of a numeric scale mean, until its row is in hand. @param {Scale} scale */
+function scaleEnds(scale) {
+  const options = isNumeric(scale) && !isSlider(scale) ? optionsOf(scale) : [];
+  if (!options.some(({ title }) => title)) return null;
+  const ends = `${named(options[0])} – ${named(/** @type {Option} */ (options.at(-1)))}`;
+  return h("span", { class: "tw-ends", "aria-hidden": "true", dir: "auto", text: ends });
 }
 
-/** One option of a choice. @param {string} name @param {Option} option @param {number | null} digit */
-function choiceOption(name, { value, title, definition }, digit) {
-  return h("label", { class: "tw-option", data: { "tw-tip": definition || null, digit } },
-    h("input", { type: "radio", name, value: valueKey(value) }),
-    h("span", { class: "tw-mark", dir: "auto", text: title }));
-}
-
-/** @param {string} name @param {Scale} scale */
-function points(name, scale) {
-  const options = optionsOf(scale);
-  const titles = options.map(({ title }) => title);
-  const row = h("div", { class: "tw-points" }, options.map((option) => point(name, option)));
-  return [row, caption(titles[0], titles[titles.length - 1], hintOf(scale), titles.some(Boolean))];
-}
-
-/** @param {string} name @param {Scale} scale */
-function choices(name, scale) {
-  const options = optionsOf(scale);
-  const long = options.reduce((sum, { title }) => sum + title.length + 4, 0) > ROW_CHARACTERS;
-  return h("div", { class: `tw-options${long ? " tw-list" : ""}` },
-    options.map((option, i) => choiceOption(name, option, i > 8 ? null : i + 1)));
-}
-
-/** @param {string} low @param {string} high @param {string} hint */
-function caption(low, high, hint, named = true) {
-  return h("div", { class: "tw-caption", "aria-hidden": "true", hidden: !named },
-    h("span", { class: "tw-low", dir: "auto", text: low || "" }),
-    h("span", { class: "tw-middle", dir: "auto", data: { hint } }),
-    h("span", { class: "tw-high", dir: "auto", text: high || "" }));
-}
-
-/** @param {NumberScale} scale */
-function slider(scale) {
-  const input = h("input", {
-    type: "range", class: "tw-range", min: scale.low, max: scale.high, step: scale.step,
-    "aria-valuetext": "not answered",
-  });
+/**
+ * What the points of the row in hand are called, and, where descriptions are shown, what they and the criterion mean.
+ * @param {Criterion} criterion @param {string} uid
+ */
+export function meanings(criterion, uid) {
+  const { definition, scale } = criterion;
+  const options = isPicker(scale) ? [] : optionsOf(scale);
+  const titled = isNumeric(scale) ? options.filter(({ title }) => title) : [];
+  const described = options.filter((option) => option.definition);
   return [
-    h("div", { class: "tw-slider" }, input,
-      h("output", { class: "tw-output", data: { unit: scale.unit || null }, text: "–" })),
-    caption(scale.low_title || String(scale.low), scale.high_title || String(scale.high), hintOf(scale)),
+    definition ? words(definition, { class: "tw-definition" }, "p") : null,
+    titled.length ? h("ol", { class: "tw-names", "aria-hidden": "true" }, titled.map((option) =>
+      h("li", { class: option.sparing ? "tw-sparing-name" : null, dir: "auto" },
+        h("b", { text: String(option.value) }), ` ${option.title}`))) : null,
+    described.length ? h("ol", { class: "tw-means" }, described.map((option) => h("li", {},
+      h("b", { dir: "auto", text: isNumeric(scale) ? named(option) : option.title }), " ",
+      words(option.definition, { id: meaningId(uid, criterion, option) }, "span")))) : null,
   ];
 }
 
-/** @param {string} name @param {string[]} letters @param {boolean} noneOption */
-function bestBoxes(name, letters, noneOption) {
+/** @typedef {{ name: string, meaning: (option: Option) => string | null }} Group of radios */
+
+/** One point of a numeric scale. @param {Group} group @param {Option} option */
+function point({ name, meaning }, option) {
+  const { value, title, definition, sparing } = option;
+  const label = [value, title, sparing ? "use sparingly" : ""].filter((word) => word !== "").join(", ");
+  const kind = `tw-cell${Number.isInteger(value) ? "" : " tw-half"}${sparing ? " tw-sparing" : ""}`;
+  return h("label", { class: kind, data: { "tw-tip": [title, definition].filter(Boolean).join(": ") || null } },
+    h("input", {
+      type: "radio", name, value: valueKey(value), "aria-label": label, "aria-describedby": meaning(option),
+    }), h("span", { class: "tw-mark", dir: "auto", text: String(value) }));
+}
+
+/** One option of a choice. @param {Group} group @param {Option} option @param {number | null} digit */
+function choiceOption({ name, meaning }, option, digit) {
+  const { value, title, definition } = option;
+  return h("label", { class: "tw-option", data: { "tw-tip": definition || null, digit } },
+    h("input", { type: "radio", name, value: valueKey(value), "aria-describedby": meaning(option) }),
+    h("span", { class: "tw-mark", dir: "auto", text: title }));
+}
+
+/** @param {Group} group @param {Scale} scale */
+const points = (group, scale) => h("div", { class: "tw-points" }, optionsOf(scale).map((option) => point(group, option)));
+
+/** @param {Group} group @param {Scale} scale */
+const choices = (group, scale) => h("div", { class: "tw-options" },
+  optionsOf(scale).map((option, i) => choiceOption(group, option, i > 8 ? null : i + 1)));
+
+/**
+ * A long list with a search box above it. @param {Group} group @param {Scale} scale @param {string} about
+ */
+function picker(group, scale, about) {
+  const options = optionsOf(scale);
+  return [
+    h("input", {
+      type: "text", class: "tw-line tw-search", autocomplete: "off", spellcheck: "false", dir: "auto",
+      placeholder: `Search ${options.length} options`, "aria-label": `${about}: search`,
+    }),
+    h("div", { class: "tw-options tw-picks" }, options.map((option) => {
+      const label = choiceOption(group, option, null);
+      label.append(option.definition ? words(option.definition, { class: "tw-pick-meaning" }, "span") : "");
+      return label;
+    })),
+    h("div", { class: "tw-no-match", hidden: true, text: "Nothing found" }),
+  ];
+}
+
+/** Shows the options that hold what was typed. @param {HTMLElement} fieldset @param {string} typed */
+export function searchOptions(fieldset, typed) {
+  const wanted = typed.trim().toLocaleLowerCase();
+  const labels = all(fieldset, ".tw-picks .tw-option");
+  for (const label of labels) label.hidden = !(label.textContent ?? "").toLocaleLowerCase().includes(wanted);
+  part(fieldset, ".tw-no-match").hidden = labels.some((label) => !label.hidden);
+}
+
+/** The first option that the search left, to be chosen by Enter. @param {HTMLElement} fieldset */
+export const firstMatch = (fieldset) =>
+  /** @type {HTMLInputElement | null} */ (find(fieldset, ".tw-picks .tw-option:not([hidden]) input"));
+
+/** @param {NumberScale} scale @param {string} about */
+function slider({ low, high, step, unit, low_title: lowTitle, high_title: highTitle }, about) {
+  const ends = [[low, lowTitle], [high, highTitle]].map((words) => words.filter((word) => word !== "").join(" "));
+  return h("div", { class: "tw-slider" },
+    h("span", { class: "tw-end", "aria-hidden": "true", dir: "auto", text: ends[0] }),
+    h("input", {
+      type: "range", class: "tw-range", min: low, max: high, step, "aria-valuetext": "not answered",
+      "aria-label": `${about}: ${ends.join(" to ")}`, data: { unit: unit || null },
+    }),
+    h("span", { class: "tw-end", "aria-hidden": "true", dir: "auto", text: ends[1] }),
+    h("input", {
+      type: "text", inputmode: "decimal", class: "tw-line tw-number-box", autocomplete: "off", placeholder: "–",
+      "aria-label": `${about}: number from ${low} to ${high}`,
+    }),
+    unit ? h("span", { class: "tw-end", "aria-hidden": "true", text: unit }) : null);
+}
+
+/** The value of a slider's scale that is nearest to a typed number; undefined if none was typed. @param {NumberScale} scale @param {string} typed */
+export function typedValue({ low, high, step }, typed) {
+  const number = Number(typed.replace(",", ".").trim());
+  if (typed.trim() === "" || !Number.isFinite(number)) return undefined;
+  const inside = Math.min(high, Math.max(low, number));
+  return Number((low + Math.round((inside - low) / step) * step).toFixed(9));
+}
+
+/** @param {string} name @param {string[]} letters @param {boolean} noneOption @param {string} noun */
+function bestBoxes(name, letters, noneOption, noun) {
   /** @param {string} value @param {string} label @param {number | null} digit @param {Props} props */
   const box = (value, label, digit, props = {}) => h("label", { class: "tw-option", data: { digit } },
     h("input", { type: "checkbox", name, value, ...props }), h("span", { class: "tw-mark", text: label }));
-  return [h("div", { class: "tw-options" },
-    letters.map((letter, i) => box(letter, `Response ${letter}`, i + 1)),
-    noneOption ? box("", "None of them", null, { data: { "tw-none": "1" } }) : null)];
+  return h("div", { class: "tw-options" },
+    letters.map((letter, i) => box(letter, nameOf(letter, false, noun), i + 1)),
+    noneOption ? box("", "None of them", null, { data: { "tw-none": "1" } }) : null);
 }
 
 /**
  * The fieldset of one question. `uid` keeps radio groups of several surfaces apart.
  * @param {Question} question
- * @param {{ uid: string, letters: string[] }} place
+ * @param {{ uid: string, letters: string[], noun: string }} place
  */
-export function buildQuestion({ id, slot, criterion }, { uid, letters }) {
+export function buildQuestion({ id, slot, criterion }, { uid, letters, noun }) {
   const { scale } = criterion;
-  const name = `${uid}-${id}`;
-  const body = scale.kind === "best" ? bestBoxes(name, letters, scale.none_option)
-    : isSlider(scale) ? slider(scale) : isNumeric(scale) ? points(name, scale) : choices(name, scale);
   const ask = [criterion.title, criterion.question].filter(Boolean).join(". ");
-  const about = slot === "item" || letters.length === 1 ? ask : `${nameOf(slot, false)}: ${ask}`;
-  return h("fieldset", { class: `tw-q tw-q-${scale.kind}`, "aria-label": about, data: { "tw-question": id } },
-    body, h("div", { class: "tw-ask", hidden: true }));
+  const about = slot === "item" || letters.length === 1 ? ask : `${nameOf(slot, false, noun)}: ${ask}`;
+  const group = {
+    name: `${uid}-${id}`,
+    meaning: (/** @type {Option} */ option) =>
+      (option.definition && !isPicker(scale) ? meaningId(uid, criterion, option) : null),
+  };
+  const body = scale.kind === "best" ? bestBoxes(group.name, letters, scale.none_option, noun)
+    : isSlider(scale) ? slider(scale, about) : isNumeric(scale) ? points(group, scale)
+      : isPicker(scale) ? picker(group, scale, about) : choices(group, scale);
+  const badge = slot === "item" || letters.length === 1 ? null
+    : h("span", { class: "tw-badge", "aria-hidden": "true", text: slot });
+  return h("fieldset", {
+    class: `tw-q tw-q-${scale.kind}`, "aria-label": about, data: { "tw-question": id, slot }, tabindex: "-1",
+  }, badge, body, h("div", { class: "tw-ask", hidden: true }));
 }
 
-/** @param {Element | null | undefined} label */
-const isChosen = (label) => Boolean(/** @type {HTMLInputElement | undefined} */ (label?.firstChild)?.checked);
-
-/**
- * The title of the hovered or chosen point, under the points.
- * @param {HTMLElement} fieldset @param {HTMLElement | null} hovered
- */
-export function showCaption(fieldset, hovered = null) {
-  const caption = find(fieldset, ".tw-caption");
-  if (!caption || find(fieldset, ".tw-range")) return;
-  const labels = all(fieldset, ".tw-cell");
-  const label = hovered ?? labels.find(isChosen);
-  const title = label?.dataset.twTitle ?? "";
-  const isFirst = label === labels[0];
-  const isLast = label === labels.at(-1);
-  caption.classList.toggle("tw-preview", Boolean(label) && !isChosen(label));
-  part(caption, ".tw-low").classList.toggle("tw-on", isFirst && title !== "");
-  part(caption, ".tw-high").classList.toggle("tw-on", isLast && title !== "");
-  write(part(caption, ".tw-middle"), isFirst || isLast ? "" : title);
+/** What an answer says in words, for a folded row; "" if there is none. @param {Scale} scale @param {Value} value */
+export function answerText(scale, value) {
+  if (value === undefined) return "";
+  if (Array.isArray(value)) return value.length ? value.join(", ") : "None";
+  const option = optionsOf(scale).find((other) => other.value === value);
+  if (!option) return String(value);
+  return isNumeric(scale) ? named(option) : option.title;
 }
 
 /** @param {HTMLElement} fieldset @param {Value} value */
 function syncSlider(fieldset, value) {
   const [input] = inputs(fieldset, ".tw-range");
-  const output = part(fieldset, ".tw-output");
+  const [box] = inputs(fieldset, ".tw-number-box");
   const unset = value === undefined;
   input.classList.toggle("tw-unset", unset);
   input.value = String(unset ? (Number(input.min) + Number(input.max)) / 2 : value);
-  const text = unset ? "" : [value, output.dataset.unit].filter((word) => word !== undefined).join(" ");
+  const text = unset ? "" : [value, input.dataset.unit].filter((word) => word !== undefined).join(" ");
   input.setAttribute("aria-valuetext", text || "not answered");
-  output.textContent = text || "–";
+  // what is being typed there is not rewritten
+  if (document.activeElement !== box) box.value = unset ? "" : String(value);
 }
 
 /** @param {HTMLElement} fieldset @param {Value} value */
@@ -149,12 +212,16 @@ function syncBoxes(fieldset, value) {
 function syncRadios(fieldset, value) {
   const key = value === undefined ? null : valueKey(value);
   for (const input of inputs(fieldset, ":scope > div > label > input[type=radio]")) input.checked = input.value === key;
-  showCaption(fieldset);
 }
 
 /** Another item: nothing of the last one stays, not even what a text box could undo. @param {HTMLElement} fieldset */
 export function resetQuestion(fieldset) {
   fieldset.classList.remove("tw-problem");
+  const search = inputs(fieldset, ".tw-search").at(0);
+  if (search?.value) {
+    search.value = "";
+    searchOptions(fieldset, "");
+  }
   const box = part(fieldset, ".tw-ask");
   delete box.dataset.for;
   if (box.firstChild) box.replaceChildren();
@@ -196,11 +263,12 @@ function syncAsk(fieldset, { id, slot, criterion }, answers, limits) {
 }
 
 /** @param {string} id @param {Ask} ask @param {Limits} limits */
-function askParts(id, ask, { min_words: low, max_words: high }) {
+function askParts(id, ask, { min_words: low, max_words: high, sample }) {
   const reasons = ask.reasons.map((reason) => h("label", { class: "tw-reason" },
     h("input", { type: "checkbox", value: reason.key, data: { "tw-reason": reason.key } }),
     words(reason.text, {}, "span")));
-  const lead = !ask.reasons.length ? "Why? Please write a few words."
+  const open = ask.free_text === "required" ? "Why? Please write a few words." : "A comment, if you like.";
+  const lead = !ask.reasons.length ? open
     : ask.free_text === "none" ? "Why? Tick what applies." : "Why? Tick what applies or write a few words.";
   const area = ask.free_text === "none" ? [] : [
     h("textarea", {
@@ -210,7 +278,8 @@ function askParts(id, ask, { min_words: low, max_words: high }) {
     }),
     h("div", { class: "tw-count" }),
   ];
-  return [h("div", { class: "tw-ask-lead", text: lead }), ...reasons, ...area];
+  const example = sample && ask.free_text !== "none" ? [sampleLine(sample)] : [];
+  return [h("div", { class: "tw-ask-lead", text: lead }), ...reasons, ...example, ...area];
 }
 
 /**

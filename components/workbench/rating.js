@@ -65,6 +65,19 @@ export function createRating({ item, toast, announce, goTo, syncAll, isBusy }) {
       item().answers.setReasons(question.slot, question.criterion.key, valueOf(question), reasons, name);
     },
 
+    /** The reason at this place is chosen, or no longer. @param {Question} question @param {number} digit */
+    toggleReason(question, digit) {
+      const { answers } = item();
+      const { slot, criterion } = question;
+      const value = valueOf(question);
+      const reason = answers.asked(slot, criterion)?.reasons[digit - 1]?.key;
+      if (!reason) return;
+      const { reasons } = answers.explanation(slot, criterion.key, value);
+      const next = reasons.includes(reason) ? reasons.filter((key) => key !== reason) : [...reasons, reason];
+      answers.setReasons(slot, criterion.key, value, next, `reasons for ${item().nameOf(question)}`);
+      syncAll();
+    },
+
     /** @param {Question} question @param {string} text */
     setText(question, text) {
       item().answers.setText(question.slot, question.criterion.key, valueOf(question), text);

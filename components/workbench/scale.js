@@ -3,6 +3,7 @@
 /** @import { NumberScale, Option, Scale, Value } from "./types.js" */
 
 const SLIDER_FROM = 12; // values
+const MAX_OPTIONS = 9; // of a choice; more are a searchable list
 
 /** The name of a value in explanations: "2", "2.5" or the option's key. @param {Value} value */
 export const valueKey = (value) => String(value);
@@ -36,6 +37,9 @@ export function isSlider(scale) {
 }
 
 /** @param {Scale} scale */
+export const isPicker = (scale) => scale.kind === "choice" && scale.options.length > MAX_OPTIONS;
+
+/** @param {Scale} scale */
 export const isNumeric = (scale) => scale.kind === "likert" || scale.kind === "number";
 
 /** What the value asks for besides itself, or null. @param {Scale} scale @param {Value} value */
@@ -60,17 +64,4 @@ export function valueOfDigit(scale, digit) {
 export function halfAbove(scale, value) {
   if (!isNumeric(scale) || typeof value !== "number" || !Number.isInteger(value)) return undefined;
   return optionsOf(scale).find((option) => option.value === value + 0.5)?.value;
-}
-
-/**
- * The hint printed under the points of the outlined question (options carry their digits themselves).
- * @param {Scale} scale
- */
-export function hintOf(scale) {
-  if (isSlider(scale)) return "press ← →";
-  const values = isNumeric(scale) ? optionsOf(scale).map((option) => Number(option.value)) : [];
-  const digits = values.filter((value) => Number.isInteger(value) && value >= 0 && value <= 9);
-  if (digits.length === 0) return "";
-  const halves = values.some((value) => !Number.isInteger(value));
-  return `press ${digits[0]}–${digits.at(-1)}${halves ? ", then . for a half" : ""}`;
 }

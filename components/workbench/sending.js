@@ -1,6 +1,8 @@
 // Leaving an item: submit and what prevents it, skip, back, stop, and waiting for the server.
 
+import { differences, differenceTable } from "./choosing.js";
 import { button, find, h } from "./dom.js";
+import { textViewOf } from "./formatting.js";
 import { showSaved } from "./frame.js";
 import { browserClock } from "./network.js";
 import { randomId } from "./store.js";
@@ -75,11 +77,14 @@ export function createSubmission(trigger, clock) {
  * @param {(action: Action) => void} needs.trigger
  * @param {Notices} needs.notices
  * @param {(id: string) => void} needs.goTo
+ * @param {() => string | null} needs.arrangement of the responses
  * @param {() => void} needs.hidePopover
  * @param {(draft: Partial<Draft>) => void} needs.adopt
  * @param {() => void} needs.syncAll
  */
-export function createSending({ root, pen, item, page, seconds, trigger, notices, goTo, hidePopover, adopt, syncAll }) {
+export function createSending({
+  root, pen, item, page, seconds, trigger, notices, goTo, arrangement, hidePopover, adopt, syncAll,
+}) {
   const submission = createSubmission(trigger, browserClock);
   const box = h("div", { class: "tw-problems", role: "alert", hidden: true });
   let busy = false;
@@ -93,10 +98,11 @@ export function createSending({ root, pen, item, page, seconds, trigger, notices
 
   // ---- what is missing ----
 
-  /** What is missing, in the order of the screen. */
+  /** What is missing, in the order of the screen: by row, or by response where one is shown at a time. */
   function missing() {
     const places = [...page().fieldsets.keys()];
-    return problems(item().view, item().answers).sort((a, b) => places.indexOf(a.id) - places.indexOf(b.id));
+    const list = problems(item().view, item().answers);
+    return root.dataset.layout !== "dock" ? list : list.sort((a, b) => places.indexOf(a.id) - places.indexOf(b.id));
   }
 
   /** @param {Problem[]} list */
@@ -133,13 +139,15 @@ export function createSending({ root, pen, item, page, seconds, trigger, notices
 
   // ---- actions ----
 
-  /** @param {Pick<FinalAction, "kind" | "answers" | "reason" | "text">} action */
+  /** @param {Pick<FinalAction, "kind" | "answers" | "arrangement" | "reason" | "text">} action */
   function send(action) {
     const { drafts, view } = item();
     drafts.stop();
     const { token: assignment, version } = view.work;
-    const common = { assignment, version, base: drafts.base, pen, submission: randomId(), active_seconds: seconds() };
-    submission.start({ ...common, ...action });
+    submission.start({
+      assignment, version, base: drafts.base, pen, submission: randomId(), active_seconds: seconds(),
+      text_view: textViewOf(view), ...action,
+    });
     setBusy(true);
   }
 
@@ -209,9 +217,17 @@ export function createSending({ root, pen, item, page, seconds, trigger, notices
     syncAll();
   }
 
+  /** Another of one's items, by its token. @param {string} token */
+  function openItem(token) {
+    if (busy || token === item().view.work.token) return;
+    item().drafts.send();
+    trigger({ kind: "open", assignment: item().view.work.token, item: token });
+  }
+
   return {
     box,
     act,
+    openItem,
     goToProblem,
     showProblems,
     hideProblems,
@@ -242,6 +258,13 @@ export function createSending({ root, pen, item, page, seconds, trigger, notices
       hideProblems();
     },
 
+    /** Asks for the text of the response that opens next. */
+    openNext() {
+      const { answers, drafts, view } = item();
+      drafts.send();
+      trigger({ kind: "next_response", assignment: view.work.token, answers: answers.snapshot() });
+    },
+
     /** The server refused a draft, and why. @param {Answer} answer */
     draftRefused({ refused, message, draft, draft_seq: stored }) {
       if (refused === "submitted" && busy) return;
@@ -249,10 +272,16 @@ export function createSending({ root, pen, item, page, seconds, trigger, notices
       showSaved(page().head, "waiting", "Not saved");
       if (refused === "invalid") drafts.awaitChange();
       const text = message || "Your answers could not be saved. Reload the page; there is a copy on this computer.";
-      notices.showRefusal(text, refused !== "open_elsewhere" ? null : () => {
+      /** @param {boolean} keepMine */
+      const continueHere = (keepMine) => {
         if (busy) release();
-        adopt(draft ?? {});
+        if (!keepMine) adopt(draft ?? {});
         drafts.takeOver(stored ?? 0);
+      };
+      notices.showRefusal(text, refused !== "open_elsewhere" ? null : () => {
+        const list = item().unsent.size ? differences(item(), draft ?? {}) : [];
+        if (list.length) notices.showBoth(differenceTable(list), continueHere);
+        else continueHere(false);
       });
     },
 
@@ -273,7 +302,7 @@ export function createSending({ root, pen, item, page, seconds, trigger, notices
         return;
       }
       hideProblems();
-      send({ kind: "submit", answers: answers.snapshot() });
+      send({ kind: "submit", answers: answers.snapshot(), arrangement: arrangement() });
     },
 
     /**

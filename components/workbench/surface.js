@@ -2,17 +2,19 @@
 // are made and handed what they need of each other; nothing else knows them all.
 
 import { createActivity } from "./activity.js";
+import { isSent } from "./board.js";
 import { createControls } from "./controls.js";
 import { createDialogs } from "./dialogs.js";
 import { h } from "./dom.js";
 import { createDrawing } from "./drawing.js";
-import { createRoom, showSaved, syncHead } from "./frame.js";
+import { createRoom, offlineText, showSaved, signOut, syncHead } from "./frame.js";
 import { createGuidelines } from "./guidelines.js";
 import { createHighlighter } from "./highlighter.js";
 import { allSettled, createItem, giveUp } from "./item.js";
 import { createKeyboard } from "./keyboard.js";
+import { createLayout } from "./layout.js";
 import { createMoves } from "./moves.js";
-import { renew } from "./network.js";
+import { renew, watchConnection } from "./network.js";
 import { createNotices, createTips } from "./notices.js";
 import { createRating } from "./rating.js";
 import { createSending } from "./sending.js";
@@ -47,6 +49,8 @@ export function createSurface(parent, firstView, act) {
   const uid = `tw${(count += 1)}`;
   const root = h("div", { class: "tw", tabindex: "-1" });
   parent.append(root);
+  // on Annotate the workbench's head is the only one; a preview is a part of another page
+  document.body.classList.toggle("tw-whole", firstView.routes.draft !== "");
   const [navigation] = /** @type {PerformanceNavigationTiming[]} */ (performance.getEntriesByType("navigation"));
   const pen = penOf(/** @type {any} */ (document), sessionStorage, navigation?.type ?? "navigate");
   const abort = new AbortController();
@@ -54,6 +58,7 @@ export function createSurface(parent, firstView, act) {
   const listen = (target, type, act, options = {}) =>
     target.addEventListener(type, act, { signal: abort.signal, ...options });
 
+  let isOffline = false;
   /** @type {Item} */
   let current;
   const item = () => current;
@@ -64,12 +69,18 @@ export function createSurface(parent, firstView, act) {
   const notices = createNotices();
   const tips = createTips();
   const changeTextSize = createTextSize({ root, preferences });
-  const room = createRoom({ root, page: () => drawing.page(), onResize: relayout });
+  const room = createRoom({ root, page: () => drawing.page(), onResize: () => layout.resized() });
   const moves = createMoves({
     root, item, page: () => drawing.page(), toTop: room.toTop,
     showProblems: (problems) => sending.showProblems(problems), hideProblems: () => sending.hideProblems(),
+    openNext: () => sending.openNext(),
   });
-  const guidelines = createGuidelines({ page: () => drawing.page(), refocus: moves.refocus });
+  const layout = createLayout({
+    root, listen, preferences, item, page: () => drawing.page(), onLaid: moves.restore, refocus: moves.refocus,
+  });
+  const guidelines = createGuidelines({
+    page: () => drawing.page(), refocus: moves.refocus, isPhone: () => root.dataset.layout === "phone", preferences,
+  });
   const highlighter = createHighlighter({ root, item, announce: notices.announce, refocus: moves.refocus });
   const rating = createRating({
     item, toast: notices.toast, announce: notices.announce, goTo: moves.goTo, syncAll: () => drawing.syncAll(),
@@ -77,34 +88,36 @@ export function createSurface(parent, firstView, act) {
   });
   const sending = createSending({
     root, pen, item, page: () => drawing.page(), seconds: activity.seconds,
-    trigger: act, notices, goTo: moves.goTo,
+    trigger: act, notices, goTo: moves.goTo, arrangement: layout.arrangement,
     hidePopover: highlighter.hidePopover, adopt: rating.adopt, syncAll: () => drawing.syncAll(),
   });
   const dialogs = createDialogs({
     root, uid, item, leaveOut: sending.leaveOut, keysOn: () => keyboard.isOn, refocus: moves.refocus,
   });
   const drawing = createDrawing({
-    root, uid, item, chips: highlighter.chips, isNarrow: room.isNarrow, drawTexts: highlighter.drawAll,
+    root, uid, item, chips: highlighter.chips, drawTexts: highlighter.drawAll,
     boxes: {
       notices: notices.box, problems: sending.box,
       floating: [highlighter.float, highlighter.popover, tips.box, notices.toastBox, notices.live],
     },
     onRefill() {
-      guidelines.reset();
       tips.hide();
     },
     onSync() {
       moves.syncTabs();
       sending.syncProblems();
     },
-    onLaid({ head, foot }) {
+    onLaid({ head, work, foot }) {
       dialogs.drop();
+      guidelines.restore();
       moves.restore();
-      room.watch(head, foot);
+      layout.start();
+      room.watch(head, work, foot);
     },
   });
   const controls = createControls({
-    root, listen, item, rating, highlighter, tips, setCurrent: moves.setCurrent, setKeys: (on) => keyboard.setOn(on),
+    root, listen, item, rating, highlighter, tips, setCurrent: moves.setCurrent, goOn: moves.goOn,
+    setKeys: (on) => keyboard.setOn(on), keepGuidelines: guidelines.keepOpen,
     buttons: {
       twSubmit: sending.submit, twContinue: () => sending.act("continue"), twBack: () => sending.act("back"),
       twForward: () => sending.act("forward"), twStop: () => sending.act("stop"), twSkip: dialogs.skip,
@@ -113,14 +126,25 @@ export function createSurface(parent, firstView, act) {
       twGuidelinesClose: guidelines.close, twInfo: guidelines.open,
       twNoteToggle: () => notices.toggleContentNote(current.view.rubric.content_note), twLabel: highlighter.choose,
       twStep: (step) => moves.askStep(Number(step)), twGo: sending.goToProblem,
-      twSize: (steps) => changeTextSize(Number(steps)), twUndo: () => rating.undo(),
+      twSize(steps) {
+        changeTextSize(Number(steps));
+        layout.arrange();
+      },
+      twItems: dialogs.items,
+      twOpen(token) {
+        dialogs.cancel();
+        sending.openItem(token);
+      },
+      twUndo: () => rating.undo(), twFold: moves.unfold, twView: layout.choose, twContext: layout.toggleContext,
+      twContextMore: layout.toggleContext, twDescriptions: layout.toggleDescriptions, twMore: () => room.openMenu("more"),
+      twMenu: () => room.openMenu("menu"), twSignOut: () => signOut(drawing.page().head),
     },
   });
   const keyboard = createKeyboard({
-    root, preferences, item, rating, moves, highlighter, guidelines, showKeys: dialogs.keys,
+    root, preferences, item, rating, moves, highlighter, guidelines, layout, showKeys: dialogs.keys,
     takeSlider: controls.takeSlider, announce: notices.announce,
     confirm: () => (dialogs.isOpen ? dialogs.confirm() : sending.submit()),
-    closeFloating: () => [tips.hide(), highlighter.close()].includes(true),
+    closeFloating: () => [tips.hide(), highlighter.close(), room.closeMenus(), layout.openContext(false)].includes(true),
   });
 
   // ---- the page around ----
@@ -131,15 +155,21 @@ export function createSurface(parent, firstView, act) {
     if (!readOnly && activity.renewDue()) renew(view.routes.renew, view.work.token);
   }
 
-  function relayout() {
-    const hadFocus = root.contains(document.activeElement);
-    if (drawing.relayout() && hadFocus) moves.refocus();
+  function showState() {
+    const { head } = drawing.page();
+    showSaved(head, current.saved, isOffline ? offlineText(current.unsent.size) : undefined);
   }
 
   listen(root, "keydown", keyboard.handle);
   listen(window, "keydown", keyboard.handleFirst, { capture: true });
   listen(window, "pagehide", () => current.drafts.leave());
   listen(window, "online", () => current.drafts.hurry());
+  watchConnection((isLost) => {
+    if (isLost === isOffline) return;
+    isOffline = isLost;
+    if (!isLost) current.drafts.hurry();
+    showState();
+  }, abort.signal);
   for (const type of ["pointermove", "pointerdown", "keydown", "scroll"]) {
     listen(document, type, alive, { passive: true, capture: true });
   }
@@ -147,6 +177,7 @@ export function createSurface(parent, firstView, act) {
     tips.hide();
     highlighter.hideFloat();
   }, { passive: true, capture: true });
+  listen(root, "click", ({ target }) => !target.closest(".tw-menu-button, .tw-more, [data-tw-sign-out]") && room.closeMenus());
   listen(document, "visibilitychange", () => {
     activity.setHidden(document.hidden);
     if (document.hidden) current.drafts.leave();
@@ -167,6 +198,7 @@ export function createSurface(parent, firstView, act) {
     moves.start();
     notices.clear();
     drawing.lay();
+    if (isOffline) showState();
     notices.showNotice(view.notice);
     if (view.progress.done === 0) notices.openContentNote(view.rubric.content_note);
     if (current.older) notices.showOlder(current.older.time, (use) => rating.adopt(current.settleOlder(use)));
@@ -186,8 +218,9 @@ export function createSurface(parent, firstView, act) {
           if (!isShown()) return;
           keyboard.reset();
           drawing.show(change);
+          if (isOffline) showState();
         },
-        saved: (state) => isShown() && showSaved(drawing.page().head, state),
+        saved: () => isShown() && showState(),
         refused: (answer) => isShown() && sending.draftRefused(answer),
       },
     });
@@ -201,7 +234,14 @@ export function createSurface(parent, firstView, act) {
     update(view) {
       if (current.view !== view) sending.receive(view);
       if (!current.isOf(view)) return open(view);
+      const texts = () => current.view.item.candidates.filter(isSent).length;
+      const before = texts();
       current.view = view;
+      if (texts() > before) {
+        drawing.fillTexts();
+        layout.arrange();
+        moves.textsSent();
+      }
       syncHead(drawing.page().head, view);
       notices.showNotice(view.notice);
     },
@@ -214,6 +254,7 @@ export function createSurface(parent, firstView, act) {
       notices.close();
       abort.abort();
       clearInterval(pauses);
+      document.body.classList.remove("tw-whole");
       root.remove();
     },
   };

@@ -3,8 +3,11 @@
 
 // ---- the blinded view ----
 
+/** How the texts of an item's fields are drawn. */
+export type Formats = Record<"context" | "responses" | "extra_texts", "plain" | "markdown">;
+
 export interface View {
-  study: { title: string };
+  study: { title: string; formats: Formats; arrangement: string; longest_words: number | null };
   work: Work;
   progress: { done: number; total: number; minutes_left: number | null };
   rubric: Rubric;
@@ -12,7 +15,7 @@ export interface View {
   draft: Partial<Draft> | null;
   notice: Notice | null;
   feedback: { rows: FeedbackRow[] } | null;
-  routes: { draft: string; renew: string; act: string }; // empty in a preview
+  routes: { draft: string; renew: string; act: string; items: string }; // empty in a preview
 }
 
 export interface Work {
@@ -25,6 +28,21 @@ export interface Work {
   active_seconds: number;
   can_go_back: boolean;
   receipt: string | null;
+  number: number; // among the annotator's own items, as they were shown
+  outcome: "" | "rated" | "ignored" | "skipped";
+  reason: string;
+}
+
+/** The annotator's own items, oldest first. */
+export interface OwnItems {
+  items: {
+    number: number; token: string; state: "open" | "rated" | "ignored" | "skipped"; reason: string; noted: boolean;
+    begins: string; at: string | null; seconds: number;
+  }[];
+  done: number;
+  total: number;
+  minutes_left: number | null;
+  seconds_per_item: number | null;
 }
 
 export interface Rubric {
@@ -41,6 +59,29 @@ export interface Rubric {
   skip: Leaving | null;
   ignore_item: Leaving | null;
   set_aside_response: Leaving | null;
+  worked_example: RatedExample | null;
+  training: RatedExample[];
+}
+
+/** An item with the scores it got, and why. */
+export interface RatedExample {
+  context: Context | null;
+  candidates: Candidate[];
+  scores: { criterion: string; slot: string | null; score: string; reason: string }[];
+}
+
+/** The page before the first item. */
+export interface Instructions {
+  version: string;
+  changed: boolean;
+  study: string;
+  own: Titled[];
+  contact: string;
+  rubric: Rubric;
+  items: number;
+  minutes: number | null;
+  pay: string;
+  training: number;
 }
 
 export interface Criterion {
@@ -56,7 +97,7 @@ export interface Criterion {
 }
 
 export type Scale = Likert | Choice | NumberScale | Best;
-export type Likert = { kind: "likert"; points: Option[] };
+export type Likert = { kind: "likert"; points: Option[]; sparing_note: string };
 export type Choice = { kind: "choice"; options: (Omit<Option, "value"> & { key: string })[] };
 export type Best = { kind: "best"; none_option: boolean };
 export interface NumberScale {
@@ -75,12 +116,13 @@ export interface Option {
   title: string;
   definition: string;
   sparing?: boolean;
+  apart?: boolean;
   ask: Ask | null;
 }
 
 /** What an answer asks for besides itself. */
 export type Ask = { reasons: { key: string; text: string }[]; free_text: "none" | "optional" | "required" };
-export type Limits = { min_words: number; max_words: number };
+export type Limits = { min_words: number; max_words: number; sample: string };
 export type Label = { key: string; title: string; definition: string };
 export type Leaving = { title: string; reasons: { key: string; title: string }[] };
 export type Titled = { title: string; text: string };
@@ -153,7 +195,9 @@ export interface FinalAction {
   active_seconds: number;
   base: number;
   submission: string;
+  text_view: "written" | "formatted" | "mixed"; // how the item's texts were drawn
   answers?: Draft;
+  arrangement?: string | null;
   reason?: string;
   text?: string;
 }
@@ -161,6 +205,8 @@ export interface FinalAction {
 export type Action =
   | FinalAction
   | { kind: "back" | "forward" | "continue"; assignment: string; version?: undefined; submission?: undefined }
+  | { kind: "open"; assignment: string; item: string; version?: undefined; submission?: undefined }
+  | { kind: "next_response"; assignment: string; version?: undefined; submission?: undefined; answers: Draft }
   | { kind: "stop" };
 
 /** What the routes answer, as far as the workbench reads it. */
@@ -170,9 +216,10 @@ export interface Answer {
   refused?: string;
   draft?: Partial<Draft>;
   draft_seq?: number;
-  view?: Omit<View, "rubric">; // of an action
+  view?: Omit<View, "rubric"> & { rubric?: Rubric }; // of an action
   showing?: string | null;
   nothing?: string;
+  items?: OwnItems["items"]; // of the list, with the rest of OwnItems
 }
 
 export type Reply = { status: number; answer: Answer | null };
@@ -193,7 +240,7 @@ export type Question = { id: string; slot: string; criterion: Criterion };
 export type Problem = Question & { problem: string };
 export type Change = { path: string[]; undone: boolean };
 export type SaveState = "saved" | "saving" | "waiting";
-export type Layout = "grid" | "steps" | "single" | "stack";
+export type Layout = "dock" | "single" | "phone";
 export type Timer = unknown;
 
 export interface Clock {
@@ -207,7 +254,6 @@ export type LocalDraft = { time: number; base: number; seq: number; draft: Draft
 
 /** The elements drawn for an item. */
 export interface Page {
-  layout: Layout;
   head: HTMLElement;
   work: HTMLElement;
   guidelines: HTMLElement;

@@ -2,6 +2,7 @@
 // view counts the first time and when the annotator had left. Otherwise views come by the workbench's own route.
 
 import { createDesk } from "./desk.js";
+import { prepare } from "./formatting.js";
 import { postTo } from "./network.js";
 import { createSurface } from "./surface.js";
 
@@ -24,6 +25,14 @@ function mount({ parentElement, data, setTriggerValue }) {
   let leaving;
   /** @type {Surface | undefined} */
   let surface;
+  /** What is on the page, or will be when all it needs is loaded. @type {View | null} */
+  let shown = null;
+  /** @param {View} view */
+  function draw(view) {
+    if (shown !== view) return;
+    if (surface) surface.update(view);
+    else surface = createSurface(parentElement, view, (action) => desk.act(action));
+  }
   const stay = () => {
     clearInterval(leaving);
     leaving = undefined;
@@ -31,8 +40,10 @@ function mount({ parentElement, data, setTriggerValue }) {
   const desk = createDesk({
     post: postTo(first.routes.act),
     show(view) {
-      if (surface) surface.update(view);
-      else surface = createSurface(parentElement, view, (action) => desk.act(action));
+      shown = view;
+      const loading = prepare(view);
+      if (loading) loading.then(() => draw(view));
+      else draw(view);
     },
     leave(why) {
       stay();
@@ -59,6 +70,7 @@ function mount({ parentElement, data, setTriggerValue }) {
 
     close() {
       stay();
+      shown = null;
       surface?.close();
       mounted.delete(parentElement);
     },

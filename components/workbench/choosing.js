@@ -1,0 +1,46 @@
+// Answers to one item in two tabs: where they differ, shown next to each other before one of them is given up.
+
+import { h, words } from "./dom.js";
+import { optionsOf } from "./scale.js";
+
+/** @import { Item } from "./item.js" */
+/** @import { Draft, Scale, Value } from "./types.js" */
+/** @typedef {{ name: string, here: string, there: string }} Difference */
+
+/** @param {Scale} scale @param {Value} value */
+function inWords(scale, value) {
+  if (value === undefined) return "–";
+  if (Array.isArray(value)) return value.join(", ") || "none of them";
+  const title = optionsOf(scale).find((option) => option.value === value)?.title ?? "";
+  return scale.kind === "choice" ? title || String(value) : [value, title].filter((word) => word !== "").join(" ");
+}
+
+/** @param {unknown} value */
+const isSet = (value) => Boolean(value) && JSON.stringify(value) !== "{}" && JSON.stringify(value) !== "[]";
+
+/**
+ * Where the answers of this tab and of the other one differ.
+ * @param {Pick<Item, "questions" | "answers" | "nameOf">} item @param {Partial<Draft>} other @returns {Difference[]}
+ */
+export function differences({ questions, answers, nameOf }, other) {
+  const ratings = questions.flatMap((question) => {
+    const { slot, criterion: { key, scale } } = question;
+    const here = inWords(scale, answers.rating(slot, key));
+    const there = inWords(scale, other.ratings?.[slot]?.[key]);
+    return here === there ? [] : [{ name: nameOf(question), here, there }];
+  });
+  const draft = answers.snapshot();
+  /** @type {[string, keyof Draft][]} */
+  const parts = [["Explanations", "explanations"], ["Highlights", "highlights"], ["Set aside", "set_aside"], ["Note to the lead", "note"]];
+  /** @param {unknown} value */
+  const state = (value) => (isSet(value) ? JSON.stringify(value) : "");
+  const rest = parts.filter(([, part]) => state(draft[part]) !== state(other[part])).map(([name, part]) =>
+    ({ name, here: isSet(draft[part]) ? "as in this tab" : "–", there: isSet(other[part]) ? "as in the other tab" : "–" }));
+  return [...ratings, ...rest];
+}
+
+/** @param {Difference[]} list */
+export const differenceTable = (list) => h("table", { class: "tw-items tw-both" },
+  h("thead", {}, h("tr", {}, ["", "This tab", "The other tab"].map((text) => h("th", { scope: "col", text })))),
+  h("tbody", {}, list.map(({ name, here, there }) =>
+    h("tr", {}, h("th", { scope: "row", dir: "auto", text: name }), words(here, {}, "td"), words(there, {}, "td")))));

@@ -1,0 +1,24 @@
+// Which texts are parsed: the parser takes long for long texts, and is quadratic in a few shapes that nobody writes.
+// triptych/formats/texts/markdown.py has the same limits.
+
+const MAX_CHARACTERS = 25_000;
+const MAX_MARKS = 800; // brackets, stars, … in one paragraph
+const MAX_MARKS_IN_ALL = 6_000;
+const MAX_BARS = 2_000; // of tables
+const WIDE_TABLE = /(?:\|[^\n|]*){200}/;
+const MARKS = /[[\]*_`~<!$\\&]/g;
+const NESTED = /^(?:[ \t]*(?:>|[-+*]|\d{1,9}[.)])){30}/m;
+const DEEP = /^[ \t]{60,}(?:>|[-+*]|\d{1,9}[.)])/m;
+
+/** @param {string} raw */
+export function isParsable(raw) {
+  if (raw.length > MAX_CHARACTERS) return false;
+  if (raw.split("|").length - 1 > MAX_BARS || WIDE_TABLE.test(raw)) return false;
+  let all = 0;
+  for (const paragraph of raw.split(/\n[ \t]*\n/)) {
+    const marks = paragraph.match(MARKS)?.length ?? 0;
+    all += marks;
+    if (marks > MAX_MARKS || all > MAX_MARKS_IN_ALL) return false;
+  }
+  return !NESTED.test(raw) && !DEEP.test(raw);
+}

@@ -1,0 +1,1 @@
+export const katex: { render(tex: string, element: HTMLElement, options: Record<string, unknown>): void };

@@ -1,0 +1,135 @@
+// What annotators are taught: scales with what their points mean, reminders, rated examples. The page before the first
+// item and the guidelines in the workbench are made of these.
+
+import { chat, exampleContext } from "./context.js";
+import { h, nounOf, words } from "./dom.js";
+import { isNumeric, optionsOf } from "./scale.js";
+
+/** @import { Criterion, Formats, Leaving, Option, RatedExample, Rubric, Scale } from "./types.js" */
+
+/** @param {...string} parts */
+export const joined = (...parts) => parts.filter(Boolean).join(": ");
+
+// ---- scales
+
+/** @param {Option} option */
+const isHalf = ({ value }) => typeof value === "number" && !Number.isInteger(value);
+
+/** Numeric scales of the rubric; those with the same numbers are shown once, with the criteria that use them.
+ * @param {Rubric} rubric @returns {{ scale: Scale, criteria: Criterion[] }[]} */
+function scalesOf({ criteria }) {
+  /** @type {Map<string, { scale: Scale, criteria: Criterion[] }>} */
+  const groups = new Map();
+  for (const criterion of criteria.filter(({ scale }) => isNumeric(scale) && optionsOf(scale).length > 0)) {
+    const name = JSON.stringify(optionsOf(criterion.scale).map(({ value, sparing }) => [value, sparing]));
+    groups.set(name, groups.get(name) ?? { scale: criterion.scale, criteria: [] });
+    groups.get(name)?.criteria.push(criterion);
+  }
+  return [...groups.values()];
+}
+
+/** @param {Scale} scale */
+const namesOf = (scale) => JSON.stringify(optionsOf(scale).map(({ title }) => title));
+
+/** A point as it looks at a question. @param {Option} option */
+const cell = ({ value, sparing = false }) =>
+  h("span", { class: `tw-cell${sparing ? " tw-sparing" : ""}` }, h("span", { class: "tw-mark", text: String(value) }));
+
+/** @param {Option} option @param {(string | HTMLElement)[]} explanation */
+const legendLine = (option, ...explanation) => h("div", { class: "tw-legend" }, cell(option), h("p", {}, explanation));
+
+/** @param {string} text */
+const strong = (text) => h("strong", { text });
+
+/** A numeric scale with the names of its points, and what dashed and half points mean. @param {Rubric} rubric */
+export function scaleSections(rubric) {
+  return scalesOf(rubric).map(({ scale, criteria }, _, groups) => {
+    const options = optionsOf(scale);
+    const isShared = criteria.every((criterion) => namesOf(criterion.scale) === namesOf(scale));
+    const title = groups.length === 1 ? "The scale" : `The scale of ${criteria.map((each) => each.title).join(", ")}`;
+    const sparing = options.find((option) => option.sparing);
+    const half = options.find((option) => isHalf(option) && !option.sparing);
+    const note = scale.kind === "likert" ? scale.sparing_note : "";
+    const row = h("div", { class: "tw-scale-row" }, options.map((option) => h("div", {},
+      cell(option), words(option.title, { class: "tw-scale-name" }, "span"))));
+    return h("section", {}, h("h3", { dir: "auto", text: title }),
+      isShared ? null : h("p", { class: "tw-aside", dir: "auto", text: `For example, ${criteria[0].title}:` }),
+      row,
+      sparing ? legendLine(sparing, strong("Dashed means: use sparingly. "), note) : null,
+      half ? legendLine(half, strong("Half points are ordinary answers. "),
+        "Give one where your answer lies between the two points next to it.") : null);
+  });
+}
+
+/** What the answers of a question mean. @param {Scale} scale */
+export function meaningsOf(scale) {
+  const options = optionsOf(scale).filter(({ title, definition }) => title || definition);
+  if (!options.length) return null;
+  const named = isNumeric(scale);
+  return h("dl", { class: "tw-meanings", role: "note" }, options.map(({ value, title, definition }) => h("div", {},
+    named ? h("dt", { text: String(value) }) : words(title, {}, "dt"),
+    words(joined(named ? title : "", definition), {}, "dd"))));
+}
+
+// ---- what is judged, and reminders
+
+/** @param {Rubric} rubric */
+export function judgedList({ criteria }) {
+  return h("dl", { class: "tw-judged-list" }, criteria.map(({ title, question, definition, note, scale }) => h("div", {},
+    words(title, {}, "dt"),
+    h("dd", {},
+      question ? words(question, {}, "span") : null, " ",
+      words(definition, { class: "tw-aside" }, "span"),
+      note ? words(note, { class: "tw-note" }) : null,
+      scale.kind === "choice" ? meaningsOf(scale) : null))));
+}
+
+/** @param {Leaving | null} leaving @param {string} then */
+const leavingLine = (leaving, then) =>
+  leaving && h("li", {}, words(leaving.title, { class: "tw-strong" }, "span"), `: ${then}`);
+
+/** @param {Rubric} rubric */
+export function reminders(rubric) {
+  const { skip, ignore_item: ignore, set_aside_response: aside, highlights, explanation, criteria } = rubric;
+  const options = criteria.flatMap(({ scale }) => optionsOf(scale));
+  const apart = options.find((option) => option.apart);
+  const asks = options.some(({ ask }) => ask);
+  const { min_words: low, max_words: high, sample } = explanation;
+  return h("ul", { class: "tw-reminders" },
+    rubric.guidelines.map(({ title, text }) => h("li", {},
+      words(title, { class: "tw-strong" }, "span"), ": ", words(text.replaceAll(/\s*\n\s*/g, " "), {}, "span"))),
+    apart ? h("li", {}, words(`“${apart.title}”`, { class: "tw-strong" }, "span"),
+      " is an answer like the others. What it means is written at each question.") : null,
+    asks ? h("li", {}, strong("Some answers ask why. "),
+      `Tick a reason, or write ${low ? `${low} to ${high}` : `up to ${high}`} words. `,
+      sample ? sampleLine(sample) : null) : null,
+    leavingLine(ignore, "leaves the whole item out."), leavingLine(aside, "leaves one out; rate the others."),
+    leavingLine(skip, "it goes to somebody else."),
+    highlights.length ? h("li", {}, strong("Highlighting: "),
+      words(highlights.map(({ title }) => title).join(", "), {}, "span"), "; welcome, never required.") : null);
+}
+
+/** @param {string} sample */
+export const sampleLine = (sample) =>
+  h("span", { class: "tw-sample" }, "For example: ", words(`“${sample}”`, {}, "span"));
+
+// ---- rated examples
+
+/** @type {Formats} */
+const PLAIN = { context: "plain", responses: "plain", extra_texts: "plain" };
+
+/** An item with the scores it got, and why. @param {RatedExample} example @param {Rubric} rubric */
+export function ratedExample({ context, candidates, scores }, { judged, language }) {
+  const noun = nounOf({ judged });
+  const several = candidates.length > 1;
+  const texts = candidates.map(({ letter, text, turns }) => h("div", {},
+    h("h4", { text: several ? `${noun} ${letter}` : noun }),
+    turns.length ? chat(turns, "plain", language)
+      : words(text ?? "", { class: "tw-example-text", lang: language || null })));
+  const rows = scores.map(({ criterion, slot, score, reason }) => h("tr", {},
+    h("th", { scope: "row", dir: "auto", text: several && slot ? `${slot} · ${criterion}` : criterion }),
+    h("td", {}, words(score, { class: "tw-given" }, "span"), words(reason))));
+  return h("div", { class: "tw-example tw-rated" },
+    context ? exampleContext(context, PLAIN, language) : null, texts,
+    h("table", { "aria-label": "The scores of the example and why" }, h("tbody", {}, rows)));
+}

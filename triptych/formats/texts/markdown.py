@@ -1,0 +1,332 @@
+"""Which characters of a Markdown text a reader of the formatted text sees.
+
+The browser formats texts (`components/workbench/markdown`); a highlight is a span of the raw text there and here. This
+parse says which raw characters are drawn, for statistics about highlights. Its limits are those of `limits.js`: what is
+beyond them is shown as it was written. What can only be marked as a whole (an escape, an entity, an image's words) is
+one character; a formula counts with all it is written with, since a faulty one is shown so.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_block.reference import reference
+from markdown_it.rules_inline import StateInline, autolink, backtick, image, link
+from markdown_it.token import Token
+
+Character = tuple[int, int]
+
+MAX_CHARACTERS = 25_000  # UTF-16 units, as browsers count
+MAX_MARKS, MAX_MARKS_IN_ALL = 800, 6_000
+MAX_BARS = 2_000
+WIDE_TABLE = re.compile(r"(?:\|[^\n|]*){200}")
+MARK = re.compile(r"[\[\]*_`~<!$\\&]")
+PARAGRAPHS = re.compile(r"\n[ \t]*\n")
+NESTED = re.compile(r"^(?:[ \t]*(?:>|[-+*]|\d{1,9}[.)])){30}", re.MULTILINE)
+DEEP = re.compile(r"^[ \t]{60,}(?:>|[-+*]|\d{1,9}[.)])", re.MULTILINE)
+
+SHOWN = {"text", "html_inline", "text_special", "softbreak", "formula", "image"}  # tokens of what is drawn as written
+TASK = re.compile(r"\[[ \txX]\][ \t\n]")
+MAX_FORMULA = 2_000
+BRACKETED = re.compile(rf"\\\((?:[^\\]|\\[^)]){{0,{MAX_FORMULA}}}?\\\)|\\\[(?:[^\\]|\\[^\]]){{0,{MAX_FORMULA}}}?\\\]")
+DOLLARS = re.compile(r"\$+")
+SINGLE = re.compile(rf"\$(?![\s$])(?:[^\\$]|\\.){{1,{MAX_FORMULA}}}(?<!\s)\$(?![\d$])", re.DOTALL)
+FENCE = re.compile(r" {0,3}(\${2,})[^$\n]*$")
+
+
+def is_formatted(text: str) -> bool:
+    """Whether the browser formats a Markdown text, rather than showing it as it was written."""
+    if len(text.encode("utf-16-le")) // 2 > MAX_CHARACTERS or text.count("|") > MAX_BARS or WIDE_TABLE.search(text):
+        return False
+    marks = [len(MARK.findall(paragraph)) for paragraph in PARAGRAPHS.split(text)]
+    if max(marks) > MAX_MARKS or sum(marks) > MAX_MARKS_IN_ALL:
+        return False
+    return not (NESTED.search(text) or DEEP.search(text))
+
+
+@dataclass(frozen=True)
+class Visible:
+    """The visible characters of a text, as runs of neighbours in order.
+
+    starts, ends: of each run in the raw text; before: how many characters come before it. A run of one character may
+    have several raw ones: it is drawn as a whole. length: of all visible characters.
+    """
+
+    starts: tuple[int, ...]
+    ends: tuple[int, ...]
+    before: tuple[int, ...]
+    length: int
+
+    @classmethod
+    def of(cls, characters: Iterable[Character]) -> Visible:
+        """From [start, end) of each character, in order."""
+        runs: list[tuple[int, int, int]] = []
+        length = 0
+        for start, end in characters:
+            if runs and runs[-1][1] == start and end - start == 1 and runs[-1][1] - runs[-1][0] == length - runs[-1][2]:
+                runs[-1] = (runs[-1][0], end, runs[-1][2])
+            else:
+                runs.append((start, end, length))
+            length += 1
+        starts, ends, before = zip(*runs, strict=True) if runs else ((), (), ())
+        return cls(starts, ends, before, length)
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """A span of the raw text, counted in visible characters; both are equal where it holds none."""
+        first = self._count(bisect_right(self.starts, start) - 1, start, whole=False)
+        last = self._count(bisect_left(self.starts, end) - 1, end, whole=True)
+        return first, max(first, last)
+
+    def _count(self, run: int, place: int, *, whole: bool) -> int:
+        """How many characters come before a place in this run or behind it; `whole`: with one that it cuts."""
+        if run < 0:
+            return 0
+        size = (self.before[run + 1] if run + 1 < len(self.before) else self.length) - self.before[run]
+        if place >= self.ends[run]:
+            inside = size
+        elif size < self.ends[run] - self.starts[run]:
+            inside = int(whole)
+        else:
+            inside = place - self.starts[run]
+        return self.before[run] + inside
+
+
+@lru_cache(maxsize=20_000)
+def visible(text: str) -> Visible:
+    """What of a Markdown text is drawn."""
+    return Visible.of(characters(text))
+
+
+def characters(text: str) -> list[Character]:
+    """The drawn characters of a Markdown text in order, each as [start, end) of the raw text."""
+    if not is_formatted(text):
+        return list(_each(0, len(text)))
+    drawn = sorted(set(_characters(text)))
+    return [here for here, after in pairwise([*drawn, (len(text), len(text))]) if here[1] <= after[0]]
+
+
+def _characters(text: str) -> Iterator[Character]:
+    """The drawn characters of a text in any order, as [start, end) of the raw text."""
+    text = text.replace("\0", "\ufffd")  # as the parser does
+    shift = 1 if text.startswith("\ufeff") else 0
+    ends = [match.span() for match in re.finditer(r"\r\n?|\n", text)]  # of lines
+    lines = [
+        RawLine(text, start, end) for (_, start), (end, _) in pairwise([(0, shift), *ends, (len(text), len(text))])
+    ]
+    definitions: list[tuple[int, int]] = []
+    tokens = _PARSER.parse(text[shift:], {"definitions": definitions})
+    for place, token in enumerate(tokens):
+        if token.map is None:
+            continue
+        first, last = token.map
+        if token.type == "inline":
+            in_item = place > 1 and tokens[place - 2].type == "list_item_open"
+            yield from _inline(token, lines[first:last], in_item)
+        elif token.type in ("fence", "code_block"):
+            yield from _code(token.content, lines[first + (token.type == "fence") : last])
+        elif token.type in ("html_block", "formula"):
+            yield from _whole(lines, first, last)
+    for first, last in definitions:
+        yield from _whole(lines, first, last)
+
+
+@dataclass
+class RawLine:
+    """A line of the raw text. `taken`: where the next part of it is looked for, for the cells of a table."""
+
+    text: str
+    start: int
+    end: int
+
+    def __post_init__(self) -> None:
+        self.taken = self.start
+
+    @property
+    def raw(self) -> str:
+        return self.text[self.start : self.end]
+
+    def behind(self) -> Character:
+        """The line's own end."""
+        return self.end, self.end + (2 if self.text.startswith("\r\n", self.end) else 1)
+
+
+def _whole(lines: Sequence[RawLine], first: int, last: int) -> Iterator[Character]:
+    """Lines that are shown as they were written."""
+    for number in range(first, last):
+        line = lines[number]
+        yield from _each(line.start, line.end)
+        if number < last - 1:
+            yield line.behind()
+
+
+def _code(content: str, lines: Sequence[RawLine]) -> Iterator[Character]:
+    """The lines of code without the indentation that is no part of it."""
+    written = content.removesuffix("\n").split("\n") if content else []
+    for number, (own, line) in enumerate(zip(written, lines, strict=False)):
+        start = line.start + max(0, line.raw.rfind(own.lstrip()) - (len(own) - len(own.lstrip())))
+        yield from _each(start, line.end)
+        if number < len(written) - 1:
+            yield line.behind()
+
+
+def _inline(token: Token, lines: Sequence[RawLine], in_item: bool) -> Iterator[Character]:
+    """The characters of a paragraph, a heading or a cell."""
+    places = _places(token.content, lines)
+    if places is None:
+        return
+    box = TASK.match(token.content) if in_item else None
+    for start, end in _drawn(token.content, token.children or []):
+        if box is None or start >= box.end():
+            yield places[start][0], places[end - 1][1]
+
+
+def _places(content: str, lines: Sequence[RawLine]) -> list[Character] | None:
+    """For each character of a content, which the parser has cut out of lines: its place in the raw text."""
+    places: list[Character] = []
+    for number, (own, line) in enumerate(zip(content.split("\n"), lines, strict=False)):
+        if number:
+            places.append(lines[number - 1].behind())
+        # a line ends with its content, or with what closes a heading; cells follow each other
+        start = line.text.find(own, line.taken, line.end) if len(lines) == 1 else line.start + line.raw.rfind(own)
+        if start >= line.start:
+            places += _each(start, start + len(own))
+            line.taken = start + len(own)
+        else:  # a cell, whose bars are written with a backslash
+            start = line.text.find(own.replace("|", "\\|"), line.taken, line.end)
+            if start < 0:
+                return None
+            for character in own:
+                places.append((start, start + 1 + (character == "|")))
+                start = places[-1][1]
+            line.taken = start
+    return places if len(places) == len(content) else None
+
+
+def _drawn(content: str, tokens: Sequence[Token]) -> Iterator[Character]:
+    """What is drawn of a content: each character, and what is drawn as a whole."""
+    at = 0
+    for token in tokens:
+        start, end = _range(content, token, at)
+        if token.type in ("image", "text_special") and token.content != token.markup and token.content:
+            yield start, end
+        elif token.type == "code_inline":
+            fence = len(token.markup)
+            padding = (end - start - 2 * fence - len(token.content)) // 2
+            yield from _each(start + fence + padding, end - fence - padding)
+        elif token.type == "link_close" and token.info == "auto":
+            yield from _each(start + 1, end - 1)
+        elif token.type in SHOWN:
+            yield from _each(start, end)
+        at = max(at, end)
+
+
+def _range(content: str, token: Token, at: int) -> tuple[int, int]:
+    """Where a token is in the content, behind `at`; nowhere if it is not there."""
+    if "start" in token.meta:
+        return token.meta["start"], token.meta["end"]
+    written = {"text": token.content, "html_inline": token.content, "text_special": token.markup, "softbreak": "\n"}
+    start = content.find(written.get(token.type, ""), at)
+    return (at, at) if start < 0 else (start, start + len(written.get(token.type, "")))
+
+
+def _each(start: int, end: int) -> Iterator[Character]:
+    return ((place, place + 1) for place in range(start, end))
+
+
+# ---- the parser ----
+
+InlineRule = Callable[[StateInline, bool], bool]
+
+
+def _placed(rule: InlineRule) -> InlineRule:
+    """The rule; its last token says from where to where it reaches."""
+
+    def placed(state: StateInline, silent: bool) -> bool:
+        start, before = state.pos, len(state.tokens)
+        if not rule(state, silent):
+            return False
+        if not silent and len(state.tokens) > before and not state.pending:
+            state.tokens[-1].meta = {"start": start, "end": state.pos}
+        return True
+
+    return placed
+
+
+def _formula(state: StateInline, silent: bool) -> bool:
+    """`$…$`, `$$…$$`, `\\(…\\)` and `\\[…\\]`; single dollars by Pandoc's rule, so that prices stay prices."""
+    start = state.pos
+    if match := BRACKETED.match(state.src, start, state.posMax):
+        return _push_formula(state, match.end(), silent)
+    opening = DOLLARS.match(state.src, start, state.posMax)
+    if opening is None:
+        return False
+    if len(opening[0]) == 1:
+        closing = SINGLE.match(state.src, start, state.posMax)
+    else:
+        runs = DOLLARS.finditer(state.src, opening.end(), state.posMax)
+        closing = next((run for run in runs if len(run[0]) == len(opening[0])), None)
+    if closing is not None:
+        return _push_formula(state, closing.end(), silent)
+    if not silent:
+        state.append_pending(opening[0])
+    state.pos = opening.end()
+    return True
+
+
+def _push_formula(state: StateInline, end: int, silent: bool) -> bool:
+    if not silent:
+        state.push("formula", "", 0).meta = {"start": state.pos, "end": end}
+    state.pos = end
+    return True
+
+
+def _formula_block(state: StateBlock, first: int, last: int, silent: bool) -> bool:
+    """Lines between two lines of `$$`."""
+    line = state.src[state.bMarks[first] : state.eMarks[first]]
+    opening = FENCE.fullmatch(line) if state.sCount[first] - state.blkIndent < 4 else None
+    if opening is None:
+        return False
+    if silent:
+        return True
+    end = first + 1
+    while end < last and state.sCount[end] >= state.blkIndent:
+        written = state.src[state.bMarks[end] : state.eMarks[end]].strip()
+        end += 1
+        if len(written) >= len(opening[1]) and not written.strip("$"):
+            break
+    state.push("formula", "", 0).map = [first, end]
+    state.line = end
+    return True
+
+
+def _reference(state: StateBlock, first: int, last: int, silent: bool) -> bool:
+    """The rule; definitions are shown, so their lines are remembered."""
+    if not reference(state, first, last, silent):
+        return False
+    if not silent:
+        state.env["definitions"].append((first, state.line))
+    return True
+
+
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"maxNesting": 100}).enable(["table", "strikethrough"]).disable("text_join")
+    for name, rule in {"link": link, "image": image, "autolink": autolink, "backticks": backtick}.items():
+        parser.inline.ruler.at(name, _placed(rule))
+    parser.inline.ruler.before("escape", "formula", _formula)
+    ends = ["paragraph", "reference", "blockquote", "list"]  # what it may follow without an empty line
+    parser.block.ruler.before("fence", "formula", _formula_block, {"alt": ends})
+    parser.block.ruler.at("reference", _reference)
+    # addresses are never followed: they are compared with nothing and shown as they are
+    parser.validateLink = lambda url: True  # type: ignore[method-assign]
+    parser.normalizeLink = parser.normalizeLinkText = str  # type: ignore[method-assign, assignment]
+    return parser
+
+
+_PARSER = _parser()
