@@ -35,12 +35,12 @@ from sqlalchemy.exc import TimeoutError as PoolExhausted
 from sqlalchemy.pool import ConnectionPoolEntry
 from sqlmodel import Session
 
-from triptych import clock
+from triptych import clock, settings
 from triptych.errors import NotFound, TriptychError, UnsafeDatabase
 from triptych.storage import events, host
 from triptych.storage.models import Study
 
-HEAD = "0004"
+HEAD = "0010"
 PRAGMAS = {
     "journal_mode": "wal",
     "synchronous": 2,
@@ -179,18 +179,34 @@ def open_to_read(url: str) -> Engine:
 
     Raises NotFound where no database is, UnsafeDatabase for one whose tables are of another version.
     """
+    return open_existing(url, changes=False)
+
+
+def open_existing(url: str, changes: bool = True) -> Engine:
+    """An engine on a database that is there, for a program that brings none up to date. Raises as `open_to_read`."""
     if backend_of(url) == "sqlite" and not sqlite_path(url).exists():
         raise NotFound(f"There is no study here: {sqlite_path(url)} does not exist. Set TRIPTYCH_HOME to its folder.")
     engine = open_engine(url)
-    if engine.dialect.name == "sqlite":
+    if not changes and engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _take_no_change)
     version = stored_version(engine)
     if version is None:
         raise NotFound("There is no study here: the database is empty.")
+    _refuse_newer(version)
     if version != HEAD:
-        what = "Stop the app and run: python -m triptych migrate" if version < HEAD else "Update the program."
+        what = f"Stop the app and run: {settings.program()} data migrate"
         raise UnsafeDatabase(f"The database is of version {version}, and this program needs {HEAD}. {what}")
     return engine
+
+
+def _refuse_newer(version: str | None) -> None:
+    """Raises UnsafeDatabase for tables that this program does not know, and would harm."""
+    if version is not None and version > HEAD:
+        raise UnsafeDatabase(
+            f"A newer Triptych made this database (version {version}; this program, {settings.version()}, knows "
+            f"{HEAD}). Install that one again, or go back to the copy that it made before its change: "
+            f"triptych-before-….db next to the database."
+        )
 
 
 def _take_no_change(connection: sqlite3.Connection, _: Any) -> None:
@@ -269,10 +285,16 @@ def _turn() -> Iterator[None]:
 def reading(engine: Engine) -> Iterator[Session]:
     """A session for reading. Raises DatabaseAway.
 
-    On SQLite it sees one state; on PostgreSQL each statement sees the newest, unless `exports.see_one_state` is called.
+    On SQLite it sees one state; on PostgreSQL each statement sees the newest, unless `see_one_state` is called.
     """
     with explained(), Session(engine, expire_on_commit=False, autoflush=False) as session:
         yield session
+
+
+def see_one_state(session: Session) -> None:
+    """Makes all that the session reads from now on one state of the database; call it before the first query."""
+    if session.get_bind().dialect.name != "sqlite":  # SQLite shows a transaction one state anyway
+        session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
 
 
 @contextmanager
@@ -427,23 +449,37 @@ _FOREIGN_PARTS = {
     "sqlite": text("SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view') ORDER BY name"),
     "postgresql": text(
         "SELECT 'trigger', trigger_name FROM information_schema.triggers WHERE trigger_schema = current_schema() "
-        "UNION SELECT 'view', table_name FROM information_schema.views WHERE table_schema = current_schema()"
+        "UNION SELECT 'view', table_name FROM information_schema.views WHERE table_schema = current_schema() "
+        "UNION SELECT 'rule', rulename FROM pg_rules WHERE schemaname = current_schema() "
+        "UNION SELECT 'policy', policyname FROM pg_policies WHERE schemaname = current_schema()"
     ),
 }
 
 
 def foreign_parts(connection: Connection) -> list[str]:
-    """A sentence about each trigger and view: they change or hide rows, and this program makes none."""
+    """A sentence about each trigger, view, rule and policy: they change or hide rows, and this program makes none."""
     parts = connection.execute(_FOREIGN_PARTS[connection.dialect.name])
     return [f"The database has the {kind} {name!r}, which this program never makes." for kind, name in parts]
 
 
+def damage(connection: Connection) -> list[str]:
+    """A sentence about an SQLite file whose parts differ, such as an index that hides rows from some queries."""
+    if connection.dialect.name != "sqlite":
+        return []
+    answer = connection.execute(text("PRAGMA integrity_check(1)")).scalar()
+    return [] if answer == "ok" else [f"The database file is damaged or was edited: {answer}."]
+
+
 def migrate(engine: Engine) -> None:
-    """Brings the database to this program's schema, after a backup; if that fails the old file is put back."""
+    """Brings the database to this program's schema, after a backup; if that fails the old file is put back.
+
+    Raises UnsafeDatabase for a database of a newer program.
+    """
     if engine.dialect.name == "sqlite" and not sqlite_path(str(engine.url)).exists():
         # SQLite itself would leave the group out, whatever the umask allows
         sqlite_path(str(engine.url)).touch(0o666)
     version = stored_version(engine)
+    _refuse_newer(version)
     if version == HEAD:
         return
     if engine.dialect.name != "sqlite" or version is None:
@@ -462,11 +498,9 @@ def migrate(engine: Engine) -> None:
 
 def copy_sqlite(source: Path, target: Path) -> None:
     """A consistent copy through SQLite's backup interface, checked before it counts."""
-    with sqlite3.connect(source) as old, sqlite3.connect(target) as new:
+    with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(target)) as new:
         old.backup(new)
         answer = new.execute("PRAGMA integrity_check").fetchone()[0]
-    new.close()
-    old.close()
     if answer != "ok":
         raise UnsafeDatabase(f"The copy of {source.name} is damaged: {answer}.")
 

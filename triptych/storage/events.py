@@ -17,7 +17,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, Table, bindparam, func, or_, select
+from sqlalchemy import ColumnElement, Select, Table, bindparam, func, or_, select
 from sqlalchemy import inspect as state_of
 from sqlalchemy.orm.attributes import set_committed_value
 from sqlmodel import Session
@@ -27,6 +27,7 @@ from triptych.errors import StudyNotOpen, TriptychError
 from triptych.storage import rows, writes
 from triptych.storage.models import (
     Assignment,
+    Comment,
     EntryAttempt,
     Event,
     EventDetail,
@@ -55,7 +56,9 @@ class EventKind(StrEnum):
     annotator_reinstated = "annotator reinstated"
     annotators_grouped = "annotators grouped"
     baseline = "baseline"
+    check_answered_again = "check answered again"
     check_items_added = "check items added"
+    commented = "commented"
     consent_asked_again = "consent asked again"
     consent_refused = "consent refused"
     consented = "consented"
@@ -78,14 +81,19 @@ class EventKind(StrEnum):
     joined = "joined"
     lead_added = "lead added"
     lead_removed = "lead removed"
+    link_ended = "link ended"
     link_issued = "link issued"
     person_baseline = "baseline of a person"
     person_erased = "person erased"
     plan_stored = "plan stored"
     ratings_imported = "ratings imported"
+    reminded = "reminded"
     reserved = "reserved"
     results_opened = "results opened"
     restored_from_backup = "restored from a backup"
+    setting_changed = "setting changed"
+    setting_redone = "setting redone"
+    setting_undone = "setting undone"
     simulated = "simulated"
     skipped = "skipped"
     study_closed = "study closed"
@@ -95,7 +103,12 @@ class EventKind(StrEnum):
     study_paused = "study paused"
     submitted = "submitted"
     surplus = "surplus"
+    token_made = "token made"  # noqa: S105 (what happened, no secret)
+    token_revoked = "token revoked"  # noqa: S105
     unblinded = "unblinded"
+    viewer_added = "viewer added"
+    viewer_removed = "viewer removed"
+    viewers_reading_changed = "viewers' reading changed"
     withdrew = "withdrew"
     workbook_cancelled = "workbook cancelled"
     workbook_handed_in = "workbook handed in"
@@ -117,6 +130,7 @@ CARRIED: dict[EventKind, tuple[Table, ...]] = {
     EventKind.annotators_grouped: (Study.__table__,),
     EventKind.baseline: rows.DESIGN,
     EventKind.check_items_added: rows.DESIGN,
+    EventKind.commented: (Comment.__table__,),
     EventKind.consent_asked_again: _PART,
     EventKind.consent_refused: _PART,
     EventKind.consented: _PART,
@@ -140,6 +154,9 @@ CARRIED: dict[EventKind, tuple[Table, ...]] = {
     EventKind.person_erased: _EVERYTHING,
     EventKind.plan_stored: rows.DESIGN,
     EventKind.ratings_imported: _PART,
+    EventKind.setting_changed: (Study.__table__,),
+    EventKind.setting_redone: (Study.__table__,),
+    EventKind.setting_undone: (Study.__table__,),
     EventKind.simulated: (Assignment.__table__,),
     EventKind.study_closed: (Study.__table__,),
     EventKind.study_copied: rows.DESIGN,
@@ -147,6 +164,9 @@ CARRIED: dict[EventKind, tuple[Table, ...]] = {
     EventKind.study_open: (Study.__table__, Item.__table__),
     EventKind.study_paused: (Study.__table__,),
     EventKind.unblinded: (Study.__table__,),
+    EventKind.viewer_added: _PART,
+    EventKind.viewer_removed: _PART,
+    EventKind.viewers_reading_changed: (Study.__table__,),
     EventKind.withdrew: _EVERYTHING,
     EventKind.workbook_cancelled: _WORKBOOK,
     EventKind.workbook_handed_in: _WORKBOOK,
@@ -185,7 +205,7 @@ def record(
 ) -> None:
     """Records one event; it gets its place in the study's chain just before the caller's transaction commits.
 
-    rows: name of a table → rows that it writes, packed; kinds in CARRIED read theirs themselves.
+    rows: name of a table → rows that it writes, packed; kinds in CARRIED read theirs themselves, and may name more.
     """
     row = {
         "study_id": study_id,
@@ -247,7 +267,8 @@ def _append(session: Session, study_id: int, recorded: Sequence[_Recorded], carr
     digests = [
         digest(salt, event.old, event.new, texts) for salt, event, texts in zip(salts, recorded, carried, strict=True)
     ]
-    head = _locked_head(session, study_id)
+    # the lock on the end of the chain does not block inserts of rows that point at the study
+    head = session.connection().execute(_head_query(), {"study": study_id}).one()
     study = session.identity_map.get(session.identity_key(Study, study_id))
     if study is not None and head.state == StudyState.closed != study.state and not state_of(study).modified:
         raise StudyNotOpen(CLOSED_MEANWHILE)
@@ -267,11 +288,6 @@ def _append(session: Session, study_id: int, recorded: Sequence[_Recorded], carr
         # stored by the statement above: the object mapper must not write the row again
         set_committed_value(study, "event_number", number)
         set_committed_value(study, "event_hash", previous)
-
-
-def _locked_head(session: Session, study_id: int) -> Row[Any]:
-    """Where the chain ends. The lock does not block inserts of rows that point at the study."""
-    return session.connection().execute(_head_query(), {"study": study_id}).one()
 
 
 @cache
@@ -343,26 +359,42 @@ class Entry:
 
     event: Event
     item: str | None
-    old: dict[str, Any] | None
-    new: dict[str, Any] | None
+    detail: EventDetail | None
     withheld: bool
+
+    @property
+    def old(self) -> dict[str, Any] | None:
+        return self.detail.old if self.detail else None
+
+    @property
+    def new(self) -> dict[str, Any] | None:
+        return self.detail.new if self.detail else None
 
 
 def listed(
     session: Session, study: Study, filters: EventFilters, start: int = 0, count: int = 100
 ) -> tuple[list[Entry], int]:
     """Events that pass the filters, newest first, from place `start` on, and how many pass in all."""
-    matching = (
+    matching = _with_values().where(*_passing(study, filters))
+    page = matching.order_by(Event.number.desc()).offset(start).limit(count)
+    entries = list(_entries(session, study, page))
+    return entries, session.execute(select(func.count()).select_from(matching.subquery())).scalar_one()
+
+
+def entries(session: Session, study: Study) -> Iterator[Entry]:
+    """The whole log in order, read while it is walked."""
+    log = _with_values().where(Event.study_id == study.id).order_by(Event.number)
+    return _entries(session, study, log.execution_options(yield_per=1000))
+
+
+def _with_values() -> Select[*tuple[Any, ...]]:
+    """Events, their values and the id of the item that each is about."""
+    return (
         select(Event, EventDetail, Item.external_id)
         .outerjoin(EventDetail, EventDetail.event_id == Event.id)
         .outerjoin(Assignment, Assignment.id == Event.assignment_id)
         .outerjoin(Item, Item.id == Assignment.item_id)
-        .where(*_passing(study, filters))
     )
-    page = matching.order_by(Event.number.desc()).offset(start).limit(count)
-    names = blind_names(session, study)
-    entries = [_entry(event, detail, item, names) for event, detail, item in session.execute(page)]
-    return entries, session.execute(select(func.count()).select_from(matching.subquery())).scalar_one()
 
 
 def _passing(study: Study, filters: EventFilters) -> Iterator[ColumnElement[bool]]:
@@ -381,11 +413,11 @@ def _passing(study: Study, filters: EventFilters) -> Iterator[ColumnElement[bool
         yield Event.at < filters.until
 
 
-def _entry(event: Event, detail: EventDetail | None, item: str | None, names: Collection[str]) -> Entry:
-    old, new = (detail.old, detail.new) if detail else (None, None)
-    if names and tells_systems([old, new], names):
-        return Entry(event, item, None, None, True)
-    return Entry(event, item, old, new, False)
+def _entries(session: Session, study: Study, query: Select[*tuple[Any, ...]]) -> Iterator[Entry]:
+    names = blind_names(session, study)
+    for event, detail, item in session.execute(query):
+        withheld = bool(names and detail and tells_systems([detail.old, detail.new], names))
+        yield Entry(event, item, None if withheld else detail, withheld)
 
 
 def occurring(session: Session, study: Study) -> tuple[list[str], list[str]]:
@@ -459,19 +491,10 @@ def chain(session: Session, study_id: int) -> Iterator[Logged]:
         if changed or chain_hash(row) != row["hash"]:
             raise BrokenChain(f"Event {number} was changed.")
         previous = row["hash"]
-        yield Logged(
-            number,
-            row["at"],
-            row["actor"],
-            row["kind"],
-            row["assignment_id"],
-            row["subject"],
-            previous,
-            row["new"] or {},
-            row["rows"],
-            has_values,
-            row["digest"] == NO_VALUES,
-        )
+        about = {
+            name: row[name] for name in ("number", "at", "actor", "kind", "assignment_id", "subject", "hash", "rows")
+        }
+        yield Logged(**about, new=row["new"] or {}, has_values=has_values, says_none=row["digest"] == NO_VALUES)
     head = select(Study.event_number, Study.event_hash).where(Study.id == study_id)
     if tuple(session.connection().execute(head).one()) != (number, previous):
         raise BrokenChain(f"Events after {number} are missing.")

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
+from triptych import settings
 from triptych.errors import UnsafeDatabase
 
+LOCK = "triptych.lock"  # of the database in the data folder
+EPHEMERAL = "TRIPTYCH_EPHEMERAL"
+# a variable that such hosts set, and their name
+FORGETFUL = {
+    "SPACE_ID": "Hugging Face Spaces",
+    "DYNO": "Heroku",
+    "K_SERVICE": "Google Cloud Run",
+    "COLAB_RELEASE_TAG": "Google Colab",
+    "KAGGLE_KERNEL_RUN_TYPE": "Kaggle",
+    "BINDER_SERVICE_HOST": "Binder",
+}
+COMMUNITY_CLOUD = Path("/mount/src")  # where it puts an app
+MAX_NOTE = 2000  # characters
 NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "sshfs", "fuse.sshfs", "9p", "davfs", "glusterfs", "ceph"}
 SYNCHRONISED = ("onedrive", "dropbox", "icloud", "google drive", "googledrive", "nextcloud", "com~apple~clouddocs")
 
@@ -22,6 +39,44 @@ def lock_file(path: Path, message: str) -> IO[str]:
         handle.close()
         raise UnsafeDatabase(message) from error
     return handle
+
+
+@dataclass(frozen=True)
+class RunningAt:
+    """Where a server is: its address for browsers on this computer, its port, and what it listens on."""
+
+    address: str
+    port: int
+    bound: str
+
+
+def write_note(lock: IO[str], place: RunningAt) -> None:
+    """Notes in the lock file where the server is that holds it."""
+    lock.seek(0)
+    lock.truncate()
+    lock.write(json.dumps(asdict(place)))
+    lock.flush()
+
+
+def noted(path: Path) -> RunningAt | None:
+    """What the last server noted in a lock file; None where it can't be read. It may have stopped since."""
+    # on Windows a locked file cannot be read
+    with suppress(OSError, ValueError, TypeError), path.open(encoding="utf-8") as file:
+        place = RunningAt(**json.loads(file.read(MAX_NOTE)))
+        if [type(value) for value in vars(place).values()] == [str, int, str]:
+            return place
+    return None
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a server holds this lock file now."""
+    if not path.exists():
+        return False
+    try:
+        lock_file(path, "").close()
+    except UnsafeDatabase:
+        return True
+    return False
 
 
 def _lock(handle: IO[str]) -> None:
@@ -40,6 +95,19 @@ def is_at_a_screen() -> bool:
     """Whether this process was started by hand, in a terminal on the screen of this very computer."""
     has_screen = sys.platform in ("win32", "darwin") or "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ
     return has_screen and sys.stdout.isatty() and "SSH_CONNECTION" not in os.environ
+
+
+def forgetful() -> str:
+    """The name of a kind of host whose disk is emptied at a restart, if this is one; else empty.
+
+    TRIPTYCH_EPHEMERAL=1 says that it is, 0 that the data folder is on a disk that lasts.
+    """
+    setting = os.environ.get(EPHEMERAL, "")
+    if setting:
+        return f"{EPHEMERAL}={setting}" if setting != "0" else ""
+    named = (kind for variable, kind in FORGETFUL.items() if variable in os.environ)
+    streamlit_cloud = "Streamlit Community Cloud" if settings.app_folder().is_relative_to(COMMUNITY_CLOUD) else ""
+    return next(named, streamlit_cloud)
 
 
 def refuse_unsafe_folder(folder: Path) -> None:

@@ -36,6 +36,12 @@ class Base(SQLModel, registry=registry()):
     model_config = {"defer_build": True}  # rows are not validated, so nobody needs what pydantic would build
 
 
+class Numbered(Base):
+    """A table whose rows get their numbers from the database."""
+
+    id: int = Field(default=None, primary_key=True)
+
+
 class Utc(TypeDecorator[datetime]):
     """Times in UTC that keep their zone on SQLite too, which stores none."""
 
@@ -60,6 +66,7 @@ class Kind(StrEnum):
 class Role(StrEnum):
     annotator = "annotator"
     lead = "lead"
+    viewer = "viewer"
 
 
 class StudyState(StrEnum):
@@ -117,6 +124,14 @@ class Origin(StrEnum):
     simulated = "simulated"
 
 
+class TextView(StrEnum):
+    """How an annotator saw the texts: as they were written, formatted, or some of each."""
+
+    written = "written"
+    formatted = "formatted"
+    mixed = "mixed"
+
+
 def one_of(column: str, kinds: type[StrEnum]) -> CheckConstraint:
     """The column holds one of the enum's values."""
     values = ", ".join(f"'{kind.value}'" for kind in kinds)
@@ -149,11 +164,23 @@ def when(*, nullable: bool = False, index: bool = False) -> Any:
     return Field(default=None, sa_type=Utc, nullable=nullable, index=index)
 
 
-class Person(Base, table=True):
+def at_slot(name: str) -> ForeignKeyConstraint:
+    """(assignment, position) is a slot; a null position is about the item."""
+    return ForeignKeyConstraint(
+        ["assignment_id", "position"], ["slot.assignment_id", "slot.position"], ondelete="CASCADE", name=name
+    )
+
+
+def partial_index(name: str, *columns: str, where: str, unique: bool = True) -> Index:
+    """An index over the rows for which the condition holds."""
+    condition = text(where)
+    return Index(name, *columns, unique=unique, sqlite_where=condition, postgresql_where=condition)
+
+
+class Person(Numbered, table=True):
     """The only table, with panel_identity, that holds identifiers; everything else knows the pseudonym."""
 
     __table_args__ = (one_of("kind", Kind), one_of("role", Role))
-    id: int = Field(default=None, primary_key=True)  # given by the database
     kind: Kind = named(Kind, default=Kind.human)
     role: Role = named(Role, default=Role.annotator)
     pseudonym: str = Field(unique=True)
@@ -164,22 +191,20 @@ class Person(Base, table=True):
     disabled_at: datetime | None = when(nullable=True)
 
 
-class PanelIdentity(Base, table=True):
+class PanelIdentity(Numbered, table=True):
     """A person's id on a panel."""
 
     __tablename__ = "panel_identity"
     __table_args__ = (UniqueConstraint("panel", "external_id"),)
-    id: int = Field(default=None, primary_key=True)  # given by the database
     person_id: int = key("person.id")
     panel: str
     external_id: str
     session_id: str = ""
 
 
-class Login(Base, table=True):
+class Login(Numbered, table=True):
     """One signed-in browser. The cookie holds the secret, this row its hash."""
 
-    id: int = Field(default=None, primary_key=True)  # given by the database
     person_id: int = key("person.id")
     secret_hash: str = Field(unique=True)
     created_at: datetime = when()
@@ -192,11 +217,10 @@ class TicketKind(StrEnum):
     setup = "setup"
 
 
-class Ticket(Base, table=True):
+class Ticket(Numbered, table=True):
     """A one-time secret: to turn a checked passcode into a cookie, or to make the first lead account."""
 
     __table_args__ = (one_of("kind", TicketKind),)
-    id: int = Field(default=None, primary_key=True)  # given by the database
     kind: TicketKind = named(TicketKind)
     person_id: int | None = key("person.id", nullable=True)
     secret_hash: str = Field(unique=True)
@@ -204,11 +228,40 @@ class Ticket(Base, table=True):
     used_at: datetime | None = when(nullable=True)
 
 
-class FailedSignIn(Base, table=True):
+class Token(Numbered, table=True):
+    """What a lead's script proves itself with: the script has the secret, this row its hash. Revoking deletes the row.
+
+    Every token reads; study_id: the one study that it is for, None for all that the lead leads.
+    """
+
+    __table_args__ = (CheckConstraint("NOT may_unblind OR study_id IS NOT NULL", name="ck_unblinds_one_study"),)
+    person_id: int = key("person.id")
+    study_id: int | None = key("study.id", nullable=True)
+    name: str
+    secret_hash: str = Field(unique=True)
+    may_write: bool = False
+    may_unblind: bool = False
+    created_at: datetime = when()
+    expires_at: datetime = when()
+    used_at: datetime | None = when(nullable=True)
+
+
+class StoredAnswer(Numbered, table=True):
+    """What a script was answered under a key of its own, so that the same request again acts once."""
+
+    __tablename__ = "stored_answer"
+    __table_args__ = (UniqueConstraint("person_id", "key"),)
+    person_id: int = key("person.id", index=False)
+    key: str
+    request_hash: str
+    answer: dict[str, Any] = Field(sa_type=JSON)
+    stored_at: datetime = when(index=True)
+
+
+class FailedSignIn(Numbered, table=True):
     """Failed attempts per account, for the rate limit; the account stands as a hash."""
 
     __tablename__ = "failed_sign_in"
-    id: int = Field(default=None, primary_key=True)  # given by the database
     account_hash: str = Field(index=True)
     at: datetime = when()
 
@@ -220,18 +273,17 @@ class Setting(Base, table=True):
     value: str
 
 
-class RubricText(Base, table=True):
+class RubricText(Numbered, table=True):
     """The YAML as loaded; a new text is a new row."""
 
     __tablename__ = "rubric"
-    id: int = Field(default=None, primary_key=True)  # given by the database
     key: str
     sha256: str = Field(unique=True)
     yaml: str
     loaded_at: datetime = when()
 
 
-class Study(Base, table=True):
+class Study(Numbered, table=True):
     """One evaluation. Event number and hash are the head of its event chain; writing an event locks this row."""
 
     __table_args__ = (
@@ -241,7 +293,6 @@ class Study(Base, table=True):
         one_of("round", Round),
         CheckConstraint("raters_per_item >= 1", name="ck_raters_per_item"),
     )
-    id: int = Field(default=None, primary_key=True)  # given by the database
     slug: str = Field(unique=True)
     series: str
     round: Round = named(Round, default=Round.main)
@@ -264,12 +315,11 @@ class Study(Base, table=True):
     event_hash: str = ""
 
 
-class StoredCriterion(Base, table=True):
+class StoredCriterion(Numbered, table=True):
     """A criterion of an opened study, written from its rubric so that ratings can point at it."""
 
     __tablename__ = "criterion"
     __table_args__ = (UniqueConstraint("study_id", "key"), CheckConstraint("about IN ('candidate', 'item')"))
-    id: int = Field(default=None, primary_key=True)  # given by the database
     study_id: int = key("study.id")
     position: int
     key: str
@@ -282,9 +332,8 @@ class StoredCriterion(Base, table=True):
     step: float | None = None
 
 
-class Option(Base, table=True):
+class Option(Numbered, table=True):
     __table_args__ = (UniqueConstraint("criterion_id", "key"),)
-    id: int = Field(default=None, primary_key=True)  # given by the database
     criterion_id: int = key("criterion.id")
     position: int
     key: str
@@ -292,11 +341,10 @@ class Option(Base, table=True):
     missing: bool = False
 
 
-class Membership(Base, table=True):
+class Membership(Numbered, table=True):
     """A person's part in a study; one person may hold both roles."""
 
     __table_args__ = (UniqueConstraint("study_id", "person_id", "role"), one_of("role", Role))
-    id: int = Field(default=None, primary_key=True)  # given by the database
     study_id: int = key("study.id")
     person_id: int = key("person.id")
     role: Role = named(Role, default=Role.annotator)
@@ -304,6 +352,7 @@ class Membership(Base, table=True):
     consent_version: str | None = None
     consented_at: datetime | None = when(nullable=True)
     instructions_read_at: datetime | None = when(nullable=True)
+    instructions_version: str | None = None
     turned_away_at: datetime | None = when(nullable=True)
     turned_away_as: str | None = None
     withdrawn_at: datetime | None = when(nullable=True)
@@ -311,7 +360,7 @@ class Membership(Base, table=True):
     excluded_reason: str | None = None
 
 
-class EntryAttempt(Base, table=True):
+class EntryAttempt(Numbered, table=True):
     """One try at the entry test; the questions answered so far are rows of `test_answer`."""
 
     __tablename__ = "entry_attempt"
@@ -320,7 +369,6 @@ class EntryAttempt(Base, table=True):
         CheckConstraint("(passed IS NULL) = (finished_at IS NULL)", name="ck_attempt_finished"),
         CheckConstraint('"right" BETWEEN 0 AND asked', name="ck_right_of_asked"),
     )
-    id: int = Field(default=None, primary_key=True)  # given by the database
     membership_id: int = key("membership.id", index=False)
     number: int
     started_at: datetime = when()
@@ -330,13 +378,12 @@ class EntryAttempt(Base, table=True):
     passed: bool | None = None
 
 
-class TestAnswer(Base, table=True):
+class TestAnswer(Numbered, table=True):
     """An answer to one question of an entry test."""
 
     __test__ = False  # pytest would collect a class of this name
     __tablename__ = "test_answer"
     __table_args__ = (UniqueConstraint("attempt_id", "question"),)
-    id: int = Field(default=None, primary_key=True)  # given by the database
     attempt_id: int = key("entry_attempt.id", index=False)
     question: str
     option: str
@@ -344,10 +391,9 @@ class TestAnswer(Base, table=True):
     answered_at: datetime = when()
 
 
-class Invitation(Base, table=True):
+class Invitation(Numbered, table=True):
     """A personal link; reusable until it expires or is issued again."""
 
-    id: int = Field(default=None, primary_key=True)  # given by the database
     study_id: int = key("study.id")
     person_id: int = key("person.id")
     secret_hash: str = Field(unique=True)
@@ -355,14 +401,14 @@ class Invitation(Base, table=True):
     revoked_at: datetime | None = when(nullable=True)
 
 
-class Item(Base, table=True):
+class Item(Numbered, table=True):
     """A context and its candidates. `taken` counts places: live reservations and finished annotations."""
 
     __table_args__ = (
         UniqueConstraint("study_id", "external_id"),
         CheckConstraint("taken >= 0 AND taken <= raters", name="ck_never_over_assigned"),
         CheckConstraint("purpose IN ('main', 'training', 'gold', 'attention')", name="ck_item_purpose"),
-        Index(
+        partial_index(
             "ix_item_free",
             "study_id",
             "purpose",
@@ -370,12 +416,11 @@ class Item(Base, table=True):
             "priority",
             "taken",
             "rank",
-            sqlite_where=text("taken < raters"),
-            postgresql_where=text("taken < raters"),
+            where="taken < raters",
+            unique=False,
         ),
         Index("ix_item_next", "study_id", "purpose", "retired", "priority", "taken", "rank"),
     )
-    id: int = Field(default=None, primary_key=True)  # given by the database
     study_id: int = key("study.id", index=False)
     external_id: str
     purpose: Purpose = named(Purpose, default=Purpose.main)
@@ -391,32 +436,29 @@ class Item(Base, table=True):
     retired_reason: str | None = None
 
 
-class Turn(Base, table=True):
+class Turn(Numbered, table=True):
     """One turn of an item's context."""
 
     __table_args__ = (UniqueConstraint("item_id", "position"),)
-    id: int = Field(default=None, primary_key=True)  # given by the database
     item_id: int = key("item.id", index=False)
     position: int
     speaker: str
     text: str
 
 
-class System(Base, table=True):
+class System(Numbered, table=True):
     """What produces candidates; leads see `blind_code` as System 1, 2, … until unblinding."""
 
     __table_args__ = (UniqueConstraint("study_id", "name"), UniqueConstraint("study_id", "blind_code"))
-    id: int = Field(default=None, primary_key=True)  # given by the database
     study_id: int = key("study.id", index=False)
     name: str
     blind_code: int
 
 
-class Candidate(Base, table=True):
+class Candidate(Numbered, table=True):
     """One system's output for one item: a text, or turns where a whole dialogue is judged."""
 
     __table_args__ = (UniqueConstraint("item_id", "system_id"),)
-    id: int = Field(default=None, primary_key=True)  # given by the database
     item_id: int = key("item.id", index=False)
     system_id: int = key("system.id")
     text: str | None = None
@@ -424,22 +466,20 @@ class Candidate(Base, table=True):
     sha256: str
 
 
-class PlannedItem(Base, table=True):
+class PlannedItem(Numbered, table=True):
     """A line of an explicit annotator–item plan; without any, items are given out automatically."""
 
     __tablename__ = "planned_item"
     __table_args__ = (UniqueConstraint("study_id", "person_id", "item_id"),)
-    id: int = Field(default=None, primary_key=True)  # given by the database
     study_id: int = key("study.id", index=False)
     person_id: int = key("person.id", index=False)
     item_id: int = key("item.id", index=False)
     rank: int
 
 
-class Workbook(Base, table=True):
+class Workbook(Numbered, table=True):
     """A spreadsheet given to one annotator; its token lies hidden in the file. Its assignments name it."""
 
-    id: int = Field(default=None, primary_key=True)  # given by the database
     study_id: int = key("study.id")
     person_id: int = key("person.id", index=False)
     token: str = Field(unique=True)
@@ -448,14 +488,13 @@ class Workbook(Base, table=True):
     cancelled_at: datetime | None = when(nullable=True)
 
 
-class Reference(Base, table=True):
+class Reference(Numbered, table=True):
     """What a training, gold or attention item is held against, per criterion.
 
     `accepted` is a number, give or take `close`, or the keys of the accepted options, parted by `|`.
     """
 
     __table_args__ = (UniqueConstraint("item_id", "position", "criterion_id"),)
-    id: int = Field(default=None, primary_key=True)  # given by the database
     item_id: int = key("item.id", index=False)
     position: int | None = None
     criterion_id: int = key("criterion.id")
@@ -464,7 +503,7 @@ class Reference(Base, table=True):
     reason: str
 
 
-class Assignment(Base, table=True):
+class Assignment(Numbered, table=True):
     """One item given to one annotator. The browser knows it by its token only."""
 
     __table_args__ = (
@@ -477,40 +516,20 @@ class Assignment(Base, table=True):
             name="ck_submitted_has_time",
         ),
         CheckConstraint("(purpose = 'repeat') = (repeat_of IS NOT NULL)", name="ck_repeat_of"),
-        Index(
+        partial_index(
             "ux_one_main_per_person",
             "item_id",
             "person_id",
-            unique=True,
-            sqlite_where=text("purpose IN ('main', 'training', 'gold', 'attention') AND state <> 'expired'"),
-            postgresql_where=text("purpose IN ('main', 'training', 'gold', 'attention') AND state <> 'expired'"),
+            where="purpose IN ('main', 'training', 'gold', 'attention') AND state <> 'expired'",
         ),
-        Index(
-            "ux_one_repeat",
-            "repeat_of",
-            unique=True,
-            sqlite_where=text("repeat_of IS NOT NULL AND state <> 'expired'"),
-            postgresql_where=text("repeat_of IS NOT NULL AND state <> 'expired'"),
-        ),
-        Index(
-            "ux_one_final_value",
-            "item_id",
-            unique=True,
-            sqlite_where=text("purpose = 'adjudication'"),
-            postgresql_where=text("purpose = 'adjudication'"),
-        ),
-        Index(
-            "ux_one_live_reservation",
-            "study_id",
-            "person_id",
-            unique=True,
-            sqlite_where=text("state = 'reserved' AND origin = 'web'"),
-            postgresql_where=text("state = 'reserved' AND origin = 'web'"),
+        partial_index("ux_one_repeat", "repeat_of", where="repeat_of IS NOT NULL AND state <> 'expired'"),
+        partial_index("ux_one_final_value", "item_id", where="purpose = 'adjudication'"),
+        partial_index(
+            "ux_one_live_reservation", "study_id", "person_id", where="state = 'reserved' AND origin = 'web'"
         ),
         Index("ix_assignment_expiry", "study_id", "state", "expires_at"),
         Index("ix_assignment_person", "person_id", "study_id", "submitted_at"),
     )
-    id: int = Field(default=None, primary_key=True)  # given by the database
     token: str = Field(unique=True)
     study_id: int = key("study.id", index=False)
     item_id: int = key("item.id")
@@ -523,8 +542,10 @@ class Assignment(Base, table=True):
     expires_at: datetime = when()
     submitted_at: datetime | None = when(nullable=True)
     active_seconds: float = 0
+    text_view: TextView | None = named(TextView, default=None, nullable=True)
     reason: str | None = None
     note: str | None = None
+    arrangement: str | None = None
     draft: dict[str, Any] | None = Field(default=None, sa_type=JSON)
     draft_seq: int = 0
     pen: str | None = None
@@ -556,32 +577,17 @@ class Submission(Base, table=True):
     __table_args__ = (UniqueConstraint("assignment_id", "version"),)
 
 
-def at_slot(name: str) -> ForeignKeyConstraint:
-    """(assignment, position) is a slot; a null position is about the item."""
-    return ForeignKeyConstraint(
-        ["assignment_id", "position"], ["slot.assignment_id", "slot.position"], ondelete="CASCADE", name=name
-    )
-
-
-class Rating(Base, table=True):
+class Rating(Numbered, table=True):
     """One value: slot × criterion (no slot: about the item). Untouched = no row; 0 is a value."""
 
     __table_args__ = (
         at_slot("fk_rating_slot"),
         UniqueConstraint("assignment_id", "position", "criterion_id"),
-        Index(
-            "ux_rating_about_item",
-            "assignment_id",
-            "criterion_id",
-            unique=True,
-            sqlite_where=text("position IS NULL"),
-            postgresql_where=text("position IS NULL"),
-        ),
+        partial_index("ux_rating_about_item", "assignment_id", "criterion_id", where="position IS NULL"),
         CheckConstraint("missing OR (number IS NOT NULL) <> (option_id IS NOT NULL)", name="ck_one_value"),
         # SQLite would keep a numpy integer as a blob without a word
         CheckConstraint("number IS NULL OR number = number + 0", name="ck_number_is_a_number"),
     )
-    id: int = Field(default=None, primary_key=True)  # given by the database
     assignment_id: int = key("assignment.id", index=False)
     position: int | None = None
     criterion_id: int = key("criterion.id")
@@ -590,17 +596,16 @@ class Rating(Base, table=True):
     missing: bool = False
 
 
-class Explanation(Base, table=True):
+class Explanation(Numbered, table=True):
     """Ready-made reasons and/or free text given for one rating."""
 
-    id: int = Field(default=None, primary_key=True)  # given by the database
     rating_id: int = Field(foreign_key="rating.id", unique=True, ondelete="CASCADE")
     reasons: list[Any] = Field(default_factory=list, sa_type=JSON)
     text: str = ""
     words: int = 0
 
 
-class Highlight(Base, table=True):
+class Highlight(Numbered, table=True):
     """A labelled span of a candidate: code points, end exclusive. Null offsets: an imported quote not in the text."""
 
     __table_args__ = (
@@ -608,7 +613,6 @@ class Highlight(Base, table=True):
         CheckConstraint('(start IS NULL AND "end" IS NULL) OR (start >= 0 AND "end" > start)', name="ck_span_in_order"),
         Index("ix_highlight_assignment", "assignment_id"),
     )
-    id: int = Field(default=None, primary_key=True)  # given by the database
     assignment_id: int
     position: int
     turn: int | None = None
@@ -619,11 +623,19 @@ class Highlight(Base, table=True):
     comment: str = ""
 
 
-class Event(Base, table=True):
+class Comment(Numbered, table=True):
+    """What a lead asked an annotator about one annotation of theirs, or what they answered; author: a pseudonym."""
+
+    assignment_id: int = key("assignment.id")
+    author: str
+    at: datetime = when()
+    text: str
+
+
+class Event(Numbered, table=True):
     """Append only, one hash chain per study; values stand apart in event_detail, where erasure may reach them."""
 
     __table_args__ = (UniqueConstraint("study_id", "number"), Index("ix_event_assignment", "assignment_id"))
-    id: int = Field(default=None, primary_key=True)  # given by the database
     study_id: int = Field(foreign_key="study.id", ondelete="CASCADE")
     number: int
     at: datetime = when()
@@ -647,11 +659,10 @@ class EventDetail(Base, table=True):
     rows: str | None = None
 
 
-class Snapshot(Base, table=True):
+class Snapshot(Numbered, table=True):
     """A report, frozen as of one event. The hash is over what the report is made of and stands in all its files."""
 
     __table_args__ = (UniqueConstraint("study_id", "sha256"),)
-    id: int = Field(default=None, primary_key=True)  # given by the database
     study_id: int = key("study.id", index=False)
     event_number: int
     event_hash: str

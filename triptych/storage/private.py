@@ -6,22 +6,23 @@ Windows and some disks know no such permissions; there the settings of the folde
 from __future__ import annotations
 
 import glob
+import os
 import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from sqlalchemy import make_url
-
 from triptych import settings
 from triptych.errors import UnsafeDatabase
+from triptych.storage import database
 
-OWNERS_ALONE = ("cookie.secret", "errors")  # a secret, and traces that may quote people: not for the group either
+# secrets, and traces that may quote people: not for the group either
+OWNERS_ALONE = ("cookie.secret", "running.json", "errors")
 # made by the app, below the data folder; people may keep files of their own next to them
 MADE_IN_HOME = (
-    *("cookie.secret", "errors", "errors/*.txt", "backups"),
-    *("backups/triptych-*", "backups/before-restore-*", "backups/damaged-*"),
+    *("cookie.secret", "running.json", "errors", "errors/*.txt", "backups"),
+    *("backups/triptych-*", "backups/scheduled-*", "backups/before-restore-*", "backups/damaged-*"),
 )
 ADVICE = "Give it to the user who runs the app, or set TRIPTYCH_HOME to another folder."
 
@@ -57,17 +58,13 @@ def _of_database() -> list[Path]:
     """The SQLite file with its companions, as far as they are there."""
     if settings.is_shared():
         return []
-    path = _database()
+    path = database.sqlite_path(settings.database_url())
     names = [path.name, *(f"{path.name}-{ending}" for ending in ("wal", "shm", "journal"))]
     companions = [path.with_name(name) for name in names] + [path.with_suffix(".lock")]
     return [
         *(companion for companion in companions if companion.exists()),
         *path.parent.glob(f"{glob.escape(path.stem)}-before-*.db"),
     ]
-
-
-def _database() -> Path:
-    return Path(make_url(settings.database_url()).database or "")
 
 
 def repair() -> list[Path]:
@@ -86,13 +83,26 @@ def is_held(folder: Path) -> bool:
         return not stat.S_IMODE(Path(file.name).stat().st_mode) & 0o077
 
 
+def _refuse_foreign(folder: Path) -> None:
+    """Raises UnsafeDatabase for a folder of another user, who could put another database in the place of this one."""
+    if os.name == "nt" or os.geteuid() == 0 or settings.group_may():
+        return
+    if folder.stat().st_uid not in (0, os.geteuid()):
+        raise UnsafeDatabase(
+            f"{folder} belongs to another user. {ADVICE} TRIPTYCH_GROUP=1 allows a folder that a group shares."
+        )
+
+
 def refuse_unusable() -> None:
     """Raises UnsafeDatabase for a data folder or a database that this user cannot read and write, with the reason."""
     path: Path | str = "The data folder"
     try:
-        folders = [settings.local_folder()] + ([] if settings.is_shared() else [_database().parent])
+        folders = [settings.local_folder()] + (
+            [] if settings.is_shared() else [database.sqlite_path(settings.database_url()).parent]
+        )
         for path in folders:
             next(path.iterdir(), None)
+            _refuse_foreign(path)
             tempfile.TemporaryFile(dir=path).close()
         for path in _of_database():
             path.open("r+b").close()

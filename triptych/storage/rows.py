@@ -20,6 +20,7 @@ from triptych.storage.models import (
     Assignment,
     Base,
     Candidate,
+    Comment,
     EntryAttempt,
     Explanation,
     Highlight,
@@ -47,19 +48,24 @@ DESIGN = tuple(
     for table in (RubricText, Study, StoredCriterion, Option, Item, Turn, System, Candidate, Reference, PlannedItem)
 )
 WORK = tuple(table.__table__ for table in (Assignment, Slot, Submission, Rating, Explanation, Highlight))
-TAKING_PART = tuple(table.__table__ for table in (Person, Membership, EntryAttempt, TestAnswer, Workbook))
+TAKING_PART = tuple(table.__table__ for table in (Person, Membership, EntryAttempt, TestAnswer, Workbook, Comment))
 
 _ACCOUNT = "An account belongs to the installation and may take part in several studies; no log holds names or secrets."
 _SECRETS = "Links, logins and one-time secrets belong to the installation; people who take part are in membership."
 _DRAFT = "A draft is saved every few seconds, without an event; what was submitted is in the log."
 _NUMBER = "A number that the database chose. Rows are compared by what they belong to, and references are followed."
-_REPORT = "A report is a copy and carries its own hash; `verify --against` compares the event that it names."
+_REPORT = (
+    "A report is a copy, which may be deleted. It is compared with the hashes and the event that it names itself; who "
+    "made it and when is in no log."
+)
 # table, or table.column → why no log can know it; `docs/security.md` prints this list
 UNPROVED: dict[str, str] = {
     "setting": "What the installation remembers about itself, for example that the demo was loaded.",
     "panel_identity": _ACCOUNT,
     "login": _SECRETS,
     "ticket": _SECRETS,
+    "token": _SECRETS,
+    "stored_answer": "What a script was answered, for a day, so that a request sent twice acts once.",
     "failed_sign_in": _SECRETS,
     "invitation": _SECRETS,
     "person.role": _ACCOUNT,
@@ -88,6 +94,7 @@ ALWAYS_HIDDEN = {
     "assignment.token",
     "assignment.note",
     "assignment.reason",
+    "comment.text",
     "explanation.text",
     "highlight.comment",
     "membership.excluded_reason",

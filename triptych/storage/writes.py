@@ -180,13 +180,8 @@ def _add_explanations(session: Session, assignment_id: int, explanations: Sequen
     query = select(Rating.position, Rating.criterion_id, Rating.id).where(Rating.assignment_id == assignment_id)
     rating_ids = {(position, criterion_id): rating_id for position, criterion_id, rating_id in run(query)}
     rows = [
-        {
-            "rating_id": rating_ids[explained.place],
-            "reasons": list(explained.reasons),
-            "text": explained.text,
-            "words": explained.words,
-        }
-        for explained in explanations
+        {"rating_id": rating_ids[place], "reasons": list(reasons), "text": words, "words": number}
+        for place, reasons, words, number in explanations
     ]
     add_rows(session, Explanation, rows)
 

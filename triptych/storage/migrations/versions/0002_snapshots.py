@@ -14,8 +14,8 @@ down_revision = "0001"
 def upgrade() -> None:
     op.create_table(
         "snapshot",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("study_id", sa.Integer(), nullable=False),
+        sa.Column("id", sa.Integer(), primary_key=True),
+        sa.Column("study_id", sa.Integer(), sa.ForeignKey("study.id", ondelete="CASCADE"), nullable=False),
         sa.Column("event_number", sa.Integer(), nullable=False),
         sa.Column("event_hash", sa.String(), nullable=False),
         sa.Column("scope", sa.JSON(), nullable=False),
@@ -23,7 +23,5 @@ def upgrade() -> None:
         sa.Column("made_at", Utc(), nullable=False),
         sa.Column("made_by", sa.String(), nullable=False),
         sa.Column("file", sa.LargeBinary(), nullable=False),
-        sa.ForeignKeyConstraint(["study_id"], ["study.id"], ondelete="CASCADE"),
-        sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("study_id", "sha256"),
     )

@@ -1,0 +1,36 @@
+"""Work that a running server repeats in a thread of its own."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from triptych.errors import TriptychError
+
+STOP_SECONDS = 5.0  # that a stopping server waits for work under way
+
+
+@contextmanager
+def repeated(work: Callable[[], None], name: str, seconds: float, log: logging.Logger) -> Iterator[None]:
+    """Does the work at once, then every so many seconds until the block is left; after an error it is tried again."""
+    stopping = threading.Event()
+
+    def run() -> None:
+        while not stopping.is_set():
+            try:
+                work()
+            except TriptychError as error:
+                log.warning("%s: it failed and is tried again.", name, exc_info=error)
+            except Exception as error:  # the next time may succeed; nobody else would report it
+                log.error("%s: it failed and is tried again.", name, exc_info=error)
+            stopping.wait(seconds)
+
+    thread = threading.Thread(target=run, name=name, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        thread.join(STOP_SECONDS)
