@@ -17,7 +17,7 @@ import numpy as np
 
 from bench.server import ROOT
 
-from . import agreement, camps, differences, equivalence, looks, proportional_odds
+from . import agreement, camps, differences, equivalence, groups, looks, planning, proportional_odds
 from .fits import without_repeated_work
 from .page import page
 from .tallies import RUNS, Simulation, Tally
@@ -31,6 +31,8 @@ SIMULATIONS: tuple[Simulation, ...] = (
     *agreement.SIMULATIONS,
     *proportional_odds.SIMULATIONS,
     *camps.SIMULATIONS,
+    *groups.SIMULATIONS,
+    *planning.SIMULATIONS,
 )
 
 

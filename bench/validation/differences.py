@@ -48,10 +48,10 @@ class Differences:
         counts = {
             "any": counted([any(of.false_clear() for of in study)] for study in studies),
             "any here": counted([any(of.false_here() for of in study)] for study in studies),
-            "level here": counted([_below(of.contrast.p_here) for of in study] for study in studies),
+            "level here": counted([below(of.contrast.p_here) for of in study] for study in studies),
         }
         if self.judged:
-            counts["level"] = counted([_below(of.contrast.p) for of in study] for study in studies)
+            counts["level"] = counted([below(of.contrast.p) for of in study] for study in studies)
         elif not self.design.taste:
             counts["level"] = counts["level here"]
         return counts
@@ -61,7 +61,7 @@ class Differences:
         studies = [[of for of in study if of.contrast.system == last] for study in drawn.analysed(simulated)]
         counts = {
             "these": counted([of.covered_here for of in study] for study in studies),
-            "power": counted([_below(of.contrast.p_holm) for of in study] for study in studies),
+            "power": counted([below(of.contrast.p_holm) for of in study] for study in studies),
         }
         if self.judged:
             counts["coverage"] = counted([of.covered for of in study] for study in studies)
@@ -80,7 +80,7 @@ class Differences:
         return self.design.annotators >= ENOUGH_ANNOTATORS
 
 
-def _below(p: float | None) -> bool:
+def below(p: float | None) -> bool:
     return p is not None and p < CLEAR
 
 

@@ -43,11 +43,11 @@ class Equivalence:
         counts = {}
         for key, shift in (("at the margin", MARGIN), ("without a difference", 0.0)):
             fits = drawn.refit.fits(drawn.simulated(shift, runs, random)[0].ratings)
-            counts[key] = counted([_equal(fit, self.margin)] for fit in fits)
+            counts[key] = counted([shown_equal(fit, self.margin)] for fit in fits)
         return counts
 
 
-def _equal(fit: Fit, margin: float) -> bool:
+def shown_equal(fit: Fit, margin: float) -> bool:
     """Whether both one-sided tests put the last system minus the first inside the margin."""
     if isinstance(fit, Undefined):
         return False

@@ -9,13 +9,16 @@ import numpy as np
 
 from bench.figures import table
 from triptych.stats.analysis.collection import INTERIM
+from triptych.stats.undefined import Undefined
 
 from .agreement import COEFFICIENTS, AgreementCoverage
 from .camps import CampsReported
 from .designs import DESIGNS
 from .differences import SHIFT, Differences, Floors
 from .equivalence import MARGIN, Equivalence
+from .groups import BetweenGroups
 from .looks import Looks
+from .planning import RUNS_HERE, Planned
 from .proportional_odds import OddsLevel
 from .ratings import GROUP_TASTE, ITEM, ITEM_TASTE, SEVERITY
 from .tallies import Simulation, Tally
@@ -86,6 +89,10 @@ HEADING = (
 COLUMNS = ("any", "coverage", "power", "any here", "these", "level here", "one mean")
 OUTSIDE = """
 ## What is outside
+
+*The app warns* names the finding that results, reports and the datasheet print in such a design: items that look
+grouped by their ids or contexts, ratings that are missing more often for one system beyond chance, responses rated
+alone.
 """
 FARTHER = """By two standard errors (SE) or more in one figure at least:
 """
@@ -93,6 +100,7 @@ NEARLY = """
 By less; among so many figures some are outside by chance:
 """
 CLEARLY = 2.0
+PLANNED_HEADING = ("Design", "Points", "Clear", "Planner: clear", "Equal", "Planner: equal", "Runs")
 EQUIVALENCE = """
 ## Equivalence
 
@@ -126,6 +134,22 @@ CAMPS_TEXT = """
 How often p < 0.05: of groups that are declared (every second annotator), of the hints by taste and by agreement; four
 criteria. *None*: no camps, at most 6; *tastes*: camps 2 logits apart on one system; *agreement*: each camp has a view
 of every response of its own, SD 1 logit. – where most studies are refused, with the reason.
+"""
+GROUPS_TEXT = """
+## Differences between groups of annotators
+
+Two declared groups rate the same items and think alike. Level of the test that they differ in how far apart they put
+two of three systems, and any false clear after Holm, as in the first table; *these* where annotators have no tastes.
+*60 × 2 of 6 and 3 of 20*: of each item two annotations by a group of 6 and three by one of 20.
+"""
+GROUP_COLUMNS = ("level", "any", "level here", "any here")
+PLANNER = """
+## The planner
+
+Percent of studies that show what the planner was asked for, and its chance for the same plan, in {runs} runs a design
+(standard error at most 2.5): the last system is better than all others under one criterion and clearly above one of
+them after Holm over all contrasts and criteria; and, from five annotators on, two equal systems are practically equal
+within {margin:g} logit. The planner knows the scatter from a pilot that is large; a real one leaves open more.
 """
 FLOORS = """
 ## Why the variance has a floor
@@ -193,12 +217,29 @@ def _tables(lines: Sequence[Line]) -> list[str]:
         table(rows(OddsLevel, ("level", "power")), ("Design", "Level", "Power", "Runs")),
         CAMPS_TEXT,
         table(rows(CampsReported, CAMPS), ("Design", "Declared", "By taste", "By agreement", "Runs")),
+        GROUPS_TEXT,
+        table(
+            rows(BetweenGroups, GROUP_COLUMNS),
+            ("Design", "Level", "Any false clear", "These: level", "These: any false clear", "Runs"),
+        ),
+        PLANNER.format(margin=MARGIN, runs=RUNS_HERE),
+        table([_planned(sim, tally) for sim, tally in lines if isinstance(sim, Planned)], PLANNED_HEADING),
         FLOORS,
         table(
             rows(Floors, ("0", "0.25", "1")),
             ("Design", "No floor", "A quarter (the app)", "The larger itself", "Runs"),
         ),
     ]
+
+
+def _planned(simulation: Planned, tally: Tally) -> list[str]:
+    """What was simulated beside what the planner says."""
+    cells = [simulation.name, f"{simulation.points(simulation.shift):.2f}"]
+    for key, predicted in simulation.predicted().items():
+        cells += (
+            ["–", "–"] if isinstance(predicted, Undefined) else [_figure(simulation, tally, key), f"{predicted:.1f}"]
+        )
+    return [*cells, f"{tally.runs:,}"]
 
 
 def _row(line: Line) -> list[str]:
@@ -243,7 +284,21 @@ def _outside(line: Line) -> tuple[float, str]:
         figures.append(f"{SPOKEN.get(key, key)} {percent:.1f} ({errors:.1f} SE{', cautious' * cautious})")
         most = max(most, errors)
     part = "" if simulation.part in DESIGNS else f"{simulation.part}: "
-    return most, f"- {part}{simulation.name}: {', '.join(figures)}."
+    return most, f"- {part}{simulation.name}: {', '.join(figures)}.{_caveat(simulation)}"
+
+
+def _caveat(simulation: Simulation) -> str:
+    """The caveat that the results page prints in such a design (results/design_caveats.py)."""
+    if not isinstance(simulation, Differences):
+        return ""
+    design = simulation.design
+    caveats = {
+        "groups not declared": design.group > 1 and not design.by_group,
+        "unevenly missing": "one system only" in design.missing,
+        "one at a time": design.singles,
+    }
+    named = [f"*{caveat}*" for caveat, holds in caveats.items() if holds]
+    return f" The app warns: {', '.join(named)}." if named else ""
 
 
 def _summary(main: Sequence[Line]) -> list[str]:

@@ -14,7 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from triptych.stats.comparison import SideBySide, difference
-from triptych.stats.crossed import NOT_LINKED, NOTHING_LEFT, CrossedEffects
+from triptych.stats.crossed import NOT_LINKED, NOTHING_LEFT, CrossedEffects, _clustered
 from triptych.stats.undefined import UndefinedStatistic
 
 EXPECTED = json.loads((Path(__file__).parents[1] / "oracles" / "incomplete.json").read_text(encoding="utf-8"))
@@ -171,3 +171,72 @@ def test_more_annotators_than_items_is_the_same_fit() -> None:
     effects = fitted(rows)
     for pair in combinations(effects.systems, 2):
         assert effects.difference(*pair).mean == pytest.approx(by_dummy_variables(effects, pair), abs=1e-8)
+
+
+def test_a_difference_between_groups_equals_its_formula() -> None:
+    """Complete: everything follows from each cell's own difference d (groups of 4 and 6, 20 items)."""
+    random, people = np.random.default_rng(3), (4, 6)
+    differences = [random.normal(size=(20, count)) + random.normal(size=(20, 1)) for count in people]
+    rows = [
+        (100 * group + item, 10 * group + annotator, 2 * group + system, item, float(system * of[item, annotator]))
+        for group, of in enumerate(differences)
+        for item in range(20)
+        for annotator in range(of.shape[1])
+        for system in range(2)
+    ]
+    items, annotators, systems, shared, values = map(list, zip(*rows, strict=True))
+    effects = CrossedEffects.build(values, items, annotators, systems, shared)
+    between = effects.between((1, 0), (3, 2))
+    centred = [of - of.mean() for of in differences]
+    by_item = centred[0].mean(1) - centred[1].mean(1)
+    item = 20 / 19 * float((by_item**2).sum()) / 20**2
+    own = [n / (n - 1) * float((of.mean(0) ** 2).sum()) / n**2 for n, of in zip(people, centred, strict=True)]
+    cell = sum(float((of**2).sum()) / of.size**2 for of in centred)
+    assert between.mean == pytest.approx(differences[0].mean() - differences[1].mean())
+    assert (between.n, between.items, between.annotators, between.test) == (400, 20, 4, None)
+    assert between.test_here is not None
+    assert between.test_here.error == pytest.approx(math.sqrt(item))
+    clustered = effects._weights_of(1, 0), -effects._weights_of(3, 2)
+    errors = _clustered([*clustered], effects.residuals, effects.rows, between.absorbed)
+    assert errors.alike == pytest.approx(math.sqrt(max(item + sum(own) - cell, 0.25 * max(item, sum(own)))))
+    assert errors.freedom_alike == pytest.approx(min(people) - 1)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.integers(2, 12), st.integers(2, 12), st.sampled_from([0.3, 0.6, 1]))
+def test_nobody_else_turns_a_difference_than_those_who_may(seed, items, annotators, share):
+    random = np.random.default_rng(seed)
+    shape = items, annotators, 3
+    rated = np.argwhere(random.random(shape) < share)
+    tastes = random.normal(size=(annotators, 3))
+    rows = [(i, a, SYSTEMS[s], float(tastes[a, s] + random.normal())) for i, a, s in rated.tolist()]
+    assume(len(rows) > 4)
+    try:
+        effects = fitted(rows)
+    except UndefinedStatistic:
+        return
+    for pair in combinations(effects.systems, 2):
+        if effects.linked(*pair):
+            mean = effects.difference(*pair).mean
+            turning = [who for who in effects.annotators if turned(effects, who, pair, mean)]
+            assert set(turning) <= set(effects.may_turn(*pair))
+
+
+def turned(effects: CrossedEffects, annotator: Any, pair: tuple[Any, Any], mean: float) -> bool:
+    try:
+        return effects.without(annotator).difference(*pair).mean * mean < 0
+    except UndefinedStatistic:
+        return False
+
+
+def test_most_of_a_crowd_cannot_turn_a_clear_difference():
+    random = np.random.default_rng(3)
+    rows = [
+        (item, (item + 7 * rater) % 60, SYSTEMS[system], float(system + random.normal()))
+        for item in range(200)
+        for rater in range(3)
+        for system in range(2)
+    ]
+    effects = fitted(rows)
+    assert len(effects.annotators) == 60
+    assert effects.may_turn("new", "base") == []

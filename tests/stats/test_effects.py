@@ -119,7 +119,7 @@ def test_an_undefined_position_effect_gives_a_reason(positions, values, words):
 
 def test_systems_at_a_fixed_position_are_confounded_with_it():
     values, item, annotator, _, system, _ = study(np.random.default_rng(0))
-    with pytest.raises(UndefinedStatistic, match="position and system cannot be told apart"):
+    with pytest.raises(UndefinedStatistic, match="the effects of position and system cannot be separated"):
         position_effect(values, item, annotator, system, system)
 
 

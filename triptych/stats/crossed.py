@@ -25,6 +25,7 @@ from .undefined import UndefinedStatistic
 
 NOT_LINKED = "Not defined: no item and annotator link these two systems."
 NOTHING_LEFT = "Not defined: no item or annotator has two ratings to compare."
+MOST_MOVED = 10  # 1 / (1 - 0.9)
 _ROUNDING = 1e-9
 _NULL = 1e-8  # eigenvalues below this share of the largest belong to what the design cannot tell apart
 
@@ -134,6 +135,19 @@ class CrossedEffects:
         own = (common + means[0] - means[1]).tolist()
         return {who: of for who, of in zip(self.annotators, own, strict=True) if of == of}
 
+    def may_turn(self, system: Label, baseline: Label) -> list[Label]:
+        """Annotators who, left out, could give the difference the other sign; nobody else needs another fit.
+
+        Leaving somebody out moves it by w' (I - H)^+ e over their ratings, where H is what these explain of themselves:
+        by no more than MOST_MOVED times |w| |e|, unless they have over nine tenths of an item's ratings, but not all.
+        """
+        weights = self.weights[:, self.systems.index(system)] - self.weights[:, self.systems.index(baseline)]
+        of_weights, of_residuals = (
+            np.bincount(self.rows.people, column**2, len(self.annotators)) for column in (weights, self.residuals)
+        )
+        far = MOST_MOVED * np.sqrt(of_weights * of_residuals) >= abs(weights @ self.rows.values)
+        return [who for who, enough in zip(self.annotators, far, strict=True) if enough]
+
     def without(self, annotator: Label) -> CrossedEffects:
         """The fit to the ratings of all others. Raises UndefinedStatistic when nothing is left."""
         others = self.rows[self.rows.people != self.annotators.index(annotator)]
@@ -157,24 +171,41 @@ class CrossedEffects:
 
         Raises UndefinedStatistic where the design does not link the two systems.
         """
+        return self._estimated([self._weights_of(system, baseline)], (system, baseline), confidence)
+
+    def between(self, pair: tuple[Label, Label], other: tuple[Label, Label], confidence: float = 0.95) -> Difference:
+        """The difference of one pair of systems minus that of another pair, which other annotators rated.
+
+        The estimate, its variance by item and the factor are those of one weighted sum of ratings. Errors of the two
+        sets of annotators are independent, so their variances add up, each with its own small-sample factor; the
+        degrees of freedom are those of the smaller set. annotators: of it. Raises UndefinedStatistic as `difference`.
+        """
+        weights = [self._weights_of(*pair), -self._weights_of(*other)]
+        return self._estimated(weights, (*pair, *other), confidence)
+
+    def _weights_of(self, system: Label, baseline: Label) -> Floats:
+        """(n,) of `system` minus `baseline`, exactly 0 where a rating carries none."""
         if not self.linked(system, baseline):
             raise UndefinedStatistic(NOT_LINKED)
-        first, second = self.systems.index(system), self.systems.index(baseline)
-        weights = self.weights[:, first] - self.weights[:, second]
+        weights = self.weights[:, self.systems.index(system)] - self.weights[:, self.systems.index(baseline)]
         weights[np.abs(weights) < _ROUNDING * np.abs(weights).max()] = 0
-        rows = self.rows
-        ours = (weights != 0) & ((rows.systems == first) | (rows.systems == second))
+        return weights
+
+    def _estimated(self, parts: list[Floats], systems: tuple[Label, ...], confidence: float) -> Difference:
+        """parts: weights (n,) that add up to the sum's, those of different annotators apart."""
+        rows, weights = self.rows, sum(parts[1:], parts[0])
+        compared = [self.systems.index(system) for system in systems]
+        ours = (weights != 0) & np.isin(rows.systems, compared)
         rounding = _ROUNDING * float(np.abs(rows.values).max())
-        mean, absorbed = float(weights @ rows.values), _absorbed(weights, rows)
+        mean, absorbed = float(weights @ rows.values), absorbed_by(weights, rows)
         estimate = estimate_of(
             mean if abs(mean) > rounding else 0.0,
             int(rows.repeats[ours].sum()),
-            _clustered(weights, self.residuals, rows, absorbed),
+            _clustered(parts, self.residuals, rows, absorbed),
             rounding,
             confidence,
         )
-        of = int(self.totals[first] + self.totals[second])
-        return Difference(**vars(estimate), of=of, absorbed=absorbed)
+        return Difference(**vars(estimate), of=int(self.totals[compared].sum()), absorbed=absorbed)
 
 
 def _averaged(values: Floats, items: Codes, annotators: Codes, systems: Codes, groups: Codes) -> _Rows:
@@ -256,7 +287,7 @@ def _centred(columns: Floats, groups: Codes) -> Floats:
     return np.stack([_centred(column, groups) for column in columns.T], axis=1)
 
 
-def _absorbed(weights: Floats, rows: _Rows) -> float:
+def absorbed_by(weights: Floats, rows: _Rows) -> float:
     """The share of the weight that item and annotator effects can absorb; its first order corrects the residuals."""
     cells, first = _cells(rows.items, rows.annotators)
     of_cell = np.bincount(cells, weights) ** 2
@@ -264,21 +295,34 @@ def _absorbed(weights: Floats, rows: _Rows) -> float:
     return float(of_cell @ size / (weights @ weights))
 
 
-def _clustered(weights: Floats, residuals: Floats, rows: _Rows, absorbed: float) -> Clustered:
+def _clustered(parts: list[Floats], residuals: Floats, rows: _Rows, absorbed: float) -> Clustered:
     """Standard errors and degrees of freedom of a difference, for these annotators and for annotators like these.
 
     V_item + V_annotator - V_cell with the floor of intervals.cluster_variance, times 1 + absorbed (docs/validation.md).
+    parts: weights (n,) of different annotators, which add up to those of the difference.
     """
-    scores, squares = weights * residuals, weights**2
-    item, items, item_freedom = _one_way(scores, squares, rows.groups)
-    annotator, annotators, annotator_freedom = _one_way(scores, squares, rows.annotators)
+    weights = sum(parts[1:], parts[0])
+    scores = weights * residuals
+    item, items, item_freedom = one_way(scores, weights**2, rows.groups)
+    annotator, annotators, annotator_freedom = _independent(
+        [one_way(part * residuals, part**2, rows.annotators) for part in parts]
+    )
     cell = np.bincount(_cells(rows.groups, rows.annotators)[0], scores)
     both = max(item + annotator - float(cell @ cell), VARIANCE_FLOOR * max(item, annotator))
     these, alike = np.sqrt(np.array([item, both]) * (1 + absorbed)).tolist()
     return Clustered(these, alike, item_freedom, min(item_freedom, annotator_freedom), items, annotators)
 
 
-def _one_way(scores: Floats, squares: Floats, groups: Codes) -> tuple[float, int, float]:
+def _independent(ways: list[tuple[float, int, float]]) -> tuple[float, int, float]:
+    """Variances of independent parts added up, with the fewest clusters and the fewest degrees of freedom.
+
+    Welch's degrees of freedom are more, and too many for V_item + V_annotator - V_cell (docs/statistics.md).
+    """
+    variances, counts, freedoms = zip(*ways, strict=True)
+    return sum(variances), min(counts), min(freedoms)
+
+
+def one_way(scores: Floats, squares: Floats, groups: Codes) -> tuple[float, int, float]:
     """Variance clustered by `groups`, how many of them carry weight, and the degrees of freedom, at least 1."""
     size = np.bincount(groups, squares)
     count, sums = int((size > 0).sum()), np.bincount(groups, scores)

@@ -151,6 +151,21 @@ def majority(items: Column, options: Column, positive: Hashable) -> MajorityShar
     items, options: (n,) labels; None or NaN among the options = nothing chosen, not a rater of that item.
     Raises UndefinedStatistic when no item has an answer.
     """
+    items_voted, by_option = _majorities(items, options)
+    decided, for_positive = sum(by_option.values()), by_option.get(positive, 0)
+    return MajorityShare(
+        items_voted, for_positive, decided - for_positive, items_voted - decided, for_positive / items_voted
+    )
+
+
+def majorities(items: Column, options: Column, order: Sequence[Hashable]) -> tuple[int, ...]:
+    """For each option in `order`: the items where more than half of the raters chose it; as `majority` reads them."""
+    by_option = _majorities(items, options)[1]
+    return tuple(by_option.get(option, 0) for option in order)
+
+
+def _majorities(items: Column, options: Column) -> tuple[int, dict[Hashable, int]]:
+    """How many items have an answer; option → items that it won."""
     chosen, rated = present(options, items)
     if not len(chosen):
         raise UndefinedStatistic(NO_RATING)
@@ -158,12 +173,8 @@ def majority(items: Column, options: Column, positive: Hashable) -> MajorityShar
     option, distinct = codes(chosen)
     votes = np.bincount(item * len(distinct) + option, minlength=len(names) * len(distinct))
     votes = votes.reshape(len(names), len(distinct))
-    won = votes * 2 > votes.sum(axis=1, keepdims=True)
-    decided = int(won.sum())
-    for_positive = int(won[:, [name == positive for name in distinct.tolist()]].sum())
-    return MajorityShare(
-        len(names), for_positive, decided - for_positive, len(names) - decided, for_positive / len(names)
-    )
+    won = (votes * 2 > votes.sum(axis=1, keepdims=True)).sum(axis=0)
+    return len(names), dict(zip(distinct.tolist(), won.tolist(), strict=True))
 
 
 def _refuse_strangers(strange: Collection[object], what: str) -> None:

@@ -83,7 +83,7 @@ def position_effect(
     out. items, annotators, systems: (n,) labels. Covariance of the shifts: V_item + V_annotator - V_cell (Cameron,
     Gelbach & Miller 2011) with the floor of cluster_variance; T squared with the freedom of
     intervals.degrees_of_freedom, below five annotators of items alone. Raises UndefinedStatistic when there are fewer
-    than two positions, too few clusters, no variation, or positions and systems that cannot be told apart.
+    than two positions, too few clusters, no variation, or positions and systems whose effects cannot be separated.
     """
     ratings, item, annotator, place, system = _placed(values, items, annotators, positions, systems)
     distinct, place = np.unique(place, return_inverse=True)
@@ -98,7 +98,9 @@ def position_effect(
     columns, response = (part - others @ np.linalg.lstsq(others, part)[0] for part in (columns, response))
     squares = columns.T @ columns
     if np.linalg.eigvalsh(squares)[0] <= _ROUNDING * len(ratings):
-        raise UndefinedStatistic("Not defined: position and system cannot be told apart in these ratings.")
+        raise UndefinedStatistic(
+            "Not defined: the effects of position and system cannot be separated in these ratings."
+        )
     coefficients = np.linalg.solve(squares, columns.T @ response)[:, 0]
     residuals = response[:, 0] - columns @ coefficients
     if np.abs(residuals).max() <= _ROUNDING * max(1.0, np.abs(ratings).max()):

@@ -1,69 +1,99 @@
 """How likely a planned study is to show a difference, and what it costs.
 
-Studies are simulated as they will be analysed: paired differences with a shift, tastes of items and of annotators,
-and noise, tested by the cluster-robust t of intervals.py that results will use: for annotators like these, or with
-fewer than five for these alone. One difference of a family of tests must pass the first step of Holm; where others of
-the family are clear, its chance is higher. One point of 1,000 studies takes a fraction of a second, so that a lead can
-move sliders.
+The test that is planned is the one of crossed.py, with the weights that it gives the ratings of the plan. Ratings have
+tastes of items (and of groups of items) and of annotators for a system, and noise; from them follows the variance of
+each difference. What its clustered variances are on average comes from residuals of drawn ratings, and their scatter is
+that of chi-squares with the degrees of freedom of the test. One system is better than all others under one criterion;
+its differences must be clear after Holm over all tests of the study. docs/validation.md compares the chances with
+simulated studies that are analysed as results are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from .components import Components
-from .intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR, degrees_of_freedom
-from .rates import Rate, rate
+from .crossed import NOT_LINKED, CrossedEffects, absorbed_by, one_way
+from .intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR
 from .undefined import Undefined, UndefinedStatistic
 
-STUDIES = 1000
-SOLVING = 400  # simulated studies behind each step towards a number of items
-MOST_ITEMS = 2000
+DRAWS = 4000  # of studies
+RESIDUALS = 500_000  # drawn ratings that show what a design leaves of their scatter
+MAX_ITEMS, MAX_ANNOTATORS = 2000, 300
 GOOD_CHANCE = 0.8
+NOT_SPREAD = "Not defined: too few ratings for each annotator, so that one item or annotator links the systems."
 CLEARLY = 0.04
-_CELLS_AT_ONCE = 2_000_000
-_ROUNDING = 1e-12
+_NULL = 1e-9
+STEP = 1.5  # of items or annotators, to see what more of them buys
 
 
 @dataclass(frozen=True)
 class Plan:
     """Items, raters per item, annotators who share the work evenly.
 
-    overlap: how many of the items have all the raters, the rest having one; None means all of them. tests: contrasts x
-    criteria that p is adjusted over.
+    overlap: how many of the items have all the raters, the rest having one; None means all of them. criteria: those
+    that decide. shown: how many systems an annotation holds, 0 for all; with 1 each response is rated alone by its own
+    `raters`. group: items that hang together, such as the turns of a dialogue.
     """
 
     items: int
     raters: int
     annotators: int
     overlap: int | None = None
-    tests: int = 1
+    systems: int = 2
+    criteria: int = 1
+    shown: int = 0
+    group: int = 1
+
+    @property
+    def tests(self) -> int:
+        """Pairs of systems x criteria that p is adjusted over."""
+        return self.systems * (self.systems - 1) // 2 * self.criteria
 
     @property
     def annotations(self) -> int:
-        """How often an annotator rates an item, all in all."""
+        """How often an annotator rates an item, or a single response, all in all."""
         whole = self.items if self.overlap is None else min(self.overlap, self.items)
-        return whole * self.raters + self.items - whole
+        return (whole * self.raters + self.items - whole) * (self.systems if self.shown == 1 else 1)
 
-    def assigned(self) -> tuple[np.ndarray, np.ndarray]:
-        """Codes of items (n,), ascending, and of annotators (n,), who take turns."""
+    def assigned(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Codes of items, annotators and systems (n,) of each rating; those with least to do rate the next one."""
+        random = np.random.default_rng(1)
         whole = self.items if self.overlap is None else self.overlap
-        item = np.repeat(np.arange(self.items), np.where(np.arange(self.items) < whole, self.raters, 1))
-        return item, np.arange(len(item)) % self.annotators
+        each = np.where(np.arange(self.items) < whole, self.raters, 1)
+        responses = self.systems if self.shown == 1 else 1
+        unit = random.permutation(self.items * responses)
+        each = each[unit // responses]
+        item, annotator = np.repeat(unit // responses, each), _taking_turns(each, self.annotators, random)
+        if self.shown == 1:
+            return item, annotator, np.repeat(unit % responses, each)
+        shown = self.shown or self.systems
+        system = np.argsort(random.random((len(item), self.systems)), axis=1)[:, :shown]
+        return np.repeat(item, shown), np.repeat(annotator, shown), system.ravel()
+
+
+def _taking_turns(raters: np.ndarray, annotators: int, random: np.random.Generator) -> np.ndarray:
+    """Codes of the annotators of each unit, one unit after the other, from how many raters it has."""
+    load, chosen = np.zeros(annotators), []
+    for count in raters.tolist():
+        chosen.append(np.argsort(load + random.random(annotators))[:count])
+        load[chosen[-1]] += 1
+    return np.concatenate(chosen)
 
 
 @dataclass(frozen=True)
 class Power:
-    """Share of simulated studies with p below the level; the rate's interval is the uncertainty of the simulation."""
+    """The chance that the better system is clearly above another one."""
 
     plan: Plan
     shift: float
-    rate: Rate
+    share: float
     sentence: str
 
 
@@ -86,21 +116,161 @@ class Effort:
     cost: float
 
 
-def power(
-    plan: Plan, shift: float, components: Components, studies: int = STUDIES, level: float = 0.05, seed: int = 1
-) -> Power:
-    """Simulates `studies` studies in which one system is `shift` scale points better.
+@dataclass(frozen=True, eq=False)
+class _Layout:
+    """What the test makes of a plan's ratings, whose tastes and noise have a variance of 1 each.
 
-    The same seed draws the same studies, so neighbouring plans differ by more than chance. Raises
-    UndefinedStatistic for a plan with fewer than two items or annotators, or more raters than annotators.
+    true: (4, S - 1, S - 1) covariances of the differences of the last system from each other one, from tastes of
+    items, of annotators, noise, and tastes of groups of items. expected: (3, 4, S - 1, S - 1) the same as the test
+    estimates them, on average, clustered by item (or group), by annotator, and by both. freedom: of items, annotators.
+    """
+
+    true: np.ndarray
+    expected: np.ndarray
+    freedom: tuple[float, float]
+
+
+@lru_cache(maxsize=256)
+def _layout(plan: Plan) -> _Layout:
+    item, annotator, system = plan.assigned()
+    effects = CrossedEffects.build(np.zeros(len(item)), item, annotator, system, item // plan.group)
+    rows, last = effects.rows, plan.systems - 1
+    for other in range(last):
+        if not effects.linked(last, other):
+            raise UndefinedStatistic(NOT_LINKED)
+    weights = (effects.weights[:, [last]] - effects.weights[:, :last]).T
+    cells = rows.groups * (rows.annotators.max() + 1) + rows.annotators
+    sources = [rows.items, rows.annotators, np.arange(len(rows.items)), rows.groups]
+    sources = [np.unique(of * plan.systems + rows.systems, return_inverse=True)[1] for of in sources]
+    clusterings = rows.groups, rows.annotators, np.unique(cells, return_inverse=True)[1]
+    one_ways = [[one_way(row, row**2, of) for row in weights] for of in clusterings[:2]]
+    counts, freedom = np.mean([[way[1:] for way in ways] for ways in one_ways], axis=1).T
+    if counts.min() < 2:
+        raise UndefinedStatistic(NOT_SPREAD)
+    absorbed = float(np.mean([absorbed_by(row, rows) for row in weights]))
+    expected = _expected(weights, rows.items, rows.annotators, rows.systems, sources, clusterings)
+    expected *= np.array([*counts / (counts - 1), 1])[:, None, None, None] * (1 + absorbed)
+    true = np.stack([_products(weights, of) for of in sources])
+    return _Layout(true, expected, (float(freedom[0]), float(freedom[1])))
+
+
+def _products(scores: np.ndarray, clusters: np.ndarray) -> np.ndarray:
+    """(k, k) sums of products of the cluster sums of k rows of scores (k, n)."""
+    sums = np.stack([np.bincount(clusters, row) for row in scores])
+    product: np.ndarray = sums @ sums.T
+    return product
+
+
+def _expected(
+    weights: np.ndarray,
+    items: np.ndarray,
+    annotators: np.ndarray,
+    systems: np.ndarray,
+    sources: Sequence[np.ndarray],
+    clusterings: Sequence[np.ndarray],
+) -> np.ndarray:
+    """(3, 4, k, k) what the clustered variances are on average, over draws of each source: residuals have less scatter
+    than what they stand for, in incomplete designs much less."""
+    random, n = np.random.default_rng(1), len(items)
+    draws = int(np.clip(RESIDUALS // n, 10, 100))
+    residual = _residual_maker(items, annotators, systems)
+    result = np.empty((len(clusterings), len(sources), len(weights), len(weights)))
+    for place, source in enumerate(sources):
+        residuals = residual(random.standard_normal((draws, source.max() + 1))[:, source])
+        scores = (weights[:, None] * residuals).reshape(len(weights), -1)
+        for way, clusters in enumerate(clusterings):
+            studies = (np.arange(draws)[:, None] * (clusters.max() + 1) + clusters).ravel()
+            result[way, place] = _products(scores, studies) / draws
+    return result
+
+
+def _residual_maker(
+    items: np.ndarray, annotators: np.ndarray, systems: np.ndarray
+) -> Callable[[np.ndarray], np.ndarray]:
+    """Takes item, annotator and system effects out of rows of ratings (R, n) that are sorted by item."""
+    starts = np.unique(items, return_index=True)[1]
+
+    def beyond_items(rows: np.ndarray) -> np.ndarray:
+        means = np.add.reduceat(rows, starts, axis=1) / np.bincount(items)
+        centred: np.ndarray = rows - means[:, items]
+        return centred
+
+    dummies = beyond_items(np.vstack([np.eye(of.max() + 1)[:, of] for of in (annotators, systems)]))
+    size, vectors = np.linalg.eigh(dummies @ dummies.T)
+    used = size > _NULL * size.max()
+    basis = (vectors[:, used] / np.sqrt(size[used])).T @ dummies
+
+    def residuals(rows: np.ndarray) -> np.ndarray:
+        rows = beyond_items(rows)
+        rest: np.ndarray = rows - (rows @ basis.T) @ basis
+        return rest
+
+    return residuals
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """Differences (draws, pairs) of a plan's studies and their standard errors; the last system's pairs come first."""
+
+    differences: np.ndarray
+    errors: np.ndarray
+    freedom: float
+
+
+def _drawn(plan: Plan, shift: float, components: Components) -> _Drawn:
+    """Below five annotators the shift is what these annotators find on ever more items."""
+    layout, few = _layout(replace(plan, criteria=1)), plan.annotators < ENOUGH_ANNOTATORS
+    # a difference has the tastes and the noise of two ratings
+    sizes = np.array([components.item, components.annotator, components.residual, components.group]) ** 2 / 2
+    if plan.group == 1:
+        sizes += [sizes[3], 0, 0, -sizes[3]]
+    pairs = _pairs(plan.systems)
+    expected = np.einsum("pj,wsjk,pk,s->wp", pairs, layout.expected, pairs, sizes, optimize=True)
+    random = np.random.default_rng(1)
+    normal = random.standard_normal((DRAWS, plan.systems - 1))
+    scatter = [random.chisquare(freedom, (DRAWS, 1)) / freedom for freedom in layout.freedom]
+    by_item, by_annotator = expected[0] * scatter[0], expected[1] * scatter[1]
+    freedom, variance = layout.freedom[0], by_item
+    if few:
+        sizes[1] = 0
+    else:
+        freedom, both = min(layout.freedom), by_item + by_annotator - expected[2]
+        variance = np.maximum(both, VARIANCE_FLOOR * np.maximum(by_item, by_annotator))
+    differences = (shift + normal @ _root(np.einsum("sjk,s->jk", layout.true, sizes)).T) @ pairs.T
+    return _Drawn(differences, np.sqrt(variance), freedom)
+
+
+def _root(covariance: np.ndarray) -> np.ndarray:
+    """A square root, also of one that has rounded below 0."""
+    size, vectors = np.linalg.eigh(covariance)
+    root: np.ndarray = vectors * np.sqrt(np.maximum(size, 0))
+    return root
+
+
+@lru_cache(maxsize=64)
+def _pairs(systems: int) -> np.ndarray:
+    """(pairs, systems - 1) each pair as a sum of differences from the last system; those of the last one first."""
+    from_last = np.eye(systems - 1)
+    rest = [from_last[second] - from_last[first] for first, second in combinations(range(systems - 1), 2)]
+    return np.vstack([from_last, *(row[None] for row in rest)])
+
+
+def power(plan: Plan, shift: float, components: Components, level: float = 0.05) -> Power:
+    """The chance that a system that is `shift` scale points better than all others is clearly above one of them.
+
+    The draws are the same in every call, so that plans compare. Raises UndefinedStatistic for a plan that cannot be, as
+    with fewer than two items or annotators, or more raters than annotators.
     """
     _refuse_impossible(plan)
-    item, annotator = plan.assigned()
-    hits = 0
-    for differences in _batches(studies, item, annotator, shift, components, seed):
-        hits += int(significant(differences, item, annotator, level / plan.tests).sum())
-    share = rate(hits, studies)
-    words = f"A difference of {shift:g} points would show in {_percent(share.share)} of such studies."
+    drawn = _drawn(plan, shift, components)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.nan_to_num(np.abs(drawn.differences) / drawn.errors)
+    ordered = -np.sort(-t, axis=1)
+    critical = stdtrit(drawn.freedom, 1 - level / 2 / (plan.tests - np.arange(t.shape[1])))
+    clear = np.logical_and.accumulate(ordered > critical, axis=1).sum(axis=1)  # Holm, from the smallest p on
+    smallest = np.where(clear > 0, ordered[np.arange(len(t)), np.maximum(clear, 1) - 1], np.inf)
+    share = float((t[:, : plan.systems - 1] >= smallest[:, None]).mean())
+    words = f"A difference of {shift:g} points would show in {_percent(share)} of such studies."
     if plan.annotators < ENOUGH_ANNOTATORS:
         words += (
             f" With {plan.annotators} annotators the results will speak for these annotators only; from "
@@ -109,9 +279,7 @@ def power(
     return Power(plan, shift, share, words)
 
 
-def power_to_show_equal(
-    plan: Plan, margin: float, components: Components, studies: int = STUDIES, level: float = 0.05, seed: int = 1
-) -> Rate | Undefined:
+def power_to_show_equal(plan: Plan, margin: float, components: Components, level: float = 0.05) -> float | Undefined:
     """How often systems without any difference are shown to be practically equal within +-margin, not adjusted.
 
     Undefined with fewer than five annotators. Raises as `power`.
@@ -119,80 +287,64 @@ def power_to_show_equal(
     _refuse_impossible(plan)
     if plan.annotators < ENOUGH_ANNOTATORS:
         return Undefined(f"Not defined: equality is tested from {ENOUGH_ANNOTATORS} annotators on.")
-    item, annotator = plan.assigned()
-    hits = 0
-    for differences in _batches(studies, item, annotator, 0.0, components, seed):
-        variance, freedom = _variance(differences, item, annotator)
-        reach = float(stdtrit(freedom, 1 - level)) * np.sqrt(variance)
-        hits += int((np.abs(differences.mean(axis=1)) + reach < margin).sum())
-    return rate(hits, studies)
+    drawn = _drawn(plan, 0.0, components)
+    reach = float(stdtrit(drawn.freedom, 1 - level)) * drawn.errors
+    return float((np.abs(drawn.differences) + reach < margin).mean())
 
 
 def items_needed(plan: Plan, shift: float, components: Components, chance: float = GOOD_CHANCE) -> int | Undefined:
     """The fewest items, to a twentieth, with which the plan shows the shift with this chance; annotators as they are.
 
-    Undefined above MOST_ITEMS items: more annotators are needed then. Raises as `power`.
+    Undefined above MAX_ITEMS items. Raises as `power`.
     """
-    low, high = max(1, plan.raters and -(-plan.annotators // plan.raters)), MOST_ITEMS
+    least = max(1, -(-plan.annotators // plan.raters))
     whole = replace(plan, overlap=None)
-    if power(replace(whole, items=high), shift, components, SOLVING).rate.share < chance:
-        return Undefined(f"Not reached with {MOST_ITEMS:,} items: more annotators are needed, or a larger difference.")
+    items = _fewest(lambda items: power(replace(whole, items=items), shift, components).share, least, MAX_ITEMS, chance)
+    reason = f"Not reached with {MAX_ITEMS:,} items: more annotators are needed, or a larger difference."
+    return items or Undefined(reason)
+
+
+def annotators_needed(plan: Plan, shift: float, components: Components, chance: float = GOOD_CHANCE) -> int | Undefined:
+    """The fewest annotators from five on, to a twentieth, who show the shift with this chance; the work as it is.
+
+    Undefined where as many annotators as can share the work are too few. Raises as `power`.
+    """
+    most = min(MAX_ANNOTATORS, plan.annotations // 2)
+    least = max(ENOUGH_ANNOTATORS, plan.raters)
+    if most < least:
+        return Undefined(f"Not defined: {plan.annotations} annotations are too few for {least} annotators.")
+    people = _fewest(
+        lambda people: power(replace(plan, annotators=people), shift, components).share, least, most, chance
+    )
+    return people or Undefined(f"Not reached with {most} annotators: more items are needed, or a larger difference.")
+
+
+def _fewest(chance_of: Callable[[int], float], least: int, most: int, chance: float) -> int | None:
+    """The least number, to a twentieth, with this chance; None where `most` has less."""
+    if chance_of(most) < chance:
+        return None
+    low, high = least - 1, most
     while high - low > max(1, low // 20):
         middle = (low + high) // 2
-        enough = middle >= 2 and power(replace(whole, items=middle), shift, components, SOLVING).rate.share >= chance
+        enough = middle >= 2 and chance_of(middle) >= chance
         low, high = (low, middle) if enough else (middle, high)
     return high
 
 
-def _batches(
-    studies: int, item: np.ndarray, annotator: np.ndarray, shift: float, components: Components, seed: int
-) -> Iterator[np.ndarray]:
-    """(S, n) paired differences of all studies, a part at a time."""
-    random = np.random.default_rng(seed)
-    while studies:
-        batch = min(studies, max(1, _CELLS_AT_ONCE // len(item)))
-        yield _draw(batch, item, annotator, shift, components, random)
-        studies -= batch
+def what_more_buys(plan: Plan, shift: float, components: Components) -> Advice:
+    """Whether half as many annotators more, who share the work, or half as many items more help a plan more.
 
-
-def significant(differences: np.ndarray, items: np.ndarray, annotators: np.ndarray, level: float = 0.05) -> np.ndarray:
-    """(S,) whether the verdict's test of intervals.py rejects a mean of 0 in each of S studies of one design.
-
-    differences: (S, n); items: (n,) codes 0..I-1, ascending; annotators: (n,) codes 0..A-1, once beside an item.
+    Both are next to the plan on a map of annotators x items. Raises as `power`.
     """
-    variance, freedom = _variance(differences, items, annotators)
-    critical = float(stdtrit(freedom, 1 - level / 2))
-    varied = variance > (_ROUNDING * np.abs(differences).max(axis=1)) ** 2
-    rejected: NDArray[np.bool_] = varied & (np.abs(differences.mean(axis=1)) > critical * np.sqrt(variance))
-    return rejected
-
-
-def _variance(differences: np.ndarray, items: np.ndarray, annotators: np.ndarray) -> tuple[np.ndarray, float]:
-    """(S,) variances of the means and their degrees of freedom; by item alone with fewer than five annotators."""
-    n, mean = differences.shape[1], differences.mean(axis=1)
-    counts = int(items[-1]) + 1, int(annotators.max()) + 1
-    residuals = differences - mean[:, None]
-    per_item = np.add.reduceat(residuals, np.searchsorted(items, np.arange(counts[0])), axis=1)
-    per_annotator = residuals @ np.eye(counts[1], dtype=differences.dtype)[annotators]
-    by_item, by_annotator, cell = (_squares(sums) / n**2 for sums in (per_item, per_annotator, residuals))
-    if counts[1] < ENOUGH_ANNOTATORS:
-        return by_item * counts[0] / (counts[0] - 1), degrees_of_freedom(items)
-    by_item, by_annotator = by_item * counts[0] / (counts[0] - 1), by_annotator * counts[1] / (counts[1] - 1)
-    variance = np.maximum(by_item + by_annotator - cell, VARIANCE_FLOOR * np.maximum(by_item, by_annotator))
-    return variance, degrees_of_freedom(items, annotators)
-
-
-def what_more_buys(plan: Plan, shift: float, components: Components, studies: int = STUDIES, seed: int = 1) -> Advice:
-    """Whether a few more annotators or more items would help a plan more, for the same number of annotations.
-
-    More annotators: a quarter more, at least two, who share the work. More items: each with one rater less; where
-    items have one rater already, a quarter more items and annotations. Raises as `power`.
-    """
-    wider = replace(plan, annotators=plan.annotators + max(2, round(plan.annotators / 4)))
-    now, more_annotators, more_items = (
-        power(option, shift, components, studies, seed=seed) for option in (plan, wider, _more_items(plan))
-    )
+    people, items = more(plan.annotators), more(plan.items)
+    options = plan, replace(plan, annotators=min(people, plan.annotations)), replace(plan, items=items)
+    now, more_annotators, more_items = (power(option, shift, components) for option in options)
     return Advice(now, more_annotators, more_items, _advice(now, more_annotators, more_items))
+
+
+def more(count: int) -> int:
+    """Half as many more, at least one more."""
+    return max(count + 1, round(STEP * count))
 
 
 def effort(plan: Plan, seconds: float, pay_per_hour: float, extra_hours_each: float = 0.0) -> Effort:
@@ -208,55 +360,22 @@ def effort(plan: Plan, seconds: float, pay_per_hour: float, extra_hours_each: fl
     return Effort(hours, hours / plan.annotators, hours * pay_per_hour)
 
 
-def _draw(
-    studies: int,
-    item: np.ndarray,
-    annotator: np.ndarray,
-    shift: float,
-    components: Components,
-    random: np.random.Generator,
-) -> np.ndarray:
-    """(studies, n) paired differences; single precision, which is ample for a share of studies."""
-    normal = [
-        random.standard_normal((studies, count), dtype=np.float32) for count in (item[-1] + 1, annotator.max() + 1)
-    ]
-    if annotator.max() + 1 < ENOUGH_ANNOTATORS:  # the shift is then what these annotators have on average
-        normal[1] -= normal[1].mean(axis=1, keepdims=True)
-    differences = random.standard_normal((studies, len(item)), dtype=np.float32)
-    differences *= np.float32(components.residual)
-    differences += np.float32(components.item) * normal[0][:, item]
-    differences += np.float32(components.annotator) * normal[1][:, annotator]
-    return differences + np.float32(shift)
-
-
-def _squares(sums: np.ndarray) -> np.ndarray:
-    squares: NDArray[np.float32] = np.einsum("sg,sg->s", sums, sums)
-    return squares
-
-
-def _more_items(plan: Plan) -> Plan:
-    if plan.raters == 1 or plan.overlap == 0:
-        return replace(plan, items=plan.items + max(1, plan.items // 4))
-    if plan.overlap is None:
-        return replace(plan, items=plan.annotations // (plan.raters - 1), raters=plan.raters - 1)
-    return replace(plan, items=plan.items + plan.overlap, raters=plan.raters - 1)
-
-
 def _advice(plan: Power, wider: Power, longer: Power) -> str:
     """Which of the two helps more, or that neither does."""
     extra = wider.plan.annotators - plan.plan.annotators
     cost = longer.plan.annotations - plan.plan.annotations
-    price = "for as many annotations" if cost <= 0 else f"for {cost} more annotations"
-    now, with_people, with_items = (_percent(option.rate.share) for option in (plan, wider, longer))
-    people = f"{extra} more annotators would raise the chance from {now} to {with_people}"
-    things = f"{longer.plan.items} items in place of {plan.plan.items}, {price}, to {with_items}"
-    gains = wider.rate.share - plan.rate.share, longer.rate.share - plan.rate.share
+    now, with_people, with_items = (_percent(option.share) for option in (plan, wider, longer))
+    instead = f"{wider.plan.annotators} annotators in place of {plan.plan.annotators}"
+    people = f"{instead} would take the chance from {now} to {with_people}"
+    things = f"{longer.plan.items} items in place of {plan.plan.items}, for {cost:,} more annotations, to {with_items}"
+    gains = wider.share - plan.share, longer.share - plan.share
     if max(gains) < CLEARLY:
-        return f"Neither {extra} more annotators nor more items would change the chance of {now} much."
+        added = longer.plan.items - plan.plan.items
+        return f"Neither {extra} more annotators nor {added} more items would change the chance of {now} much."
     if gains[0] > gains[1] + CLEARLY:
-        return f"A few more annotators buy more than more items: {people}; {things}."
+        return f"More annotators buy more than more items: {people}; {things}."
     if gains[1] > gains[0] + CLEARLY:
-        return f"More items buy more than a few more annotators: {people}; {things}."
+        return f"More items buy more than more annotators: {people}; {things}."
     return f"More annotators and more items buy about the same: {people}; {things}."
 
 
@@ -265,10 +384,12 @@ def _refuse_impossible(plan: Plan) -> None:
         "a plan needs two items or more": plan.items < 2,
         "a plan needs two annotators or more": plan.annotators < 2,
         "every item needs a rater": plan.raters < 1,
-        "there must be a test": plan.tests < 1,
+        "there must be two systems and a criterion": plan.systems < 2 or plan.criteria < 1,
         f"{plan.raters} raters per item need {plan.raters} annotators": plan.raters > plan.annotators,
         "the overlap cannot be negative or exceed the items": not 0 <= (plan.overlap or 0) <= plan.items,
         "every annotator needs an item": plan.annotations < plan.annotators,
+        f"an annotation holds 1 to {plan.systems} systems": not 0 <= plan.shown <= plan.systems,
+        "there must be two groups of items": plan.group < 1 or plan.items <= plan.group,
     }
     for reason, holds in reasons.items():
         if holds:

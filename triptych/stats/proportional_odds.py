@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import pinvh
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, pinvh
 from scipy.special import expit, logit
 
 from .columns import Column, Floats, Label, codes, numbers
@@ -23,6 +23,7 @@ from .undefined import UndefinedStatistic
 
 MOST_VALUES = 21
 PRIOR_SD = 2.0  # logits, of item and annotator effects
+NOT_FITTED = "Not defined: proportional odds cannot be fitted. A system may have ratings at one end of the scale only."
 _MOST_STEPS = 60
 _SETTLED = 1e-8  # logits by which the last step moves any effect
 _FARTHEST = 15.0  # logits; a system beyond it has ratings at one end of the scale only
@@ -147,9 +148,7 @@ class _Fit:
             if max(np.abs(many).max(), np.abs(rest).max()) < _SETTLED:
                 self._step()  # the information at the maximum
                 return
-        raise UndefinedStatistic(
-            "Not defined: proportional odds cannot be fitted. A system may have ratings at one end of the scale only."
-        )
+        raise UndefinedStatistic(NOT_FITTED)
 
     def _height(self, thresholds: Floats, of_many: Floats, rest: Floats) -> float:
         """Log likelihood plus log prior; minus infinity where thresholds have crossed."""
@@ -179,7 +178,11 @@ class _Fit:
         corner = np.block([[_of_cuts(density, chance), across.T], [across, (self.dummies.T @ weighted).toarray()]])
         penalised = np.arange(cuts, cuts + self.members)
         corner[penalised, penalised] += self.penalty
-        self.inverse = pinvh(corner - (self.cross.T @ sparse.diags(1 / self.diagonal) @ self.cross).toarray())
+        information = corner - (self.cross.T @ sparse.diags(1 / self.diagonal) @ self.cross).toarray()
+        try:
+            self.inverse = cho_solve(cho_factor(information), np.eye(len(information)))
+        except LinAlgError:  # without a prior, items and annotators can be moved against each other
+            self.inverse = pinvh(information)
         of_many = self.by_many @ self.slope - self.penalty * self.of_many
         of_rest = np.concatenate([self.scores.sum(axis=0), self.dummies.T @ self.slope])
         of_rest[penalised] -= self.penalty * self.rest[: self.members]

@@ -143,6 +143,22 @@ def people_of(ratings: Ratings, names: Sequence[str]) -> PeopleOf:
     )
 
 
+def pairs_over_criteria(every: Sequence[Ratings], names: Sequence[str]) -> PairMeans | Undefined | None:
+    """Means over pairs of annotators; their units are those of all criteria, which share one scale of points, or None.
+
+    names: labels of the annotator codes.
+    """
+    scales = {(ratings.variable.level, ratings.variable.points) for ratings in every}
+    if len(every) < 2 or len(scales) > 1 or not (scale := every[0].variable.points):
+        return None
+    units = np.concatenate([ratings.units * len(every) + place for place, ratings in enumerate(every)])
+    number, annotator = joined(every, "number", "annotator")
+    who = np.asarray(names, dtype=object)[annotator]
+    weights = WEIGHTS[every[0].variable.level]
+    pairs = or_undefined(annotator_pairs, units, who, number, weights, list(scale))
+    return pairs if isinstance(pairs, Undefined) else pair_means(pairs)
+
+
 def position_of(ratings: Ratings) -> PositionEffect | Undefined:
     """What the place on screen does under one criterion."""
     if why := ratings.variable.not_comparable:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
+from typing import TypeVar
 
 from ..columns import Label
 from ..comparison import Dominance, SideBySide, SignedRank, dominance, signed_rank
@@ -20,8 +21,9 @@ from .ratings import Ratings
 
 NO_MARGINS: Mapping[str, float] = {}
 MOST_REFITTED = 3_000_000  # ratings times annotators, about a second
-NOT_YET = Undefined("Not defined: nothing is estimated yet.")
 ALWAYS_TOGETHER = Undefined("Not needed: with three systems or fewer it says no more than wins and losses do.")
+
+T = TypeVar("T", bound="TestedDifference")
 
 
 @dataclass(frozen=True)
@@ -29,32 +31,47 @@ class ComparedRatings:
     """The ratings of a criterion that can tell systems apart, as comparisons read them.
 
     share: whether its numbers are shares; effects: the fit that differences come from; table: the ratings with what one
-    annotator gave for one item in one row, for statistics of pairs.
+    annotator gave for one item in one row, for statistics of pairs; refitted: fits without an annotator made so far;
+    turned: by pair of systems, who turns their difference, as far as it was asked.
     """
 
     share: bool
     effects: CrossedEffects | Undefined
     table: SideBySide
+    refitted: dict[Label, CrossedEffects | Undefined] = field(default_factory=dict, compare=False)
+    turned: dict[tuple[int, int], tuple[Label, ...]] = field(default_factory=dict, compare=False)
 
-    @cached_property
-    def without_each(self) -> dict[Label, CrossedEffects]:
-        """The fit without each annotator, empty where there are too many to fit that often."""
-        if isinstance(self.effects, Undefined) or self.effects.used * len(self.effects.annotators) > MOST_REFITTED:
-            return {}
-        without = {who: or_undefined(self.effects.without, who) for who in self.effects.annotators}
-        return {who: effects for who, effects in without.items() if not isinstance(effects, Undefined)}
+    def turned_by(self, contrast: Contrast) -> tuple[Label, ...]:
+        """Annotators who, left out, give the difference the other sign; nobody where the fits for it take long."""
+        pair = contrast.system, contrast.baseline
+        if pair not in self.turned:
+            self.turned[pair] = tuple(self._turned_by(contrast))
+        return self.turned[pair]
+
+    def _turned_by(self, contrast: Contrast) -> Iterator[Label]:
+        pair = contrast.system, contrast.baseline
+        if isinstance(self.effects, Undefined) or isinstance(contrast.difference, Undefined):
+            return
+        candidates = self.effects.may_turn(*pair)
+        if self.effects.used * len(candidates) > MOST_REFITTED:
+            return
+        for who in candidates:
+            if who not in self.refitted:
+                self.refitted[who] = or_undefined(self.effects.without, who)
+            rest = self.refitted[who]
+            without = rest if isinstance(rest, Undefined) else or_undefined(rest.difference, *pair)
+            if not isinstance(without, Undefined) and without.mean * contrast.difference.mean < 0:
+                yield who
 
 
-@dataclass(frozen=True)
-class Contrast:
+@dataclass(frozen=True, kw_only=True)
+class TestedDifference:
     """`system` minus `baseline` (blind codes, the later minus the earlier) under one criterion, in scale points.
 
     difference: of the two system effects, with both intervals and tests; with `share` it is one of shares of answers,
     0 to 1. p, holm, benjamini_hochberg: of the test for annotators like these, None where it is not defined; p_here,
-    holm_here: of the test for these annotators alone. Both are adjusted over the contrasts of the declared criteria,
-    or, where it is exploratory, of all others. Undefined is there where nothing is defined. table: the ratings it is
-    made of. bound: below which an adjusted p is clear; 0 where nothing is tested yet. margin:
-    up to which systems count as practically equal, None where none was set beforehand.
+    holm_here: of the test for these annotators alone. Both are adjusted over a family of tests. bound: below which an
+    adjusted p is clear; 0 where nothing is tested yet.
     """
 
     criterion: str
@@ -62,14 +79,45 @@ class Contrast:
     baseline: int
     share: bool
     difference: Difference | Undefined
-    table: SideBySide = field(repr=False, compare=False)
     p: float | None = None
     p_here: float | None = None
     holm: float | None = None
     holm_here: float | None = None
     benjamini_hochberg: float | None = None
-    exploratory: bool = False
     bound: float = CLEAR
+
+    @property
+    def clear(self) -> bool:
+        """Whether the adjusted test says that there is a difference, for annotators like these."""
+        return self.holm is not None and self.holm < self.bound
+
+    @property
+    def clear_here(self) -> bool:
+        """Whether the adjusted test says that there is a difference, for these annotators."""
+        return self.holm_here is not None and self.holm_here < self.bound
+
+    @property
+    def p_holm(self) -> float | None:
+        """Adjusted p of the verdict's test: for annotators like these, else for these; None where neither is."""
+        return self.holm_here if self.p is None else self.holm
+
+    @property
+    def distance(self) -> float:
+        """Size of the difference; 0 where nothing is known."""
+        return 0.0 if isinstance(self.difference, Undefined) else abs(self.difference.mean)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contrast(TestedDifference):
+    """Two systems under one criterion, over all annotators.
+
+    The tests are adjusted over the contrasts of the declared criteria, or, where it is exploratory, of all others.
+    Undefined is there where nothing is defined. table: the ratings it is made of. margin: up to which systems count as
+    practically equal, None where none was set beforehand.
+    """
+
+    table: SideBySide = field(repr=False, compare=False)
+    exploratory: bool = False
     margin: float | None = None
 
     @cached_property
@@ -82,16 +130,6 @@ class Contrast:
         """The familiar test over items, which takes these annotators for all there are."""
         return or_undefined(signed_rank, self.table, self.system, self.baseline)
 
-    @property
-    def clear(self) -> bool:
-        """Whether the adjusted test says that the systems differ, for annotators like these."""
-        return self.holm is not None and self.holm < self.bound
-
-    @property
-    def clear_here(self) -> bool:
-        """Whether the adjusted test says that the systems differ, for these annotators."""
-        return self.holm_here is not None and self.holm_here < self.bound
-
     @cached_property
     def equivalence(self) -> Equivalence | Undefined | None:
         """Whether the systems are practically equal, unadjusted; None without a margin, or while nothing is tested."""
@@ -103,16 +141,6 @@ class Contrast:
     def equal(self) -> bool:
         """Whether the systems are practically equal within the margin."""
         return isinstance(self.equivalence, Equivalence) and self.equivalence.equal
-
-    @property
-    def p_holm(self) -> float | None:
-        """Adjusted p of the verdict's test: for annotators like these, else for these; None where neither is."""
-        return self.holm_here if self.p is None else self.holm
-
-    @property
-    def distance(self) -> float:
-        """How far apart the two means are; 0 where nothing is known."""
-        return 0.0 if isinstance(self.difference, Undefined) else abs(self.difference.mean)
 
     @property
     def higher(self) -> int:
@@ -162,37 +190,47 @@ def contrasts(
         exploratory = bool(declared) and criterion not in declared
         for earlier, later in combinations(systems, 2):
             contrast = Contrast(
-                criterion,
-                later,
-                earlier,
-                of.share,
-                NOT_YET,
-                of.table,
+                criterion=criterion,
+                system=later,
+                baseline=earlier,
+                share=of.share,
+                difference=_difference(of, later, earlier),
+                table=of.table,
                 exploratory=exploratory,
                 bound=bound,
                 margin=margins.get(criterion),
             )
-            families[exploratory].append(_estimated(contrast, of))
-    adjusted_contrasts = [contrast for family in families.values() for contrast in _adjusted(family)]
+            families[exploratory].append(contrast)
+    adjusted_contrasts = [contrast for family in families.values() for contrast in tested(family)]
     order = list(criteria)
     return tuple(sorted(adjusted_contrasts, key=lambda contrast: order.index(contrast.criterion)))
 
 
-def _adjusted(family: Sequence[Contrast]) -> Iterator[Contrast]:
-    alike = adjusted((None, contrast.p) for contrast in family)
-    here = adjusted((None, contrast.p_here) for contrast in family)
-    for contrast, test, test_here in zip(family, alike, here, strict=True):
-        yield replace(contrast, holm=test.holm, benjamini_hochberg=test.benjamini_hochberg, holm_here=test_here.holm)
+def _difference(of: ComparedRatings, system: int, baseline: int) -> Difference | Undefined:
+    return of.effects if isinstance(of.effects, Undefined) else or_undefined(of.effects.difference, system, baseline)
 
 
-def _estimated(contrast: Contrast, of: ComparedRatings) -> Contrast:
-    if isinstance(of.effects, Undefined):
-        return replace(contrast, difference=of.effects)
-    difference = or_undefined(of.effects.difference, contrast.system, contrast.baseline)
-    if isinstance(difference, Undefined) or not contrast.bound:
-        return replace(contrast, difference=difference)
-    p, p_here = (test.p if test else None for test in (difference.test, difference.test_here))
-    return replace(contrast, difference=difference, p=p, p_here=p_here)
+def tested(family: Sequence[T]) -> Iterator[T]:
+    """Differences with their tests, adjusted over all of them; without a bound nothing is tested."""
+    tests = [_tests(each) for each in family]
+    alike, here = (adjusted((None, p) for p in column) for column in zip(*tests, strict=True)) if tests else ((), ())
+    for each, test, test_here in zip(family, alike, here, strict=True):
+        yield replace(
+            each,
+            p=test.p,
+            p_here=test_here.p,
+            holm=test.holm,
+            benjamini_hochberg=test.benjamini_hochberg,
+            holm_here=test_here.holm,
+        )
+
+
+def _tests(of: TestedDifference) -> tuple[float | None, float | None]:
+    """p for annotators like these and for these."""
+    if isinstance(of.difference, Undefined) or not of.bound:
+        return None, None
+    test, test_here = of.difference.test, of.difference.test_here
+    return test.p if test else None, test_here.p if test_here else None
 
 
 def rankings(criteria: dict[str, ComparedRatings], systems: Sequence[int]) -> Iterator[RankingOf]:

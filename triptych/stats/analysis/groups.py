@@ -1,9 +1,10 @@
-"""Groups of annotators: agreement inside each against all together, and whether their tastes differ."""
+"""Groups of annotators: agreement and differences of systems inside each, and whether the groups differ."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
@@ -11,11 +12,13 @@ from ..camps import Camps, camps_by_agreement, camps_by_taste, group_difference,
 from ..columns import Label
 from ..crossed import CrossedEffects
 from ..undefined import Undefined, or_undefined
-from .contrasts import ComparedRatings
+from .collection import CLEAR
+from .contrasts import ComparedRatings, TestedDifference, tested
 from .ratings import Ratings
 from .systems import Agreement, agreement_of
 
 HINT = 0.05  # adjusted p below which camps are hinted at
+NOT_YET = Undefined("Not defined: nothing is estimated yet.")
 TASTES = ""  # in the place of a criterion: camps by taste are about all criteria together
 
 
@@ -27,6 +30,22 @@ class GroupAgreement:
     criterion: str
     annotators: int
     agreement: Agreement
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupDifference(TestedDifference):
+    """`system` minus `baseline` in one group of annotators; with `other`, minus the same in that group.
+
+    The tests inside groups are one family, those between groups another.
+    """
+
+    group: str
+    other: str = ""
+
+    @property
+    def place(self) -> str:
+        """As in: expert, or expert against crowd."""
+        return f"{self.group} against {self.other}" if self.other else self.group
 
 
 @dataclass(frozen=True)
@@ -50,6 +69,68 @@ def of_groups(every: Sequence[Ratings], names: Sequence[str], groups: Mapping[st
             own = ratings.take(np.flatnonzero(of_rating == group))
             annotators = len(np.unique(own.annotator))
             yield GroupAgreement(group, ratings.variable.key, annotators, agreement_of(own))
+
+
+def group_differences(
+    every: Sequence[Ratings],
+    names: Sequence[str],
+    systems: Sequence[int],
+    groups: Mapping[str, str],
+    bound: float = CLEAR,
+) -> tuple[GroupDifference, ...]:
+    """Every two systems under each of these criteria, in each group and between every two groups.
+
+    names: labels of the annotator codes; groups: label → group; bound: as of `contrasts`.
+    """
+    named = sorted(set(groups.values()))
+    inside: list[GroupDifference] = []
+    between: list[GroupDifference] = []
+    for ratings in every:
+        fit = _fit_by_group(ratings, names, groups)
+        for earlier, later in combinations(systems, 2):
+            of = GroupDifference(
+                criterion=ratings.variable.key,
+                system=later,
+                baseline=earlier,
+                share=ratings.variable.is_share,
+                difference=NOT_YET,
+                bound=bound,
+                group="",
+            )
+            inside += [_estimated(replace(of, group=group), fit) for group in named]
+            between += [_estimated(replace(of, group=one, other=two), fit) for one, two in combinations(named, 2)]
+    return (*tested(inside), *tested(between))
+
+
+def _fit_by_group(ratings: Ratings, names: Sequence[str], groups: Mapping[str, str]) -> CrossedEffects | Undefined:
+    """One fit of all groups; each has item and system effects of its own, so that it is as if fitted alone.
+
+    Systems are labelled (group, system). Errors are clustered by item over all groups, because what is particular about
+    an item's responses is the same for all of them.
+    """
+    group_of = np.array([groups.get(name, "") for name in names], dtype=object)
+    grouped = ratings.take(
+        np.flatnonzero(group_of[ratings.annotator] != "") if len(ratings) else np.zeros(0, dtype=int)
+    )
+    of_rating = group_of[grouped.annotator] if len(grouped) else np.zeros(0, dtype=object)
+    items, systems = (_labels(of_rating, column) for column in (grouped.item, grouped.system))
+    return or_undefined(CrossedEffects.build, grouped.number, items, grouped.annotator, systems, grouped.group)
+
+
+def _labels(groups: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """(n,) pairs of both as labels."""
+    labels = np.empty(len(groups), dtype=object)
+    labels[:] = list(zip(groups.tolist(), codes.tolist(), strict=True))
+    return labels
+
+
+def _estimated(of: GroupDifference, fit: CrossedEffects | Undefined) -> GroupDifference:
+    if isinstance(fit, Undefined):
+        return replace(of, difference=fit)
+    pair, other = (((group, of.system), (group, of.baseline)) for group in (of.group, of.other))
+    if of.other:
+        return replace(of, difference=or_undefined(fit.between, pair, other))
+    return replace(of, difference=or_undefined(fit.difference, *pair))
 
 
 def tastes_differ(

@@ -21,11 +21,12 @@ from ..undefined import Undefined
 from . import statistics as of
 from .annotators import AnnotatorLook, EffectsOf, PeopleOf
 from .contrasts import Contrast, RankingOf
+from .groups import GroupDifference
 from .judges import JudgeOf
 from .ratings import ABOUT_ITEM
 from .statistics import Number, Place
 from .study import BesideRatings, OrdinalOf, StudyNumbers
-from .systems import Agreement, CriterionNumbers, SystemResult
+from .systems import CriterionNumbers, SystemResult
 
 AS_CATEGORY, SET_APART = "with missing as a category: ", "without options set apart: "
 NO_ANSWER = Undefined("Not defined: every answer is marked missing.")
@@ -52,8 +53,11 @@ class Listing:
         for result in study.criteria:
             yield from chain.from_iterable(self._system(result, system) for system in result.systems)
             yield from _positions(result)
+        for means in self.beside.finals:
+            place = Place("final values", means.criterion, self._name(means.system), share=means.share)
+            yield from place.all(of.FINAL_VALUES, means)
         yield from chain.from_iterable(map(self._contrast, study.contrasts))
-        yield from chain.from_iterable(map(_agreement, study.agreement))
+        yield from chain.from_iterable(map(_agreement, study.criteria))
         yield from self._groups()
         yield from self._appendix()
         yield from chain.from_iterable(map(_effects, study.effects))
@@ -77,6 +81,8 @@ class Listing:
                 yield place.number(f"answers {option.option}", option.count, "count")
                 share = NO_ANSWER if option.share is None else option.share
                 yield place.number(f"share {option.option}", share, "share")
+        for key, won in system.majorities.items():
+            yield place.number(f"majority {key}", won, "count")
         if isinstance(system.majority, MajorityShare):
             yield from place.all(of.MAJORITY, system.majority)
 
@@ -87,19 +93,31 @@ class Listing:
         yield from place.all_or_why(of.CONTRAST, undefined or contrast, "difference")
 
     def _groups(self) -> Iterator[Number]:
-        """Agreement inside declared groups of annotators; in the place of a system is the group."""
+        """Agreement inside declared groups of annotators, and differences of systems by group.
+
+        In the place of a system is the group, or the two systems; in that of the second system the group or groups.
+        """
         for of_group in self.study.group_agreement:
             place = Place("groups", of_group.criterion, of_group.group)
             yield place.number("annotators", of_group.annotators, "count")
             yield from place.all(of.AGREEMENT, of_group.agreement.table)
         if self.study.groups:
             yield Place("groups").number("p of different tastes", self.study.group_tastes, "p")
+        yield from chain.from_iterable(map(self._group_difference, self.study.group_differences))
+
+    def _group_difference(self, of_group: GroupDifference) -> Iterator[Number]:
+        systems = f"{self._name(of_group.system)} − {self._name(of_group.baseline)}"
+        undefined = of_group.difference if isinstance(of_group.difference, Undefined) else None
+        place = Place("group differences", of_group.criterion, systems, of_group.place, of_group.share)
+        yield from place.all_or_why(of.DIFFERENCE, undefined or of_group, "difference")
 
     def _appendix(self) -> Iterator[Number]:
         """Annotators one by one and two by two, models, ranks, strengths, lengths, repeats, judges."""
         study, systems = self.study, len(self.study.systems)
         for ratings, people in zip(study.ratings, study.people, strict=True):
             yield from _people(people, ratings.variable.level == "nominal")
+        if study.pairs_over_criteria:
+            yield from Place("annotator pairs").all(of.PAIRS, study.pairs_over_criteria)
         yield from chain.from_iterable(map(self._ordinal, study.ordinal_models))
         for ranking in study.rankings if systems > 2 else ():
             yield from self._ranks(ranking)
@@ -149,13 +167,15 @@ def _positions(result: CriterionNumbers) -> Iterator[Number]:
         yield from place.all(of.POSITION, mean)
 
 
-def _agreement(agreement: Agreement) -> Iterator[Number]:
-    place = Place("agreement", agreement.criterion)
+def _agreement(result: CriterionNumbers) -> Iterator[Number]:
+    agreement, place = result.agreement, Place("agreement", result.variable.key)
     yield from place.all(of.AGREEMENT, agreement.table)
     if agreement.category is not None:
         yield from place.all(of.ALPHA, agreement.category, AS_CATEGORY)
     if agreement.apart is not None:
         yield from place.all(of.AGREEMENT, agreement.apart, SET_APART)
+    for option, won in result.majorities.items():
+        yield place.number(f"majority {option}", won, "count")
 
 
 def _people(people: PeopleOf, nominal: bool) -> Iterator[Number]:

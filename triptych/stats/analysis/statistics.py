@@ -228,8 +228,15 @@ SYSTEM = (
     Statistic("sd", "number", _spread, "SD", of_points=True),
     Statistic("alpha", "number", "alpha.value", "Alpha", "alpha.interval"),
     Statistic("interval", VALUE, None, limits="interval"),
+    Statistic("mean of ratings", "thousandths", "summary.mean"),
     Statistic("mean of item means", "thousandths", "of_items.mean"),
     Statistic("sd of item means", "thousandths", _spread_of_items),
+)
+FINAL_VALUES = (
+    Statistic("mean as given", VALUE, "given", "As given"),
+    Statistic("mean with final values", VALUE, "final", "With final values"),
+    Statistic("responses decided", "count", "decided", "Decided"),
+    Statistic("ratings changed", "count", "changed", "Ratings changed"),
 )
 MAJORITY = (
     Statistic("positive by majority", "count", "positive", "Positive"),

@@ -12,6 +12,7 @@ import numpy as np
 from ..correlation import Correlations
 from ..diagnostics import Speed
 from ..effects import PositionEffect, length_effect
+from ..pairs import PairMeans
 from ..proportional_odds import ProportionalOdds, proportional_odds
 from ..spans import SpanAgreement
 from ..undefined import Undefined, or_undefined
@@ -24,12 +25,14 @@ from .annotators import (
     Worker,
     effects_of,
     looks,
+    pairs_over_criteria,
     people_of,
     position_of,
 )
 from .collection import Collected
 from .contrasts import ComparedRatings, Contrast, RankingOf, compared, contrasts, rankings
-from .groups import GroupAgreement, Hint, hints, of_groups, tastes_differ
+from .final_values import FinalMeans
+from .groups import GroupAgreement, GroupDifference, Hint, group_differences, hints, of_groups, tastes_differ
 from .judges import JudgeOf
 from .pay import PayNumbers
 from .ratings import Ratings
@@ -65,6 +68,7 @@ class BesideRatings:
     spans: tuple[SpanAgreement, ...] | Undefined = ()
     speeds: tuple[Speed, ...] | Undefined = NOT_READ
     pay: PayNumbers | None = None
+    finals: tuple[FinalMeans, ...] = ()
 
 
 class StudyNumbers(ABC):
@@ -170,6 +174,14 @@ class StudyNumbers(ABC):
         return tuple(of_groups(self.ratings, self.people_names, self.groups))
 
     @cached_property
+    def group_differences(self) -> tuple[GroupDifference, ...]:
+        """Differences of systems in each declared group, and between every two groups."""
+        if not self.groups:
+            return ()
+        comparable = [self.ratings_of(key) for key in self.compared]
+        return group_differences(comparable, self.people_names, self.systems, self.groups, self.collection.bound)
+
+    @cached_property
     def group_tastes(self) -> float | Undefined:
         """p that declared groups of annotators prefer different systems."""
         return tastes_differ(self.compared, self.people_names, self.systems, self.groups)
@@ -183,6 +195,11 @@ class StudyNumbers(ABC):
     def people(self) -> tuple[PeopleOf, ...]:
         """Per criterion: alpha without each annotator, pairs of annotators, reliability."""
         return tuple(people_of(ratings, self.people_names) for ratings in self.ratings)
+
+    @cached_property
+    def pairs_over_criteria(self) -> PairMeans | Undefined | None:
+        """Means over pairs of annotators, all criteria together; None unless several have the same scale of points."""
+        return pairs_over_criteria(self.ratings, self.people_names)
 
     @cached_property
     def positions(self) -> dict[str, PositionEffect | Undefined]:

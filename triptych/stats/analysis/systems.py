@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,6 +15,7 @@ from ..descriptive import (
     Summary,
     distribution,
     item_summary,
+    majorities,
     majority,
     position_means,
     shares,
@@ -30,8 +32,9 @@ class SystemResult:
 
     summary and interval are about the number of an answer: the point, 1 or 0 for chosen as best, 1 or 0
     for a positive option; of_items is about the mean of these on each item.
-    counts: answers per point of the scale. shares: answers per option. alpha: Krippendorff's,
-    between annotators over what they rated of this system.
+    counts: answers per point of the scale. shares: answers per option. majorities: option → items where more than
+    half of the answers that are not missing were this one. alpha: Krippendorff's, between annotators over what they
+    rated of this system.
     """
 
     system: int
@@ -43,6 +46,7 @@ class SystemResult:
     counts: tuple[int, ...]
     shares: Shares | Undefined
     majority: MajorityShare | Undefined
+    majorities: Mapping[str, int]
     alpha: Coefficient
 
 
@@ -83,12 +87,14 @@ class Agreement:
 
 @dataclass(frozen=True)
 class CriterionNumbers:
-    """The numbers of one criterion over all its counted ratings."""
+    """The numbers of one criterion over all its counted ratings. items, annotators: of the answers not missing."""
 
     variable: Variable
     n: int
     missing: int
     systems: tuple[SystemResult, ...]
+    items: int
+    annotators: int
     agreement: Agreement
     positions: tuple[PositionMean, ...] | Undefined
 
@@ -100,6 +106,12 @@ class CriterionNumbers:
     @property
     def counts_as(self) -> str:
         return self.variable.counts_as
+
+    @property
+    def majorities(self) -> dict[str, int]:
+        """Per option, units (of all systems) where more than half of the answers were this one."""
+        options = dict.fromkeys(option for system in self.systems for option in system.majorities)
+        return {option: sum(system.majorities.get(option, 0) for system in self.systems) for option in options}
 
     @property
     def points(self) -> tuple[float, ...]:
@@ -118,6 +130,8 @@ def criterion_numbers(ratings: Ratings, systems: list[int]) -> CriterionNumbers:
         int((~ratings.missing).sum()),
         int(ratings.missing.sum()),
         tuple(system_result(code, ratings.of_system(code)) for code in rated),
+        len(np.unique(ratings.item[~ratings.missing])),
+        len(np.unique(ratings.annotator[~ratings.missing])),
         agreement_of(ratings),
         _positions(ratings),
     )
@@ -139,6 +153,7 @@ def system_result(code: int, ratings: Ratings) -> SystemResult:
         counts=() if isinstance(counts, Undefined) else tuple(int(count) for count in counts),
         shares=_shares(ratings),
         majority=_majority(ratings),
+        majorities=_majorities(ratings),
         alpha=alpha_alone(ratings.units, values, variable.level, scale, ratings.group),
     )
 
@@ -166,6 +181,14 @@ def _majority(ratings: Ratings) -> MajorityShare | Undefined:
     votes = np.where(ratings.number == 1, "positive", "other").astype(object)
     votes[np.isnan(ratings.number)] = None
     return or_undefined(majority, ratings.item, votes, "positive")
+
+
+def _majorities(ratings: Ratings) -> dict[str, int]:
+    """Of every option that is not marked missing; none where the scale has points, or nothing was answered."""
+    asked = [option.key for option in ratings.variable.options if not option.missing]
+    values, places = ratings.among(asked)
+    won = or_undefined(majorities, ratings.item, values, places)
+    return {} if isinstance(won, Undefined) else dict(zip(asked, won, strict=True))
 
 
 def _positions(ratings: Ratings) -> tuple[PositionMean, ...] | Undefined:
