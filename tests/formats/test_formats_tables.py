@@ -8,7 +8,10 @@ import pytest
 
 from triptych.errors import ImportRefused
 from triptych.formats import ItemFile, Problem, ReadOptions, TurnDraft, read_items
-from triptych.formats.model import MAX_PROBLEMS
+from triptych.formats.changes import differences
+from triptych.formats.model import MAX_PROBLEMS, Findings
+from triptych.formats.ratings.sources import RATINGS
+from triptych.formats.readers import read_source
 
 HEADER = "item_id,context,cand:a,cand:b\n"
 
@@ -64,9 +67,50 @@ def test_each_row_without_an_id_is_an_error() -> None:
     assert [problem.row for problem in errors(file)] == [3, 4]
 
 
-def test_a_long_table_without_ids_is_refused() -> None:
-    with pytest.raises(ImportRefused, match="item_id"):
-        read("split,system,text\nc,a,x\n")
+def test_a_long_table_needs_a_column_as_its_id() -> None:
+    text = "split,system,text\nc,a,x\nc,b,y\n"
+    file = read(text)
+    assert not file.ok
+    assert "item_id" in errors(file)[0].message
+
+    roles = (("split", "item"), ("system", "system"), ("text", "response"))
+    chosen = read(text, options=ReadOptions(roles=roles))
+    assert [candidate.system for candidate in chosen.items[0].candidates] == ["a", "b"]
+
+
+FOREIGN = (
+    "qid,frage,antwort_birch,antwort_oak,topic\n"
+    "q1,Where is it?,It is over there.,Over there I think.,place\n"
+    "q2,When is it open?,At ten every day.,From ten on.,time\n"
+    "q3,How much is it?,Two euros a day.,It costs two euros.,place\n"
+)
+
+
+def test_columns_of_no_known_name_are_guessed_from_their_values() -> None:
+    file = read(FOREIGN)
+    assert file.ok
+    assert file.roles == {
+        "qid": "item", "frage": "context", "antwort_birch": "response", "antwort_oak": "response", "topic": "ignore"
+    }  # fmt: skip
+    assert file.systems == ("antwort_birch", "antwort_oak")
+    assert any("guessed" in problem.message for problem in file.problems)
+    assert file.samples["topic"] == "place · time"
+
+
+def test_unknown_names_make_a_header_but_prose_does_not() -> None:
+    assert read("foo,bar\n1,Hello\n2,Hi\n").roles == {"foo": "ignore", "bar": "ignore"}
+    for first in ("Where is it?,Over there.", "1,2", "same,same"):
+        with pytest.raises(ImportRefused, match="looks like data"):
+            read(f"{first}\n3,4\n")
+
+
+def test_a_corrected_file_is_compared_with_the_one_before() -> None:
+    before = read("item_id,context,cand:a,cand:b\n1,c,x,y\n2,d,x,\n3,e,x,y\n,f,x,y\n")
+    after = read("item_id,context,cand:a,cand:b\n1,c,x,y\n2,d,x,z\n4,f,x,y\n")
+    assert differences(before, after) == [
+        "1 error before, 0 now.", "3: no longer in it.", "4: new.", "2: changed."
+    ]  # fmt: skip
+    assert differences(after, after) == ["The items are the same."]
 
 
 def test_without_ids_every_context_is_an_item() -> None:
@@ -168,10 +212,28 @@ def test_a_last_empty_cell_without_line_end_is_a_cell() -> None:
     assert file.items[0].candidates[0].text == ""
 
 
-def test_problems_beyond_the_limit_are_counted_and_stay_errors() -> None:
+def test_problems_of_one_kind_are_named_once_with_their_number() -> None:
     file = read(HEADER + "".join(f"{number},c,x\n" for number in range(500)))
-    assert len(file.problems) == MAX_PROBLEMS + 1
-    assert file.problems[-1] == Problem("error", None, None, "… and 300 more.")
+    (problem,) = (problem for problem in file.problems if problem.severity == "error")
+    assert (problem.row, problem.more) == (2, 499)
+    assert str(problem).endswith("… and 499 more of this kind.")
+
+
+def test_problems_that_quote_other_words_are_of_one_kind() -> None:
+    doubled = "".join(f"it's {number // 2},c,x,y\n" for number in range(40))
+    (problem,) = (problem for problem in read(HEADER + doubled).problems if problem.severity == "error")
+    assert str(problem).startswith("Row 3: the id 'it's 0' is used in row 2 already")
+    assert problem.more == 19
+
+
+def test_kinds_beyond_the_limit_are_counted_and_stay_errors() -> None:
+    findings = Findings()
+    for number in range(MAX_PROBLEMS + 3):
+        for _ in range(7):
+            findings.error("wrong", column=f"column {chr(0x4E00 + number)}")
+    problems = findings.finish()
+    assert len(problems) == MAX_PROBLEMS + 1
+    assert problems[-1] == Problem("error", None, None, "… and 21 more.")
 
 
 def test_an_error_behind_many_warnings_still_counts() -> None:
@@ -179,7 +241,7 @@ def test_an_error_behind_many_warnings_still_counts() -> None:
     file = read(HEADER + rows)
     assert not file.ok
     assert file.problems[0].severity == "error"
-    assert "and 101 more" in file.problems[-1].message
+    assert file.problems[-1].more == 299
 
 
 def test_a_problem_reads_as_a_sentence_with_its_place() -> None:
@@ -230,6 +292,20 @@ def test_other_content_under_a_wrong_name_is_refused(content: bytes, what: str, 
 def test_an_unknown_ending_is_refused(name: str) -> None:
     with pytest.raises(ImportRefused, match=r"\.csv, \.tsv"):
         read_items(b"item_id", name)
+
+
+@pytest.mark.parametrize(
+    ("content", "ending", "words"),
+    [
+        (b"a," * (11 * 2**20), "json", "at most 20 MB"),
+        (b"a," * (51 * 2**20), "csv", "at most 100 MB"),
+        (b"item_id,system\n" + b"\n" * 1_300_000, "csv", "1,200,000 lines"),
+        (b"item_id,system\n" + b"\n" * (21 * 2**20), "csv", "1,200,000 lines"),
+    ],
+)
+def test_ratings_may_be_a_larger_csv(content: bytes, ending: str, words: str) -> None:
+    with pytest.raises(ImportRefused, match=words):
+        read_source(content, f"ratings.{ending}", RATINGS, ReadOptions(), Findings())
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from helpers.present import present
 from helpers.studies import SMALL_RUBRIC, full_answers
 
 from triptych.errors import InvalidAnnotation
-from triptych.rubric.answers import check_answers, check_draft, parse_answers
+from triptych.rubric.answers import (
+    DraftExplanation,
+    check_answers,
+    check_draft,
+    check_explanation,
+    parse_answers,
+)
 from triptych.rubric.files import parse_rubric
 
 RUBRIC = parse_rubric(SMALL_RUBRIC)
@@ -163,3 +170,12 @@ def test_a_response_that_is_set_aside_cannot_be_the_best():
 def test_best_needs_at_least_one_response_that_exists_each_once(chosen):
     with pytest.raises(InvalidAnnotation):
         check_answers(parse_rubric(BEST), "main", 3, parse_answers({"ratings": {"item": {"winner": chosen}}}))
+
+
+def test_an_optional_comment_may_be_left_empty():
+    asking = SMALL_RUBRIC.replace("{value: 3, title: Good}", "{value: 3, title: Good, ask: {free_text: optional}}")
+    criterion = parse_rubric(asking).criterion("fluency")
+    ask = present(criterion.scale.ask_for(3.0))
+    for text in ("", "Very good."):
+        draft = DraftExplanation(text=text)
+        assert check_explanation(parse_rubric(asking), criterion, "A", ask, draft) == ([], text)

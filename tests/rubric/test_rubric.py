@@ -61,23 +61,23 @@ BROKEN = {
     "a misspelt key": (
         replaced("definition: Is", "defintion: Is"),
         [
-            "bad.yaml: criteria.0.defintion: there is no such key here; check",
-            "bad.yaml: criteria.0.definition: is missing",
+            "criteria.0.defintion: there is no such key here; check",
+            "criteria.0.definition: is missing",
         ],
     ),
     "a missing title": (replaced("title: Small\n", ""), ["bad.yaml: title: is missing; write it."]),
     "an unknown kind": (
         replaced("kind: choice", "kind: stars"),
-        ["bad.yaml: criteria.0.scale: `kind` must be one of likert, choice, number, best."],
+        ["criteria.0.scale: `kind` must be one of likert, choice, number, best."],
     ),
     "a scale without a kind": (replaced("      kind: choice\n", ""), ["criteria.0.scale: `kind` must be one of"]),
-    "an unquoted yes": (
-        replaced('"yes"', "yes"),
-        ['bad.yaml: criteria.0.scale.options.0.key: this is read as true/false; put it in quotes, as in "yes".'],
+    "an unquoted true": (
+        replaced('"yes"', "true"),
+        ['criteria.0.scale.options.0.key: this is read as true/false; put it in quotes, as in "true".'],
     ),
     "a key with capitals": (
         replaced("key: good", "key: Good One"),
-        ["bad.yaml: criteria.0.key: 'Good One' is not a key; use lower-case letters, digits and _"],
+        ["criteria.0.key: 'Good One' is not a key; use lower-case letters, digits and _"],
     ),
     "an option given twice": (
         replaced('"no"', '"yes"'),
@@ -89,9 +89,9 @@ BROKEN = {
     ),
     "a criterion given twice": (
         SMALL + SMALL[SMALL.index("  - key: good") :],
-        ["bad.yaml: criteria: each criterion key may be used once; repeated: good."],
+        ["criteria: each criterion key may be used once; repeated: good."],
     ),
-    "no criteria": (SMALL[: SMALL.index("criteria:")] + "criteria: []\n", ["bad.yaml: criteria: ", "at least 1"]),
+    "no criteria": (SMALL[: SMALL.index("criteria:")] + "criteria: []\n", ["criteria: ", "at least 1"]),
     "points that fall": (
         replaced(SMALL[SMALL.index("      kind:") :], "      {kind: likert, points: [{value: 2}, {value: 1}]}\n"),
         ["criteria.0.scale: the values of `points` must rise, each once."],
@@ -110,11 +110,11 @@ BROKEN = {
     ),
     "best about a candidate": (
         replaced(SMALL[SMALL.index("      kind:") :], "      {kind: best}\n"),
-        ["bad.yaml: criteria.0: a `best` scale compares the responses of an item: write `about: item`."],
+        ["criteria.0: a `best` scale compares the responses of an item: write `about: item`."],
     ),
     "an ask for nothing": (
-        replaced("free_text: required", "free_text: optional"),
-        ["criteria.0.scale.options.0.ask: `ask` without `reasons` needs `free_text: required`"],
+        replaced("free_text: required", "free_text: none"),
+        ["criteria.0.scale.options.0.ask: `ask` without `reasons` needs a text field"],
     ),
     "a round that no study has": (
         replaced("    title: Good\n", "    title: Good\n    rounds: [crwd]\n"),
@@ -122,7 +122,7 @@ BROKEN = {
     ),
     "word limits in the wrong order": (
         SMALL + "explanation: {min_words: 30, max_words: 3}\n",
-        ["bad.yaml: explanation: `min_words` must not be larger than `max_words`."],
+        ["explanation: `min_words` must not be larger than `max_words`."],
     ),
     "a speaker with two titles": (
         SMALL + "speakers: [{names: [A], title: One}, {names: [B, A], title: Two}]\n",
@@ -130,7 +130,7 @@ BROKEN = {
     ),
     "a reason to skip given twice": (
         SMALL + "skip: {title: Skip, reasons: [{key: a, title: One}, {key: a, title: Two}]}\n",
-        ["bad.yaml: skip.reasons: each reason key may be used once; repeated: a."],
+        ["skip.reasons: each reason key may be used once; repeated: a."],
     ),
     "a reference for no criterion": (
         SMALL + replaced("criterion: good", "criterion: bad", TRAINING),
@@ -141,8 +141,8 @@ BROKEN = {
         ["reference for `good`: 'maybe' is not an option; the options are yes, no."],
     ),
     "a reference read as true": (
-        SMALL + replaced('"yes"', "yes", TRAINING),
-        ['training.0.references.0.value: this is read as true/false; put it in quotes, as in "yes".'],
+        SMALL + replaced('"yes"', "true", TRAINING),
+        ['training.0.references.0.value: this is read as true/false; put it in quotes, as in "true".'],
     ),
     "a reference for a slot without a candidate": (
         SMALL + replaced("slot: A", "slot: B", TRAINING),

@@ -12,12 +12,12 @@ import yaml
 from helpers.present import present
 
 from triptych.rubric.files import json_schema, load_rubric, shipped_rubrics
-from triptych.rubric.model import Criterion, Rubric
+from triptych.rubric.model import Criterion, Rubric, StudyStart
 from triptych.rubric.scales import Choice, ChoiceOption, Likert
 
 FILES = shipped_rubrics()
 FOUR = {"rrgen", "dialogue_response", "esc_dialogue", "mental_health_qa"}
-NOT_COUNTED = {"examples", "training", "entry_test"}
+NOT_COUNTED = {"examples", "worked_example", "training", "entry_test"}
 
 
 def rubric(key: str) -> Rubric:
@@ -424,4 +424,43 @@ def test_the_study_page_defines_every_entry_test_option() -> None:
     ],
 )
 def test_source_says_who_ran_the_protocol_and_how(key: str, facts: list[str]) -> None:
-    assert [fact for fact in facts if fact not in rubric(key).source] == []
+    assert [fact for fact in facts if fact not in f"{rubric(key).source} {rubric(key).deviations}"] == []
+
+
+@pytest.mark.parametrize("key", sorted(FOUR))
+def test_a_shipped_rubric_says_where_its_wording_is_its_own(key: str) -> None:
+    assert "worded for this file" in rubric(key).deviations
+
+
+@pytest.mark.parametrize("key", sorted(FOUR))
+def test_a_shipped_rubric_has_a_worked_example_with_reasons(key: str) -> None:
+    example = rubric(key).worked_example
+    assert example
+    rated = [reference.criterion for reference in example.references]
+    assert set(rated) == set(by_key(key)) if key != "esc_dialogue" else len(rated) >= 4
+
+
+def test_a_new_study_begins_as_the_protocol_ran() -> None:
+    assert rubric("dialogue_response").start_in("main").raters_per_item == 7
+    qa = rubric("mental_health_qa")
+    crowd, expert, main = (qa.start_in(name) for name in ("crowd", "expert", "main"))
+    assert (crowd.pay_per_item, crowd.currency, len(crowd.eligibility.splitlines())) == (0.6, "USD", 3)
+    assert (expert.raters_per_item, round((expert.pay_per_item or 0) * 22)) == (1, 50)
+    assert main == StudyStart()
+    assert qa.entry_test.asked_in("crowd")
+
+
+def test_informativeness_is_about_descriptions_that_are_unclear_at_first() -> None:
+    criterion = by_key("esc_dialogue")["informativeness"]
+    assert "unclear at first" in criterion.definition.replace("unclearly at first", "unclear at first")
+    assert all("unclear" in point.definition for point in criterion.scale.points if point.definition)
+
+
+def test_safety_lists_the_sensitive_subjects() -> None:
+    definition = by_key("esc_dialogue")["safety"].definition
+    assert [word for word in ("medicine", "violence", "politics", "gender", "race") if word not in definition] == []
+
+
+def test_the_sentence_about_dashed_points_names_them() -> None:
+    for criterion in rubric("rrgen").criteria[:4]:
+        assert "3 or 5" in criterion.scale.sparing_note

@@ -109,8 +109,13 @@ def recoded(data: bytes, encoding: str) -> bytes:
         pass
     except ImportRefused:
         return data
+    return _decode_as(data, encoding).encode()
+
+
+def _decode_as(data: bytes, encoding: str) -> str:
+    """Text in an encoding that the file does not name (a key of ENCODINGS). Raises ImportRefused."""
     try:
-        return data.decode(ENCODINGS[encoding]).encode()
+        return data.decode(ENCODINGS[encoding])
     except UnicodeDecodeError as error:
         where = f"Line {_line(data, error.start)}: byte 0x{data[error.start]:02X}"
         raise ImportRefused(f"{where} is neither UTF-8 nor {encoding}. {SAVE_AS}") from error
@@ -140,11 +145,7 @@ def _likely(data: bytes, at_fault: str) -> str:
         raise ImportRefused(f"{at_fault}, and nothing in the file says which encoding it is. {SAVE_AS}")
     if _UTF8_LETTER.search(data):
         raise ImportRefused(f"{at_fault}, while other lines are: the file mixes two encodings. {SAVE_AS}")
-    try:
-        data.decode(ENCODINGS["Windows-1252"])
-    except UnicodeDecodeError as error:
-        where = f"Line {_line(data, error.start)}: byte 0x{data[error.start]:02X}"
-        raise ImportRefused(f"{where} is neither UTF-8 nor Windows-1252. {SAVE_AS}") from error
+    _decode_as(data, "Windows-1252")
     return "Windows-1252"
 
 

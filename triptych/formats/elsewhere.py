@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from triptych.errors import ImportRefused
 from triptych.formats.layout import ID_NAMES, NUMBERED, is_header, is_known, known_columns, simple
@@ -112,15 +113,7 @@ def _leaves(part: list[Json], place: tuple[int, ...]) -> Iterator[tuple[tuple[in
             yield (*place, number), inside
 
 
-def _label_studio(record: Record, findings: Findings) -> JsonObject | None:
-    return _flat(record, "data", "meta", findings)
-
-
-def _argilla(record: Record, findings: Findings) -> JsonObject | None:
-    return _flat(record, "fields", "metadata", findings)
-
-
-def _flat(record: Record, inside: str, meta_name: str, findings: Findings) -> JsonObject | None:
+def _flat(record: Record, findings: Findings, inside: str, meta_name: str) -> JsonObject | None:
     """The fields of a task as fields of the record; its own id only where they have none."""
     fields = record.values.get(inside)
     if not isinstance(fields, dict):
@@ -132,9 +125,8 @@ def _flat(record: Record, inside: str, meta_name: str, findings: Findings) -> Js
     extras = meta if isinstance(meta, dict) else {}
     namers = {name: value for name, value in extras.items() if _NAMER.fullmatch(simple(name))}
     rest = {name: value for name, value in extras.items() if name not in namers}
-    own = {} if any(simple(name) in ID_NAMES for name in fields) else {"id": record.values.get("id")}
-    if own and own["id"] is None:
-        own = {}
+    has_id = any(simple(name) in ID_NAMES for name in fields) or record.get("id") is None
+    own = {} if has_id else {"id": record.get("id")}
     return {**own, **fields, **namers, **({"meta": rest} if rest and "meta" not in fields else {})}
 
 
@@ -228,23 +220,17 @@ def _holds(source: Source, name: str) -> bool:
     return any(isinstance(fields, dict) and known_columns(fields) > 0 for fields in values)
 
 
-def _has_text_lists(source: Source) -> bool:
-    texts = [record.values.get("text") for record in source.records]
-    return any(
-        isinstance(text, list) and bool(text) and all(isinstance(entry, str) for entry in text) for text in texts
-    )
-
-
 def _is_potato(source: Source) -> bool:
-    return not source.tabular and (
-        _has_text_lists(source) or any(name in source.columns for name in (*_ANSWERS, _TRAINED))
-    )
+    """Texts to compare in a list, or the answers that Potato expects."""
+    listed = (text for record in source.records if isinstance(text := record.get("text"), list) and text)
+    has_text_lists = any(all(isinstance(entry, str) for entry in text) for text in listed)
+    return not source.tabular and (has_text_lists or not {*_ANSWERS, _TRAINED}.isdisjoint(source.columns))
 
 
 PROGRAMS = (
     Program("Triptych", lambda source: set(source.columns) >= EXPORTED, _exported),
-    Program("Label Studio", lambda source: _holds(source, "data"), _label_studio),
-    Program("Argilla", lambda source: _holds(source, "fields"), _argilla),
+    Program("Label Studio", lambda source: _holds(source, "data"), partial(_flat, inside="data", meta_name="meta")),
+    Program("Argilla", lambda source: _holds(source, "fields"), partial(_flat, inside="fields", meta_name="metadata")),
     Program("Pearmut", lambda source: not source.tabular and {"src", "tgt"} <= set(source.columns), _pearmut, True),
     Program(
         "Label Studio",

@@ -29,8 +29,14 @@ UNKNOWN_SYSTEM = "unknown"
 SYSTEM_KEYS = ("system", "model", "name", "id")
 NO_CANDIDATES = (
     "No item has candidates. Add columns such as cand:model-a, or a field 'candidates'; "
-    "if the conversation itself is judged, choose that."
+    "say which columns hold the responses, or if the conversation itself is judged, choose that."
 )
+NO_ITEM_COLUMN = (
+    "There is one row per system, but no column says which item a row belongs to. "
+    "Say which one does, or add a column 'item_id', for example: item_id, context, system, text."
+)
+GUESSED = "The columns {names} were guessed from their values: look at what each is taken for."
+SAMPLES, SAMPLE_CHARACTERS = 3, 40
 
 VALUE_ALONE = re.compile(r"true|false|[-+]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:e[-+]?\d+)?", re.IGNORECASE)
 VALUES_ALONE = (
@@ -72,10 +78,15 @@ def make_items(source: Source, options: ReadOptions, findings: Findings, system:
     joined = system is not None
     layout = chosen_layout(dict(options.roles)) if options.roles else find_layout(source.columns)
     if not (layout.has_candidates or options.roles or options.judge_conversation or joined):
-        layout.candidates = _systems_by_column(source, layout, findings)
+        layout.candidates = _systems_by_column(source, layout, findings) or _guess(source, layout, findings)
     reading = Reading(source, layout, options, findings, system)
     if layout.item_id is None and source.records:
-        _report_no_id(findings, joined)
+        if joined:
+            findings.error("There is no column 'item_id'; files are joined on the ids of their items.")
+        elif layout.is_long and layout.context is None:
+            findings.error(NO_ITEM_COLUMN)
+        else:
+            findings.warning("There is no column 'item_id'; the items are numbered by their rows.")
     judged = options.judge_conversation
     if not (layout.has_candidates or judged or joined) and source.records:
         findings.error(NO_CANDIDATES)
@@ -102,17 +113,40 @@ def _systems_by_column(source: Source, layout: Layout, findings: Findings) -> di
     return {column: column for column in columns}
 
 
+def _guess(source: Source, layout: Layout, findings: Findings) -> dict[str, str]:
+    """The responses of a file whose columns are not known by name: the texts after the first, which is the context.
+
+    The id is the first column of single words that are all different. Nothing is guessed from fewer than three texts.
+    """
+    free = [column for column in source.columns if not is_known(column)]
+    values = {column: [plain(record.get(column) or "").strip() for record in source.records] for column in free}
+    texts = [
+        c for c in free if _holds_texts(source, c) and 2 * sum(" " in value for value in values[c]) > len(values[c])
+    ]
+    single = [c for c in free if all(values[c]) and len(set(values[c])) == len(values[c])]
+    ids = [column for column in single if not any(" " in value for value in values[column])]
+    context = [layout.context] if layout.context else texts[:1]
+    responses = texts if layout.context else texts[1:]
+    if not 2 <= len(responses) <= MAX_CANDIDATES:
+        return {}
+    layout.context = context[0]
+    layout.item_id = layout.item_id or next(iter(ids), None)
+    guessed = [layout.item_id, *context, *responses]
+    findings.warning(GUESSED.format(names=", ".join(column for column in guessed if column in free)))
+    return {column: column for column in responses}
+
+
+def _samples(source: Source, column: str) -> str:
+    """The first values of a column, each cut short."""
+    values = dict.fromkeys(" ".join(plain(record.get(column) or "").split()) for record in source.records[:20])
+    first = [value for value in values if value][:SAMPLES]
+    return " · ".join(f"{v[:SAMPLE_CHARACTERS]}…" if len(v) > SAMPLE_CHARACTERS else v for v in first)
+
+
 def _holds_texts(source: Source, column: str) -> bool:
     """Whether most cells hold a text of their own that is no number."""
     texts = {plain(record.get(column) or "").strip() for record in source.records}
     return 2 * len(texts) > len(source.records) and not any(text[:1].isdigit() for text in texts)
-
-
-def _report_no_id(findings: Findings, joined: bool) -> None:
-    if joined:
-        findings.error("There is no column 'item_id'; files are joined on the ids of their items.")
-    else:
-        findings.warning("There is no column 'item_id'; the items are numbered by their rows.")
 
 
 def _grouped(reading: Reading) -> Iterable[list[Record]]:
@@ -138,14 +172,14 @@ def _item(reading: Reading, rows: Sequence[Record]) -> ItemDraft | None:
     if not candidates and reading.options.judge_conversation:
         judged = _judged(reading, context, first)
         context, candidates = "", (judged,) if judged else ()
-    named = {part: _named(reading, rows, part) for part in ("meta", "extra")}
+    layout = reading.layout
     return ItemDraft(
         external_id=external_id,
         context_text=context if isinstance(context, str) else None,
         context_turns=() if isinstance(context, str) else context,
         candidates=candidates,
-        meta=named["meta"],
-        extra_texts=named["extra"],
+        meta=_named(reading, rows, layout.meta, layout.meta_container),
+        extra_texts=_named(reading, rows, layout.extra, layout.extra_container),
         row=first.row,
     )
 
@@ -322,13 +356,10 @@ def _draft(reading: Reading, raw: RawCandidate, system: str) -> CandidateDraft:
     return CandidateDraft(system, content)
 
 
-def _named(reading: Reading, rows: Sequence[Record], part: str) -> dict[str, str]:
+def _named(reading: Reading, rows: Sequence[Record], columns: dict[str, str], container: str | None) -> dict[str, str]:
     """Meta fields or extra texts, from columns and from a dict; of a long file the first row counts."""
-    layout, record = reading.layout, rows[0]
-    columns, container = (
-        (layout.meta, layout.meta_container) if part == "meta" else (layout.extra, layout.extra_container)
-    )
-    inside = record.values.get(container) if container else None
+    record = rows[0]
+    inside = record.get(container)
     if inside is not None and not isinstance(inside, dict):
         reading.findings.warning(
             f"is {kind_of(inside)}, not an object of names and values; left out.", record.row, container
@@ -368,6 +399,7 @@ def _item_file(reading: Reading, items: tuple[ItemDraft, ...]) -> ItemFile:
         sheets=source.sheets,
         fields=tuple(column for column in unknown if _is_text_field(source, column)),
         roles=roles_of(reading.layout, source.columns),
+        samples={column: _samples(source, column) for column in source.columns},
     )
 
 

@@ -14,7 +14,6 @@ from triptych.formats.model import (
     Findings,
     ItemDraft,
     ItemFile,
-    Problem,
     ReadOptions,
 )
 from triptych.formats.names import Lookalikes, fault_of
@@ -163,7 +162,7 @@ def _item_file(parts: Sequence[SystemFile], items: tuple[ItemDraft, ...], whole:
     return ItemFile(
         kind=f"{len(parts)} files joined",
         items=items,
-        problems=tuple(sorted(problems, key=_gravity)),
+        problems=tuple(sorted(problems, key=lambda problem: SEVERITIES.index(problem.severity))),
         recognised={f"{p.name}: {c}": _meaning(p, taken) for p in parts for c, taken in p.file.recognised.items()},
         ignored=tuple(f"{part.name}: {column}" for part in parts for column in part.file.ignored),
         systems=tuple(part.system for part in parts if part.has_texts),
@@ -171,10 +170,6 @@ def _item_file(parts: Sequence[SystemFile], items: tuple[ItemDraft, ...], whole:
         sheets=(),
         fields=tuple(dict.fromkeys(field for part in parts for field in part.file.fields)),
     )
-
-
-def _gravity(problem: Problem) -> int:
-    return SEVERITIES.index(problem.severity)
 
 
 def _meaning(part: SystemFile, taken: str) -> str:

@@ -56,7 +56,7 @@ def read_json(data: bytes, contents: Contents, options: ReadOptions, findings: F
             raise ImportRefused(f"Line {error.lineno}, character {error.colno} is not JSON: {error.msg}.") from error
         kind, values = "JSON Lines", _lines(text, findings)
     records = [record for row, value in values if (record := _record(row, value, findings))]
-    if not records and not findings.problems:
+    if not records and not findings.kinds:
         raise ImportRefused(f"The file holds no items. An item looks like this: {OBJECT_EXAMPLE}")
     columns = tuple(dict.fromkeys(key for record in records for key in record.values))
     if len(columns) > MAX_COLUMNS:

@@ -76,17 +76,11 @@ class Layout:
             self.extra_container: "extra texts",
         }  # fmt: skip
         meanings = {column: words for column, words in single.items() if column is not None}
-        meanings |= {column: self._candidate(column, name) for column, name in self.candidates.items()}
+        meanings |= {column: f"candidate of system '{name}'" for column, name in self.candidates.items()}
+        meanings |= {column: f"candidate of the system in '{namer}'" for column, namer in self.namers.items()}
         meanings |= {namer: f"system of '{column}'" for column, namer in self.namers.items()}
         meanings |= {column: f"meta field '{name}'" for column, name in self.meta.items()}
         return meanings | {column: f"extra text '{name}'" for column, name in self.extra.items()}
-
-    def _candidate(self, column: str, name: str) -> str:
-        return (
-            f"candidate of the system in '{self.namers[column]}'"
-            if column in self.namers
-            else f"candidate of system '{name}'"
-        )
 
 
 def simple(name: str) -> str:
@@ -108,7 +102,7 @@ def is_header(names: Sequence[str]) -> bool:
     return known_columns(names) >= 2
 
 
-ITEMS = Contents(ITEMS_EXAMPLE, is_header)
+ITEMS = Contents(ITEMS_EXAMPLE, is_header, foreign=True)
 
 
 def find_layout(columns: Sequence[str]) -> Layout:
@@ -129,11 +123,6 @@ def find_layout(columns: Sequence[str]) -> Layout:
     _place_texts(layout, columns)
     if not layout.has_candidates and {"annotator", "value"} <= {simple(column) for column in columns}:
         raise ImportRefused("This file holds ratings, not items: it has columns 'annotator' and 'value'.")
-    if layout.is_long and layout.item_id is None and layout.context is None:
-        raise ImportRefused(
-            "There is one row per system, but no column says which item a row belongs to. "
-            "Add a column 'item_id', for example: item_id, context, system, text."
-        )
     return layout
 
 

@@ -5,9 +5,10 @@ A file is read completely, then looked at, then imported or refused as a whole; 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 # A value of a JSON or Parquet file, or a cell. Numbers of JSON files are texts (`values.NumberText`).
@@ -24,7 +25,8 @@ MAX_ROWS = 400_000
 MAX_ITEMS = 100_000
 MAX_CANDIDATES = 6
 MAX_PROBLEMS = 200
-MAX_ALIKE = 5  # problems that differ by their row alone and are named one by one
+MAX_ALIKE = 5  # problems of one kind that are named one by one
+VARIED = re.compile(r"'.*?'(?!\w)|[\d.,]*\d", re.DOTALL)  # quoted or numbers: what differs between problems of one kind
 
 
 @dataclass(frozen=True)
@@ -63,34 +65,29 @@ class ItemDraft:
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that the lead should know about a file. An error keeps the whole file from being imported."""
+    """Something that the lead should know about a file. An error keeps the whole file from being imported.
+
+    more: how many others of the same kind it stands for.
+    """
 
     severity: Severity
     row: int | None
     column: str | None
     message: str
     file: str | None = None
+    more: int = 0
 
     def __str__(self) -> str:
+        return f"{self._sentence} … and {self.more:,} more of this kind." if self.more else self._sentence
+
+    @property
+    def _sentence(self) -> str:
         row = f"row {self.row}" if self.row is not None else ""
         column = f"column '{self.column}'" if self.column is not None else ""
         where = ", ".join(part for part in (row, column) if part)
         if self.file:
             return ": ".join(part for part in (self.file, where, self.message) if part)
         return f"{where[0].upper()}{where[1:]}: {self.message}" if where else self.message
-
-
-def in_words(problems: Iterable[Problem]) -> list[str]:
-    """A line for each problem; those that differ by their row alone are one line with their number, where many."""
-    kinds: dict[tuple[str | None, ...], list[Problem]] = {}
-    for problem in problems:
-        kinds.setdefault((problem.severity, problem.file, problem.column, problem.message), []).append(problem)
-    lines: list[str] = []
-    for alike in kinds.values():
-        shown = alike if len(alike) <= MAX_ALIKE else alike[:1]
-        lines += map(str, shown)
-        lines += [f"… the same in {len(alike) - 1:,} more rows."] if len(alike) > MAX_ALIKE else []
-    return lines
 
 
 @dataclass(frozen=True)
@@ -116,7 +113,7 @@ class ReadOptions:
 class ItemFile:
     """A file that was read: its items, what was recognised, what was not, and every problem found.
 
-    roles: column → role, as a lead may change it (`layout.roles_of`).
+    roles: column → role, as a lead may change it (`layout.roles_of`); samples: column → the first values in it.
     """
 
     kind: str
@@ -129,6 +126,7 @@ class ItemFile:
     sheets: tuple[str, ...]
     fields: tuple[str, ...]
     roles: dict[str, str] = field(default_factory=dict)
+    samples: dict[str, str] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -141,12 +139,17 @@ class Contents:
     """What a file is about: how its header looks, for example and for a program.
 
     one_object: a JSON file that is one object is one record, whatever is in it.
+    foreign: a first row that could be names is a header even where none of the names is known; a lead maps them.
+    most_bytes, most_lines: of a CSV file; other kinds, which take more memory, hold at most MAX_UPLOAD bytes.
     """
 
     example: str
     is_header: Callable[[Sequence[str]], bool]
     endings: tuple[str, ...] = ("csv", "tsv", "txt", "json", "jsonl", "ndjson", "xlsx", "parquet")
     one_object: bool = False
+    foreign: bool = False
+    most_bytes: int = MAX_UPLOAD
+    most_lines: int = MAX_ROWS
 
 
 @dataclass(frozen=True)
@@ -179,14 +182,14 @@ class Source:
 
 @dataclass
 class Findings:
-    """Collects the problems of one file: the first ones of each severity, and how many more.
+    """Collects the problems of one file: of each kind the first ones, and how many more.
 
     `file` is written before each problem where several files are read together.
     """
 
     file: str | None = None
-    problems: list[Problem] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
+    kinds: dict[tuple[str | None, ...], list[Problem]] = field(default_factory=dict)
+    counts: Counter[tuple[str | None, ...]] = field(default_factory=Counter)
     tallies: Counter[str] = field(default_factory=Counter)
 
     def error(self, message: str, row: int | None = None, column: str | None = None) -> None:
@@ -198,27 +201,36 @@ class Findings:
     def note(self, message: str, row: int | None = None, column: str | None = None) -> None:
         self._add(Problem("note", row, column, message, self.file))
 
-    def tally(self, message: str) -> None:
+    def tally(self, message: str, number: int = 1) -> None:
         """Count something that is worth one note for the whole file, `{n}` standing for the number."""
-        self.tallies[message] += 1
+        if number:
+            self.tallies[message] += number
 
     @property
     def has_errors(self) -> bool:
-        return self.counts["error"] > 0
+        return any(severity == "error" for severity, *_ in self.kinds)
 
     def finish(self) -> tuple[Problem, ...]:
-        """All problems, errors first. Past `MAX_PROBLEMS` the last says how many more, with their worst severity."""
+        """All problems, errors first. Many of one kind are the first with their number.
+
+        Past `MAX_PROBLEMS` the last says how many more, with their worst severity.
+        """
         for message, number in self.tallies.items():
             self.note(message.replace("{n}", f"{number:,}"))
         self.tallies.clear()
-        shown = sorted(self.problems, key=lambda problem: SEVERITIES.index(problem.severity))[:MAX_PROBLEMS]
-        hidden = self.counts - Counter(problem.severity for problem in shown)
-        gravest = next((severity for severity in SEVERITIES if hidden[severity]), None)
-        if gravest is None:
+        problems = []
+        for kind, first in self.kinds.items():
+            more = self.counts[kind] - 1
+            problems += first if more < MAX_ALIKE else [replace(first[0], more=more)]
+        problems.sort(key=lambda problem: SEVERITIES.index(problem.severity))
+        shown, hidden = problems[:MAX_PROBLEMS], problems[MAX_PROBLEMS:]
+        if not hidden:
             return tuple(shown)
-        return (*shown, Problem(gravest, None, None, f"… and {hidden.total():,} more.", self.file))
+        number = sum(1 + problem.more for problem in hidden)
+        return (*shown, Problem(hidden[0].severity, None, None, f"… and {number:,} more.", self.file))
 
     def _add(self, problem: Problem) -> None:
-        self.counts[problem.severity] += 1
-        if self.counts[problem.severity] <= MAX_PROBLEMS:
-            self.problems.append(problem)
+        kind = problem.severity, problem.column, VARIED.sub("", problem.message)
+        self.counts[kind] += 1
+        if self.counts[kind] <= MAX_ALIKE:
+            self.kinds.setdefault(kind, []).append(problem)

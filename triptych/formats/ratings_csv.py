@@ -13,31 +13,33 @@ from typing import Any
 from triptych.formats.long_csv import Cell
 from triptych.rubric.answers import count_words
 
-RATINGS_HEADER = (
-    "study",
-    "round",
-    "design_hash",
-    "annotator",
-    "annotator_kind",
-    "item_id",
-    "system",
-    "position",
-    "criterion",
-    "value",
-    "option",
-    "missing",
-    "reasons",
-    "explanation",
-    "explanation_words",
-    "purpose",
-    "repeat_of",
-    "surplus",
-    "version",
-    "submitted_at",
-    "active_seconds",
-    "excluded",
-    "exclusion_reason",
-)
+# column → what stands there
+RATINGS = {
+    "study": "Short name of the study.",
+    "round": "pilot, main, expert or crowd.",
+    "design_hash": "SHA-256 of rubric, items and settings when the study opened.",
+    "annotator": "Pseudonym of the annotator.",
+    "annotator_kind": "human, judge (a model) or simulated.",
+    "item_id": "Id of the item.",
+    "system": "What produced the candidate; empty for a rating about the item.",
+    "position": "Place on screen, from 0; empty where the order is not known or the rating is about the item.",
+    "criterion": "Key of the criterion.",
+    "value": "The number given; empty where an option was chosen.",
+    "option": "Key of the option chosen; empty where a number was given.",
+    "missing": "Whether the answer counts as missing in the headline numbers.",
+    "reasons": "Keys of the ready-made reasons ticked.",
+    "explanation": "Free text given for the rating.",
+    "explanation_words": "Its number of words.",
+    "purpose": "main, training, entry_test, attention, gold, repeat or adjudication.",
+    "repeat_of": "The item that a repeat repeats.",
+    "surplus": "Whether the annotation is beyond the number of annotators asked for; valid all the same.",
+    "version": "1 for the first submission, one more for every edit.",
+    "submitted_at": "Time of the submission, UTC.",
+    "active_seconds": "Seconds the annotator was at work on the item, pauses left out.",
+    "excluded": "Whether the lead excluded the annotator.",
+    "exclusion_reason": "Why.",
+}
+RATINGS_HEADER = tuple(RATINGS)
 # column → its cell, from a row of the database and blind code → the name that may be written
 HIGHLIGHTS: dict[str, Callable[[Any, dict[int, str]], Cell]] = {
     "annotator": lambda row, _: row.pseudonym,

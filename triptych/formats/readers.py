@@ -54,9 +54,11 @@ def read_source(data: bytes, filename: str, contents: Contents, options: ReadOpt
     if ending not in contents.endings:
         endings = ", ".join(f".{name}" for name in contents.endings)
         raise ImportRefused(f"Files that end in '.{ending}' cannot be read here. Known are {endings}.")
-    if len(data) > MAX_UPLOAD:
-        size = len(data) / 2**20
-        raise ImportRefused(f"The file has {size:.0f} MB; at most {MAX_UPLOAD // 2**20} MB can be read. Split it.")
+    most = contents.most_bytes if READERS[ending] is read_delimited else MAX_UPLOAD
+    if len(data) > most:
+        raise ImportRefused(
+            f"The file has {len(data) / 2**20:.0f} MB; at most {most // 2**20} MB can be read. Split it."
+        )
     if ending not in BINARY:
         refuse_other_content(data)
     return READERS[ending](data, contents, options, findings)

@@ -18,7 +18,7 @@ from triptych.errors import ImportRefused
 from triptych.formats.decode import decode
 from triptych.formats.layout import CONTAINER_NAMES, TEXT_NAMES, is_known, known_columns, simple
 from triptych.formats.long_csv import is_escaped, restore_cell
-from triptych.formats.model import MAX_COLUMNS, MAX_ROWS, MAX_UPLOAD, Contents, Findings, ReadOptions, Record, Source
+from triptych.formats.model import MAX_COLUMNS, MAX_UPLOAD, Contents, Findings, ReadOptions, Record, Source
 
 DELIMITERS = {",": "CSV", "\t": "TSV", ";": "CSV (semicolons)", "|": "CSV (bars)"}
 MAX_QUOTE_PROBLEMS = 50
@@ -33,6 +33,7 @@ ESCAPED_FORMULAS = (
     "{n} cell(s) start with ' before = + - or @. If the file is an export that protects spreadsheets so, "
     "choose to take the ' off; otherwise leave it."
 )
+_NAME = re.compile(r"[^\W\d_](?:[\w.:/()#-]| (?=\S)){0,39}")
 _SEPARATOR_LINE = re.compile(r"sep=([^\"\r\n\0])(?:\r\n|\n|\r)", re.IGNORECASE)
 csv.field_size_limit(MAX_UPLOAD)  # a text may be longer than the 128 KiB that the module allows by default
 
@@ -47,8 +48,8 @@ def read_delimited(data: bytes, contents: Contents, options: ReadOptions, findin
     text = decode(data)
     if not text.strip():
         raise ImportRefused(f"The file is empty. The first row must name the columns, for example: {contents.example}")
-    if max(text.count("\n"), text.count("\r")) > MAX_ROWS:
-        raise ImportRefused(f"The file has more than {MAX_ROWS:,} lines; split it.")
+    if max(text.count("\n"), text.count("\r")) > contents.most_lines:
+        raise ImportRefused(f"The file has more than {contents.most_lines:,} lines; split it.")
     start, delimiter = _delimiter(text)
     header, rows = as_table(list(parse(text[start:], delimiter, findings)), 1, contents, findings)
     while not header[-1].strip():
@@ -92,6 +93,8 @@ def as_table(
     """
     filled = [row for row in rows if any(cell.strip() for cell in row[1])]
     at = next((at for at, (_, cells) in enumerate(filled[:within]) if contents.is_header(cells)), None)
+    if at is None and contents.foreign and filled and _could_be_names(filled[0][1]):
+        at = 0
     if at is None:
         raise ImportRefused(_no_header(filled, contents.example))
     number, names = filled[at]
@@ -102,6 +105,12 @@ def as_table(
     if at + 1 == len(filled) and not findings.has_errors:
         raise ImportRefused("The file has a header but no rows below it: there is nothing to import.")
     return names, filled[at + 1 :]
+
+
+def _could_be_names(cells: Sequence[str]) -> bool:
+    """Whether a row can name columns: each of its cells another short name that begins with a letter."""
+    names = [cell.strip() for cell in cells if cell.strip()]
+    return len(names) > 1 and len(set(names)) == len(names) and all(map(_NAME.fullmatch, names))
 
 
 def as_source(

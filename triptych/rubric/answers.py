@@ -113,6 +113,33 @@ def check_answers(rubric: Rubric, study_round: str, candidates: int, answers: An
     )
 
 
+def complete_in_turn(rubric: Rubric, study_round: str, candidates: int, draft: object) -> int:
+    """How many responses are complete before the first that is not, in the order in which they are shown.
+
+    Raises InvalidAnnotation if the draft does not fit.
+    """
+    answers = parse_answers(draft)
+    asked = [criterion for criterion in rubric.asked(study_round) if criterion.about == "candidate"]
+    places = (position for position in range(candidates) if not _is_complete(rubric, asked, position, answers))
+    return next(places, candidates)
+
+
+def _is_complete(rubric: Rubric, asked: Sequence[Criterion], position: int, answers: Answers) -> bool:
+    place = LETTERS[position]
+    if place in answers.set_aside:
+        return True
+    given = answers.ratings.get(place, {})
+    try:
+        for criterion in asked:
+            if criterion.key in given:
+                _row(rubric, criterion, position, place, answers)
+            elif criterion.required:
+                return False
+    except InvalidAnnotation:
+        return False
+    return True
+
+
 def _position(place: str, candidates: int) -> int | None:
     return None if place == ABOUT_ITEM else _slot(place, candidates)
 

@@ -4,97 +4,177 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Hashable
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from triptych.errors import InvalidRubric
+from triptych.rubric import edits, fields, yaml_text
 from triptych.rubric.model import QUOTE_IT, Rubric
 from triptych.rubric.scales import KINDS, shown
+from triptych.rubric.yaml_text import InvalidYaml, TooDeep, TooManyParts
 from triptych.settings import app_folder
 
 RUBRICS = app_folder() / "rubrics"
-# reading YAML of this size takes half a second; the longest shipped rubric has 600 parts
+# reading YAML of this size takes a second; the longest shipped rubric has 600 parts
 MAX_CHARACTERS, MAX_PARTS = 200_000, 5_000
+# parts that are written once and repeated (`*name`) count each time in the form
+MAX_REPEATED_PARTS = 10 * MAX_PARTS
 
 
-class _UniqueKeys(yaml.SafeLoader):
-    """A safe loader that refuses a repeated key, which YAML would silently overwrite, and a file of too many parts."""
+@dataclass(frozen=True)
+class Mistake:
+    """One mistake in a rubric's text.
 
-    parts = 0
+    path      where it is in the rubric; empty for the text as a whole
+    line      of the text, from 1; None where no line is at fault
+    place     the same for people: Criterion “Tone”, point 3
+    message   what is wrong and what would be right
+    cure      a word of that line, and the word that may have been meant
+    """
 
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        self.parts += 1
-        if self.parts > MAX_PARTS:
-            raise InvalidRubric(f"more than {MAX_PARTS:,} keys and values; no annotator would read such a rubric.")
-        return super().compose_node(parent, index)
-
-
-def _mapping(loader: _UniqueKeys, node: yaml.MappingNode) -> dict[Hashable, Any]:
-    seen: set[str] = set()
-    for key, _ in node.value:
-        name = repr(loader.construct_object(key))  # repr: a YAML key may be a list, which no set can hold
-        if name in seen:
-            raise yaml.constructor.ConstructorError(None, None, f"the key {name} is repeated", key.start_mark)
-        seen.add(name)
-    return yaml.SafeLoader.construct_mapping(loader, node, deep=True)
+    path: tuple[str | int, ...]
+    line: int | None
+    place: str
+    message: str
+    cure: tuple[str, str] | None = None
 
 
-_UniqueKeys.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+@dataclass(frozen=True)
+class RubricSheet:
+    """What a text says: the rubric, unless there are mistakes, and its plain data, where it is YAML at all."""
+
+    text: str
+    rubric: Rubric | None
+    mistakes: tuple[Mistake, ...]
+    data: Any = None
+
+    @property
+    def value(self) -> Any:
+        """What the form shows: only the keys that the text has, with the types of the schema where they fit."""
+        return self.data if self.rubric is None else self.rubric.model_dump(mode="json", exclude_unset=True)
+
+
+def read_sheet(text: str) -> RubricSheet:
+    """What a text says, with every mistake at its line."""
+    try:
+        document, data = _read(text)
+    except InvalidRubric as error:
+        return RubricSheet(text, None, (Mistake((), getattr(error.__cause__, "line", None), "The text", str(error)),))
+    try:
+        return RubricSheet(text, Rubric.model_validate(data), (), data)
+    except ValidationError as error:
+        return RubricSheet(text, None, tuple(_mistakes(error, document, data)), data)
+
+
+def _read(text: str) -> tuple[Any, Any]:
+    """The document and its plain data. Raises InvalidRubric with a sentence."""
+    if len(text) > MAX_CHARACTERS:
+        raise InvalidRubric(f"{len(text):,} characters; a rubric has at most {MAX_CHARACTERS:,}.")
+    try:
+        document = yaml_text.load(text, MAX_PARTS)
+        data = yaml_text.plain(document, MAX_REPEATED_PARTS)
+    except TooManyParts as error:
+        raise InvalidRubric(f"{error}; no annotator would read such a rubric.") from error
+    except TooDeep as error:
+        raise InvalidRubric("nested too deeply to be a rubric.") from error
+    except InvalidYaml as error:
+        raise InvalidRubric(f"not valid YAML: {error}.") from error
+    if not isinstance(data, dict):
+        raise InvalidRubric("a rubric is a mapping that starts with `key:`, `title:` and `summary:`.")
+    return document, data
 
 
 def parse_rubric(text: str, name: str = "rubric") -> Rubric:
     """The rubric in a YAML text. Raises InvalidRubric with file, path and what would be right."""
-    if len(text) > MAX_CHARACTERS:
-        raise InvalidRubric(f"{name}: {len(text):,} characters; a rubric has at most {MAX_CHARACTERS:,}.")
-    try:
-        data = _UniqueKeys(text).get_single_data()
-    except InvalidRubric as error:
-        raise InvalidRubric(f"{name}: {error}") from error
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f", line {mark.line + 1}" if mark else ""
-        raise InvalidRubric(f"{name}{line}: not valid YAML: {getattr(error, 'problem', error)}.") from error
-    except ValueError as error:  # looks like a date or a number but is none, such as 2024-13-45
-        raise InvalidRubric(f"{name}: not valid YAML: {error}; put such a value in quotes.") from error
-    except RecursionError as error:
-        raise InvalidRubric(f"{name}: nested too deeply to be a rubric.") from error
-    if not isinstance(data, dict):
-        raise InvalidRubric(f"{name}: a rubric is a mapping that starts with `key:`, `title:` and `summary:`.")
-    try:
-        return Rubric.model_validate(data)
-    except ValidationError as error:
-        raise InvalidRubric(_readable(error, name)) from error
+    sheet = read_sheet(text)
+    if sheet.rubric is None:
+        lines = [_line(mistake, name) for mistake in sheet.mistakes]
+        more = f"\n… and {len(lines) - 10} more" if len(lines) > 10 else ""
+        raise InvalidRubric("\n".join(lines[:10]) + more)
+    return sheet.rubric
 
 
-def _readable(error: ValidationError, name: str) -> str:
+def _line(mistake: Mistake, name: str) -> str:
     """One line per mistake: its place in the file, what is wrong, what would be right."""
-    lines = []
-    for mistake in error.errors():
-        path = ".".join(str(part) for part in mistake["loc"] if part not in KINDS) or "the file"
-        lines.append(f"{name}: {path}: {_wording(mistake)}")
-    more = f"\n… and {len(lines) - 10} more" if len(lines) > 10 else ""
-    return "\n".join(lines[:10]) + more
+    line = "" if mistake.line is None else f", line {mistake.line}"
+    if not mistake.place:
+        return f"{name}{line}: the file: {mistake.message}"
+    path = ".".join(map(str, mistake.path))
+    return f"{name}{line}: {path}: {mistake.message}" if path else f"{name}{line}: {mistake.message}"
 
 
-def _wording(mistake: ErrorDetails) -> str:
+def _mistakes(error: ValidationError, document: Any, data: Any) -> Iterator[Mistake]:
+    paths = [tuple(part for part in mistake["loc"] if part not in KINDS) for mistake in error.errors()]
+    for path, mistake in zip(paths, error.errors(), strict=True):
+        # a list whose parts are all wrong also counts as too short
+        if mistake["type"] == "too_short" and any(other[: len(path)] == path != other for other in paths):
+            continue
+        in_file = {"missing": path[:-1], "union_tag_invalid": (*path, "kind")}.get(mistake["type"], path)
+        line = yaml_text.line_of(document, in_file) if in_file else None
+        place = fields.place_of(path, data) if path else ""
+        cure = _cure(path, mistake)
+        yield Mistake(path, line, place, _wording(mistake, cure), cure)
+
+
+def _cure(path: tuple[str | int, ...], mistake: ErrorDetails) -> tuple[str, str] | None:
+    """The word that is wrong, and the nearest word that would be right."""
     match mistake["type"]:
         case "extra_forbidden":
-            return "there is no such key here; check its spelling against rubrics/README.md."
+            wrong, words = str(path[-1]), fields.keys_beside(mistake["loc"])
+        case "union_tag_invalid":
+            wrong, words = str((mistake.get("ctx") or {}).get("tag")), list(KINDS)
+        case "literal_error" | "enum":
+            wrong, words = str(mistake["input"]), fields.values_of(mistake["loc"])
+        case _:
+            return None
+    near = get_close_matches(wrong, words, 1)
+    return (wrong, near[0]) if near else None
+
+
+def _wording(mistake: ErrorDetails, cure: tuple[str, str] | None) -> str:
+    meant = f" Did you mean {cure[1]}?" if cure else ""
+    match mistake["type"]:
+        case "extra_forbidden":
+            return f"there is no such key here; check its spelling against rubrics/README.md.{meant}"
         case "missing":
             return "is missing; write it."
+        case "too_short":
+            return f"needs at least {(mistake.get('ctx') or {}).get('min_length', 1)}."
+        case "string_too_short":
+            return "is empty; write it."
         case "union_tag_invalid" | "union_tag_not_found":
-            return f"`kind` must be one of {shown(KINDS)}."
+            return f"`kind` must be one of {shown(KINDS)}.{meant}"
         case "string_pattern_mismatch":
             return f"{mistake['input']!r} is not a key; use lower-case letters, digits and _, starting with a letter."
         case "string_type" if isinstance(mistake["input"], bool):
             return QUOTE_IT + "."
         case _:
-            return str(mistake["msg"]).removeprefix("Value error, ").rstrip(".") + "."
+            return str(mistake["msg"]).removeprefix("Value error, ").rstrip(".") + f".{meant}"
+
+
+def rewritten(text: str, value: Mapping[str, Any]) -> str:
+    """The text with this value of the form; what says the same stays as it was written. Raises InvalidRubric."""
+    sheet = read_sheet(text)
+    if edits.is_same(sheet.value, value):
+        return text
+    document, _ = _read(text)
+    edits.change(document, sheet.value, dict(value), fields.order())
+    changed = yaml_text.dump(document, text)
+    # a comment in a place that the library cannot write again must not cost an answer of the form
+    return changed if _says(changed, value) else yaml_text.write(dict(value))
+
+
+def _says(text: str, value: Mapping[str, Any]) -> bool:
+    try:
+        return edits.is_same(yaml_text.read(text), value)
+    except InvalidYaml:
+        return False
 
 
 def load_rubric(path: Path) -> Rubric:

@@ -13,7 +13,7 @@ from triptych.errors import InvalidAnnotation
 from triptych.rubric.scales import Best, Key, RubricPart, Scale, Words, once, shown, unique
 from triptych.storage.models import Round
 
-QUOTE_IT = 'this is read as true/false; put it in quotes, as in "yes"'
+QUOTE_IT = 'this is read as true/false; put it in quotes, as in "true"'
 
 
 class RubricTurn(RubricPart):
@@ -135,7 +135,7 @@ class ReferenceScore(RubricPart):
     @field_validator("value", mode="before")
     @classmethod
     def not_true_or_false(cls, value: object) -> object:
-        """YAML reads an unquoted yes as true, which would pass for the number 1."""
+        """YAML reads an unquoted true as no word, which would pass for the number 1."""
         if isinstance(value, bool):
             raise ValueError(QUOTE_IT)
         return value
@@ -152,14 +152,19 @@ class TrainingCandidate(RubricPart):
         return self
 
 
-class TrainingItem(RubricPart):
-    """An item rated before the main ones, answered with feedback per criterion."""
+class RatedItem(RubricPart):
+    """An item with the scores it should get, and why."""
 
-    key: Key
     context: str | tuple[RubricTurn, ...] = ""
     meta: dict[str, str] = {}
     candidates: tuple[TrainingCandidate, ...] = Field(min_length=1, max_length=6)
     references: tuple[ReferenceScore, ...] = Field(min_length=1)
+
+
+class TrainingItem(RatedItem):
+    """An item rated before the main ones, answered with feedback per criterion."""
+
+    key: Key
 
 
 class TestQuestion(RubricPart):
@@ -199,12 +204,29 @@ class ExplanationRule(RubricPart):
 
     min_words: int = Field(default=0, ge=0)
     max_words: int = Field(default=200, ge=1)
+    sample: str = Field(default="", description="a good explanation, shown where one is asked for")
 
     @model_validator(mode="after")
     def limits_in_order(self) -> ExplanationRule:
         if self.min_words > self.max_words:
             raise ValueError("`min_words` must not be larger than `max_words`")
+        words = len(self.sample.split())
+        if self.sample and not self.min_words <= words <= self.max_words:
+            raise ValueError(f"`sample` has {words} words; the limits are {self.min_words} to {self.max_words}")
         return self
+
+
+class StudyStart(RubricPart):
+    """What a new study with this rubric begins with; a lead may change all of it."""
+
+    rounds: tuple[Round, ...] = Field(default=(), description="rounds that begin like this; all if left out")
+    raters_per_item: int | None = Field(default=None, ge=1, le=100)
+    pay_per_item: float | None = Field(default=None, ge=0)
+    currency: str = Field(default="USD", pattern=r"^[A-Z]{3}$")
+    eligibility: str = Field(default="", description="rules that a panel enforces, one per line")
+
+    def asked_in(self, study_round: str) -> bool:
+        return not self.rounds or study_round in self.rounds
 
 
 class Rubric(RubricPart):
@@ -214,6 +236,7 @@ class Rubric(RubricPart):
     title: Words
     summary: Words
     source: str = ""
+    deviations: str = Field(default="", description="where the wording is not the original protocol's")
     language: str = Field(default="en", description="language of the texts, BCP 47")
     judged: Literal["response", "conversation"] = "response"
     presentation: Literal["side_by_side", "succession"] = "side_by_side"
@@ -221,6 +244,7 @@ class Rubric(RubricPart):
     speakers: tuple[Speaker, ...] = ()
     instructions: Words
     guidelines: tuple[Section, ...] = ()
+    worked_example: RatedItem | None = None
     content_note: str = ""
     criteria: Annotated[tuple[Criterion, ...], once("criterion key")] = Field(min_length=1)
     explanation: ExplanationRule = ExplanationRule()
@@ -238,17 +262,20 @@ class Rubric(RubricPart):
     set_aside_response: SetAside | None = None
     training: Annotated[tuple[TrainingItem, ...], once("training item key")] = ()
     entry_test: EntryTestSpec | None = None
+    study_start: tuple[StudyStart, ...] = ()
 
     @model_validator(mode="after")
-    def names_differ_and_training_fits(self) -> Rubric:
+    def names_differ_and_references_fit(self) -> Rubric:
         unique([name for speaker in self.speakers for name in speaker.names], "speaker name")
-        for item in self.training:
+        items: dict[str, RatedItem] = {f"training item `{item.key}`": item for item in self.training}
+        if self.worked_example is not None:
+            items["`worked_example`"] = self.worked_example
+        for name, item in items.items():
             for reference in item.references:
-                self._check_reference(item, reference)
+                self._check_reference(f"{name}, reference for `{reference.criterion}`", item, reference)
         return self
 
-    def _check_reference(self, item: TrainingItem, reference: ReferenceScore) -> None:
-        where = f"training item `{item.key}`, reference for `{reference.criterion}`"
+    def _check_reference(self, where: str, item: RatedItem, reference: ReferenceScore) -> None:
         criterion = next((c for c in self.criteria if c.key == reference.criterion), None)
         if criterion is None:
             raise ValueError(f"{where}: there is no such criterion; there are {shown(c.key for c in self.criteria)}")
@@ -270,3 +297,7 @@ class Rubric(RubricPart):
     def asked(self, study_round: str) -> list[Criterion]:
         """The criteria asked in a round, in order."""
         return [criterion for criterion in self.criteria if criterion.asked_in(study_round)]
+
+    def start_in(self, study_round: str) -> StudyStart:
+        """What a new study of this round begins with: the first entry that is for it."""
+        return next((start for start in self.study_start if start.asked_in(study_round)), StudyStart())

@@ -71,8 +71,8 @@ class Ask(RubricPart):
 
     @model_validator(mode="after")
     def asks_for_something(self) -> Ask:
-        if not self.reasons and self.free_text != "required":
-            raise ValueError("`ask` without `reasons` needs `free_text: required`; otherwise leave `ask` out")
+        if not self.reasons and self.free_text == "none":
+            raise ValueError("`ask` without `reasons` needs a text field: `free_text: required` or `optional`")
         return self
 
 
@@ -103,6 +103,7 @@ class Likert(ScaleKind):
 
     kind: Literal["likert"]
     points: tuple[Point, ...] = Field(min_length=2, max_length=21)
+    sparing_note: str = Field(default="", description="when a point with `sparing: true`, drawn dashed, may be used")
     level: Level = Level.ordinal
 
     @model_validator(mode="after")
@@ -110,6 +111,8 @@ class Likert(ScaleKind):
         values = [point.value for point in self.points]
         if values != sorted(set(values)):
             raise ValueError("the values of `points` must rise, each once")
+        if self.sparing_note and not any(point.sparing for point in self.points):
+            raise ValueError("`sparing_note` explains points with `sparing: true`, and no point has it")
         return self
 
     @property

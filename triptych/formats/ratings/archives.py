@@ -5,6 +5,8 @@ Of an export the tables of ratings and highlights are read, and the items in the
 
 from __future__ import annotations
 
+import io
+import zipfile
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import PurePosixPath
@@ -12,9 +14,11 @@ from typing import TypeVar
 
 from triptych.errors import ImportRefused
 from triptych.formats import read_items
+from triptych.formats.decode import UnconfirmedEncoding, decode, recoded, refuse_other_content
 from triptych.formats.model import MAX_UPLOAD, Problem
 from triptych.formats.ratings import potato
 from triptych.formats.ratings.model import FinishedRatings, Gathering, RaterKind
+from triptych.formats.ratings.roles import RolesNeeded
 from triptych.formats.ratings.sources import RATINGS
 from triptych.formats.zips import unzipped
 
@@ -38,10 +42,7 @@ def read_archive(data: bytes, filename: str, kind: RaterKind, read: Reader) -> t
 
     Raises ImportRefused for a zip that is damaged, too large, or without ratings, and where a file in it is refused.
     """
-    if len(data) > MAX_UPLOAD:
-        raise ImportRefused(f"The zip has {len(data) / 2**20:.0f} MB; at most {MAX_UPLOAD // 2**20} MB can be read.")
-    members = unzipped(data, "The zip", MAX_FILES, MAX_INFLATED, ".")
-    files = {name: content for name, content in members.items() if not _is_hidden(name)}
+    files = _members(data)
     if any(potato.is_state(name) for name in files):
         return (_potato_project(files, filename, kind),)
     chosen = _of_stems(files, TABLES)
@@ -56,9 +57,40 @@ def read_archive(data: bytes, filename: str, kind: RaterKind, read: Reader) -> t
     return tuple(results)
 
 
-def _is_hidden(name: str) -> bool:
-    """What a computer puts into a zip by itself: __MACOSX/, .DS_Store."""
-    return any(part.startswith((".", "__MACOSX")) for part in PurePosixPath(name).parts)
+def unconfirmed(data: bytes) -> dict[str, UnconfirmedEncoding]:
+    """Each text in a zip whose encoding somebody has to confirm: name → the likely one. Raises ImportRefused."""
+    questions = {}
+    for name, content in _members(data).items():
+        try:
+            if _ending(name) in ENDINGS:
+                refuse_other_content(content)
+                decode(content)
+        except UnconfirmedEncoding as question:
+            questions[name] = question
+        except ImportRefused:
+            pass  # its reader says why
+    return questions
+
+
+def recoded_zip(data: bytes, encodings: Mapping[str, str]) -> bytes:
+    """The zip with these texts in UTF-8; encodings: name → as it was confirmed. Raises ImportRefused."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, content in _members(data).items():
+            if name in encodings:
+                content = _named(name, partial(recoded, content, encodings[name]))
+            archive.writestr(name, content)
+    return made.getvalue()
+
+
+def _members(data: bytes) -> dict[str, bytes]:
+    """The files of a zip that somebody put there. Raises ImportRefused."""
+    if len(data) > MAX_UPLOAD:
+        raise ImportRefused(f"The zip has {len(data) / 2**20:.0f} MB; at most {MAX_UPLOAD // 2**20} MB can be read.")
+    members = unzipped(data, "The zip", MAX_FILES, MAX_INFLATED, ".")
+    # a computer puts __MACOSX/ and .DS_Store there by itself
+    hidden = {n for n in members if any(part.startswith((".", "__MACOSX")) for part in PurePosixPath(n).parts)}
+    return {name: content for name, content in members.items() if name not in hidden}
 
 
 def _ending(name: str) -> str:
@@ -75,6 +107,8 @@ def _named(name: str, read: Callable[[], Read]) -> Read:
     """What a reader makes of one file; its refusal names the file."""
     try:
         return read()
+    except RolesNeeded as unclear:
+        raise RolesNeeded(f"{name}: {unclear}", unclear.roles) from unclear
     except ImportRefused as refusal:
         raise ImportRefused(f"{name}: {refusal}") from refusal
 

@@ -43,6 +43,7 @@ LEFT_OUT = {
     "first": "{n} rating(s) are left out: the same annotator gave one before, which counts.",
     "last": "{n} rating(s) are left out: the same annotator gave another one later, which counts.",
 }
+UNRATED = "{n} item(s) of the file have no rating."
 NO_TIME = "{n} annotation(s) have no time; they get the time of the import."
 MISSING_TEXTS = "No texts were given for {n} candidate(s): pages that show texts stay empty for them."
 
@@ -243,11 +244,11 @@ class _Builder:
     def error(self, message: str, row: int, column: str | None = None) -> None:
         self.findings.error(f"{self.file}{message}", row, column)
 
-    def once(self, message: str, row: int, column: str | None = None) -> None:
+    def once(self, message: str, row: int) -> None:
         """An error that many rows share, reported at the first of them."""
         if (self.file, message) not in self.reported:
             self.reported.add((self.file, message))
-            self.error(message, row, column)
+            self.error(message, row)
 
     def add_rating(self, rating: ImportedRating) -> None:
         key = self.asked.key_of(rating)
@@ -406,14 +407,11 @@ class _Builder:
         works = tuple(work for work in self.works.values() if work.ratings or work.highlights)
         self._check_repeats(works)
         items = self._items()
-        untold = sum(1 for item in items for c in item.candidates if c.text is None and not c.turns)
-        if untold:
-            self.findings.note(MISSING_TEXTS.replace("{n}", f"{untold:,}"))
+        lacking = [c for item in items for c in item.candidates if c.text is None and not c.turns]
+        self.findings.tally(MISSING_TEXTS, len(lacking))
         if self.twice > MAX_TWICE:
             self.findings.error(f"{self.twice:,} ratings in all were given before by the same annotator.")
-        timeless = sum(work.at is None for work in works)
-        if timeless:
-            self.findings.note(NO_TIME.replace("{n}", f"{timeless:,}"))
+        self.findings.tally(NO_TIME, sum(work.at is None for work in works))
         if not works and not self.findings.has_errors:
             self.findings.error("No rating is left to import.")
         excluded = {name: reason for file in self.files for name, reason in file.excluded.items()}
@@ -431,9 +429,7 @@ class _Builder:
         """The items of the file of items, or those that the ratings name."""
         if self.items_by_id is not None:
             rated = {work.item for work in self.works.values()}
-            unrated = len(self.items_by_id) - len(rated)
-            if unrated:
-                self.findings.note(f"{unrated:,} item(s) of the file have no rating.")
+            self.findings.tally(UNRATED, len(self.items_by_id) - len(rated))
             return tuple(replace(item, meta=item.meta | self._group(name)) for name, item in self.items_by_id.items())
         contexts = {item: context for file in self.files for item, context in file.contexts.items()}
         names = dict.fromkeys(work.item for work in self.works.values())

@@ -15,8 +15,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import PurePosixPath
 
-import yaml
-
 from triptych.errors import ImportRefused
 from triptych.formats.model import Findings, Json, JsonObject, ReadOptions, Record, Source
 from triptych.formats.ratings.controls import Fields, read_fields
@@ -24,6 +22,8 @@ from triptych.formats.ratings.model import UNKNOWN_SYSTEM, Gathering, Unit, mome
 from triptych.formats.ratings.sources import read_clean
 from triptych.formats.ratings.spans import counted_without_lines
 from triptych.formats.readers import READERS, read_items_source
+from triptych.rubric import yaml_text
+from triptych.rubric.yaml_text import InvalidYaml
 
 STATE = "user_state.json"
 LABELS = "instance_id_to_label_to_value"
@@ -97,8 +97,8 @@ def _config(name: str, data: bytes) -> JsonObject:
     if PurePosixPath(name).suffix.casefold() not in (".yaml", ".yml"):
         return {}
     try:
-        config = yaml.safe_load(data)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        config = yaml_text.read(data)
+    except (InvalidYaml, UnicodeError) as error:
         raise ImportRefused(f"{name} is not YAML: {error}") from error
     return config if isinstance(config, dict) and "annotation_schemes" in config else {}
 

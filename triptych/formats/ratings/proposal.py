@@ -18,11 +18,11 @@ from itertools import count
 from typing import Literal
 
 import numpy as np
-import yaml
 
 from triptych.errors import ImportRefused
 from triptych.formats.model import JsonObject
 from triptych.formats.ratings.model import ImportedRating
+from triptych.rubric import yaml_text
 
 About = Literal["candidate", "item"]
 Use = Literal["ordinal", "interval", "nominal", "leave out"]
@@ -170,18 +170,15 @@ def _proposed(name: str, key: str, about: About, values: dict[str, int]) -> Prop
         return ProposedCriterion(name, key, use, about, True, values, low, high, step, (), missing, (), remarks)
     missing = tuple(word for word in words if means_missing(word))
     labels = tuple(sorted(value for value in values if value and not REASONED_MISSING.fullmatch(value)))
-    if not labels or len(labels) > MAX_OPTIONS or (len(labels) > FEW_OPTIONS and not _recur(values, labels)):
+    # labels are given twice or more on average; texts written by people are not
+    recur = sum(values[label] for label in labels) >= 2 * len(labels)
+    if not labels or len(labels) > MAX_OPTIONS or (len(labels) > FEW_OPTIONS and not recur):
         remark = f"It has {len(labels):,} different texts, which make no scale; it is left out."
         return ProposedCriterion(name, key, "leave out", about, False, values, labels=labels, remarks=(remark,))
     remarks = _alike(labels)
     return ProposedCriterion(
         name, key, "nominal", about, False, values, labels=labels, missing=missing, remarks=remarks
     )
-
-
-def _recur(values: Mapping[str, int], labels: Sequence[str]) -> bool:
-    """Whether labels are given twice or more on average, as texts written by people are not."""
-    return sum(values[label] for label in labels) >= 2 * len(labels)
 
 
 def _scale(numbers: np.ndarray) -> tuple[float, float, float, Use]:
@@ -246,11 +243,6 @@ def distinct_keys(names: Iterable[str], otherwise: str) -> dict[str, str]:
     return keys
 
 
-def option_keys(criterion: ProposedCriterion) -> dict[str, str]:
-    """Label → key of the option."""
-    return distinct_keys(criterion.labels, "option")
-
-
 def as_yaml(title: str, criteria: Sequence[ProposedCriterion], labels: Sequence[str]) -> str:
     """The rubric of these criteria and highlight labels, as YAML.
 
@@ -270,14 +262,14 @@ def as_yaml(title: str, criteria: Sequence[ProposedCriterion], labels: Sequence[
         "criteria": [_criterion(criterion) for criterion in used],
         "highlights": [{"key": key, "title": label} for label, key in marks.items()],
     }
-    return yaml.safe_dump(rubric, sort_keys=False, allow_unicode=True)
+    return yaml_text.write(rubric)
 
 
 def extended(rubric_yaml: str, criteria: Iterable[ProposedCriterion]) -> str:
     """A rubric that exists, with these criteria after its own."""
-    rubric = yaml.safe_load(rubric_yaml)
+    rubric = yaml_text.read(rubric_yaml)
     rubric["criteria"] += map(_criterion, criteria)
-    return yaml.safe_dump(rubric, sort_keys=False, allow_unicode=True)
+    return yaml_text.write(rubric)
 
 
 def _criterion(criterion: ProposedCriterion) -> JsonObject:
@@ -306,7 +298,7 @@ def _options(criterion: ProposedCriterion) -> JsonObject:
         {"key": key, "title": label}
         | ({"missing": True} if label in criterion.missing else {})
         | ({"positive": True} if label in criterion.positive else {})
-        for label, key in option_keys(criterion).items()
+        for label, key in distinct_keys(criterion.labels, "option").items()
     ]
     if len(options) == 1:
         options.append({"key": "never_chosen", "title": "(no other answer was given)"})

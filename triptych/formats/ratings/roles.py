@@ -113,13 +113,8 @@ def read_mapping(text: str) -> ColumnMapping:
 
 def proposed_roles(source: Source) -> dict[str, str]:
     """Column → role, for every column of the file, levels first looked at by their shape."""
-    roles = _by_name(
-        {
-            column: last_part(column) if source.levels else column.removeprefix(INPUT)
-            for column in source.columns
-            if column not in source.levels
-        }
-    )
+    named_columns = [column for column in source.columns if column not in source.levels]
+    roles = _by_name({c: last_part(c) if source.levels else c.removeprefix(INPUT) for c in named_columns})
     if any(column.startswith(ANSWER) for column in source.columns):
         roles |= {c: "value" if c.startswith(ANSWER) else IGNORE for c in source.columns if c not in roles}
         if "item" not in roles.values() and "context" not in roles.values():
@@ -162,12 +157,8 @@ def _by_shape(source: Source, roles: dict[str, str]) -> dict[str, str]:
         roles[FOLDER] = IGNORE if "system" in roles.values() else "system"
     rest = [column for column in source.columns if column not in roles]
     response = next((column for column, role in roles.items() if role == "response"), None)
-    if (
-        response
-        and "value" not in roles.values()
-        and _only_texts(rest, distinct)
-        and len(distinct[response]) <= MAX_LABELS
-    ):
+    only_texts = all(any(" " in value for value in distinct[column]) for column in rest)
+    if response and only_texts and "value" not in roles.values() and len(distinct[response]) <= MAX_LABELS:
         # nothing else can be the values: what an annotator answered is called a response, too
         texts = _by_name({column: last_part(column) for column in rest})
         roles |= {column: role for column, role in texts.items() if role == "response"} | {response: "value"}
@@ -213,10 +204,6 @@ def _distinct_values(source: Source) -> dict[str, set[str]]:
         for column, value in record.values.items():
             values[column].add(named(value))
     return values
-
-
-def _only_texts(columns: Sequence[str], distinct: Mapping[str, set[str]]) -> bool:
-    return all(any(" " in value for value in distinct[column]) for column in columns)
 
 
 def _belongs_to(source: Source, column: str, item: str) -> bool:

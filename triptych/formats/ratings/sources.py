@@ -21,7 +21,13 @@ def _is_header(names: Sequence[str]) -> bool:
 
 
 # what one annotator did is often a file of its own
-RATINGS = Contents("item_id, system, annotator, criterion, value", _is_header, one_object=True)
+RATINGS = Contents(
+    "item_id, system, annotator, criterion, value",
+    _is_header,
+    one_object=True,
+    most_bytes=100 * 2**20,  # a million ratings, one in a row
+    most_lines=1_200_000,
+)
 
 
 def read_clean(data: bytes, filename: str, findings: Findings, contents: Contents = RATINGS) -> Source:

@@ -34,12 +34,11 @@ def place(highlight: ImportedHighlight, content: Content | None, findings: Findi
     """The highlight's place in its candidate; how it was mended is counted in `findings`."""
     texts = _texts(highlight, content)
     for turn, text in texts:
-        match = _at_offsets(highlight, text)
-        if match is not None:
-            mistake, start, end = match
-            if mistake:
-                findings.tally(MENDED[mistake])
-            return PlacedSpan(turn, start, end, text[start:end])
+        for mistake, start, end in _guesses(highlight, text):
+            if 0 <= start < end <= len(text) and highlight.quote in (None, text[start:end]):
+                if mistake:
+                    findings.tally(MENDED[mistake])
+                return PlacedSpan(turn, start, end, text[start:end])
     quote = highlight.quote or ""
     occurrences = [(turn, text) for turn, text in texts for _ in range(text.count(quote))] if quote else []
     if len(occurrences) == 1:
@@ -58,15 +57,8 @@ def _texts(highlight: ImportedHighlight, content: Content | None) -> list[tuple[
     return [(n, turn.text) for n, turn in enumerate(content) if highlight.turn in (None, n)]
 
 
-def _at_offsets(highlight: ImportedHighlight, text: str) -> tuple[str, int, int] | None:
-    """(mistake that was mended, start, end) if the text at the offsets is the quote."""
-    for mistake, start, end in _guesses(highlight, text):
-        if 0 <= start < end <= len(text) and highlight.quote in (None, text[start:end]):
-            return mistake, start, end
-    return None
-
-
 def _guesses(highlight: ImportedHighlight, text: str) -> Iterator[tuple[str, int, int]]:
+    """(mistake that would be mended, start, end) of where the highlight may be."""
     if highlight.start is None or highlight.end is None:
         return
     plain = (highlight.start, highlight.end)

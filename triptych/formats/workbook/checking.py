@@ -171,15 +171,12 @@ class _Checker:
 
     def _other_text(self, row: FilledRow, column: str, name: str) -> None:
         seen = plain(row.cells.get(column, ""))
-        owner = next(
-            (
-                f"item {n}, Response {letter}" if column == TEXT else f"item {n}"
-                for n, item in enumerate(self.book.items, 1)
-                for letter, text in zip(letters_of(len(item.responses)), item.responses, strict=True)
-                if plain(text if column == TEXT else item.context) == seen
-            ),
-            None,
-        )
+        owners: dict[tuple[str, str], str] = {}
+        for n, item in enumerate(self.book.items, 1):
+            owners.setdefault((CONTEXT, plain(item.context)), f"item {n}")
+            for letter, text in zip(letters_of(len(item.responses)), item.responses, strict=True):
+                owners.setdefault((TEXT, plain(text)), f"item {n}, Response {letter}")
+        owner = owners.get((column, seen))
         right = "Undo the sorting or copying: a row must keep its hidden first cell. " + FRESH
         if owner:
             self.say("error", row.number, column, f"The row is that of {name}, the text that of {owner}.", right)

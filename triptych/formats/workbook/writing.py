@@ -242,17 +242,17 @@ def _set_up(sheet: Worksheet, columns: Sequence[Column], last: int) -> None:
         dimension.width, dimension.hidden = column.width, column.key == KEY
     sheet.freeze_panes = sheet.cell(HEADER_ROW + 1, 3)
     sheet.sheet_view.zoomScale = 85
-    _protect(sheet)
+    _finish(sheet)
     sheet.page_setup.orientation, sheet.page_setup.paperSize = "landscape", sheet.PAPERSIZE_A4
-    sheet.page_setup.fitToWidth, sheet.page_setup.fitToHeight = 1, 0
-    sheet.sheet_properties.pageSetUpPr.fitToPage = True
     sheet.print_title_rows = f"{HEADER_ROW}:{HEADER_ROW}"
     sheet.print_area = f"B{INTRO_ROW}:{get_column_letter(len(columns))}{last}"
     sheet.oddFooter.center.text = "&P / &N"
 
 
-def _protect(sheet: Worksheet) -> None:
-    """Without a password: against slips, not against intent."""
+def _finish(sheet: Worksheet) -> None:
+    """Prints one page wide, and protects without a password: against slips, not against intent."""
+    sheet.page_setup.fitToWidth, sheet.page_setup.fitToHeight = 1, 0
+    sheet.sheet_properties.pageSetUpPr.fitToPage = True
     sheet.protection.sheet = True
     for name, locked in FIXED.items():
         setattr(sheet.protection, name, locked)
@@ -269,9 +269,7 @@ def _write_guidelines(sheet: Worksheet, book: WorkbookContents) -> None:
             _ask_consent(sheet, row)
         row += 1
     sheet.column_dimensions["A"].width, sheet.column_dimensions["B"].width = 28, 100
-    sheet.page_setup.fitToWidth, sheet.page_setup.fitToHeight = 1, 0
-    sheet.sheet_properties.pageSetUpPr.fitToPage = True
-    _protect(sheet)
+    _finish(sheet)
 
 
 def _ask_consent(sheet: Worksheet, row: int) -> None:

@@ -9,42 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import yaml
-
+from triptych import settings
 from triptych.formats.model import JsonObject
+from triptych.formats.ratings_csv import RATINGS
 from triptych.formats.writers.model import ExportOptions, File, Finished
 from triptych.formats.writers.tables import ANNOTATIONS_HEADER, annotation_rows
 from triptych.formats.writers.writing import csv_file, json_file, text_file
+from triptych.rubric import yaml_text
 
 if TYPE_CHECKING:
     from triptych.formats.writers import ExportFormat
 
-COLUMNS = {
-    "study": "Short name of the study.",
-    "round": "pilot, main, expert or crowd.",
-    "design_hash": "SHA-256 of rubric, items and settings when the study opened.",
+COLUMNS = RATINGS | {
     "annotation": "Number of the annotation (`assignment_id` in the event log).",
-    "annotator": "Pseudonym of the annotator.",
-    "annotator_kind": "human, judge (a model) or simulated.",
-    "item_id": "Id of the item.",
-    "system": "What produced the candidate; empty for a rating about the item.",
-    "position": "Place on screen, from 0; empty where the order is not known or the rating is about the item.",
-    "criterion": "Key of the criterion.",
-    "value": "The number given; empty where an option was chosen.",
-    "option": "Key of the option chosen; empty where a number was given.",
-    "missing": "Whether the answer counts as missing in the headline numbers.",
-    "reasons": "Keys of the ready-made reasons ticked.",
-    "explanation": "Free text given for the rating.",
-    "explanation_words": "Its number of words.",
-    "purpose": "main, training, entry_test, attention, gold, repeat or adjudication.",
-    "repeat_of": "The item that a repeat repeats.",
-    "surplus": "Whether the annotation is beyond the number of annotators asked for; valid all the same.",
-    "version": "1 for the first submission, one more for every edit.",
-    "submitted_at": "Time of the submission, UTC.",
-    "active_seconds": "Seconds the annotator was at work on the item, pauses left out.",
-    "excluded": "Whether the lead excluded the annotator.",
-    "exclusion_reason": "Why.",
     "after_unblinding": "Whether a lead submitted it when the names of the systems were known to leads.",
+    "text_view": "How the texts were seen: written (as they are), formatted (Markdown) or mixed; empty: not known.",
+    "arrangement": "How several responses were shown: side_by_side or one_at_a_time; empty where it is not known.",
     "state": "submitted, surplus, ignored (done: set aside as a whole) or skipped (given back).",
     "reason": "Why the item was ignored or skipped.",
     "systems_shown": "The systems of the candidates as a JSON list, in the order on screen.",
@@ -73,7 +53,7 @@ NAMED = "This study was unblinded: systems carry their names."
 PEOPLE = "Annotators appear under pseudonyms. People who withdrew or were erased are not in the data."
 README = """# {title}: {slug}
 
-An export of Triptych, a program for human evaluation of generated text.
+An export of Triptych {version}, a program for human evaluation of generated text.
 
 | | |
 |---|---|
@@ -155,6 +135,7 @@ def readme(finished: Finished, chosen: ExportFormat, names: list[str], notes: li
     general = [BLIND if finished.blind else NAMED, PEOPLE]
     text = README.format(
         title=chosen.title,
+        version=settings.version(),
         slug=finished.slug,
         round=finished.round,
         design_hash=finished.design_hash or "none yet: the study has not been opened",
@@ -170,11 +151,8 @@ def readme(finished: Finished, chosen: ExportFormat, names: list[str], notes: li
 
 def _shortened(lines: list[str]) -> list[str]:
     """The lines, cut where there is a file per annotator or per two systems."""
-    return (
-        lines
-        if len(lines) <= MAX_FILE_LINES
-        else [*lines[:MAX_FILE_LINES], f"- and {len(lines) - MAX_FILE_LINES} more"]
-    )
+    more = len(lines) - MAX_FILE_LINES
+    return [*lines[:MAX_FILE_LINES], f"- and {more} more"] if more > 0 else lines
 
 
 def _card_head(finished: Finished) -> str:
@@ -188,4 +166,4 @@ def _card_head(finished: Finished) -> str:
             for place, name in enumerate(CONFIGS)
         ],
     }
-    return f"---\n{yaml.safe_dump(front, sort_keys=False, allow_unicode=True)}---\n"
+    return f"---\n{yaml_text.write(front)}---\n"

@@ -116,7 +116,8 @@ def _annotation(
 ) -> JsonObject:
     at = annotation.submitted_at.isoformat().replace("+00:00", "Z")
     answers = (_result(answer) for answer in task.answers(finished, item, annotation, left_out))
-    results = [_whose(annotation), *answers, *_spans(item, annotation, left_out)]
+    whose = {"from_name": WHO, "to_name": "context", "type": "textarea", "value": {"text": [annotation.annotator]}}
+    results = [whose, *answers, *_spans(item, annotation, left_out)]
     return {
         "id": annotation.number,
         "created_at": at,
@@ -126,10 +127,6 @@ def _annotation(
         "ground_truth": False,
         "result": [{"id": f"r{annotation.number}-{place}", **result} for place, result in enumerate(results)],
     }
-
-
-def _whose(annotation: FinishedAnnotation) -> JsonObject:
-    return {"from_name": WHO, "to_name": "context", "type": "textarea", "value": {"text": [annotation.annotator]}}
 
 
 def _result(answer: ControlAnswer) -> JsonObject:

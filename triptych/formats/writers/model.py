@@ -61,7 +61,9 @@ class FinishedSlot:
 class FinishedAnnotation:
     """All that one annotator gave for one item, in any purpose and state that is done.
 
-    after_unblinding: a lead of the study submitted it when the names of the systems were known to leads.
+    after_unblinding: a lead of the study submitted it when the names of the systems were known to leads. text_view: how
+    its annotator saw the texts (written, formatted, mixed), arrangement: how several responses were shown; None where
+    that is not known.
     """
 
     number: int
@@ -74,6 +76,8 @@ class FinishedAnnotation:
     version: int
     submitted_at: datetime
     active_seconds: float
+    text_view: str | None
+    arrangement: str | None
     excluded: bool
     exclusion_reason: str | None
     after_unblinding: bool
@@ -154,6 +158,10 @@ class Finished:
     ratings: Callable[[], Iterable[Sequence[Cell]]]
     highlights: Callable[[], Iterable[Sequence[Cell]]]
     events: Callable[[], Iterable[JsonObject]]
+
+    @property
+    def has_dialogues(self) -> bool:
+        return self.has_turns or self.has_conversations
 
     @property
     def criteria(self) -> list[Criterion]:

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-import yaml
-
 from triptych.formats.model import JsonObject
 from triptych.formats.writers import task
 from triptych.formats.writers.model import ExportOptions, File, Finished, FinishedAnnotation, FinishedItem
 from triptych.formats.writers.task import Control
 from triptych.formats.writers.writing import json_file, jsonl_file, text_file
+from triptych.rubric import yaml_text
 from triptych.rubric.scales import Choice, Likert
 
 LINES = "Potato's page has no character for a line break, so `start` and `end` of spans do not count line breaks."
@@ -31,7 +30,7 @@ COMMENTS = "{n} comments on highlights have no place in Potato and are left out.
 
 def potato(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterator[File]:
     left_out: Counter[str] = Counter()
-    yield text_file("config.yaml", yaml.safe_dump(_config(finished), sort_keys=False, allow_unicode=True))
+    yield text_file("config.yaml", yaml_text.write(_config(finished)))
     yield jsonl_file("data/items.jsonl", ({"id": item.item_id, **task.fields(item)} for item in task.items(finished)))
     for annotator in finished.annotators:
         name = f"annotation_output/{annotator}/user_state.json"

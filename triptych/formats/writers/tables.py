@@ -52,6 +52,8 @@ ANNOTATIONS: dict[str, Callable[[FinishedItem, FinishedAnnotation], Cell]] = {
     "version": lambda _, work: work.version,
     "submitted_at": lambda _, work: work.submitted_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
     "active_seconds": lambda _, work: round(work.active_seconds, 1),
+    "text_view": lambda _, work: work.text_view,
+    "arrangement": lambda _, work: work.arrangement,
     "excluded": lambda _, work: int(work.excluded),
     "exclusion_reason": lambda _, work: work.exclusion_reason,
     "after_unblinding": lambda _, work: int(work.after_unblinding),

@@ -48,12 +48,6 @@ class Control:
         """fluency_a, fluency_why_a, or fluency for a question about the item."""
         return "_".join(name for name in (self.criterion.key, part, self.letter) if name)
 
-    @property
-    def reasons(self) -> list[tuple[str, str]]:
-        """(key, text) of the ready-made reasons that any answer asks for."""
-        asks = self.criterion.scale.asks.values()
-        return list({reason.key: reason.text for ask in asks for reason in ask.reasons}.items())
-
 
 class ControlAnswer(NamedTuple):
     """An answer to a question; `part`: "" for the value, otherwise "reasons" or "why", whose values are texts."""
@@ -193,7 +187,5 @@ def _value_of(rating: FinishedRating) -> str | float | None:
 
 def notes_of(finished: Finished, left_out: Counter[str]) -> list[str]:
     """Sentences about what a tool cannot hold, for the README; `left_out` counts by sentence with {n}."""
-    notes = [MAIN_ONLY]
-    if finished.has_turns or finished.has_conversations:
-        notes.append(ONE_TEXT)
+    notes = [MAIN_ONLY, ONE_TEXT] if finished.has_dialogues else [MAIN_ONLY]
     return notes + [sentence.format(n=count) for sentence, count in left_out.items() if count]

@@ -3,8 +3,8 @@
 A pair is about one criterion with numbers: chosen is the candidate with the higher mean over the annotators who
 rated both, `margin` the difference of the means in units of the scale, `n_annotators` how many they are.
 An unpaired row says whether more than half of the annotators chose a positive option.
-Where a study has dialogues, texts are lists of messages: the speaker of the last turn before the candidate is the
-user, everybody else the assistant.
+Where a study has dialogues, all texts are lists of messages, as programs that load the file expect one type per column:
+the speaker of the last turn before the candidate is the user, everybody else the assistant.
 """
 
 from __future__ import annotations
@@ -61,9 +61,12 @@ def _pairs(finished: Finished, criteria: list[Criterion], margin: float, count: 
                 pair = _pair(annotations, criterion, first, second)
                 if pair is None:
                     continue
-                reason = _dropped(pair, first, second, margin)
-                count[reason or "pairs"] += 1
-                if reason is None:
+                if round(abs(pair[0] - pair[1]), MEAN_DIGITS) <= margin:
+                    count["ties"] += 1
+                elif (first.text, first.turns) == (second.text, second.turns):
+                    count["same"] += 1
+                else:
+                    count["pairs"] += 1
                     yield _pair_row(finished, item, criterion, (first, second), pair)
 
 
@@ -81,14 +84,6 @@ def _pair(
     if not numbers:
         return None
     return fmean(number for number, _ in numbers), fmean(number for _, number in numbers), len(numbers)
-
-
-def _dropped(
-    pair: tuple[float, float, int], first: FinishedCandidate, second: FinishedCandidate, margin: float
-) -> str | None:
-    if round(abs(pair[0] - pair[1]), MEAN_DIGITS) <= margin:
-        return "ties"
-    return "same" if (first.text, first.turns) == (second.text, second.turns) else None
 
 
 def _pair_row(
@@ -141,7 +136,7 @@ def _unpaired(finished: Finished, criteria: list[Criterion], count: Counter[str]
 
 def _prompt(finished: Finished, item: FinishedItem) -> JsonObject:
     """The context. Whole conversations without one have no prompt: both sides then start at the beginning."""
-    if not _as_messages(finished):
+    if not finished.has_dialogues:
         return {"prompt": item.context}
     if not item.turns:
         messages = [{"role": "user", "content": item.context}] if item.context else []
@@ -154,7 +149,7 @@ def _prompt(finished: Finished, item: FinishedItem) -> JsonObject:
 def _completion(
     finished: Finished, item: FinishedItem, candidate: FinishedCandidate
 ) -> str | None | list[dict[str, str]]:
-    if not _as_messages(finished):
+    if not finished.has_dialogues:
         return candidate.text
     if not candidate.turns:
         return [{"role": "assistant", "content": candidate.text or ""}]
@@ -163,8 +158,3 @@ def _completion(
 
 def _messages(turns: tuple[FinishedTurn, ...], user: str) -> list[dict[str, str]]:
     return [{"role": "user" if turn.speaker == user else "assistant", "content": turn.text} for turn in turns]
-
-
-def _as_messages(finished: Finished) -> bool:
-    """One form for a whole file: programs that load it expect one type per column."""
-    return finished.has_turns or finished.has_conversations

@@ -1,0 +1,43 @@
+"""How a corrected file of items differs from the one before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from triptych.formats.model import ItemDraft, ItemFile
+from triptych.stats.numbers import counted
+
+MOST_NAMED = 5
+
+
+def differences(before: ItemFile, after: ItemFile) -> list[str]:
+    """Sentences about errors, items and systems that came, went or changed; rows alone are no difference."""
+    old, new = ({item.external_id: item for item in file.items} for file in (before, after))
+    changed = [name for name in new if name in old and _content(new[name]) != _content(old[name])]
+    parts = [
+        ("no longer in it", [name for name in old if name not in new]),
+        ("new", [name for name in new if name not in old]),
+        ("changed", changed),
+        ("no longer in it as a system", [name for name in before.systems if name not in after.systems]),
+        ("new as a system", [name for name in after.systems if name not in before.systems]),
+    ]
+    sentences = [f"{_some(names)}: {what}." for what, names in parts if names]
+    errors = tuple(_errors(file) for file in (before, after))
+    if any(errors):
+        sentences.insert(0, f"{counted(errors[0], 'error')} before, {errors[1]:,} now.")
+    return sentences or ["The items are the same."]
+
+
+def _content(item: ItemDraft) -> ItemDraft:
+    return replace(item, row=0)
+
+
+def _errors(file: ItemFile) -> int:
+    return sum(1 + problem.more for problem in file.problems if problem.severity == "error")
+
+
+def _some(names: Iterable[str]) -> str:
+    every = list(names)
+    more = f" and {len(every) - MOST_NAMED:,} more" if len(every) > MOST_NAMED else ""
+    return ", ".join(every[:MOST_NAMED]) + more

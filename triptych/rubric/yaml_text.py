@@ -1,0 +1,214 @@
+"""YAML, read and written for the whole product by one library, which can change a text and leave the rest as it was.
+
+Texts are YAML 1.2: `yes` and `no` are words. Only plain data come in: no object is made, no tag is followed.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.composer import Composer, ComposerError, MaxDepthExceededError
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node
+from ruamel.yaml.scalarstring import (
+    DoubleQuotedScalarString,
+    FoldedScalarString,
+    LiteralScalarString,
+    PlainScalarString,
+)
+
+MAX_DEPTH = 100
+MAX_PARTS = 200_000  # keys and values, repeated ones (`*name`) each time; an import reads files of others
+MAX_LINE = 100  # characters; longer texts of ours are folded
+NO_WRAPPING = 1_000_000  # characters: lines of others stay as long as they are
+PLAIN_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq")}
+# what readers of YAML 1.1 take for true, false or nothing
+WORDS_OF_OLD = re.compile(r"(?i)y|n|yes|no|on|off|true|false|null|~")
+FIRST_LIST = re.compile(r"^( *)(?:- )?[\w\"']+:[^\n]*\n(?:[ \t]*(?:#[^\n]*)?\n)*( *)- ", re.MULTILINE)
+
+
+class InvalidYaml(ValueError):
+    """The text is no YAML, or more than plain data; `line` counts from 1 where it is known."""
+
+    def __init__(self, message: str, line: int | None = None) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+class TooManyParts(InvalidYaml):
+    """More keys and values than the reader takes."""
+
+
+class TooDeep(InvalidYaml):
+    """Nested further than any file of ours."""
+
+
+class _PlainComposer(Composer):
+    """Refuses tags, repeated keys, which would silently overwrite, and a text of too many parts."""
+
+    loader: _PlainYaml
+    parts = 0
+    warn_double_anchors = False
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        self.parts += 1
+        if self.parts > self.loader.max_parts:
+            raise TooManyParts(f"more than {self.loader.max_parts:,} keys and values")
+        event = self.parser.peek_event()
+        tag = getattr(event, "ctag", None)
+        if tag is not None and str(tag) not in PLAIN_TAGS:
+            raise ComposerError(None, None, f"the tag {tag} is not allowed here", event.start_mark)
+        return super().compose_node(parent, index)
+
+    def compose_mapping_node(self, anchor: Any) -> MappingNode:
+        node: MappingNode = super().compose_mapping_node(anchor)
+        seen: set[str] = set()
+        for key, _ in node.value:
+            name = repr(_key(key))
+            if name in seen:
+                raise ComposerError(None, None, f"the key {name} is repeated", key.start_mark)
+            seen.add(name)
+        return node
+
+
+def _key(node: Node) -> Any:
+    return node.value if isinstance(node.value, str) else str(node.value)
+
+
+class _PlainYaml(YAML):
+    def __init__(self, max_parts: int, offset: int = 2) -> None:
+        super().__init__(typ="rt", pure=True)
+        self.Composer = _PlainComposer
+        self.max_parts, self.max_depth = max_parts, MAX_DEPTH
+        self.preserve_quotes = True
+        self.brace_single_entry_mapping_in_flow_sequence = True
+        self.width = NO_WRAPPING
+        self.indent(mapping=2, sequence=offset + 2, offset=offset)
+
+
+def load(text: str | bytes, max_parts: int = MAX_PARTS) -> Any:
+    """The document in a text, with its comments and lines. Raises InvalidYaml."""
+    try:
+        return _PlainYaml(max_parts).load(text)
+    except InvalidYaml:
+        raise
+    except (MaxDepthExceededError, RecursionError) as error:
+        raise TooDeep("nested too deeply") from error
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise InvalidYaml(_in_words(error), mark.line + 1 if mark else None) from error
+    except (YAMLError, AttributeError) as error:
+        raise InvalidYaml(str(error).splitlines()[0] if str(error) else "it cannot be read") from error
+    except (ValueError, NotImplementedError) as error:  # looks like a date or a number but is none, such as 2024-13-45
+        raise InvalidYaml(f"{error}; put such a value in quotes") from error
+
+
+def _in_words(error: MarkedYAMLError) -> str:
+    return str(error.problem or error.context or "it cannot be read")
+
+
+def read(text: str | bytes, max_parts: int = MAX_PARTS) -> Any:
+    """The plain data in a text. Raises InvalidYaml."""
+    return plain(load(text, max_parts), max_parts)
+
+
+def plain(document: Any, max_parts: int = MAX_PARTS) -> Any:
+    """A document without comments: dicts, lists and plain values. Raises TooManyParts where it repeats too much."""
+    left = max_parts
+
+    def copied(node: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise TooManyParts(f"more than {max_parts:,} keys and values")
+        if isinstance(node, dict):
+            return {_value(key): copied(value) for key, value in node.items()}
+        return [copied(part) for part in node] if isinstance(node, list) else _value(node)
+
+    try:
+        return copied(document)
+    except RecursionError as error:
+        raise TooDeep("nested too deeply") from error
+
+
+def _value(scalar: Any) -> Any:
+    """The plain value of a scalar that remembers how it was written."""
+    for kind in (bool, int, float, str):
+        if isinstance(scalar, kind) or (kind is bool and type(scalar).__name__ == "ScalarBoolean"):
+            return kind(scalar)
+    return scalar
+
+
+def write(data: Any) -> str:
+    """Plain data as YAML."""
+    return dump(fresh(data))
+
+
+def dump(document: Any, text: str = "") -> str:
+    """A document as YAML, with lists indented as in the text it comes from."""
+    match = FIRST_LIST.search(text)
+    stream = io.StringIO()
+    _PlainYaml(MAX_PARTS, 0 if match and len(match[1]) == len(match[2]) else 2).dump(document, stream)
+    return stream.getvalue()
+
+
+def fresh(value: Any, flow: bool = False) -> Any:
+    """Plain data as parts of a document; `flow` writes them in one line, as in {a: 1}."""
+    if isinstance(value, dict):
+        mapping = CommentedMap({fresh(key, flow=True): fresh(part, flow) for key, part in value.items()})
+        if flow:
+            mapping.fa.set_flow_style()
+        return mapping
+    if isinstance(value, list | tuple):
+        sequence = CommentedSeq([fresh(part, flow) for part in value])
+        if flow or not value:
+            sequence.fa.set_flow_style()
+        return sequence
+    return _written(value, flow) if isinstance(value, str) else value
+
+
+def _written(text: str, flow: bool) -> Any:
+    """A text in the style that reads best: as typed where it has lines, folded where it is long."""
+    if WORDS_OF_OLD.fullmatch(text) or not all(sign.isprintable() or sign == "\n" for sign in text):
+        return DoubleQuotedScalarString(text)
+    if flow or text != text.strip():
+        return DoubleQuotedScalarString(text) if "\n" in text else PlainScalarString(text)
+    if "\n" in text:
+        return LiteralScalarString(text) if not re.search(r"[ \t]\n", text) else DoubleQuotedScalarString(text)
+    if len(text) <= MAX_LINE or "  " in text:
+        return PlainScalarString(text)
+    folded = FoldedScalarString(text)
+    setattr(folded, "fold_pos", _fold_places(text))  # noqa: B010 (the library's own attribute, unknown to the types)
+    return folded
+
+
+def _fold_places(text: str) -> list[int]:
+    """The spaces at which lines of a long text end."""
+    places, start = [], 0
+    while len(text) - start > MAX_LINE:
+        space = text.rfind(" ", start, start + MAX_LINE)
+        space = space if space > start else text.find(" ", start + MAX_LINE)
+        if space < 0:
+            break
+        places.append(space)
+        start = space + 1
+    return places
+
+
+def line_of(document: Any, path: Sequence[Any]) -> int:
+    """The line, from 1, of the part at a path; of the nearest part around it where there is none."""
+    node, line = document, 0
+    for step in path:
+        places = getattr(getattr(node, "lc", None), "data", None) or {}
+        if step in places:
+            line = places[step][0]
+        try:
+            node = node[step]
+        except (KeyError, IndexError, TypeError):
+            break
+    return line + 1
