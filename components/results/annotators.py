@@ -97,7 +97,7 @@ def _tries(attempts: Sequence[Attempt]) -> str:
 def rubric_warnings(findings: Sequence[Finding], analysis: StudyAnalysis, slug: str) -> None:
     """Criteria that many could not answer; nothing where there is none."""
     if findings:
-        st.subheader("The rubric", anchor=False)
+        st.header("The rubric", anchor=False)
     for finding in findings:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.text(f"{finding.sentence} This speaks about the rubric, not about the annotators.", width="stretch")

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from weakref import WeakKeyDictionary
 
+import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
@@ -20,6 +23,7 @@ from triptych.stats.undefined import Undefined
 
 ROW, FRAME = 44, 64
 NARROW = 0.07
+PARTS = 5  # of a fine scale
 LONGEST_NAME = 32
 PICTURE = "picture"
 _drawn: WeakKeyDictionary[StudyAnalysis, dict[str, go.Figure | None]] = WeakKeyDictionary()
@@ -35,6 +39,13 @@ def show(figure: go.Figure, key: str, name: str, alt: str) -> None:
         "scrollZoom": False,
     }
     st.plotly_chart(figure, key=key, config=config, alt=alt)
+
+
+def data(table: pd.DataFrame, key: str) -> None:
+    """The numbers behind a figure, as a table whose own menu saves them; sent once somebody opens them."""
+    with (box := st.popover("Data", icon=":material/table:", key=f"data-{key}", on_change="rerun")):
+        if box.open:
+            st.dataframe(table, hide_index=True, key=f"data-table-{key}")
 
 
 def drawn_once(analysis: StudyAnalysis, key: str, draw: Callable[[], go.Figure | None]) -> go.Figure | None:
@@ -58,7 +69,7 @@ def means(result: CriterionResult, names: dict[int, str]) -> go.Figure | None:
     scale = 100 if result.share else 1
     figure = dots(
         [_name(system, names) for system, _ in intervals],
-        [_ends(interval, scale) for _, interval in intervals],
+        [ends_of(interval, scale) for _, interval in intervals],
         [f"{spoken(interval, result.share)}, n = {system.n}" for system, interval in intervals],
     )
     low, high = (scale * end for end in result.ends)
@@ -70,7 +81,7 @@ def means(result: CriterionResult, names: dict[int, str]) -> go.Figure | None:
     return figure
 
 
-def _ends(interval: Interval, scale: int) -> tuple[float, float, float]:
+def ends_of(interval: Interval, scale: int) -> tuple[float, float, float]:
     low, high = (interval.mean if end is None else end for end in (interval.low, interval.high))
     return scale * interval.mean, scale * low, scale * high
 
@@ -105,6 +116,18 @@ def answers(result: CriterionResult, names: dict[int, str]) -> go.Figure | None:
     return _diverging_bars(result, names) if result.points else None
 
 
+def answers_in_parts(result: CriterionResult, numbers: Mapping[int, np.ndarray], names: dict[int, str]) -> go.Figure:
+    """How answers on a fine scale spread over parts of it; numbers: system → its answers (n,), NaN where missing."""
+    edges = np.linspace(*result.ends, PARTS + 1)
+    pieces = [
+        (f"{low:g} to {high:g}", palette.along_scale(place / (PARTS - 1)), "")
+        for place, (low, high) in enumerate(pairwise(edges.tolist()))
+    ]
+    counts = {system.system: np.histogram(numbers[system.system], edges)[0].tolist() for system in result.systems}
+    rows = [(_name(system, names), counts[system.system]) for system in result.systems if sum(counts[system.system])]
+    return _about_the_middle(result, rows, pieces, names, "Share of answers per part of the scale")
+
+
 def _diverging_bars(result: CriterionResult, names: dict[int, str]) -> go.Figure:
     """Points below the middle to the left, above to the right, the middle one (if there is one) across it."""
     last = len(result.points) - 1
@@ -113,12 +136,20 @@ def _diverging_bars(result: CriterionResult, names: dict[int, str]) -> go.Figure
         for place, (point, title) in enumerate(_point_titles(result))
     ]
     rows = [(_name(system, names), list(system.counts)) for system in result.systems if sum(system.counts)]
+    return _about_the_middle(result, rows, pieces, names, "Share of answers per point")
+
+
+def _about_the_middle(
+    result: CriterionResult,
+    rows: list[tuple[str, list[int]]],
+    pieces: list[tuple[str, str, str]],
+    names: dict[int, str],
+    title: str,
+) -> go.Figure:
     figure = _stacks(rows, pieces, lambda widths: -_left_of_middle(widths))
     frame(figure, [_name(system, names) for system in result.systems])
     figure.add_vline(x=0, line_width=1, line_color="rgba(128,128,128,0.7)")
-    figure.update_xaxes(
-        showticklabels=False, showgrid=False, zeroline=False, title=axis_title("Share of answers per point")
-    )
+    figure.update_xaxes(showticklabels=False, showgrid=False, zeroline=False, title=axis_title(title))
     return figure
 
 
@@ -128,11 +159,12 @@ def _left_of_middle(row: list[float]) -> float:
 
 
 def _point_titles(result: CriterionResult) -> list[tuple[float, str]]:
-    """Short names for the legend; only the two ends of a scale carry their words."""
+    """Short names for the legend; of more than three points only the two ends carry their words."""
     scale = result.criterion.scale
     if not isinstance(scale, Likert):
         return [(point, f"{point:g}") for point in result.points]
-    ends = {0, len(scale.points) - 1}
+    last = len(scale.points) - 1
+    ends = {0, last} if last > 2 else {*range(last + 1)}
     return [
         (point.value, f"{point.value:g} {plain_label(point.title[:24])}".strip() if n in ends else f"{point.value:g}")
         for n, point in enumerate(scale.points)
@@ -211,8 +243,13 @@ def _name(system: SystemResult, names: dict[int, str]) -> str:
 
 
 def short(name: str, mark: str, longest: int) -> str:
-    """A label that is not too long; cut ones stay different by a mark, as Plotly would draw equal ones as one row."""
-    return plain_label(name if len(name) <= longest else f"{name[: longest - len(mark) - 3]}… {mark}")
+    """A label that is not too long, as Plotly reads it."""
+    return plain_label(cut(name, mark, longest))
+
+
+def cut(name: str, mark: str, longest: int) -> str:
+    """Cut names stay different by a mark, as Plotly would draw equal ones as one row."""
+    return name if len(name) <= longest else f"{name[: longest - len(mark) - 3]}… {mark}"
 
 
 def plain_label(text: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Hashable, Sequence
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -13,15 +14,27 @@ from components.results.findings import ratings_link
 from components.results.marked import pick_item
 from components.results.statistics_row import cells
 from components.shell.state import plain
-from components.shell.words import limits, number, percent, ratio, signed
-from triptych.results.contrasts import HOCHBERG, foremost
+from components.shell.words import joined, limits, number, percent, ratio, signed
+from triptych.results.adjudication import FinalValue
 from triptych.results.criterion import CriterionResult, headline, interval_note, spoken
+from triptych.results.evidence import HOCHBERG, foremost
+from triptych.results.first_screen.ranking import THESE_ONLY
 from triptych.results.frame.table import Filters
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.results.verdicts import verdict
-from triptych.rubric.scales import Choice
+from triptych.results.verdicts import between_groups, speaks_for_others, summary, verdict
+from triptych.rubric.scales import Choice, NumberScale
 from triptych.stats.analysis.contrasts import Contrast
-from triptych.stats.analysis.statistics import BALANCE, DIFFERENCE, RANK_BISERIAL, SIGNED_RANK, SYSTEM, WINS
+from triptych.stats.analysis.final_values import FinalMeans
+from triptych.stats.analysis.groups import GroupDifference
+from triptych.stats.analysis.statistics import (
+    BALANCE,
+    DIFFERENCE,
+    FINAL_VALUES,
+    RANK_BISERIAL,
+    SIGNED_RANK,
+    SYSTEM,
+    WINS,
+)
 from triptych.stats.analysis.systems import SystemResult
 from triptych.stats.comparison import Dominance
 from triptych.stats.descriptive import MajorityShare, Shares
@@ -30,6 +43,28 @@ from triptych.stats.numbers import counted
 from triptych.stats.undefined import Undefined
 
 MOST_ROWS, MOST_LINKS = 12, 6
+BOTH_VERSIONS = (
+    "As given: the means of every other figure and table. With final values: the same, where every rating of a "
+    "response that was decided about has its final value; they have no interval and no test."
+)
+FAMILIES = "Tests inside groups are adjusted together, and so are those between groups."
+
+
+def overview(analysis: StudyAnalysis) -> None:
+    """Nothing where there is one criterion: its own sentence says it all."""
+    shown = [result.criterion.key for result in analysis.criteria if analysis.contrasts_of(result.criterion.key)]
+    if len(shown) > 1:
+        st.text(leaders(analysis, shown))
+
+
+def leaders(analysis: StudyAnalysis, criteria: Collection[str]) -> str:
+    """Which systems are clearly above which, criteria with the same answer together."""
+    by_summary: dict[str, list[str]] = defaultdict(list)
+    for key in criteria:
+        by_summary[summary(analysis, analysis.contrasts_of(key))].append(analysis.title(key))
+    alike = any(speaks_for_others(analysis.contrasts_of(key)) for key in criteria)
+    sentences = [f"{words} on {joined(titles)}." for words, titles in by_summary.items()]
+    return " ".join([*sentences, *([] if alike else [THESE_ONLY])])
 
 
 def criterion_block(analysis: StudyAnalysis, result: CriterionResult, slug: str) -> None:
@@ -41,6 +76,8 @@ def criterion_block(analysis: StudyAnalysis, result: CriterionResult, slug: str)
     if not result.n:
         return
     _figures(analysis, result, slug, sentence)
+    if groups := between_groups(analysis, key):
+        st.text(groups)
     pairs = len(analysis.contrasts_of(key))
     cut = f"{MOST_ROWS} of {pairs} differences are drawn, the clearest first; all are under Numbers. "
     st.caption(plain((cut if pairs > MOST_ROWS else "") + agreement_sentence(result)))
@@ -72,9 +109,13 @@ def _differences(analysis: StudyAnalysis, result: CriterionResult) -> go.Figure 
 
 
 def _levels(analysis: StudyAnalysis, result: CriterionResult) -> go.Figure | None:
-    """The level of each system: the answers, or their means on a scale too fine for bars."""
+    """How the answers spread, on a scale too fine for bars by parts of it."""
     answers = charts.answers(result, analysis.names)
-    return answers or (charts.means(result, analysis.names) if analysis.contrasts_of(result.criterion.key) else None)
+    if answers is not None or not isinstance(result.criterion.scale, NumberScale):
+        return answers
+    ratings = analysis.ratings_of(result.criterion.key)
+    numbers = {system.system: ratings.of_system(system.system).number for system in result.systems}
+    return charts.answers_in_parts(result, numbers, analysis.names)
 
 
 def agreement_sentence(result: CriterionResult) -> str:
@@ -103,8 +144,21 @@ def _numbers_behind(analysis: StudyAnalysis, result: CriterionResult) -> None:
     if contrasts:
         st.dataframe(contrast_table(contrasts, analysis), hide_index=True, key=f"contrasts-{key}")
         st.caption(plain(f"{whom_for(contrasts)} {analysis.family} {HOCHBERG}"))
+    if by_group := [of for of in analysis.group_differences if of.criterion == key]:
+        st.dataframe(_by_group(by_group, analysis), hide_index=True, key=f"groups-{key}")
+        st.caption("By group of annotators, each by itself, then how far two groups are apart. " + FAMILIES)
     st.dataframe(_systems(result, analysis.names), hide_index=True, key=f"table-{key}")
     st.caption(interval_note(result))
+
+
+def _by_group(differences: Sequence[GroupDifference], analysis: StudyAnalysis) -> pd.DataFrame:
+    rows = []
+    for of in differences:
+        row = {"Group": of.place, "Systems": f"{analysis.name(of.system)} − {analysis.name(of.baseline)}"}
+        undefined = isinstance(of.difference, Undefined)
+        numbers = {"Difference": str(of.difference)} if undefined else cells(DIFFERENCE, of, of.share, reasons=False)
+        rows.append(row | numbers)
+    return pd.DataFrame(rows).fillna("")
 
 
 def whom_for(contrasts: Sequence[Contrast]) -> str:
@@ -218,3 +272,22 @@ def behind(analysis: StudyAnalysis, key: str, slug: str) -> str | None:
     ]
     st.text("Items that support the difference most come first, those against it last. Pick one to read it.")
     return pick_item(pd.DataFrame(rows), f"examples-{slug}-{key}")
+
+
+def both_versions(analysis: StudyAnalysis, versions: Sequence[FinalMeans], finals: Sequence[FinalValue]) -> None:
+    """Nothing without final values. finals: with the names of deciders that may be shown."""
+    if not versions:
+        return
+    st.subheader("As given and with final values", anchor=False)
+    rows = [
+        {
+            "Criterion": analysis.title(means.criterion),
+            "System": analysis.name(means.system),
+            **cells(FINAL_VALUES, means, means.share),
+        }
+        for means in versions
+    ]
+    st.dataframe(pd.DataFrame(rows), hide_index=True, key="both-versions")
+    people = Counter(final.by for final in finals)
+    who = ", ".join(f"{name} ({counted(count, 'item')})" for name, count in people.most_common())
+    st.caption(plain(f"Decided by {who}. {BOTH_VERSIONS}"))

@@ -12,7 +12,8 @@ from components.results.figures import highlights as highlights_figure
 from components.results.marked import pick_item
 from components.shell.choices import choose
 from components.shell.words import number
-from triptych.results.frame.table import Filters, ratings_table
+from triptych.results import texts
+from triptych.results.frame.table import Filters, Page, ratings_table
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import HighlightLabel
 from triptych.rubric.scales import Choice
@@ -65,7 +66,7 @@ def browser(analysis: StudyAnalysis, slug: str) -> str | None:
         values=frozenset() if option == EVERY else frozenset({option}),
         marks=frozenset({"explained"}),
     )
-    table = ratings_table(analysis.counted_frame, filters, analysis.names, LISTED)
+    table = ratings_table(analysis.counted_frame, filters, analysis.names, Page(size=LISTED))
     pick = " Pick one to read its item." if table.count else ""
     st.caption(f"{counted(table.count, 'rating')} with an explanation or a ticked reason.{pick}")
     if not table.count:
@@ -102,9 +103,10 @@ def highlights(
     rates = 100 * counts / read.reindex(counts.columns)
     label, system = rates.stack().idxmax()
     rate = rates.loc[label, system]
-    sentence = f"{analysis.name(system)} gets “{titles.get(label, label)}” most: {rate:.0f} per 100 readings."
+    what = "readings of a turn" if (readings["turn"] != texts.WHOLE).any() else "readings"
+    sentence = f"{analysis.name(system)} gets “{titles.get(label, label)}” most: {rate:.0f} per 100 {what}."
     st.text(sentence)
-    charts.show(highlights_figure(rates, titles, analysis.names), "highlights", f"{slug}-highlights", sentence)
+    charts.show(highlights_figure(rates, titles, analysis.names, what), "highlights", f"{slug}-highlights", sentence)
     with st.expander("Numbers", key="numbers-highlights"):
         table = counts.rename(index=titles, columns=analysis.names)
         st.dataframe(table, key="highlights-table")

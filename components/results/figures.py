@@ -22,6 +22,8 @@ from triptych.stats.undefined import Undefined
 
 GREY = "rgba(128,128,128,0.7)"
 SHADES = [[0, "#f1ebdf"], [0.5, "#7fb8ad"], [1, "#0b5a50"]]
+# the darkest cell: half of the scale apart or more; every response read has such a highlight
+FAR_APART, EVERY_READING = 50, 100
 BAND = "rgba(128,128,128,0.14)"
 MOST_CELLS, MOST_ITEMS = 40, 15
 
@@ -44,7 +46,7 @@ def forest(contrasts: Sequence[Contrast], names: dict[int, str], widest: float) 
         x=[scale * difference.mean for _, difference in defined],
         y=rows,
         mode="markers",
-        marker={"size": 11, "color": palette.THESE, "line": {"width": 1.5, "color": "#ffffff"}},
+        marker={"size": 10, "color": palette.THESE},
         showlegend=False,
         text=[signed(difference.mean, share) for _, difference in defined],
         hovertemplate="%{y}: %{text}<extra></extra>",
@@ -52,7 +54,7 @@ def forest(contrasts: Sequence[Contrast], names: dict[int, str], widest: float) 
     frame(figure, rows)
     figure.add_vline(x=0, line_width=1, line_color=GREY)
     figure.update_xaxes(range=_range([*thin, *thick], scale, widest))
-    unit = "Percentage points" if share else "Points"
+    unit = "% points" if share else "Points"  # short, for a phone
     figure.update_xaxes(title=axis_title(f"{unit}; right: the first is higher"))
     return figure
 
@@ -118,7 +120,7 @@ def _scores(rows: list[tuple[str, dict[str, float]]], titles: dict[str, str]) ->
     table = np.array([[parts.get(key, np.nan) for key in titles] for _, parts in rows], dtype=float)
     columns = [short(title, str(n), 28) for n, title in enumerate(titles.values(), 1)]
     labels = [short(name, str(n), 24) for n, (name, _) in enumerate(rows, 1)]
-    return _map(100 * table, columns, labels, "%{y}, %{x}: %{z:.0f} % of the scale<extra></extra>", None)
+    return _map(100 * table, columns, labels, "%{y}, %{x}: %{z:.0f} % of the scale<extra></extra>", FAR_APART)
 
 
 def pairs(pairs_of: Sequence[AnnotatorPair], together: Sequence[str] = ()) -> go.Figure:
@@ -136,7 +138,7 @@ def pairs(pairs_of: Sequence[AnnotatorPair], together: Sequence[str] = ()) -> go
     return _map(table, labels, labels, "%{y} and %{x}: same rating %{z:.0f} %<extra></extra>", 100)
 
 
-def _map(table: np.ndarray, columns: list[str], rows: list[str], hover: str, highest: float | None) -> go.Figure:
+def _map(table: np.ndarray, columns: list[str], rows: list[str], hover: str, highest: float) -> go.Figure:
     """Cells from light to dark with their number in them; an empty cell stays empty."""
     # turned here and not by the axis: Plotly picks the colour of a number by the cell in the row it would be in
     table, rows = table[::-1], rows[::-1]
@@ -195,10 +197,14 @@ def alphas(agreements: Sequence[Agreement], titles: dict[str, str]) -> go.Figure
     return figure
 
 
-def highlights(rates: pd.DataFrame, titles: dict[str, str], names: dict[int, str]) -> go.Figure:
-    """Highlights per 100 readings: labels (rows) × systems (columns)."""
+def highlights(rates: pd.DataFrame, titles: dict[str, str], names: dict[int, str], what: str) -> go.Figure:
+    """Highlights per 100 readings: labels (rows) × systems (columns). what: was read, a response or each turn."""
     columns = [_short(names, code) for code in rates.columns]
     rows = [short(titles.get(label, label), label, 30) for label in rates.index]
     return _map(
-        rates.to_numpy(dtype=float), columns, rows, "%{y}, %{x}: %{z:.0f} per 100 readings<extra></extra>", None
+        rates.to_numpy(dtype=float),
+        columns,
+        rows,
+        f"%{{y}}, %{{x}}: %{{z:.0f}} per 100 {what}<extra></extra>",
+        EVERY_READING,
     )

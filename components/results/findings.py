@@ -1,59 +1,61 @@
-"""How results begin: how far the study is, what would change the conclusion, what could not be checked."""
+"""What would change the conclusion, what could not be checked, and links to the ratings behind it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import streamlit as st
 
 from components.shell.state import plain
-from components.shell.words import duration, moment
 from triptych.results import warnings
 from triptych.results.frame.table import Filters
-from triptych.results.progress import Overview
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.warnings import Finding
+from triptych.stats.numbers import counted
 
-SHOWN_FIRST = 2
-
-
-def progress(view: Overview, name: str, figure: str) -> None:
-    """What is in and what is expected, time to go, and one more figure under its name."""
-    with st.container(horizontal=True, gap="medium"):
-        st.metric("Annotations in", f"{view.done:,} of {view.expected:,}", width="content")
-        st.metric("Items complete", f"{view.items_complete:,} of {view.items:,}", width="content")
-        st.metric("Annotator time to go", duration(view.minutes_left), width="content")
-        st.metric(name, figure, width="content")
-    st.progress(min(view.done / view.expected, 1.0) if view.expected else 0.0)
-    apart = {"skipped": view.skipped, "ignored": view.ignored, "surplus": view.surplus}
-    extra = [f"{n} {word}" for word, n in apart.items() if n]
-    st.caption(" · ".join([f"Last annotation: {moment(view.last_at)}", *extra]))
+SHOWN_FIRST, LETTERS_FIRST = 3, 360  # so that the cards below stay on a laptop's screen
+DECISIVE = 70  # weight of a finding from which it can change the verdict
 
 
-def conclusions(findings: Sequence[Finding], analysis: StudyAnalysis, slug: str) -> None:
-    """What would change the conclusion; the first few at once, the rest in an expander."""
-    st.subheader("Before you conclude", anchor=False)
+def trust_lines(findings: Sequence[Finding], analysis: StudyAnalysis, slug: str) -> None:
+    """What a reader must know: what can change the verdict at once, the rest behind one line."""
     findings = [finding for finding in findings if finding.kind != "simulated"]  # said above already, in colour
     if not findings:
-        st.text("Nothing stands out that would change the conclusion.")
+        st.text("Nothing stands out that would change the verdict.")
         return
-    for place, finding in enumerate(findings[:SHOWN_FIRST]):
+    first = first_lines(finding for finding in findings if finding.weight >= DECISIVE)
+    if not first:
+        st.text("Nothing that would change the verdict was found.")
+    for place, finding in enumerate(first):
         _finding(finding, analysis, slug, place)
-    if len(findings) > SHOWN_FIRST:
-        with st.expander(f"{len(findings) - SHOWN_FIRST} more", key="more-findings"):
-            for place, finding in enumerate(findings[SHOWN_FIRST:], SHOWN_FIRST):
+    if rest := findings[len(first) :]:
+        with st.popover(f"{counted(len(rest), 'more line')}", key="more-findings"):
+            for place, finding in enumerate(rest, len(first)):
                 _finding(finding, analysis, slug, place)
 
 
+def first_lines(decisive: Iterable[Finding]) -> list[Finding]:
+    """The gravest one, and those after it that there is room for."""
+    first: list[Finding] = []
+    for finding in decisive:
+        letters = sum(len(each.sentence) for each in (*first, finding))
+        if first and (len(first) == SHOWN_FIRST or letters > LETTERS_FIRST):
+            break
+        first.append(finding)
+    return first
+
+
 def _finding(finding: Finding, analysis: StudyAnalysis, slug: str, place: int) -> None:
-    with st.container(horizontal=True, vertical_alignment="center", key=f"finding-{place}"):
-        st.text(f"{place + 1}.  {finding.sentence}", width="stretch")
+    with st.container(key=f"finding-{place}"):
+        st.text(finding.sentence)
         if finding.examples:
             ratings_link("See the ratings", finding.examples, analysis, slug)
 
 
 def ratings_link(label: str, examples: Filters, analysis: StudyAnalysis, slug: str) -> None:
-    """A link to the list of ratings, filtered to those behind a number."""
+    """A link to the list of ratings, filtered to those behind a number; none for viewers, who have no such list."""
+    if analysis.frame.watched:
+        return
     titles = {criterion.key: criterion.title for criterion in analysis.frame.rubric.asked(analysis.frame.round)}
     query = {
         "study": slug,

@@ -3,59 +3,150 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from components.results.marked import marked_item
-from components.shell.state import form_button, plain
+from components.shell.state import form_button, numbered, plain, recall, renew, say
 from components.shell.words import NONE, moment, percent, read_aloud
+from triptych.annotate.comments import LONGEST_COMMENT, Thread
 from triptych.results.adjudication import FinalAgreement, FinalValue
-from triptych.results.item_review import Look, ReviewLine, about
-from triptych.rubric.model import Criterion
+from triptych.results.item_review import UNSCORED, FinalQuestion, GivenValue, Look, ReviewLine
 from triptych.rubric.scales import Best, Choice, Likert, NumberScale, Scale
+from triptych.stats.numbers import counted
 
 MAX_LINES = 2000
 KINDS = {
     "with a note": lambda line: line.notes,
     "skipped or ignored": lambda line: line.skipped or line.ignored,
+    "with an answered comment": lambda line: line.comments == "answered",
     "with a final value": lambda line: line.final,
     "without a final value": lambda line: not line.final,
     "taken out": lambda line: line.retired,
 }
+OPEN, DECIDED, EVERY = "open", "decided", "all"
+ORDERS = {
+    "Most disagreement": lambda line: UNSCORED if line.score is None else line.score,
+    "Most notes and refusals": lambda line: line.notes + line.skipped + line.ignored,
+}
 MAX_LISTED_STEPS = 21
+NOTHING_LEFT = "Nothing is left to decide. *All* lists every item."
+QUEUE_HEIGHT = 420  # pixels
+MARK = ("by", "of", "about")  # of the address: which rating to point out, by annotator, blind code, criterion
+COMMENT_HINT = (
+    "They read it under *My work* and at the item, where it has another number; nobody else does. Do not write what "
+    "others gave. The log keeps both sides; no result counts them, and a change of ratings after one is a finding."
+)
 
 
-def choose_item(lines: Sequence[ReviewLine], asked: str, slug: str) -> str | None:
-    """The item that the lead picks from the list; at first the one in the address."""
-    left, right = st.columns([2, 3])
-    part = left.text_input("Item id contains", key=f"find-{slug}")
-    kinds = right.multiselect("Only items", list(KINDS), placeholder="All", key=f"only-{slug}")
-    shown = [line for line in lines if part.lower() in line.item.lower() and all(KINDS[kind](line) for kind in kinds)][
-        :MAX_LINES
+class PointedRating(NamedTuple):
+    """The rating that a click in the list of ratings was about."""
+
+    annotator: str
+    code: int
+    criterion: str
+
+
+def mark_in_address() -> PointedRating | None:
+    """The rating that the address names."""
+    annotator, code, criterion = (st.query_params.get(name, "") for name in MARK)
+    return PointedRating(annotator, int(code), criterion) if code.isdecimal() else None
+
+
+def _is_decided(line: ReviewLine) -> bool:
+    return line.final == "recorded"
+
+
+VIEWS = {OPEN: lambda line: line.is_open, DECIDED: _is_decided, EVERY: lambda line: True}
+
+
+def choose_item(lines: Sequence[ReviewLine], asked: str, slug: str) -> tuple[str, list[str]] | None:
+    """The item to read, the one in the address or the first, and the ids of the queue it is in; None: nothing there."""
+    count = sum(line.is_open for line in lines)
+    views = {OPEN: f"To decide {count}", DECIDED: f"Decided {sum(map(_is_decided, lines))}", EVERY: f"All {len(lines)}"}
+    part = st.segmented_control(
+        "Which items",
+        list(views),
+        default=OPEN if count else EVERY,
+        format_func=views.__getitem__,
+        required=True,
+        label_visibility="collapsed",
+        key=f"view-{slug}",
+    )
+    with st.popover("Search and order", width="stretch"):
+        text = st.text_input("Item id contains", key=f"find-{slug}")
+        kinds = st.multiselect("Only items", list(KINDS), placeholder="All", key=f"only-{slug}")
+        first = st.radio("First", list(ORDERS), key=f"order-{slug}")
+    queue = [
+        line
+        for line in lines
+        if VIEWS[part](line) and text.lower() in line.item.lower() and all(KINDS[kind](line) for kind in kinds)
     ]
-    if not shown:
-        st.info("No item passes these filters.")
+    queue.sort(key=ORDERS[first], reverse=True)
+    items = [line.item for line in queue]
+    at_hand = asked if asked in {line.item for line in lines} else next(iter(items), None)
+    if at_hand is None:
+        st.info(NOTHING_LEFT if part == OPEN else "No item passes these filters. Clear one of them to see more.")
         return None
-    at = next((n for n, line in enumerate(shown) if line.item == asked), None)
-    picked = st.dataframe(
-        _lines(shown),
-        hide_index=True,
-        height=260,
-        key=f"lines-{slug}",
-        on_select="rerun",
-        selection_mode="single-row",
-    )
+    _draw_queue(queue[:MAX_LINES], at_hand, slug)
+    cut = f" The first {MAX_LINES:,} are listed." if len(queue) > MAX_LINES else ""
     st.caption(
-        f"{len(shown)} of {len(lines)} items, those first on which annotators are farthest apart (mean distance of two "
-        "annotators, as a share of the scale). Click the box at the left of a line to read it."
+        f"{len(queue)} of {counted(len(lines), 'item')}. Distance: of two annotators on average, as a share of the "
+        f"scale.{cut} Final values are kept next to the ratings; results and reports give both, by name."
     )
-    rows = picked.selection.rows
-    if rows and rows[0] < len(shown):
-        return shown[rows[0]].item
-    return shown[at or 0].item
+    return at_hand, items
+
+
+def _draw_queue(queue: Sequence[ReviewLine], at_hand: str, slug: str) -> None:
+    items = [line.item for line in queue]
+    chosen = [items.index(at_hand)] if at_hand in items else []
+    key = f"queue-{slug}-{at_hand}"  # of the item, so that its line is the one that is marked
+    st.dataframe(
+        _lines(queue),
+        hide_index=True,
+        height=QUEUE_HEIGHT,
+        key=key,
+        on_select=lambda: _open_line(items, key, at_hand),
+        selection_mode="single-row",
+        selection_default={"selection": {"rows": chosen}},
+    )
+
+
+def _open_line(items: Sequence[str], key: str, at_hand: str) -> None:
+    """Opens the line that was picked. The browser also reports the line that was marked from the start."""
+    rows = recall(key).selection.rows
+    if rows and rows[0] < len(items) and items[rows[0]] != at_hand:
+        turn_to_item(items[rows[0]])
+
+
+def turn_to_item(item: str) -> None:
+    """The page's address names this item from now on, and no rating."""
+    st.query_params["look"] = item
+    for name in MARK:
+        st.query_params.pop(name, None)
+
+
+def neighbours(items: Sequence[str], item: str) -> tuple[str | None, str | None]:
+    """The items before and after it in the queue; the first one is after an item that is not in it."""
+    if item not in items:
+        return None, next(iter(items), None)
+    at = items.index(item)
+    return items[at - 1] if at else None, items[at + 1] if at + 1 < len(items) else None
+
+
+def walk(item: str, items: Sequence[str]) -> None:
+    """Previous and next, on a click or a key, and where in the queue the item is."""
+    before, after = neighbours(items, item)
+    place = f"{items.index(item) + 1} of {len(items)}" if item in items else "not in this list"
+    with st.container(horizontal=True, vertical_alignment="center", key="walk"):
+        st.header(plain(item), anchor=False, width="content")
+        st.text(place, width="content")
+        for label, key, goal in (("Previous", "K", before), ("Next", "J", after)):
+            st.button(label, shortcut=key, disabled=goal is None, on_click=turn_to_item, args=(goal or item,))
 
 
 def _lines(lines: Sequence[ReviewLine]) -> pd.DataFrame:
@@ -65,10 +156,11 @@ def _lines(lines: Sequence[ReviewLine]) -> pd.DataFrame:
                 "Item": line.item,
                 "Distance": NONE if line.score is None else percent(line.score),
                 "Annotations": line.rated,
+                "Notes": line.notes,
                 "Skipped": line.skipped,
                 "Ignored": line.ignored,
-                "Notes": line.notes,
                 "Final value": line.final,
+                "Comments": line.comments,
                 "Taken out": line.retired or "",
             }
             for line in lines
@@ -77,13 +169,16 @@ def _lines(lines: Sequence[ReviewLine]) -> pd.DataFrame:
 
 
 def draw_look(look: Look, slug: str) -> None:
-    """The item: texts with highlights, ratings, explanations, remarks."""
-    st.subheader(plain(look.texts.external_id), anchor=False)
+    """The item: its texts, with highlights."""
     if look.retired:
         st.warning(plain(f"This item was taken out of the study: {look.retired}."))
     marked_item(look.texts, key=f"look-{slug}-{look.texts.external_id}")
     if look.texts.unaligned:
         st.caption(f"{look.texts.unaligned} imported quotes are not in the text and are not shown.")
+
+
+def draw_answers(look: Look, slug: str) -> None:
+    """What everybody gave and said, and the final value next to it."""
     st.markdown("**Ratings**")
     if look.ratings.empty:
         st.text("Nobody has rated this item yet.")
@@ -92,13 +187,14 @@ def draw_look(look: Look, slug: str) -> None:
     _table(
         "What they say",
         "Nobody explained a rating of this item.",
-        [_explained(explanation) for explanation in look.explained],
+        [explained_row(explanation) for explanation in look.explained],
     )
     remarks = [{"Annotator": remark.annotator, "About": remark.what, "Text": remark.text} for remark in look.remarks]
     _table("Notes and reasons", "Nobody skipped or ignored this item, or left a note.", remarks)
 
 
-def _explained(explanation: Any) -> dict[str, str]:
+def explained_row(explanation: Any) -> dict[str, str]:
+    """What an annotator wrote about a rating, as a row of a table."""
     return {
         "Annotator": explanation.annotator,
         "Response": explanation.system,
@@ -118,26 +214,25 @@ def _table(title: str, nothing: str, rows: list[dict[str, str]]) -> None:
         st.text(nothing)
 
 
-def final_state(final: FinalValue | None) -> None:
-    """Who decided, when and why; or who was asked; or that nobody has."""
-    if final is None:
-        st.text(
-            "No final value yet. Decide yourself below, or ask an annotator, who rates the item on their own workbench "
-            "without seeing the others' ratings."
-        )
-    elif final.waiting:
+def final_state(final: FinalValue) -> None:
+    """Who decided, when and why; or who was asked."""
+    if final.waiting:
         st.text(f"{final.by} was asked and has not answered yet. They get it after finishing their current items.")
     else:
         st.text(f"Decided by {final.by}, {moment(final.at)}. {final.reason}")
 
 
-def ask_somebody(people: Sequence[str], name: str) -> str | None:
-    """The annotator that the lead asks, or None."""
+def ask_somebody(people: Sequence[str], flagged: Sequence[str], name: str) -> str | None:
+    """The annotator that the lead asks, or None; flagged: who is left out for it."""
     if not people:
+        st.caption("Everybody who could be asked has met this item, or is flagged.")
         return None
     with st.form(f"ask-{name}", border=False, width=420):
-        chosen = st.selectbox("Ask an annotator", people, key=f"asked-{name}")
-        return chosen if form_button("Assign as their next item", f"ask-{name}") else None
+        chosen = st.selectbox("Ask an annotator who has not met this item", people, key=f"asked-{name}")
+        asked = form_button("Assign as their next item", f"ask-{name}")
+    left_out = f" Left out, for they are flagged: {', '.join(flagged)}." if flagged else ""
+    st.caption(f"They rate it on their own workbench and see no other values.{left_out}")
+    return chosen if asked else None
 
 
 def take_back(name: str) -> str | None:
@@ -147,37 +242,82 @@ def take_back(name: str) -> str | None:
         return why if form_button("Take it back", f"back-{name}") else None
 
 
-def final_form(look: Look, criteria: Sequence[Criterion], slug: str) -> tuple[dict[tuple[int, str], Any], str] | None:
-    """What the lead chose and why, or None before they submit. Annotations stay as they are."""
-    before = look.final.values if look.final else {}
+def final_form(look: Look, mark: PointedRating | None, slug: str) -> tuple[dict[tuple[int, str], Any], str] | None:
+    """What the lead chose and why, or None before they submit. Annotations stay as they are.
+
+    The majority's value is filled in; where there is none, the lead has to choose. mark: a rating to point out.
+    """
     name = f"final-{slug}-{look.texts.external_id}"
+    disputed = sum(question.is_disputed for question in look.questions)
     chosen: dict[tuple[int, str], Any] = {}
     with st.form(name, border=True):
-        st.caption("What you leave empty has no final value. Annotations stay as they are, and no result counts this.")
-        for criterion in criteria:
-            places = about(criterion, look.systems)
-            for column, (code, system) in zip(st.columns(max(len(places), 3)), places.items(), strict=False):
+        for criterion, asked in groupby(look.questions, lambda question: question.criterion):
+            st.markdown(f"**{plain(criterion.title)}**")
+            places = list(asked)
+            for column, question in zip(st.columns(max(len(places), 3)), places, strict=False):
                 with column:
-                    label = f"{criterion.title}: {system}"
-                    st.text(label)
-                    value = _ask(criterion, label, before.get((code, criterion.key)), f"{name}-{code}-{criterion.key}")
-                if value is not None:
-                    chosen[code, criterion.key] = value
-        reason = st.text_input("Why", value=look.final.reason if look.final else "", key=f"{name}-why")
-        sent = form_button("Record the final values", name, type="primary")
-    return (chosen, reason) if sent else None
+                    chosen[question.code, criterion.key] = _decide(question, look.final, mark, name)
+        st.caption(_hint(look.questions))
+        reason = st.text_input("Why", value=look.final.reason if look.final else _why(disputed), key=f"{name}-why")
+        is_partial = bool(disputed) and st.checkbox("Leave the empty ones without a final value", key=f"{name}-part")
+        count = len(look.questions)
+        label = f"Accept all {count}" if count > 1 else "Accept"
+        sent = form_button(label, name, type="primary", shortcut="Ctrl+Enter")
+    if not sent:
+        return None
+    values = {place: value for place, value in chosen.items() if value is not None}
+    left = [q for q in look.questions if q.is_disputed and (q.code, q.criterion.key) not in values]
+    if left and not is_partial:
+        names = ", ".join(f"{question.criterion.title} of {question.about}" for question in left)
+        say(f"Annotators disagree here, so choose a value first: {names}.")
+        return None
+    return values, reason
 
 
-def _ask(criterion: Criterion, label: str, before: Any, key: str) -> Any:
+def _hint(questions: Sequence[FinalQuestion]) -> str:
+    disputed = sum(question.is_disputed for question in questions)
+    filled = sum(question.majority is not None for question in questions)
+    missing = f", {disputed} without a majority to choose" if disputed else ""
+    return (
+        f"{counted(filled, 'value')} of the majority filled in{missing}. In bold: far from the median or the majority. "
+        "Annotations stay as they are, and no result counts this."
+    )
+
+
+def _why(disputed: int) -> str:
+    return "As most annotators; where none, chosen by reading" if disputed else "As most annotators"
+
+
+def _decide(question: FinalQuestion, final: FinalValue | None, mark: PointedRating | None, name: str) -> Any:
+    """What annotators gave to one question, and its final value, None while it is empty."""
+    given = " · ".join(_given_value(question, value, mark) for value in question.values)
+    st.markdown(f"{plain(question.about)}: {given or 'no rating'}")
+    place = question.code, question.criterion.key
+    before = final.values.get(place) if final and not final.waiting else question.majority
+    return _ask(question, before, f"{name}-{question.code}-{question.criterion.key}")
+
+
+def _given_value(question: FinalQuestion, value: GivenValue, mark: PointedRating | None) -> str:
+    text = f"**{plain(value.text)}**" if value.is_far else plain(value.text)
+    is_marked = mark == PointedRating(value.annotator, question.code, question.criterion.key)
+    return f"{'▶ ' if is_marked else ''}{plain(value.annotator)} {text}"
+
+
+def _ask(question: FinalQuestion, before: Any, key: str) -> Any:
     """One value of the criterion's scale, or None, under its name."""
+    label = f"{question.criterion.title}: {question.about}"
     named: Any = {"label": read_aloud(label), "label_visibility": "collapsed", "key": key}
-    scale = criterion.scale
+    nothing = NONE
+    if question.is_disputed:
+        nothing = "choose" if question.median is None else f"choose, median {question.median:g}"
+    scale = question.criterion.scale
     if isinstance(scale, NumberScale) and _steps(scale) > MAX_LISTED_STEPS:
-        return st.number_input(min_value=scale.low, max_value=scale.high, value=before, step=scale.step, **named)
+        more: Any = {"min_value": scale.low, "max_value": scale.high, "step": scale.step, "placeholder": nothing}
+        return st.number_input(value=before, **more, **named)
     options = _options(scale)
     values = [None, *options]
     at = values.index(before) if before in values else 0
-    return st.selectbox(options=values, index=at, format_func=lambda option: options.get(option, NONE), **named)
+    return st.selectbox(options=values, index=at, format_func=lambda option: options.get(option, nothing), **named)
 
 
 def _steps(scale: NumberScale) -> int:
@@ -212,3 +352,34 @@ def agreement_with_final(shares: Sequence[FinalAgreement]) -> None:
         ]
         st.dataframe(pd.DataFrame(rows, columns=["Annotator", "Equal", "Of", "Share"]), hide_index=True)
         st.caption("A low share is a reason to read, not to exclude: items are decided where opinions differ.")
+
+
+def comments(threads: Sequence[Thread], askable: Sequence[str], name: str) -> tuple[str, str] | None:
+    """Draws the threads; the annotator and the text, once the lead asks."""
+    st.markdown("**Comments**")
+    for thread in threads:
+        with st.container(border=True):
+            state = "waits for an answer" if thread.is_waiting else "answered"
+            st.caption(f"With {thread.annotator} · {state}")
+            for comment in thread.comments:
+                st.text(f"{comment.author} · {moment(comment.at)}\n{comment.text}")
+    if not askable:
+        st.text("Nobody who rated this item can be asked about it.")
+        return None
+    with st.popover("Ask an annotator about this item"):
+        return _comment_form(askable, name)
+
+
+def _comment_form(askable: Sequence[str], name: str) -> tuple[str, str] | None:
+    key = numbered(f"comment-{name}")
+    with st.form(key, border=False):
+        annotator = st.selectbox("Annotator", askable, key=f"{key}-who")
+        text = st.text_area("Comment", max_chars=LONGEST_COMMENT, key=f"{key}-text")
+        st.caption(COMMENT_HINT)
+        sent = form_button("Send", key)
+    return (annotator, text) if sent else None
+
+
+def empty_comment_form(name: str) -> None:
+    """Called after the comment was stored."""
+    renew(f"comment-{name}")

@@ -8,13 +8,20 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from components.results.findings import ratings_link
+from components.shell import state
 from components.workbench import from_assets
-from triptych.results.frame.highlights import HighlightedItem, Passage
+from triptych.results.frame.highlights import HighlightedItem, Passage, highlights_of_item
+from triptych.results.frame.table import Filters
+from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric import palette
+from triptych.storage.models import Study
 
 CSS = (Path(__file__).parent / "marked.css").read_text(encoding="utf-8")
 STYLE = f".tm {{ {palette.label_variables(palette.LABELS_LIGHT)} }}\n{CSS}"
-_mount = st.components.v2.component("triptych.marked", js=from_assets("marked.js"), css=STYLE, isolate_styles=False)
+_mount = st.components.v2.component(
+    "triptych.marked", js=from_assets("workbench/marked.js"), css=STYLE, isolate_styles=False
+)
 
 
 def pick_item(rows: pd.DataFrame, key: str, **shape: Any) -> str | None:
@@ -46,4 +53,16 @@ def _passage(passage: Passage) -> dict[str, Any]:
         {"start": s.start, "end": s.end, "label": s.label, "annotator": s.annotator, "comment": s.comment}
         for s in passage.spans
     ]
-    return {"speaker": passage.speaker, "text": passage.text, "spans": spans}
+    return {"speaker": passage.speaker, "text": passage.text, "format": passage.format, "spans": spans}
+
+
+def item(analysis: StudyAnalysis, study: Study, chosen: str | None, where: str) -> None:
+    """The item that was picked there, as its annotators saw it, with everybody's highlights."""
+    if chosen is None:
+        return
+    with state.reading() as session:
+        highlighted = highlights_of_item(session, study, chosen, analysis.scope)
+    marked_item(highlighted, key=f"marked-{where}-{study.slug}-{chosen}")
+    ratings_link(f"Ratings of {chosen}", Filters(item=chosen), analysis, study.slug)
+    if highlighted.unaligned:
+        st.caption(f"{highlighted.unaligned} imported quotes are not in the text and are not shown.")

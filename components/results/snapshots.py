@@ -6,11 +6,14 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from components.shell.addresses import own_path
 from components.shell.state import plain
 from components.shell.words import moment
 from triptych.reports.snapshot import Frozen
 from triptych.stats.numbers import counted
 from triptych.storage.models import Study
+
+FRAME_HEIGHT = 640  # pixels
 
 
 def snapshots(study: Study, made: Sequence[Frozen]) -> None:
@@ -24,6 +27,16 @@ def snapshots(study: Study, made: Sequence[Frozen]) -> None:
             st.code(frozen.sha256, language=None, wrap_lines=True)
             link = f"report/{study.slug}.zip?snapshot={frozen.sha256}"
             st.link_button(f"Download ({_size(frozen.size)})", link, icon=":material/download:")
+            read_here(study, frozen)
+
+
+def read_here(study: Study, frozen: Frozen) -> None:
+    """The report's page in a frame, which reaches nothing around it."""
+    key = f"read-{study.slug}-{frozen.sha256[:12]}"
+    with st.expander("Read it here", icon=":material/article:", key=key, on_change="rerun") as box:
+        if box.open:
+            page = own_path(f"report/{study.slug}/{frozen.sha256}.html")
+            st.iframe(page, height=FRAME_HEIGHT, alt=f"Report of event {frozen.event_number}")
 
 
 def _size(count: int) -> str:

@@ -1,4 +1,4 @@
-"""What a lead does with results: every rating, exports, unblinding; and that opening them is logged."""
+"""What a lead does with results: exports, unblinding; and that opening them is logged."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import streamlit as st
 from components.results import charts
 from components.results.export_menu import export_menu
 from components.shell import state
-from components.shell.certainty import certain
+from components.shell.choices import certain
 from triptych import clock
 from triptych.results import looking
 from triptych.results.page import Board
@@ -26,9 +26,8 @@ BLIND = (
 
 
 def study_tools(board: Board, who: Who) -> None:
-    """Links, files and the one step that cannot be taken back; `who` would take it."""
+    """Files and the one step that cannot be taken back; `who` would take it."""
     study = board.study
-    st.page_link("lead/ratings.py", label="Every rating", query_params={"study": study.slug})
     with st.popover("Export"):
         st.link_button("Ratings as CSV", f"export/{study.slug}/ratings.csv")
         if board.frame.rubric.highlights:
@@ -40,11 +39,10 @@ def study_tools(board: Board, who: Who) -> None:
         with st.popover("Unblind"):
             overview = board.overview
             losses = f"Unblinding at {overview.done} of {counted(overview.expected, 'annotation')}. {BLIND}"
-            if certain(who, "Show the system names", losses, f"unblind-{study.slug}"):
-                state.run_command(lifecycle.unblind, study, who.pseudonym)
+            certainty = certain(who, "Show the system names", losses, f"unblind-{study.slug}")
+            if certainty:
+                state.run_command(lifecycle.unblind, study, certainty)
                 st.rerun()
-    else:
-        st.text(f"Unblinded {study.unblinded_at:%Y-%m-%d %H:%M} UTC")
 
 
 def log_look(study: Study, analysis: StudyAnalysis, pseudonym: str) -> None:

@@ -101,23 +101,42 @@ def test_an_adjudicated_item_is_closed_to_its_annotators_only(rated):
         resubmit(session, first, work, full_answers(fluency=2))
 
 
-def test_nobody_is_asked_who_would_never_get_the_item(rated):
-    engine, study, lead, (first, second, third), item = rated
-    with writing(engine) as session:
-        turned = select(Membership).where(Membership.person_id == third.person_id)
-        session.scalars(turned).one().turned_away_at = clock.now()
-    with writing(engine) as session:
-        assert adjudication.adjudicators(session, study) == sorted([first.pseudonym, second.pseudonym])
+def test_nobody_is_asked_who_would_never_get_the_item(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, lead, (first, turned, free) = make_study(session, items=1, annotators=3)
+        item = "item-1"
+        submit(session, study, first)
+        row = select(Membership).where(Membership.person_id == turned.person_id)
+        session.scalars(row).one().turned_away_at = clock.now()
+    with writing(sqlite_engine) as session:
+        assert adjudication.adjudicators(session, study, item) == [free.pseudonym]
         with pytest.raises(NotFound):
-            adjudication.ask(session, study, item, third.pseudonym, lead)
+            adjudication.ask(session, study, item, turned.pseudonym, lead)
         lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
         with pytest.raises(StudyNotOpen, match="Open it, or decide yourself"):
-            adjudication.ask(session, study, item, first.pseudonym, lead)
+            adjudication.ask(session, study, item, free.pseudonym, lead)
         lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
         lifecycle.set_state(session, study, StudyState.paused, lead.pseudonym)
-        adjudication.ask(session, study, item, first.pseudonym, lead)
+        adjudication.ask(session, study, item, free.pseudonym, lead)
         lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
-        assert assignments.current(session, study, first).purpose == Purpose.adjudication
+        assert assignments.current(session, study, free).purpose == Purpose.adjudication
+
+
+@pytest.mark.parametrize("step", ["rated", "holds", ("skip", "unclear"), ("ignore", "empty")])
+def test_nobody_is_asked_who_has_met_the_item(sqlite_engine, make_study, step):
+    with writing(sqlite_engine) as session:
+        rubric = SMALL_RUBRIC + "skip: {title: Skip, reasons: [{key: unclear, title: Unclear}]}\n"
+        study, lead, (first, second) = make_study(session, items=1, rubric=rubric)
+        if step == "rated":
+            submit(session, study, first)
+        elif step == "holds":
+            assert assignments.current(session, study, first)
+        else:
+            set_aside(session, study, first, *step)
+    with writing(sqlite_engine) as session:
+        assert adjudication.adjudicators(session, study, "item-1") == [second.pseudonym]
+        with pytest.raises(NotFound, match="asked about this item"):
+            adjudication.ask(session, study, "item-1", first.pseudonym, lead)
 
 
 def test_a_chosen_annotator_decides_after_their_current_item(engine, make_study):
@@ -148,8 +167,8 @@ def test_a_chosen_annotator_decides_after_their_current_item(engine, make_study)
 def test_an_asked_annotator_may_skip_and_another_is_asked(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         rubric = SMALL_RUBRIC + "skip: {title: Skip, reasons: [{key: unclear, title: Unclear}]}\n"
-        study, lead, (first, second) = make_study(session, items=1, rubric=rubric)
-        submit(session, study, first)
+        study, lead, (rater, first, second) = make_study(session, items=1, annotators=3, rubric=rubric)
+        submit(session, study, rater)
         adjudication.ask(session, study, "item-1", first.pseudonym, lead)
         set_aside(session, study, first, "skip", "unclear")
         assert adjudication.final_values(session, study) == {}

@@ -29,7 +29,7 @@ from triptych.results.frame.table import ratings_table
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.study_analysis import lengths, spans
 from triptych.results.verdicts import verdict
-from triptych.results.warnings import all_findings, findings, not_run
+from triptych.results.warnings import findings, not_run
 from triptych.stats.analysis.annotators import NO_TIMES
 from triptych.stats.undefined import Undefined
 from triptych.storage import database
@@ -112,7 +112,7 @@ DEGENERATE = {
 def test_any_data_give_a_finite_number_or_a_sentence(name: str):
     each = analysis(DEGENERATE[name])
     sections = {name: getattr(each, name) for name in SECTIONS}
-    for section, numbers in (sections | {"findings": all_findings(each), "not run": not_run(each)}).items():
+    for section, numbers in (sections | {"findings": findings(each), "not run": not_run(each)}).items():
         for leaf in leaves(numbers):
             if isinstance(leaf, float):
                 assert math.isfinite(leaf), section
@@ -203,7 +203,7 @@ def test_exclusions_that_decide_a_conclusion_come_first():
     rows = spoiled(3)
     rows["excluded"] = rows["annotator"].isin(["P-12", "P-13", "P-14"])
     each = analysis(make_frame(likert_rubric(), rows))
-    first = all_findings(each)[0]
+    first = findings(each)[0]
     assert first.kind == "exclusions"
     assert first.sentence == (
         "Criterion 1: System 2 against System 1 is clear here, and not clear with excluded annotators."
@@ -328,7 +328,7 @@ def test_a_random_annotator_is_flagged_a_severe_is_not():
     looks = {look.annotator: look for look in each.annotators}
     assert looks["P-0"].flags and not looks["P-1"].flags
     assert looks["P-1"].severity.difference < -0.1
-    assert any(finding.kind == "annotator" and "P-0" in finding.sentence for finding in all_findings(each))
+    assert any(finding.kind == "annotator" and "P-0" in finding.sentence for finding in findings(each))
     assert each.disagreement.annotators[0].annotator == "P-0"
 
 

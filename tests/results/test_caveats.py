@@ -8,7 +8,7 @@ import random
 
 from helpers.ratings import exclude, submit
 from helpers.reports import new_study, report_of, some_answers
-from helpers.studies import full_answers
+from helpers.studies import full_answers, sure
 from openpyxl import load_workbook
 
 from triptych.results.caveats import caveats
@@ -33,7 +33,7 @@ def test_report_and_datasheet_print_the_list_of_the_page(sqlite_engine):
         for who in people * 2:
             submit(session, study, who, some_answers(rng))
         exclude(session, study, people[-1])
-        lifecycle.unblind(session, study, lead.pseudonym)
+        lifecycle.unblind(session, study, sure(lead))
     report = report_of(sqlite_engine, study)
     with database.reading(sqlite_engine) as session:
         study = lifecycle.by_slug(session, study.slug)
@@ -54,7 +54,7 @@ def test_changes_after_unblinding_are_said(sqlite_engine):
     with database.writing(sqlite_engine) as session:
         study, lead, people = new_study(session, items=1, annotators=2)
         submit(session, study, people[0])
-        lifecycle.unblind(session, study, lead.pseudonym)
+        lifecycle.unblind(session, study, sure(lead))
         events.record(session, study.id, EventKind.annotation_edited, people[0].pseudonym)
         submit(session, study, people[1])
     with database.reading(sqlite_engine) as session:

@@ -16,8 +16,10 @@ from helpers.study_pages import button
 
 from triptych.results.frame.model import Counted, Frame
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.results.warnings import all_findings, findings
-from triptych.stats.crossed import CrossedEffects
+from triptych.results.verdicts import between_groups
+from triptych.results.warnings import findings
+from triptych.stats.analysis.collection import Collected
+from triptych.stats.crossed import CrossedEffects, Difference
 from triptych.storage import database, events
 from triptych.storage.events import EventKind
 from triptych.study.annotator_groups import set_group
@@ -85,7 +87,7 @@ def test_declared_experts_open_the_page_with_their_own_agreement(experts):
 
 
 def test_undeclared_experts_are_hinted_at(experts):
-    hint = next(finding for finding in all_findings(analysed(experts)) if finding.kind == "camps")
+    hint = next(finding for finding in findings(analysed(experts)) if finding.kind == "camps")
     assert "two camps that agree inside" in hint.sentence
     camps = analysed(experts).camps[0].camps
     people = analysed(experts).people_names
@@ -100,13 +102,70 @@ def test_groups_silence_the_hint_and_are_listed():
     assert [(of.group, of.annotators) for of in analysis.group_agreement] == [("a", 3), ("b", 3)]
 
 
+def apart(seed: int = 1, **settings: object) -> StudyAnalysis:
+    """Two groups of six, of which the second rates the third system two points higher than the first does."""
+    frame = crossed(40, 12, gap=0.3, seed=seed)
+    second = frame.ratings["annotator"].astype(str).str[2:].astype(int) % 2 == 1
+    values = frame.ratings["value"] + 2 * (second & (frame.ratings["system"] == 3))
+    groups = {f"P-{n}": ("crowd", "expert")[n % 2] for n in range(12)}
+    frame = replace(frame, ratings=frame.ratings.assign(value=values.clip(1, 7)))
+    return analysed(frame, annotator_groups=groups, **settings)
+
+
+def test_each_group_has_the_differences_of_its_own_ratings():
+    analysis = apart()
+    inside = [of for of in analysis.group_differences if not of.other]
+    assert len(inside) == 6
+    for of in inside:
+        ratings = analysis.ratings[0]
+        names = np.array([analysis.groups[analysis.people_names[code]] for code in ratings.annotator])
+        alone = ratings.take(np.flatnonzero(names == of.group))
+        fit = CrossedEffects.build(alone.number, alone.item, alone.annotator, alone.system)
+        expected = fit.difference(of.system, of.baseline)
+        assert isinstance(of.difference, Difference)
+        assert of.difference.mean == pytest.approx(expected.mean)
+        assert present(of.difference.test).error == pytest.approx(present(expected.test).error)
+        assert present(of.difference.test).freedom == pytest.approx(present(expected.test).freedom)
+
+
+def test_groups_that_differ_are_told_apart_in_words():
+    analysis = apart()
+    between = {(of.system, of.baseline): of for of in analysis.group_differences if of.other}
+    assert [pair for pair, of in between.items() if of.clear] == [(3, 1), (3, 2)]
+    sentence = between_groups(analysis, "c1")
+    assert "crowd and expert differ on System 3 minus System 1" in sentence
+    assert any(finding.kind == "groups" and sentence in finding.sentence for finding in findings(analysis))
+
+
+def test_groups_are_not_tested_before_collection_is_over():
+    analysis = apart()
+    vars(analysis)["collection"] = Collected(bound=0, interim=True)
+    assert not any(of.clear or of.p for of in analysis.group_differences)
+    assert between_groups(analysis, "c1") == analysis.untested != ""
+
+
+def test_a_small_group_is_tested_for_these_annotators_only(experts):
+    names = experts.ratings["annotator"].cat.categories
+    groups = {name: "expert" if name.startswith("expert") else "crowd" for name in names}
+    analysis = analysed(experts, annotator_groups=groups)
+    between = [of for of in analysis.group_differences if of.other]
+    assert all(of.p is None and of.p_here is not None for of in between)
+    assert between_groups(analysis, "c1").endswith("others of their groups may differ.")
+
+
+def test_one_group_has_nothing_to_be_compared_with():
+    analysis = analysed(crossed(30, 6), annotator_groups={f"P-{n}": "a" for n in range(6)})
+    assert between_groups(analysis, "c1") == ""
+    assert {of.place for of in analysis.group_differences} == {"a"}
+
+
 def test_a_lead_groups_annotators_and_the_log_says_so(make_study, visit):  # noqa: F811
     with database.writing(web_engine()) as session:
         study, lead, people = make_study(session, annotators=3)
         hashed = study.design_hash
     page = visit(lead, "people.py", study=study.slug)
-    page.multiselect(key=f"groups-{study.slug}-who").set_value([people[0].pseudonym, people[1].pseudonym])
-    page.text_input(key=f"groups-{study.slug}-name").set_value("expert")
+    page.multiselect(key=f"chosen-{study.slug}").set_value([people[0].pseudonym, people[1].pseudonym]).run()
+    page.text_input(key=f"group-{study.slug}-name").set_value("expert")
     button(page, "Save the group").click().run()
     assert not page.exception
     with database.writing(web_engine()) as session:

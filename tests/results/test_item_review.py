@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 from helpers.analyses import look_at
+from helpers.frames import make_frame
 from helpers.ratings import exclude, set_aside, submit
-from helpers.studies import full_answers
+from helpers.studies import SMALL_RUBRIC, full_answers, sure
 from sqlalchemy import update
 
 from triptych.results import adjudication, item_review
@@ -64,7 +65,7 @@ def test_a_review_shows_all_answers_in_the_rubrics_words(sqlite_engine, lab):
     assert (stated.annotator, stated.reasons, stated.text) == (people[0].pseudonym, ("It is wrong",), "not at all")
     assert ("note to the lead", "see me") in {(each.what, each.text) for each in look.remarks}
     assert sum(len(p.spans) for candidate in look.texts.candidates for p in candidate.passages) == 1
-    assert set(look.systems.values()) == {"System 1", "System 2", "System 3"}
+    assert [candidate.system for candidate in look.texts.candidates] == ["Response 1", "Response 2", "Response 3"]
     everything = f"{look}{look.ratings.to_string()}"
     assert not [name for name in ("plumbum", "stannum", "ferrum") if name in everything]
 
@@ -84,7 +85,8 @@ def test_the_final_value_follows_the_ratings_of_its_response(sqlite_engine, lab)
         adjudication.record(session, study, item, {(1, "fluency"): 2, (1, "verdict"): "unsure"}, "two of three", lead)
     lines, look = lines_and_look(sqlite_engine, study, item)
     row = look.ratings[look.ratings["Annotator"] == item_review.FINAL].iloc[0]
-    assert (row["Response"], row["Fluency"], row["Verdict"]) == ("System 1", "2", "Cannot say")
+    name = next(question.about for question in look.questions if question.code == 1)
+    assert (row["Response"], row["Fluency"], row["Verdict"]) == (name, "2", "Cannot say")
     assert {line.item: line.final for line in lines}[item] == "recorded"
 
 
@@ -92,10 +94,47 @@ def test_excluded_annotators_are_hidden_until_asked_for(sqlite_engine, lab):
     study, _, people, item = lab
     with writing(sqlite_engine) as session:
         exclude(session, study, people[0])
-        lifecycle.unblind(session, study, "P-lead")
+        lifecycle.unblind(session, study, sure("P-lead"))
     _, look = lines_and_look(sqlite_engine, study, item)
     assert people[0].pseudonym not in set(look.ratings["Annotator"])
     assert not look.explained
     _, look = lines_and_look(sqlite_engine, study, item, Counted(with_excluded=True))
     assert people[0].pseudonym in set(look.ratings["Annotator"])
-    assert set(look.systems.values()) == {"plumbum", "stannum", "ferrum"}
+
+
+def test_no_system_can_be_recognised_while_one_decides(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, lead, _ = make_study(session, items=8)
+        lifecycle.unblind(session, study, sure(lead))
+    orders, texts = set(), set()
+    for n in range(1, 9):
+        _, look = lines_and_look(sqlite_engine, study, f"item-{n}")
+        orders.add(tuple(question.code for question in look.questions if question.criterion.key == "fluency"))
+        texts.add(str(look))
+    assert len(orders) > 1
+    assert not [name for name in ("plumbum", "stannum", "ferrum", "System") for text in texts if name in text]
+
+
+@pytest.mark.parametrize(
+    "values, majority, median",
+    [
+        ((3, 3, 1), 3, None),
+        ((3, 1), None, 2),
+        ((3, 3, 1, 1), None, 2),
+        ((3,), None, 3),  # one person is no majority
+        ((), None, None),
+        (("accept", "accept", "reject"), "accept", None),
+        (("accept", "reject"), None, None),
+    ],
+)
+def test_only_a_majority_is_filled_in(values, majority, median):
+    key = "verdict" if values and isinstance(values[0], str) else "fluency"
+    part = "option" if key == "verdict" else "value"
+    given = [{"annotator": f"P-{n}", "item": "i", "system": 1, "criterion": key, part: v} for n, v in enumerate(values)]
+    frame = make_frame(SMALL_RUBRIC, given or [{"annotator": "P", "item": "i", "system": 1, "criterion": "verdict"}])
+    asked = item_review.questions(frame, frame.ratings, {1: "Response 1"})
+    question = next(question for question in asked if question.criterion.key == key)
+    assert (question.majority, question.median) == (majority, median)
+    assert question.is_disputed == (bool(values) and majority is None)
+    if majority is not None:
+        assert [value.is_far for value in question.values] == [value != majority for value in values]

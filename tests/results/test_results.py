@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import uuid
 
+import pandas as pd
 import pytest
 from helpers.frames import criterion_results
 from helpers.ratings import BEST_RUBRIC, exclude, first_work, resubmit, same, set_aside, submit
-from helpers.studies import full_answers
+from helpers.studies import full_answers, sure
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +23,7 @@ from triptych.results.frame import upkeep
 from triptych.results.frame.counted import counted_ratings
 from triptych.results.frame.highlights import highlight_counts, highlights_of_item
 from triptych.results.frame.model import Counted
-from triptych.results.frame.table import Filters, ratings_table
+from triptych.results.frame.table import Filters, Page, groups_table, rating_of, ratings_table
 from triptych.results.frame.upkeep import build_frame, frame_of
 from triptych.results.page import read_board
 from triptych.results.progress import overview
@@ -278,7 +279,7 @@ def test_the_list_of_ratings_is_filtered_before_cut(filled):
     session, study, _, people = filled
     frame, names = frame_of(session, study), system_names(session, study)
     expected = Filters(annotators=frozenset({people[0].pseudonym}), criteria=frozenset({"fluency"}))
-    table = ratings_table(frame, expected, names, limit=5)
+    table = ratings_table(frame, expected, names, Page(size=5))
     assert (len(table.rows), table.count, table.total) == (5, 12, 48)
     assert set(table.rows["Value"]) == {"3"}
     assert set(table.rows["System"]) <= {"System 1", "System 2", "System 3"}
@@ -287,10 +288,44 @@ def test_the_list_of_ratings_is_filtered_before_cut(filled):
     assert ratings_table(frame, Filters(item="ITEM-1"), names).count == 12
 
 
+def test_pages_of_ratings_are_ordered_over_all_rows(filled):
+    session, study, _, _ = filled
+    frame, names = frame_of(session, study), system_names(session, study)
+    every = ratings_table(frame, Filters(), names, Page(size=48)).rows
+    assert every["Submitted (UTC)"].is_monotonic_decreasing
+    for order, column in (("Item", "Item"), ("Annotator", "Annotator"), ("System", "System"), ("Value", "Value")):
+        pages = [ratings_table(frame, Filters(), names, Page(order, False, start, 20)).rows for start in (0, 20, 40)]
+        assert [len(page) for page in pages] == [20, 20, 8]
+        rows = pd.concat(pages)
+        assert rows[column].is_monotonic_increasing
+        columns = ["Annotator", "Item", "System", "Criterion"]
+        assert sorted(map(tuple, rows[columns].values)) == sorted(map(tuple, every[columns].values))
+
+
+def test_ratings_are_grouped_over_all_rows_that_pass(filled):
+    session, study, _, people = filled
+    frame = frame_of(session, study)
+    by_item = groups_table(frame, Filters(criteria=frozenset({"fluency"})), "Item")
+    assert (by_item.count, by_item.total) == (4, 4)
+    assert set(by_item.rows["Ratings"]) == {6} and set(by_item.rows["Annotators"]) == {2}
+    one = Filters(annotators=frozenset({people[0].pseudonym}))
+    by_person = groups_table(frame, one, "Annotator").rows
+    assert by_person[["Annotator", "Ratings", "Items"]].values.tolist() == [[people[0].pseudonym, 24, 4]]
+
+
+def test_a_row_of_the_list_says_which_rating_it_is(filled):
+    session, study, _, people = filled
+    frame, names = frame_of(session, study), system_names(session, study)
+    row = ratings_table(frame, Filters(systems=frozenset({2})), names).rows.iloc[0]
+    rating = rating_of(frame, names, dict(row))
+    assert rating["of"] == "2" and rating["about"] in {"fluency", "verdict"}
+    assert (rating["look"], rating["by"]) == (row["Item"], row["Annotator"])
+
+
 def test_systems_are_numbers_until_the_lead_unblinds(filled):
     session, study, lead, _ = filled
     assert list(system_names(session, study).values()) == ["System 1", "System 2", "System 3"]
-    lifecycle.unblind(session, study, lead.pseudonym)
+    lifecycle.unblind(session, study, sure(lead))
     assert set(system_names(session, study).values()) == {"plumbum", "stannum", "ferrum"}
     assert events.since(session, study.id, 0)[-1].kind == "unblinded"
 

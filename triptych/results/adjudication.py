@@ -10,10 +10,11 @@ from __future__ import annotations
 import random
 import secrets
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from sqlalchemy import ColumnElement, Select, and_, delete, select, update
 from sqlmodel import Session
@@ -21,14 +22,18 @@ from sqlmodel import Session
 from triptych import clock
 from triptych.annotate.logged import LoggedAnnotation
 from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
+from triptych.results.criterion import criterion_ratings
 from triptych.results.frame.counted import counted_ratings
 from triptych.results.frame.model import Counted, Frame
+from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import Criterion
 from triptych.rubric.scales import Best, Choice
+from triptych.stats.analysis.final_values import FinalMeans, final_means
 from triptych.storage import events
 from triptych.storage.answers import select_answers
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
+    SEEN,
     Assignment,
     AssignmentState,
     Candidate,
@@ -109,19 +114,19 @@ def ask(session: Session, study: Study, item: str, pseudonym: str, who: Who) -> 
     """Makes the item an annotator's next one; what they answer becomes its final values.
 
     They see it as any other item: no system, nobody else's ratings. Raises StudyNotOpen for a study that gives out no
-    more items, NotFound for somebody who cannot be asked now, Conflict if there is a final value or somebody was
-    asked already.
+    more items, NotFound for somebody who cannot be asked now or has met the item, Conflict if there is a final value
+    or somebody was asked already.
     """
     study = lifecycle.lock(session, study.id)
     if study.state not in (StudyState.open, StudyState.paused):
         raise StudyNotOpen("The study is not open: nobody gets an item now. Open it, or decide yourself.")
     item_row = _item(session, study, item)
-    chosen = session.scalars(_annotators(study).where(Person.pseudonym == pseudonym)).first()
-    if chosen is None:
-        raise NotFound(f"{pseudonym} is no annotator of this study who could be asked now.")
     before = _assignment_of(session, item_row)
     if before is not None and before.state in STANDING:
         raise Conflict("This item has a final value already, or somebody was asked for it. Take that back first.")
+    chosen = session.scalars(_strangers(study, item).where(Person.pseudonym == pseudonym)).first()
+    if chosen is None:
+        raise NotFound(f"{pseudonym} is no annotator of this study who could be asked about this item now.")
     assignment = before or _made(session, study, item_row, who)
     _hand_over(session, assignment, chosen.id, order_known=True)
     # as if it had expired: the item the annotator holds now comes first, then this one
@@ -198,9 +203,51 @@ def agreement(frame: Frame, counted: Counted, finals: Mapping[str, FinalValue]) 
     return [FinalAgreement(annotator, *count) for annotator, count in sorted(counts.items())]
 
 
-def adjudicators(session: Session, study: Study) -> list[str]:
-    """Annotators who can be asked for a final value."""
-    return [person.pseudonym for person in session.scalars(_annotators(study).order_by(Person.pseudonym))]
+def both_versions(analysis: StudyAnalysis, finals: Mapping[str, FinalValue]) -> tuple[FinalMeans, ...]:
+    """Per criterion and system, where anything was decided."""
+    frame, replaced = decided_frame(analysis.frame, finals)
+    if not replaced.any():
+        return ()
+    pairs = zip(analysis.ratings, criterion_ratings(frame, analysis.scope), strict=True)
+    return tuple(
+        means for given, final in pairs for means in final_means(given, final, replaced[given.rows], analysis.systems)
+    )
+
+
+def decided_ones(finals: Mapping[str, FinalValue]) -> list[FinalValue]:
+    """Those that do not wait for an annotator."""
+    return [final for final in finals.values() if not final.waiting]
+
+
+def decided_frame(frame: Frame, finals: Mapping[str, FinalValue]) -> tuple[Frame, np.ndarray]:
+    """The frame with the final value in place of every rating of what was decided about, and (n,) which those are."""
+    values = {(item, *place): value for item, final in finals.items() for place, value in final.values.items()}
+    ratings = frame.ratings
+    decided = np.zeros(len(ratings), dtype=bool)
+    numbers, missing = ratings["value"].to_numpy(copy=True), ratings["missing"].to_numpy(copy=True)
+    options, unanswered = ratings["option"].astype(object).to_numpy(copy=True), _missing_options(frame)
+    about = ratings["item"].isin(list(finals)).to_numpy()
+    for row in np.flatnonzero(about).tolist():
+        item, system, criterion = (ratings[name].iat[row] for name in ("item", "system", "criterion"))
+        value = values.get((item, system, criterion))
+        if value is not None:
+            is_option = isinstance(value, str)
+            decided[row], options[row] = True, value if is_option else None
+            numbers[row], missing[row] = np.nan if is_option else value, (criterion, value) in unanswered
+    changed = ratings.assign(value=numbers, option=pd.Categorical(options), missing=missing)
+    return replace(frame, ratings=changed), decided
+
+
+def _missing_options(frame: Frame) -> set[tuple[str, float | str]]:
+    """(criterion, option) of the options that the rubric marks missing."""
+    scales = ((criterion.key, criterion.scale) for criterion in frame.rubric.criteria)
+    choices = ((key, scale.options) for key, scale in scales if isinstance(scale, Choice))
+    return {(key, option.key) for key, options in choices for option in options if option.missing}
+
+
+def adjudicators(session: Session, study: Study, item: str) -> list[str]:
+    """Annotators who can be asked for a final value of the item: those who have not met it."""
+    return [person.pseudonym for person in session.scalars(_strangers(study, item).order_by(Person.pseudonym))]
 
 
 def _read_reason(reason: str) -> str:
@@ -226,6 +273,17 @@ def _annotators(study: Study) -> Select[Any]:
         .where(Membership.excluded_at.is_(None), Membership.withdrawn_at.is_(None))
         .where(Membership.turned_away_at.is_(None), Person.disabled_at.is_(None))
     )
+
+
+def _strangers(study: Study, item: str) -> Select[Any]:
+    """Annotators who neither rated, ignored or skipped the item nor hold it now."""
+    met = (
+        select(Assignment.person_id)
+        .join(Item, Item.id == Assignment.item_id)
+        .where(Item.study_id == study.id, Item.external_id == item, Assignment.purpose == Purpose.main)
+        .where(Assignment.state.in_((*SEEN, AssignmentState.reserved)))
+    )
+    return _annotators(study).where(Person.id.not_in(met))
 
 
 def _standing(study: Study) -> Iterator[ColumnElement[bool]]:

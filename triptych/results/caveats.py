@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, exists, func, select
+from sqlalchemy.orm import aliased
 from sqlmodel import Session
 
 from triptych.results.annotators import speed_flag, speeds_of
+from triptych.results.design_caveats import one_at_a_time, unevenly_missing, ungrouped
 from triptych.results.frame.table import Filters
+from triptych.results.quality import standings
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.texts import texts_of
-from triptych.results.warnings import Finding, all_findings, findings
+from triptych.results.unfilled import unfilled
+from triptych.results.warnings import Finding, findings
 from triptych.stats.diagnostics import Speed
 from triptych.stats.numbers import counted
 from triptych.stats.undefined import Undefined
@@ -29,6 +33,7 @@ LARGE_SHARE = 0.1  # of annotations: how many surplus or excluded ones move a re
 
 # kind of event: (weight, what is counted, the rest of the sentence)
 MENTIONED: dict[EventKind, tuple[int, str, str]] = {
+    EventKind.commented: (30, "comment", "between leads and annotators about items"),
     EventKind.annotation_edited: (48, "change", "of submitted annotations, made by their annotators"),
     EventKind.design_amended: (58, "amendment", "of the design after launch"),
     EventKind.entry_test_waived: (42, "waiver", "for annotators who did not pass the entry test"),
@@ -43,6 +48,7 @@ ABOUT_ACCESS = "it says who may come in, not what they rated"
 BESIDE_RATINGS = "final values and copies are beside the ratings that count"
 WRITES_DOWN = "it writes down what is stored and changes nothing"
 NOT_MENTIONED: dict[EventKind, str] = {
+    EventKind.check_answered_again: "The first answer to a check counts, and stays as it was.",
     **dict.fromkeys(
         (
             EventKind.annotator_excluded,
@@ -70,6 +76,9 @@ NOT_MENTIONED: dict[EventKind, str] = {
             EventKind.design_changed,
             EventKind.plan_stored,
             EventKind.reserved,
+            EventKind.setting_changed,
+            EventKind.setting_redone,
+            EventKind.setting_undone,
             EventKind.study_copied,
             EventKind.study_created,
             EventKind.workbook_cancelled,
@@ -92,7 +101,14 @@ NOT_MENTIONED: dict[EventKind, str] = {
             EventKind.joined,
             EventKind.lead_added,
             EventKind.lead_removed,
+            EventKind.link_ended,
             EventKind.link_issued,
+            EventKind.reminded,
+            EventKind.token_made,
+            EventKind.token_revoked,
+            EventKind.viewer_added,
+            EventKind.viewer_removed,
+            EventKind.viewers_reading_changed,
         ),
         ABOUT_ACCESS,
     ),
@@ -109,26 +125,91 @@ NOT_MENTIONED: dict[EventKind, str] = {
     ),
 }
 
+# class that flags an annotator or a criterion: the kind of finding that mentions it
+FLAGS: dict[str, str] = {
+    "AnnotatorAgreement": "annotator",
+    "AnnotatorLook": "annotator",
+    "Drift": "annotator",
+    "FlaggedRate": "annotator, missing answers, checks",
+    "Line": "annotator, speed, checks",
+    "Speed": "speed",
+    "Standing": "checks",
+    "StraightLining": "annotator",
+}
+IN_METHODS = "the methods text says what was done with it"
+BEFORE_RATINGS = "it is about how people work, not about what is computed of their ratings"
+# setting or filter that changes what is computed: the kind of finding that mentions it, or why there is none
+SETTINGS: dict[str, str] = {
+    **dict.fromkeys(
+        (
+            "checks",
+            "codes",
+            "common_names",
+            "consent",
+            "contact",
+            "content_note",
+            "entry",
+            "ethics",
+            "heds",
+            "instructions",
+            "item_order",
+            "items_per_annotator",
+            "overlap",
+            "panel",
+            "pay",
+            "recruitment",
+            "reservation_minutes",
+            "viewers_read_explanations",
+        ),
+        BEFORE_RATINGS,
+    ),
+    **dict.fromkeys(
+        (
+            "arrangement",
+            "expertise",
+            "formats",
+            "preregistration.criteria",
+            "preregistration.exclusions",
+            "preregistration.margins",
+            "preregistration.primary_contrast",
+            "preregistration.primary_criterion",
+            "preregistration.sample",
+            "preregistration.slices",
+            *("scope.annotators", "scope.field", "scope.value"),
+        ),
+        IN_METHODS,
+    ),
+    "annotator_groups": "groups",
+    "group_field": "groups not declared",
+    "preregistration.interim_bound": "collection",
+    "preregistration.stop_rule": "collection",
+    "scope.kinds": "simulated, judge",
+    "scope.with_excluded": "exclusions, excluded",
+    "scope.with_ignored": "ignored items",
+}
 
-def caveats(
-    session: Session,
-    study: Study,
-    analysis: StudyAnalysis,
-    quick: bool = False,
-) -> tuple[Finding, ...]:
-    """The whole list. quick: without what takes seconds in a large study, a look at every annotator and place."""
-    in_ratings = findings(analysis) if quick else all_findings(analysis)
-    speeds = () if quick else speeds_of(analysis.frame, analysis.scope, texts_of(session, study))
+
+def caveats(session: Session, study: Study, analysis: StudyAnalysis) -> tuple[Finding, ...]:
+    """The whole list."""
+    in_ratings = findings(analysis)
+    texts = texts_of(session, study)
+    speeds = speeds_of(analysis.frame, analysis.scope, texts)
     listed = (
         *in_ratings,
+        *ungrouped(analysis, texts),
+        *unevenly_missing(analysis),
+        *one_at_a_time(analysis),
         *_speed(speeds),
+        *_checks(session, study, analysis),
         *_share_used(analysis),
         *_ceilings(analysis),
         *_left_out(analysis, any(finding.kind == "exclusions" for finding in in_ratings)),
         *_surplus(analysis),
         *_unblinding(session, study, analysis),
         *_edited_after_look(session, study),
+        *_edited_after_comment(session, study),
         *_imported(session, study),
+        *_unfilled(session, study),
         *_logged(session, study),
     )
     return tuple(sorted(listed, key=lambda finding: -finding.weight))
@@ -147,6 +228,16 @@ def _speed(speeds: Collection[Speed] | Undefined) -> Iterator[Finding]:
         if flag := speed_flag(speed):
             who = Filters(annotators=frozenset({str(speed.annotator)}))
             yield Finding(46, "speed", f"{speed.annotator}: {flag}", who)
+
+
+def _checks(session: Session, study: Study, analysis: StudyAnalysis) -> Iterator[Finding]:
+    """Annotators who count although hidden checks ask for a look at them."""
+    workers = {worker.annotator for worker in analysis.workers}
+    for standing in standings(session, study, analysis.scope.kinds):
+        if standing.annotator in workers:
+            who = Filters(annotators=frozenset({standing.annotator}))
+            for flag in standing.flags:
+                yield Finding(49, "checks", f"{standing.annotator}: {flag}", who)
 
 
 def _share_used(analysis: StudyAnalysis) -> Iterator[Finding]:
@@ -228,11 +319,32 @@ def _edited_after_look(session: Session, study: Study) -> Iterator[Finding]:
         yield Finding(59, "edited after a look", sentence)
 
 
+def _edited_after_comment(session: Session, study: Study) -> Iterator[Finding]:
+    """Changes of an annotation after a lead had asked about it."""
+    comment = aliased(Event)
+    asked = exists().where(
+        comment.study_id == study.id,
+        comment.kind == EventKind.commented,
+        comment.assignment_id == Event.assignment_id,
+        comment.number < Event.number,
+    )
+    edited = _count(session, study, EventKind.annotation_edited, asked)
+    if edited:
+        sentence = f"{counted(edited, 'change')} of submitted annotations after a lead had asked about them."
+        yield Finding(60, "edited after a comment", sentence)
+
+
 def _imported(session: Session, study: Study) -> Iterator[Finding]:
     """Ratings that were collected elsewhere."""
     if _count(session, study, EventKind.ratings_imported):
         sentence = "Ratings were made elsewhere and imported: how they were collected is not known here."
         yield Finding(63, "imported", sentence)
+
+
+def _unfilled(session: Session, study: Study) -> Iterator[Finding]:
+    """Places that nobody present can fill."""
+    if places := unfilled(session, study):
+        yield Finding(67, "unfilled", places.sentence)
 
 
 def _logged(session: Session, study: Study) -> Iterator[Finding]:

@@ -20,9 +20,11 @@ from triptych.stats.numbers import written
 
 MOST_POINTS = 21
 APPROXIMATE = (
-    "Intervals of single means are approximate: in simulations with five annotators or more they cover 91 to 97 %. "
+    "Intervals of single means are approximate: in simulations with five annotators or more they cover 92 to 97 %. "
     "Compare systems by their differences."
 )
+
+FEW_APPROXIMATE = "Intervals of single means are approximate. Compare systems by their differences."
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -236,5 +238,10 @@ def interval_note(*results: CriterionResult) -> str:
     """Who the intervals of criteria speak for, each sentence once, and how far to trust them."""
     systems = [system for result in results for system in result.systems]
     intervals = [system.interval for system in systems if isinstance(system.interval, Interval)]
-    sentences = dict.fromkeys(interval.sentence for interval in intervals)
-    return " ".join([*sentences, *([APPROXIMATE] if any(interval.low is not None for interval in intervals) else [])])
+    alike = sorted({interval.annotators for interval in intervals if interval.kind == "two_way"})
+    sentences = [interval.sentence for interval in intervals if len(alike) < 2 or interval.kind != "two_way"]
+    if len(alike) > 1:
+        sentences.insert(0, f"95 % intervals for annotators like these, {alike[0]} to {alike[-1]} for each system.")
+    if any(interval.low is not None for interval in intervals):
+        sentences.append(APPROXIMATE if alike else FEW_APPROXIMATE)
+    return " ".join(dict.fromkeys(sentences))

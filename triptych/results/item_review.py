@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from sqlalchemy import func, select
 from sqlmodel import Session
 
+from triptych.annotate import comments
 from triptych.results import adjudication
 from triptych.results.adjudication import ABOUT_ITEM, FinalValue
 from triptych.results.disagreement import Disagreement
 from triptych.results.frame.counted import counted_ratings, people_counted
-from triptych.results.frame.highlights import HighlightedItem, highlights_of_item
+from triptych.results.frame.highlights import HighlightedCandidate, HighlightedItem, highlights_of_item
 from triptych.results.frame.loading import GIVEN_STATE, membership_of
 from triptych.results.frame.model import Counted, Frame
 from triptych.rubric.model import Criterion, Rubric
-from triptych.rubric.scales import Choice
+from triptych.rubric.scales import Choice, Likert, NumberScale, Scale
 from triptych.storage.models import (
     SEEN,
     Assignment,
@@ -33,9 +36,9 @@ from triptych.storage.models import (
     Study,
     System,
 )
-from triptych.study.system_names import system_names
 
-ITEM, FINAL = "the item", "Final value"
+ITEM, FINAL, RESPONSE = "the item", "Final value", "Response"
+FAR_SHARE = 0.25  # of the scale
 UNSCORED = -1.0
 
 
@@ -43,7 +46,7 @@ UNSCORED = -1.0
 class ReviewLine:
     """An item in the list. score: mean distance of two annotators, None without two; notes: to the lead.
 
-    final: recorded, asked for, or empty; retired: why the lead took it out.
+    final: recorded, asked for, or empty; comments: asked, answered, or empty; retired: why the lead took it out.
     """
 
     item: str
@@ -53,7 +56,43 @@ class ReviewLine:
     ignored: int
     notes: int
     final: str
+    comments: str
     retired: str | None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it wants a decision: annotators differ or said something, and nobody has decided."""
+        asks = bool(self.score) or self.skipped + self.ignored + self.notes > 0
+        return asks and self.final != "recorded" and self.retired is None
+
+
+@dataclass(frozen=True)
+class GivenValue:
+    """What an annotator gave, in the rubric's words; is_far: from the median, or not what the majority chose."""
+
+    annotator: str
+    text: str
+    is_far: bool
+
+
+@dataclass(frozen=True)
+class FinalQuestion:
+    """A criterion asked about a response (blind code, 0: the item), and what annotators gave.
+
+    majority: the value that two annotators at least and more than half gave; median: of numbers without a majority.
+    """
+
+    code: int
+    about: str
+    criterion: Criterion
+    values: tuple[GivenValue, ...]
+    majority: float | str | None = None
+    median: float | None = None
+
+    @property
+    def is_disputed(self) -> bool:
+        """Whether there are values and none that could be taken over unread."""
+        return bool(self.values) and self.majority is None
 
 
 @dataclass(frozen=True)
@@ -81,7 +120,9 @@ class Remark:
 class Look:
     """All about one item: texts with everybody's highlights, a table annotator × criterion, what was said.
 
-    ratings: a row per response and annotator, the final value last; asked: what a final value can be given for.
+    ratings: a row per response and annotator, the final value last; questions: what a final value can be given for, by
+    criterion and then in the order of the texts. Responses are numbered in an order drawn for the item, and no system
+    is named or can be recognised from another item, also when the study is unblinded.
     """
 
     texts: HighlightedItem
@@ -90,7 +131,7 @@ class Look:
     explained: tuple[ExplainedRating, ...]
     remarks: tuple[Remark, ...]
     final: FinalValue | None
-    systems: dict[int, str]
+    questions: tuple[FinalQuestion, ...]
 
 
 def lines(session: Session, study: Study, disagreement: Disagreement, counted: Counted) -> list[ReviewLine]:
@@ -98,6 +139,7 @@ def lines(session: Session, study: Study, disagreement: Disagreement, counted: C
     scores = {row.item: row.score for row in disagreement.items}
     finals = adjudication.final_values(session, study)
     counts, notes = _counts(session, study, counted)
+    commented = _commented(session, study)
     main = select(Item.external_id, Item.retired, Item.retired_reason).where(*_main(study)).order_by(Item.id)
     every = [
         ReviewLine(
@@ -108,11 +150,20 @@ def lines(session: Session, study: Study, disagreement: Disagreement, counted: C
             ignored=counts[item, AssignmentState.ignored],
             notes=notes[item],
             final="" if item not in finals else "asked for" if finals[item].waiting else "recorded",
+            comments=commented.get(item, ""),
             retired=(reason or "no reason given") if retired else None,
         )
         for item, retired, reason in session.execute(main)
     ]
     return sorted(every, key=lambda line: line.score if line.score is not None else UNSCORED, reverse=True)
+
+
+def _commented(session: Session, study: Study) -> dict[str, str]:
+    """Item → whether annotators were asked about it, or all have answered."""
+    waiting: dict[str, bool] = {}
+    for thread in comments.threads(session, study):
+        waiting[thread.item] = thread.is_waiting or waiting.get(thread.item, False)
+    return {item: "asked" if waits else "answered" for item, waits in waiting.items()}
 
 
 def _main(study: Study) -> tuple[Any, ...]:
@@ -154,20 +205,74 @@ def look(session: Session, study: Study, frame: Frame, item: str, counted: Count
         select(Item.id, Item.retired, Item.retired_reason).where(*_main(study), Item.external_id == item)
     )
     item_id, retired, reason = result.one()
-    names, final = system_names(session, study), adjudication.final_values(session, study, item).get(item)
+    final = adjudication.final_values(session, study, item).get(item)
     codes = select(System.blind_code).join(Candidate, Candidate.system_id == System.id)
-    here = {code: names[code] for code in sorted(session.scalars(codes.where(Candidate.item_id == item_id)))}
+    by_code = sorted(session.scalars(codes.where(Candidate.item_id == item_id)))
+    here = _numbered(by_code, f"{study.seed}|look|{item_id}")
     rows = counted_ratings(frame, counted_all(counted))
-    rows = rows[rows["item"] == item].sort_values(["system", "annotator"])
+    rows = rows[rows["item"] == item].sort_values("annotator")
     return Look(
-        texts=texts,
+        texts=_renamed(texts, dict(zip(by_code, texts.candidates, strict=True)), here),
         retired=(reason or "no reason given") if retired else None,
         ratings=_table(frame, rows, here, final),
         explained=tuple(_explained(frame, rows, here)),
         remarks=tuple(_remarks(session, study, frame.rubric, item, counted, here)),
         final=final,
-        systems=here,
+        questions=tuple(questions(frame, rows, here)),
     )
+
+
+def _numbered(codes: Sequence[int], seed: str) -> dict[int, str]:
+    """Blind code → Response 1, 2, …, in an order of the item's own."""
+    order = list(codes)
+    random.Random(seed).shuffle(order)  # noqa: S311 (an order, no secret)
+    return {code: f"{RESPONSE} {place}" for place, code in enumerate(order, 1)}
+
+
+def _renamed(texts: HighlightedItem, by_code: dict[int, HighlightedCandidate], here: dict[int, str]) -> HighlightedItem:
+    candidates = tuple(replace(by_code[code], system=name) for code, name in here.items())
+    return replace(texts, candidates=candidates)
+
+
+def questions(frame: Frame, rows: pd.DataFrame, here: dict[int, str]) -> Iterator[FinalQuestion]:
+    """Every question about an item; rows: its ratings, here: blind code → name of its responses."""
+    values: dict[tuple[int, str], list[tuple[str, float | str]]] = defaultdict(list)
+    for row in rows.itertuples(index=False):
+        value = value_of(row)
+        if value is not None:
+            values[row.system, row.criterion].append((row.annotator, value))
+    for criterion in frame.rubric.asked(frame.round):
+        for code, name in (here if criterion.per_response else {ABOUT_ITEM: ITEM}).items():
+            yield _question(frame.rubric, criterion, code, name, values[code, criterion.key])
+
+
+def _question(
+    rubric: Rubric, criterion: Criterion, code: int, name: str, answers: list[tuple[str, float | str]]
+) -> FinalQuestion:
+    counts = Counter(value for _, value in answers)
+    often, times = counts.most_common(1)[0] if counts else (None, 0)
+    majority = often if times > 1 and 2 * times > len(answers) else None
+    ordered = not isinstance(criterion.scale, Choice)
+    median = float(np.median([value for _, value in answers])) if ordered and answers else None
+    low, high = _ends(criterion.scale)
+
+    def is_far(value: Any) -> bool:
+        if median is None:
+            return majority is not None and value != majority
+        return abs(value - median) > FAR_SHARE * (high - low)
+
+    shown = (GivenValue(name, spoken(rubric, criterion.key, value), is_far(value)) for name, value in answers)
+    return FinalQuestion(code, name, criterion, tuple(shown), majority, None if majority is not None else median)
+
+
+def _ends(scale: Scale) -> tuple[float, float]:
+    """The lowest and the highest number of the scale; 0 and 1 where it has none."""
+    if isinstance(scale, NumberScale):
+        return scale.low, scale.high
+    if isinstance(scale, Likert):
+        values = [point.value for point in scale.points]
+        return min(values), max(values)
+    return 0.0, 1.0
 
 
 def counted_all(counted: Counted) -> Counted:
@@ -183,7 +288,8 @@ def _table(frame: Frame, rows: pd.DataFrame, names: dict[int, str], final: Final
         cells[row.system, row.annotator][row.criterion] = spoken(frame.rubric, row.criterion, value_of(row))
     for (code, criterion), value in (final.values if final else {}).items():
         cells[code, FINAL][criterion] = spoken(frame.rubric, criterion, value)
-    ordered = sorted(cells, key=lambda cell: (cell[0], cell[1] == FINAL, cell[1]))
+    place = {code: n for n, code in enumerate((ABOUT_ITEM, *names))}
+    ordered = sorted(cells, key=lambda cell: (place[cell[0]], cell[1] == FINAL, cell[1]))
     return pd.DataFrame(
         [
             {
@@ -259,7 +365,7 @@ def _set_aside(session: Session, ids: list[int]) -> dict[int, list[tuple[int, st
         .join(Candidate, Candidate.id == Slot.candidate_id)
         .join(System, System.id == Candidate.system_id)
         .where(Slot.assignment_id.in_(ids), Slot.set_aside.is_not(None))
-        .order_by(System.blind_code)
+        .order_by(Slot.position)
     )
     result: dict[int, list[tuple[int, str]]] = defaultdict(list)
     for assignment_id, code, reason in session.execute(statement):
@@ -271,8 +377,3 @@ def _titled(offer: Any, key: str | None) -> str:
     """The title of a reason that the rubric offers."""
     reasons = {reason.key: reason.title for reason in offer.reasons} if offer else {}
     return reasons.get(key, key or "")
-
-
-def about(criterion: Criterion, systems: dict[int, str]) -> dict[int, str]:
-    """For what a criterion has final values: blind code → name, or the item as a whole."""
-    return systems if criterion.per_response else {ABOUT_ITEM: ITEM}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,14 @@ import pandas as pd
 from sqlalchemy import select
 from sqlmodel import Session
 
+from triptych import clock
 from triptych.results.frame.counted import counted_work
 from triptych.results.frame.model import Counted, Frame
 from triptych.results.frame.upkeep import frame_of
 from triptych.storage.models import AssignmentState, Item, Membership, Person, Purpose, Role, Study, StudyState
+
+PACE, MIN_PACE = timedelta(days=7), 3  # how far back the pace looks, and the annotations that it needs
+FARTHEST = timedelta(days=3650)
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,10 @@ class AnnotatorProgress:
 
 @dataclass(frozen=True)
 class Overview:
-    """How far the study is. expected = places of all items; done = those filled by a finished annotation."""
+    """How far the study is. expected = places of all items; done = those filled by a finished annotation.
+
+    done_at: when the last place is filled at the pace of the last days with work; None where there is none to go by.
+    """
 
     done: int
     expected: int
@@ -47,6 +54,7 @@ class Overview:
     surplus: int
     minutes_left: int | None
     last_at: datetime | None
+    done_at: datetime | None
     annotators: tuple[AnnotatorProgress, ...]
 
 
@@ -92,8 +100,19 @@ def overview(session: Session, study: Study, counted: Counted) -> Overview:
         surplus=overall.surplus,
         minutes_left=overall.minutes_left(left),
         last_at=overall.last_at,
+        done_at=_done_at(filled["submitted_at"], left),
         annotators=_progress_rows(session, study, frame, counted, left),
     )
+
+
+def _done_at(filled: pd.Series, left: int) -> datetime | None:
+    """filled: (n,) times at which the n places were filled; left: places that are open."""
+    now = clock.now()
+    recent = filled[filled > now - PACE]
+    if not left or len(recent) < MIN_PACE:
+        return None
+    spent = now - max(filled.min().to_pydatetime(), now - PACE)
+    return now + min(spent / len(recent) * left, FARTHEST)
 
 
 def _progress_rows(

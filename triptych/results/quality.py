@@ -15,13 +15,19 @@ from sqlalchemy import func, select
 from sqlmodel import Session
 
 from triptych.annotate.checks import compared
-from triptych.results.annotators import speed_flag
-from triptych.results.study_analysis import StudyAnalysis
+from triptych.results.annotators import repeated, speed_flag, speeds_of
+from triptych.results.frame.counted import kinds_by_default
+from triptych.results.frame.model import Counted, Frame
+from triptych.results.frame.upkeep import twice_rated
+from triptych.results.study_analysis import StudyAnalysis, analyse
+from triptych.results.texts import texts_of
 from triptych.stats.analysis.annotators import AnnotatorLook, Repeated
 from triptych.stats.diagnostics import GOLD_SHARE, FlaggedRate, Speed, gold_accuracy
 from triptych.stats.undefined import Undefined, or_undefined
 from triptych.storage.models import RATED, SEEN, Assignment, EntryAttempt, Membership, Person, Purpose, Role, Study
+from triptych.study.system_names import system_names
 
+MAX_RATINGS = 30_000  # in which annotators are looked at while a lead waits
 FAILED_ATTENTION = 2
 SKIPPED_CHECKS = 2
 CHECKS = (Purpose.gold, Purpose.attention)
@@ -198,3 +204,22 @@ def lines(
     return sorted(
         seen, key=lambda line: (line.standing.excluded_at is not None, not line.flags, line.standing.annotator)
     )
+
+
+def lines_of(
+    session: Session, study: Study, analysis: StudyAnalysis, everybody: StudyAnalysis, twice: Frame
+) -> list[Line]:
+    """As `lines`; analysis, everybody: without and with excluded annotators; twice: what was rated twice."""
+    people = standings(session, study, analysis.scope.kinds)
+    speeds = speeds_of(analysis.frame, everybody.scope, texts_of(session, study))
+    return lines(people, analysis, everybody, speeds, repeated(twice, everybody.scope))
+
+
+def flags_of(session: Session, study: Study, frame: Frame) -> dict[str, tuple[str, ...]]:
+    """By pseudonym: a sentence for each thing that asks for a look. Of a large study the checks alone."""
+    kinds = kinds_by_default(study)
+    if len(frame.ratings) > MAX_RATINGS:
+        return {row.annotator: tuple(row.flags) for row in standings(session, study, kinds)}
+    names, twice = system_names(session, study), twice_rated(session, study, frame)
+    analysis, everybody = (analyse(frame, Counted(kinds, with_excluded=excluded), names) for excluded in (False, True))
+    return {line.standing.annotator: line.flags for line in lines_of(session, study, analysis, everybody, twice)}

@@ -14,9 +14,9 @@ from functools import cached_property
 import pandas as pd
 
 from triptych.results.annotators import workers
-from triptych.results.contrasts import Example, examples, family_of
 from triptych.results.criterion import CriterionResult, StudyRatings, criterion_ratings, criterion_result
 from triptych.results.disagreement import Disagreement, disagreement
+from triptych.results.evidence import Example, examples, family_of
 from triptych.results.frame.collection import collection
 from triptych.results.frame.counted import counted_ratings, counted_work, mostly_ignored
 from triptych.results.frame.model import Counted, Frame, StudyName
@@ -32,6 +32,8 @@ from triptych.stats.undefined import Undefined, or_undefined
 from triptych.storage.models import RATED
 
 MAX_ANALYSES = 8  # per study
+INTERIM_ESTIMATES = "Interim: estimates without tests until collection is over, as was decided before launch."
+UNDECLARED_SLICE = "Estimates without tests: these items are a slice that was not declared before launch."
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +89,22 @@ class StudyAnalysis(StudyNumbers):
 
     @cached_property
     def collection(self) -> Collected:
-        """Of the whole study, whatever is filtered."""
-        return collection(self.frame.planned, self.frame.work, self.frame.settings.preregistration)
+        """Of the whole study, whatever is filtered; nothing is tested in a slice that was not declared."""
+        declaration = self.frame.settings.preregistration
+        collected = collection(self.frame.planned, self.frame.work, declaration)
+        return replace(collected, bound=0) if self._undeclared else collected
+
+    @property
+    def _undeclared(self) -> bool:
+        field = self.scope.field
+        return bool(field) and not self.frame.settings.preregistration.declares(field)
+
+    @property
+    def untested(self) -> str:
+        """Why estimates are shown without tests; empty where differences are tested."""
+        if self._undeclared:
+            return UNDECLARED_SLICE
+        return INTERIM_ESTIMATES if self.collection.untested else ""
 
     @cached_property
     def workers(self) -> list[Worker]:
@@ -137,6 +153,8 @@ class StudyAnalysis(StudyNumbers):
     @property
     def family(self) -> str:
         """Which tests the adjusted p-values are adjusted over."""
+        if self._undeclared:
+            return UNDECLARED_SLICE
         if self.collection.untested:
             return "Nothing is tested before collection is over."
         titles = {key: self.title(key) for key in self.compared}

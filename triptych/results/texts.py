@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import pandas as pd
 from sqlalchemy import select
 from sqlmodel import Session
 
+from triptych.formats.texts.markdown import visible
 from triptych.results.frame.counted import counted_items, people_counted
 from triptych.results.frame.highlights import highlights_of
 from triptych.results.frame.loading import membership_of
@@ -26,6 +28,7 @@ from triptych.storage.models import (
     System,
     Turn,
 )
+from triptych.study.settings import formats_of
 
 WHOLE = -1
 READING = ["text", "length", "annotator", "start", "end", "label", "system", "item", "turn"]
@@ -37,11 +40,12 @@ class Texts:
 
     pieces: one row per text of a candidate (of a dialogue each turn): candidate (its id), item, system (blind code),
     turn (-1: no dialogue), characters (code points), words. contexts: words of each item's context. A candidate
-    without a text has no row.
+    without a text has no row. shared_contexts: items whose context another item has, too.
     """
 
     pieces: pd.DataFrame
     contexts: dict[str, int]
+    shared_contexts: int = 0
 
     @property
     def words(self) -> pd.Series:
@@ -81,21 +85,25 @@ def _counted_texts(session: Session, study: Study) -> Texts:
         for turn, text in (enumerate(turn_text for _, turn_text in turns) if turns else ((WHOLE, whole or ""),))
         if text
     ]
-    contexts = {
-        item: len(text.split()) for item, text in session.execute(select(Item.external_id, Item.context).where(*main))
-    }
+    contexts = dict(map(tuple, session.execute(select(Item.external_id, Item.context).where(*main))))
     spoken = select(Item.external_id, Turn.text).join(Item, Item.id == Turn.item_id).where(*main)
-    for item, text in session.execute(spoken):
-        contexts[item] += len(text.split())
+    for item, text in session.execute(spoken.order_by(Turn.id)):
+        contexts[item] += f"\n{text}"
+    alike = Counter(text.strip().casefold() for text in contexts.values())
     columns = ["candidate", "item", "system", "turn", "characters", "words"]
-    return Texts(pd.DataFrame(rows, columns=columns), contexts)
+    return Texts(
+        pd.DataFrame(rows, columns=columns),
+        {item: len(text.split()) for item, text in contexts.items()},
+        sum(count for text, count in alike.items() if text and count > 1),
+    )
 
 
 def readings_of(session: Session, study: Study, frame: Frame, counted: Counted) -> pd.DataFrame:
     """Who read which text and marked what, as triptych.analysis.spans takes it, with system, item and turn beside it.
 
     One row per highlight; where an annotator marked nothing in a text, one row without a start. Imported quotes that
-    are not in the text are left out.
+    are not in the text are left out. Of texts that are shown as Markdown visible characters are counted, and a
+    highlight of hidden ones alone marks nothing.
     """
     texts = texts_of(session, study)
     read = pd.DataFrame(
@@ -109,7 +117,29 @@ def readings_of(session: Session, study: Study, frame: Frame, counted: Counted) 
     rows = read.merge(shown, on="candidate").merge(marks, on=["assignment", "candidate", "turn"], how="left")
     rows["text"] = rows["candidate"].astype(str) + ":" + rows["turn"].astype(str)
     rows["label"] = rows["label"].fillna("")
-    return rows.rename(columns={"characters": "length"})[READING]
+    rows = rows.rename(columns={"characters": "length"})
+    if formats_of(study).responses == "markdown":
+        rows = _in_visible_characters(session, study, rows)
+    return rows[READING]
+
+
+def _in_visible_characters(session: Session, study: Study, rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with lengths and ends counted in visible characters of Markdown."""
+    of_study = select(Candidate.id, Candidate.text, Candidate.turns).join(Item).where(Item.study_id == study.id)
+    seen = {
+        (candidate, turn): visible(text)
+        for candidate, whole, turns in session.execute(
+            of_study.where(Candidate.id.in_(set(rows["candidate"].tolist())))
+        )
+        for turn, text in (enumerate(text for _, text in turns) if turns else ((WHOLE, whole or ""),))
+    }
+    counted = []
+    for row in rows.itertuples():
+        text = seen[row.candidate, row.turn]
+        start, end = (0, 0) if pd.isna(row.start) else text.span(int(row.start), int(row.end))
+        counted.append((text.length, start, end, row.label) if start < end else (text.length, None, None, ""))
+    columns = ["length", "start", "end", "label"]
+    return rows.assign(**dict(zip(columns, zip(*counted, strict=True), strict=True))) if counted else rows
 
 
 def comments_of(session: Session, study: Study, frame: Frame, counted: Counted) -> pd.DataFrame:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from typing import TypeVar
 
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.stats.analysis.contrasts import Contrast
+from triptych.stats.analysis.contrasts import Contrast, TestedDifference
+from triptych.stats.analysis.groups import GroupDifference
 from triptych.stats.equivalence import Equivalence
 from triptych.stats.intervals import ENOUGH_ANNOTATORS, Estimate
 from triptych.stats.undefined import Undefined
 
+D = TypeVar("D", bound=TestedDifference)
 MAX_LISTED = 3  # pairs in a sentence
 MAX_ORDERED = 5  # systems whose order is given pair by pair
-ESTIMATES_ONLY = "Interim: estimates without tests until collection is over, as was decided before launch."
 EXPLORATORY = "Exploratory: other criteria were declared before launch."
 
 
@@ -23,8 +25,8 @@ def verdict(analysis: StudyAnalysis, criterion: str) -> str:
     contrasts = analysis.contrasts_of(criterion)
     if not contrasts:
         return ""
-    if analysis.collection.untested:
-        return ESTIMATES_ONLY
+    if analysis.untested:
+        return analysis.untested
     tested = [contrast for contrast in contrasts if contrast.p_here is not None]
     if not tested:
         return _why_untested(contrasts[0])
@@ -32,7 +34,7 @@ def verdict(analysis: StudyAnalysis, criterion: str) -> str:
     parts = [
         "Interim:" if analysis.collection.interim else "",
         f"{order(analysis, clear)}." if len(clear) > 1 else "",
-        *(_sentence(analysis, contrast) for contrast in largest_first(clear)[:MAX_LISTED]),
+        *(sized(analysis, contrast) for contrast in largest_first(clear)[:MAX_LISTED]),
         _equal(analysis, tested, clear),
         _rest(analysis, [contrast for contrast in tested if contrast not in clear and not contrast.equal], len(clear)),
         _untested(analysis, [contrast for contrast in contrasts if contrast not in tested]),
@@ -42,12 +44,59 @@ def verdict(analysis: StudyAnalysis, criterion: str) -> str:
     return " ".join(part for part in parts if part)
 
 
-def speaks_for_others(contrasts: Iterable[Contrast]) -> bool:
+def between_groups(analysis: StudyAnalysis, criterion: str) -> str:
+    """Whether groups of annotators differ in how far apart they put two systems; nothing with fewer than two groups."""
+    between = [of for of in analysis.group_differences if of.criterion == criterion and of.other]
+    if not between:
+        return ""
+    if analysis.untested:
+        return analysis.untested
+    tests = [of for of in between if of.p_here is not None]
+    if not tests:
+        return f"Groups cannot be compared. {_why_untested(between[0])}"
+    clear = clear_of(tests)
+    parts = [_group_sentence(analysis, of) for of in largest_first(clear)[:MAX_LISTED]]
+    if len(clear) > MAX_LISTED:
+        parts.append(f"{len(clear) - MAX_LISTED} more clear differences between groups are in the table.")
+    if not clear:
+        p = min(of.p_holm for of in tests if of.p_holm is not None)
+        parts.append(f"No clear difference between groups (smallest adjusted p{_p(p)}); they may still differ.")
+    if not speaks_for_others(tests):
+        parts.append("This is about these annotators; others of their groups may differ.")
+    return " ".join(parts)
+
+
+def _group_sentence(analysis: StudyAnalysis, of: GroupDifference) -> str:
+    """As in: expert and crowd differ on System 2 − System 1: +0.80 against −0.10, apart by 0.90 (0.31 to 1.49)."""
+    if isinstance(of.difference, Undefined):
+        return of.difference.reason
+    inside = {
+        each.group: _signed(each, each.difference.mean)
+        for each in analysis.group_differences
+        if (each.criterion, each.system, each.baseline, each.other) == (of.criterion, of.system, of.baseline, "")
+        and not isinstance(each.difference, Undefined)
+    }
+    interval = of.difference.headline
+    limits = ""
+    if interval.low is not None and interval.high is not None:
+        limits = f" ({_signed(of, interval.low)} to {_signed(of, interval.high)})"
+    return (
+        f"{of.group} and {of.other} differ on {analysis.name(of.system)} minus {analysis.name(of.baseline)}: "
+        f"{inside.get(of.group)} against {inside.get(of.other)}, apart by "
+        f"{_signed(of, interval.mean)}{limits}{_sure(of.p_holm)}."
+    )
+
+
+def _signed(of: TestedDifference, size: float) -> str:
+    return f"{100 * size:+.0f} percentage points" if of.share else f"{size:+.2f}"
+
+
+def speaks_for_others(contrasts: Iterable[TestedDifference]) -> bool:
     """Whether any of the tests is about annotators like these, which needs enough of them."""
     return any(contrast.p is not None for contrast in contrasts)
 
 
-def clear_of(contrasts: Sequence[Contrast]) -> list[Contrast]:
+def clear_of(contrasts: Sequence[D]) -> list[D]:
     """The contrasts that are clear; where nothing can be said of annotators like these, for these annotators."""
     alike = speaks_for_others(contrasts)
     return [contrast for contrast in contrasts if (contrast.clear if alike else contrast.clear_here)]
@@ -66,13 +115,13 @@ def order(analysis: StudyAnalysis, clear: Collection[Contrast]) -> str:
         return f"All differ clearly, from high to low: {', '.join(map(analysis.name, ranked))}"
     if len(below) > MAX_ORDERED:
         top = sorted(set(below) - set().union(*below.values()))
-        return f"Clearly below no other: {_names(analysis, top)}"
+        return f"Clearly below no other: {names_of(analysis, top)}"
     together: dict[frozenset[int], list[int]] = defaultdict(list)
     for system, lower in below.items():
         together[frozenset(lower)].append(system)
     groups = sorted((pair for pair in together.items() if pair[0]), key=lambda pair: (-len(pair[0]), pair[1]))
     return "; ".join(
-        f"{_names(analysis, above)} {'is' if len(above) == 1 else 'are'} above {_names(analysis, sorted(lower))}"
+        f"{names_of(analysis, above)} {'is' if len(above) == 1 else 'are'} above {names_of(analysis, sorted(lower))}"
         for lower, above in groups
     )
 
@@ -80,8 +129,8 @@ def order(analysis: StudyAnalysis, clear: Collection[Contrast]) -> str:
 def summary(analysis: StudyAnalysis, contrasts: Sequence[Contrast]) -> str:
     """The same in a few words without a full stop, to be followed by the criteria it holds for."""
     clear = clear_of(contrasts)
-    if analysis.collection.untested:
-        return "Estimates without tests until collection is over"
+    if analysis.untested:
+        return "Estimates without tests"
     if not clear and all(contrast.equal for contrast in contrasts):
         return f"All systems are practically equal within ±{_points(contrasts[0], contrasts[0].margin or 0)}"
     if not clear:
@@ -92,17 +141,18 @@ def summary(analysis: StudyAnalysis, contrasts: Sequence[Contrast]) -> str:
     return f"{analysis.name(first)} stands clearly above all others" if won == others else order(analysis, clear)
 
 
-def _names(analysis: StudyAnalysis, systems: Iterable[int]) -> str:
+def names_of(analysis: StudyAnalysis, systems: Iterable[int]) -> str:
+    """Names of systems in a row."""
     *names, last = map(analysis.name, systems)
     return f"{', '.join(names)} and {last}" if names else last
 
 
-def _why_untested(contrast: Contrast) -> str:
+def _why_untested(contrast: TestedDifference) -> str:
     undefined = contrast.difference
     return str(undefined) if isinstance(undefined, Undefined) else undefined.these.sentence
 
 
-def _sentence(analysis: StudyAnalysis, contrast: Contrast) -> str:
+def sized(analysis: StudyAnalysis, contrast: Contrast) -> str:
     """As in: System 2 is higher than System 1 by 0.41 (0.20 to 0.61)."""
     if isinstance(contrast.difference, Undefined):
         return contrast.difference.reason
@@ -235,6 +285,6 @@ def pair_of(analysis: StudyAnalysis, contrast: Contrast) -> str:
     return f"{analysis.name(contrast.system)} and {analysis.name(contrast.baseline)}"
 
 
-def largest_first(contrasts: Iterable[Contrast]) -> list[Contrast]:
+def largest_first(contrasts: Iterable[D]) -> list[D]:
     """Those with the largest mean difference first."""
     return sorted(contrasts, key=lambda contrast: -contrast.distance)

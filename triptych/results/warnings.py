@@ -9,11 +9,10 @@ from itertools import chain
 
 import numpy as np
 
-from triptych.results.contrasts import turned_by_one
 from triptych.results.criterion import StudyRatings, titles_apart
 from triptych.results.frame.table import Filters
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.results.verdicts import MAX_LISTED, largest_first, pair_of
+from triptych.results.verdicts import MAX_LISTED, between_groups, clear_of, largest_first, pair_of
 from triptych.rubric.scales import Choice
 from triptych.stats.analysis.annotators import EffectsOf
 from triptych.stats.analysis.collection import CLEAR
@@ -63,13 +62,11 @@ def findings(analysis: StudyAnalysis) -> tuple[Finding, ...]:
         _agreement,
         _late,
         missing_answers,
+        _camps,
+        _people,
+        _place,
     )
     return _in_order(finding for source in sources for finding in source(analysis))
-
-
-def all_findings(analysis: StudyAnalysis) -> tuple[Finding, ...]:
-    """The same with what a look at every annotator and every place shows."""
-    return _in_order((*findings(analysis), *_camps(analysis), *_people(analysis), *_place(analysis)))
 
 
 def _in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -94,14 +91,14 @@ def _exclusions(analysis: StudyAnalysis) -> Iterator[Finding]:
     """Contrasts that the exclusion of annotators decides."""
     without = f"{'without' if analysis.scope.with_excluded else 'with'} excluded annotators"
     for _, sentence in _turned(analysis, analysis.other_way, without):
-        yield Finding(90, "exclusions", sentence, Filters(marks=frozenset({"excluded"})))
+        yield Finding(98, "exclusions", sentence, Filters(marks=frozenset({"excluded"})))
 
 
 def _ignored_items(analysis: StudyAnalysis) -> Iterator[Finding]:
     """Contrasts that leaving out items decides."""
     without = f"{'without' if analysis.scope.with_ignored else 'with'} the items that most annotators ignored"
     for contrast, sentence in _turned(analysis, analysis.ignored_other_way, without):
-        yield Finding(89, "ignored items", sentence, _of_pair(contrast))
+        yield Finding(97, "ignored items", sentence, _of_pair(contrast))
 
 
 def _turned(
@@ -125,7 +122,7 @@ def _single_annotators(analysis: StudyAnalysis) -> Iterator[Finding]:
         turned: dict[str, list[Contrast]] = {}
         for contrast in analysis.contrasts_of(criterion):
             if contrast.clear or contrast.clear_here:
-                for code in turned_by_one(compared, contrast):
+                for code in compared.turned_by(contrast):
                     turned.setdefault(str(analysis.annotator_names[code]), []).append(contrast)
         for who, contrasts in turned.items():
             pairs = [pair_of(analysis, contrast) for contrast in contrasts]
@@ -134,7 +131,7 @@ def _single_annotators(analysis: StudyAnalysis) -> Iterator[Finding]:
             noun = "difference" if len(pairs) == 1 else "differences"
             verb = "turns" if len(pairs) == 1 else "turn"
             sentence = f"{analysis.title(criterion)}: without {who} the {noun} of {listed} {verb} around."
-            yield Finding(85, "one annotator", sentence, _of_pair(contrasts[0], who))
+            yield Finding(96, "one annotator", sentence, _of_pair(contrasts[0], who))
 
 
 def _these_only(analysis: StudyAnalysis) -> Iterator[Finding]:
@@ -173,8 +170,18 @@ def _groups(analysis: StudyAnalysis) -> Iterator[Finding]:
         sentence = f"{analysis.title(criterion)}: alpha is {listed}, against {of_all:.2f} pooled."
         criteria = Filters(criteria=frozenset({criterion}))
         yield Finding(93 if apart > GROUPS_APART else 35, "groups", sentence, criteria)
+    yield from _groups_differ(analysis)
     if analysis.groups and not isinstance(p := analysis.group_tastes, Undefined) and p < CLEAR:
         yield Finding(87, "groups", f"The groups of annotators prefer different systems (permutations, p = {p:.3f}).")
+
+
+def _groups_differ(analysis: StudyAnalysis) -> Iterator[Finding]:
+    """Criteria on which two groups of annotators clearly disagree about two systems."""
+    for criterion in analysis.compared:
+        between = [of for of in analysis.group_differences if of.criterion == criterion and of.other]
+        if clear_of(between):
+            sentence = f"{analysis.title(criterion)}: {between_groups(analysis, criterion)}"
+            yield Finding(88, "groups", sentence, Filters(criteria=frozenset({criterion})))
 
 
 def largest_gap(analysis: StudyAnalysis) -> str | None:
@@ -217,7 +224,7 @@ def _agreement(analysis: StudyAnalysis) -> Iterator[Finding]:
     others = [pair for pair in low if pair not in rests]
     for weight, group, then in ((75, rests, " Clear differences rest on it."), (50, others, "")):
         if group:
-            listed = ", ".join(f"{analysis.title(each.criterion)} {alpha:.2f}" for each, alpha in group)
+            listed = ", ".join(f"{analysis.title(each.criterion)} {alpha:.3f}" for each, alpha in group)
             sentence = f"Annotators agree too little to rely on single ratings (alpha below 0.667): {listed}.{then}"
             criteria = frozenset(each.criterion for each, _ in group)
             yield Finding(weight, "low agreement", sentence, Filters(criteria=criteria))

@@ -10,6 +10,7 @@ from sqlalchemy import Select, and_, func, select
 from sqlmodel import Session
 
 from triptych.errors import NotFound
+from triptych.formats.texts.text_format import Format
 from triptych.results.frame.counted import counted_items, people_counted
 from triptych.results.frame.loading import membership_of
 from triptych.results.frame.model import Counted
@@ -30,6 +31,7 @@ from triptych.storage.models import (
     Turn,
 )
 from triptych.study import lifecycle
+from triptych.study.settings import formats_of
 from triptych.study.system_names import system_names
 
 
@@ -51,6 +53,7 @@ class Passage:
     speaker: str
     text: str
     spans: tuple[Span, ...] = ()
+    format: Format = "plain"
 
 
 @dataclass(frozen=True)
@@ -127,11 +130,12 @@ def highlights_of_item(session: Session, study: Study, external_id: str, counted
         .where(Candidate.item_id == item.id)
         .order_by(System.blind_code)
     )
+    formats = formats_of(study)
     return HighlightedItem(
         external_id,
-        _context(session, item),
+        _context(session, item, formats.context),
         tuple(
-            HighlightedCandidate(names[code], _passages(candidate, spans))
+            HighlightedCandidate(names[code], _passages(candidate, spans, formats.responses))
             for candidate, code in session.execute(candidates)
         ),
         lifecycle.design_of(session, study).rubric.highlights,
@@ -139,14 +143,16 @@ def highlights_of_item(session: Session, study: Study, external_id: str, counted
     )
 
 
-def _context(session: Session, item: Item) -> tuple[Passage, ...]:
+def _context(session: Session, item: Item, shown_as: Format) -> tuple[Passage, ...]:
     turns = session.scalars(select(Turn).where(Turn.item_id == item.id).order_by(Turn.position))
-    spoken = tuple(Passage(turn.speaker, turn.text) for turn in turns)
-    return (Passage("", item.context), *spoken) if item.context else spoken
+    spoken = tuple(Passage(turn.speaker, turn.text, format=shown_as) for turn in turns)
+    return (Passage("", item.context, format=shown_as), *spoken) if item.context else spoken
 
 
-def _passages(candidate: Candidate, spans: dict[tuple[int, int | None], list[Span]]) -> tuple[Passage, ...]:
+def _passages(
+    candidate: Candidate, spans: dict[tuple[int, int | None], list[Span]], shown_as: Format
+) -> tuple[Passage, ...]:
     if candidate.turns:
         turns = enumerate(candidate.turns)
-        return tuple(Passage(who, text, tuple(spans[candidate.id, n])) for n, (who, text) in turns)
-    return (Passage("", candidate.text or "", tuple(spans[candidate.id, None])),)
+        return tuple(Passage(who, text, tuple(spans[candidate.id, n]), shown_as) for n, (who, text) in turns)
+    return (Passage("", candidate.text or "", tuple(spans[candidate.id, None]), shown_as),)

@@ -34,7 +34,7 @@ class Frame:
     rows means nothing.
     meta: what the items file says about each item, by its id. leads: pseudonyms of the study's leads. name: of the
     study, for what is kept between two looks. settings: what the lead decided, some of it about the analysis.
-    planned: what was to be collected.
+    planned: what was to be collected. watched: what a viewer sees of it, see `participants.watching`.
     """
 
     design: Design
@@ -48,6 +48,7 @@ class Frame:
     name: StudyName
     settings: StudySettings = StudySettings()
     planned: Planned = Planned()
+    watched: bool = False
 
     @property
     def rubric(self) -> Rubric:

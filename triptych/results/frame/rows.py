@@ -7,7 +7,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Select, select
+from sqlalchemy import ColumnElement, Select, select, true
 from sqlmodel import Session
 
 from triptych.formats.ratings_csv import highlight_row, rating_rows
@@ -40,18 +40,40 @@ MARK = (
 )
 
 
-def export_ratings(session: Session, study: Study) -> Iterator[tuple[Any, ...]]:
+def export_ratings(session: Session, study: Study, part: range | None = None) -> Iterator[tuple[Any, ...]]:
     """Every stored rating of every purpose, as rows of the long CSV, in a stable order, streamed.
 
-    What all ratings of an annotation share is read once, beside them: on PostgreSQL after `exports.see_one_state`.
+    part: numbers of annotations, for these alone; `annotations_after` gives them. What all ratings of an annotation
+    share is read once, beside them: on PostgreSQL after `database.see_one_state`.
     """
     names = system_names(session, study)
-    rated = Assignment.state.in_(RATED)
+    rated = Assignment.state.in_(RATED) & _among(Assignment.id, part)
     work = iter(_streamed(session, _work_of(study).where(rated)))
     ratings = ratings_of(study).where(rated).order_by(Assignment.id, StoredCriterion.position, Rating.position)
     for number, answers in groupby(_streamed(session, ratings), itemgetter(0)):
         annotation = next(row for row in work if row.id == number)
         yield from rating_rows(study, names, annotation, answers)
+
+
+def annotations_after(session: Session, study: Study, number: int, count: int) -> tuple[range, bool]:
+    """The numbers of the next `count` rated annotations after one, and whether there are more behind them."""
+    rated = (Assignment.study_id == study.id) & Assignment.state.in_(RATED)
+    return _next_numbers(session, select(Assignment.id).where(rated), Assignment.id, number, count)
+
+
+def highlights_after(session: Session, study: Study, number: int, count: int) -> tuple[range, bool]:
+    """The same for highlights."""
+    return _next_numbers(session, highlights_of(study, Highlight.id), Highlight.id, number, count)
+
+
+def _next_numbers(session: Session, query: Select[Any], column: Any, number: int, count: int) -> tuple[range, bool]:
+    following = session.scalars(query.where(column > number).order_by(column).limit(count + 1)).all()
+    last = following[:count][-1] if following else number
+    return range(number + 1, last + 1), len(following) > count
+
+
+def _among(column: Any, part: range | None) -> ColumnElement[bool]:
+    return true() if part is None else (column >= part.start) & (column < part.stop)
 
 
 def _work_of(study: Study) -> Select[Any]:
@@ -82,12 +104,13 @@ def _work_of(study: Study) -> Select[Any]:
     )
 
 
-def export_highlights(session: Session, study: Study) -> Iterator[tuple[Any, ...]]:
-    """Every highlight of the main annotations, as rows of the highlights CSV, streamed."""
+def export_highlights(session: Session, study: Study, part: range | None = None) -> Iterator[tuple[Any, ...]]:
+    """Every highlight of the main annotations, as rows of the highlights CSV, streamed; part: as `export_ratings`."""
     names = system_names(session, study)
     statement = (
         highlights_of(study, Person.pseudonym, Item.external_id, System.blind_code, Slot.order_known, *MARK)
         .join(System, System.id == Candidate.system_id)
+        .where(_among(Highlight.id, part))
         .order_by(Highlight.id)
     )
     return (highlight_row(names, row) for row in _streamed(session, statement))

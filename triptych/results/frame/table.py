@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
-from triptych.results.frame.model import Frame
+from triptych.results.frame.model import ABOUT_ITEM, Frame
 from triptych.rubric.answers import LETTERS
 from triptych.storage.models import AssignmentState
 
 MARKS = ("missing", "surplus", "excluded", "after unblinding", "explained")
+PAGE_ROWS = 500
+# what the list can be ordered by → its column
+ORDERS = {
+    "Submitted": "submitted_at",
+    "Item": "item",
+    "Annotator": "annotator",
+    "System": "system",
+    "Criterion": "criterion",
+    "Value": "value",
+    "Active time": "active_seconds",
+}
+# what ratings can be grouped by → its column, and the name and column of what is counted beside them
+GROUPS = {"Item": ("item", "Annotators", "annotator"), "Annotator": ("annotator", "Items", "item")}
 
 
 @dataclass(frozen=True)
@@ -31,19 +45,29 @@ class Filters:
 
 
 @dataclass(frozen=True)
+class Page:
+    """Which rows of the list: ordered by one of ORDERS, then newest first, from row `start` on, `size` at most."""
+
+    order: str = "Submitted"
+    descending: bool = True
+    start: int = 0
+    size: int = PAGE_ROWS
+
+
+@dataclass(frozen=True)
 class RatingsTable:
-    """The newest rows that pass the filters, ready to show, and how many pass in all."""
+    """One page of the rows that pass the filters, ready to show; how many pass, and how many there are."""
 
     rows: pd.DataFrame
     count: int
     total: int
 
 
-def ratings_table(frame: Frame, filters: Filters, names: dict[int, str], limit: int = 2000) -> RatingsTable:
-    """At most `limit` ratings, newest first, with titles for keys and names for systems."""
+def ratings_table(frame: Frame, filters: Filters, names: dict[int, str], page: Page = Page()) -> RatingsTable:  # noqa: B008
+    """A page of the ratings, with titles for keys and names for systems."""
     rows = frame.ratings
-    passing_rows = rows[_passing(frame, filters)]
-    newest = passing_rows.sort_values(["submitted_at", "assignment"], ascending=False, kind="stable")[:limit]
+    passing = np.flatnonzero(_passing(frame, filters))
+    newest = rows.iloc[_ordered(rows, passing, page)[page.start : page.start + page.size]]
     titles = {criterion.key: criterion.title for criterion in frame.rubric.criteria}
     shown = pd.DataFrame(
         {
@@ -60,7 +84,47 @@ def ratings_table(frame: Frame, filters: Filters, names: dict[int, str], limit: 
             "Active s": newest["active_seconds"].round(1),
         }
     )
-    return RatingsTable(shown.reset_index(drop=True), len(passing_rows), len(rows))
+    return RatingsTable(shown.reset_index(drop=True), len(passing), len(rows))
+
+
+def groups_table(frame: Frame, filters: Filters, by: str, start: int = 0) -> RatingsTable:
+    """A page of the items or annotators (by: of GROUPS) whose ratings pass, those with most ratings first."""
+    column, other_name, other = GROUPS[by]
+    rows = frame.ratings[_passing(frame, filters)]
+    codes, labels = rows[column].cat.codes.to_numpy(), rows[column].cat.categories
+    others = len(rows[other].cat.categories)
+    pairs = pd.unique(codes.astype(np.int64) * others + rows[other].cat.codes.to_numpy()) // max(others, 1)
+    counts = np.bincount(codes, minlength=len(labels))
+    marks = _marks(frame, rows, ("missing", "explained"))
+    shown = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
+    page = shown[start : start + PAGE_ROWS]
+    table = {
+        by: labels[page].astype(str),
+        "Ratings": counts[page],
+        other_name: np.bincount(pairs, minlength=len(labels))[page],
+        **{
+            name.capitalize(): np.bincount(codes[marked.to_numpy()], minlength=len(labels))[page]
+            for name, marked in marks.items()
+        },
+    }
+    return RatingsTable(pd.DataFrame(table), len(shown), len(labels))
+
+
+def _ordered(rows: pd.DataFrame, passing: np.ndarray, page: Page) -> np.ndarray:
+    """The rows that pass, in the page's order; what has no number comes last."""
+    sign = -1 if page.descending else 1
+    first = _rank(rows[ORDERS[page.order]], passing)
+    newest = (-rows["assignment"].to_numpy()[passing], -_rank(rows["submitted_at"], passing))
+    return passing[np.lexsort((*newest, sign * first))]
+
+
+def _rank(column: pd.Series, at: np.ndarray) -> np.ndarray:
+    """(n,) numbers in the order of the values there; labels by name."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        place = np.argsort(np.argsort(column.cat.categories.astype(str)))
+        return place[column.cat.codes.to_numpy()[at]]
+    times = isinstance(column.dtype, pd.DatetimeTZDtype)
+    return (column.astype(np.int64) if times else column).to_numpy()[at]
 
 
 def _written_values(rows: pd.DataFrame) -> list[str]:
@@ -84,10 +148,10 @@ def _passing(frame: Frame, filters: Filters) -> pd.Series:
         if values:
             passing &= rows[name].isin(values)
     if filters.values:
-        passing &= pd.Series(_written_values(rows), index=rows.index).isin(filters.values)
-    for name, marked in _marks(frame, rows).items():
-        if name in filters.marks:
-            passing &= marked
+        numbers = [number for number in rows["value"].dropna().unique() if f"{number:g}" in filters.values]
+        passing &= rows["value"].isin(numbers) | rows["value"].isna() & rows["option"].isin(filters.values)
+    for marked in _marks(frame, rows, sorted(filters.marks)).values():
+        passing &= marked
     if filters.item:
         ids = rows["item"].cat.categories
         passing &= rows["item"].isin(ids[ids.str.contains(filters.item, case=False, regex=False)])
@@ -96,14 +160,29 @@ def _passing(frame: Frame, filters: Filters) -> pd.Series:
     return passing
 
 
-def _marks(frame: Frame, rows: pd.DataFrame) -> dict[str, pd.Series]:
-    explained = (rows["explanation"] != "") | (rows["reasons"] != "")
-    surplus = rows["state"] == AssignmentState.surplus
-    late = frame.after_unblinding(rows)
-    return dict(zip(MARKS, (rows["missing"], surplus, rows["excluded"], late, explained), strict=True))
+def _marks(frame: Frame, rows: pd.DataFrame, names: Sequence[str]) -> dict[str, pd.Series]:
+    """Which rows carry each of these marks."""
+    masks = {
+        "missing": lambda: rows["missing"],
+        "surplus": lambda: rows["state"] == AssignmentState.surplus,
+        "excluded": lambda: rows["excluded"],
+        "after unblinding": lambda: frame.after_unblinding(rows),
+        "explained": lambda: (rows["explanation"] != "") | (rows["reasons"] != ""),
+    }
+    return {name: masks[name]() for name in names}
 
 
 def _marks_of(frame: Frame, rows: pd.DataFrame) -> Iterator[list[str]]:
-    marks = {name: marked for name, marked in _marks(frame, rows).items() if name != "explained"}
+    marks = _marks(frame, rows, [name for name in MARKS if name != "explained"])
     by_row = zip(*marks.values(), strict=True)
     return ([name for name, marked in zip(marks, row, strict=True) if marked] for row in by_row)
+
+
+def rating_of(frame: Frame, names: dict[int, str], row: dict[str, str]) -> dict[str, str]:
+    """Which rating a row of the list shows: the item to look at, its annotator, blind code and criterion.
+
+    The names are those of an address, none of them the list's own.
+    """
+    code = next((code for code, name in names.items() if name == row["System"]), ABOUT_ITEM)
+    key = next(criterion.key for criterion in frame.rubric.criteria if criterion.title == row["Criterion"])
+    return {"look": row["Item"], "by": row["Annotator"], "of": str(code), "about": key}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from triptych.stats.analysis.contrasts import ComparedRatings, Contrast
+from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.ratings import Ratings
-from triptych.stats.columns import Label
 from triptych.stats.comparison import SideBySide
 from triptych.stats.undefined import Undefined, or_undefined
 
@@ -67,19 +66,6 @@ def _counted(tests: Sequence[Contrast]) -> str:
 
 def _named(tests: Sequence[Contrast], titles: dict[str, str]) -> str:
     return ", ".join(dict.fromkeys(titles[contrast.criterion] for contrast in tests))
-
-
-def turned_by_one(compared: ComparedRatings, contrast: Contrast) -> Iterator[Label]:
-    """Annotators who turn the sign of the difference: without them it is the other one.
-
-    Each is left out and the rest fitted again, in studies where that is soon done.
-    """
-    if isinstance(contrast.difference, Undefined) or isinstance(compared.effects, Undefined):
-        return
-    for annotator, effects in compared.without_each.items():
-        rest = or_undefined(effects.difference, contrast.system, contrast.baseline)
-        if not isinstance(rest, Undefined) and rest.mean * contrast.difference.mean < 0:
-            yield annotator
 
 
 def foremost(contrasts: Sequence[Contrast], most: int) -> list[Contrast]:

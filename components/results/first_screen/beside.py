@@ -1,0 +1,103 @@
+"""The first screen of a large study: the last whole results and what they go up to, while newer ones are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+import streamlit as st
+
+from components.results.first_screen.screen import ShownResults, next_card, progress, screen_sides
+from components.shell import state
+from components.shell.words import clock_time, moment
+from triptych.results.caveats import caveats
+from triptych.results.first_screen.conclusion import LARGE, TOTAL_STEPS, Conclusion, Latest, Source, latest
+from triptych.results.first_screen.means import means
+from triptych.results.first_screen.next_step import NextStep
+from triptych.results.frame.model import Counted
+from triptych.results.frame.upkeep import frame_of
+from triptych.results.page import Board
+from triptych.results.study_analysis import analyse
+from triptych.results.warnings import Finding
+from triptych.stats.numbers import counted
+
+ASK_SECONDS = 1.0
+
+
+def shown(board: Board, scope: Counted, step: NextStep | None = None, source: Source = frame_of) -> ShownResults:
+    """The numbers to show; of a large study the last ones that are whole.
+
+    Without any the page shows counts and means, and stops. source: gives the board's frame.
+    """
+    if len(board.frame.ratings) > LARGE:
+        return _last_whole(board, scope, step, source)
+    analysis = analyse(board.frame, scope, board.names)
+
+    def findings() -> Sequence[Finding]:
+        with state.reading() as session:
+            return caveats(session, board.study, analysis)
+
+    return ShownResults(analysis, findings)
+
+
+def _last_whole(board: Board, scope: Counted, step: NextStep | None, source: Source) -> ShownResults:
+    def ask() -> Latest:
+        with state.reading() as session:
+            return latest(session, board.study, scope, source)
+
+    last = ask()
+    if last.conclusion is None:
+        _counts_and_means(board, scope, step, lambda: _follow(ask, last))
+    conclusion = last.conclusion
+
+    def note() -> None:
+        st.caption(up_to(conclusion))
+        if not last.current:
+            _follow(ask, last)
+
+    return ShownResults(conclusion.analysis, lambda: conclusion.findings, note)
+
+
+def _counts_and_means(board: Board, scope: Counted, step: NextStep | None, follow: Callable[[], None]) -> NoReturn:
+    """What a process that has no whole results yet shows instead of them."""
+    left, right = screen_sides()
+    with left:
+        st.header("Counts and means so far", anchor=False)
+        follow()
+        st.dataframe(means(board.frame, scope, board.names), hide_index=True, key="means-so-far")
+    with right:
+        progress(board.overview)
+        next_card(step, board.study.slug)
+    st.stop()
+
+
+def up_to(conclusion: Conclusion) -> str:
+    annotations, ratings = (
+        counted(conclusion.annotations, "annotation"),
+        counted(conclusion.analysis.n_ratings, "rating"),
+    )
+    return (
+        f"Computed at {clock_time(conclusion.at)} of {annotations} ({ratings}), up to the one handed in on "
+        f"{moment(conclusion.last_at)}, entry {conclusion.number:,} of the log."
+    )
+
+
+def _follow(ask: Callable[[], Latest], drawn: Latest) -> None:
+    """What is computed now, until it is there: the page then runs again."""
+    newer = "Newer results" if drawn.conclusion else "The verdict, intervals and agreement"
+
+    @st.fragment(run_every=ASK_SECONDS)
+    def follow() -> None:
+        now = ask()
+        if now.conclusion is not drawn.conclusion:
+            state.run_again_by_itself()
+        if now.failure:
+            state.say(now.failure)
+        elif now.progress:
+            share = (now.progress.done + 1) / (TOTAL_STEPS + 1)
+            words = f"{newer} are being computed: {now.progress.step}. You can leave this page meanwhile."
+            st.progress(share, text=words)
+        else:
+            st.caption(f"{newer} follow in a moment.")
+
+    follow()

@@ -1,0 +1,169 @@
+"""The first screen of the results: one verdict, one picture, what can be trusted, how far it is, what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from components.results import charts
+from components.results.findings import trust_lines
+from components.results.first_screen.picture import picture, row_name, table
+from components.shell.choices import choose
+from components.shell.places import PLACES
+from components.shell.state import plain
+from components.shell.words import duration, moment
+from triptych.results.criterion import interval_note
+from triptych.results.first_screen.next_step import NextStep
+from triptych.results.first_screen.ranking import FirstVerdict, Order, first_verdict, in_order, pictured, primary
+from triptych.results.page import Board
+from triptych.results.progress import Overview
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.results.warnings import Finding
+from triptych.stats.numbers import counted
+
+LOOK = Path(__file__).with_suffix(".css")
+SIDES = [2, 1]
+
+
+def _nothing() -> None:
+    """No note."""
+
+
+@dataclass(frozen=True)
+class ShownResults:
+    """findings: what a reader must know of the numbers, computed after the picture is drawn; note: drawn below it."""
+
+    analysis: StudyAnalysis
+    findings: Callable[[], Sequence[Finding]]
+    note: Callable[[], None] = _nothing
+
+
+def first_screen(shown: ShownResults, board: Board, tools: DeltaGenerator, step: NextStep | None = None) -> None:
+    """tools: the row above it, which takes the order of the rows and the numbers of the picture.
+
+    step: for people who can take it; viewers cannot.
+    """
+    slug, analysis = board.study.slug, shown.analysis
+    left, right = screen_sides()
+    with left:
+        verdict = first_verdict(analysis)
+        _verdict(verdict, analysis)
+        _picture(analysis, board, verdict, tools)
+        shown.note()
+    with right:
+        trust = st.container(border=True, gap="xsmall")
+        progress(board.overview)
+        next_card(step, slug)
+    with trust:
+        st.subheader("Can it be trusted?", anchor=False)
+        trust_lines(shown.findings(), analysis, slug)
+
+
+def screen_sides() -> tuple[DeltaGenerator, DeltaGenerator]:
+    """Left the verdict with its picture, right the cards."""
+    st.html(LOOK)
+    with st.container(key="first-screen"):
+        left, right = st.columns(SIDES, gap="medium")
+    return left, right.container(key="cards")
+
+
+def _verdict(verdict: FirstVerdict, analysis: StudyAnalysis) -> None:
+    headline = with_short_names(verdict.headline, analysis)
+    st.header(plain(headline), anchor=False, help=None if headline == verdict.headline else plain(verdict.headline))
+    if verdict.second:
+        st.text(with_short_names(verdict.second, analysis))
+
+
+def with_short_names(sentence: str, analysis: StudyAnalysis) -> str:
+    """Systems with long names as the picture names them."""
+    names = {analysis.name(code): row_name(analysis, code) for code in analysis.systems}
+    for name in sorted(names, key=len, reverse=True):
+        sentence = sentence.replace(name, names[name])
+    return sentence
+
+
+def _groups(verdict: FirstVerdict) -> None:
+    with st.popover("Every group"):
+        st.text("\n".join(f"{place}. {names}" for place, names in enumerate(verdict.groups, 1)))
+        st.caption("Inside a group no two systems differ clearly; each is clearly below one of the group before.")
+
+
+def _picture(analysis: StudyAnalysis, board: Board, verdict: FirstVerdict, tools: DeltaGenerator) -> None:
+    shown = pictured(analysis)
+    if not shown:
+        st.text("No criterion has an order to draw; the answers are below.")
+        return
+    with tools:
+        order = in_order(analysis, _order(analysis, board))
+        numbers = table(analysis, shown, order)
+        charts.data(numbers, "picture")
+        if verdict.groups:
+            _groups(verdict)
+    drawn = picture(analysis, shown, order)
+    with st.container(key="every-system-wide" if drawn.wide else "every-system"):
+        charts.show(drawn.figure, "systems", f"{board.study.slug}-systems", f"{verdict.headline} {ALT}")
+    st.caption(plain(interval_note(shown[0]).split(". ")[0].rstrip(".") + "."))
+
+
+ALT = "Mean and 95 % interval of each system on each criterion; Data has the numbers."
+
+
+def _order(analysis: StudyAnalysis, board: Board) -> Order:
+    """Rows of a blind study keep to the numbers of the systems, so that a new rating does not move them."""
+    titles: dict[Order, str] = {
+        "number": "number",
+        "primary": analysis.title(primary(analysis)),
+        "mean": "mean of the criteria",
+    }
+    usual = "number" if board.study.unblinded_at is None else "primary"
+    titles = {key: f"Sorted by {words}" for key, words in titles.items()}
+    name = f"order-{board.study.slug}-{usual}"
+    return choose("Sorted by", titles, name, usual, label_visibility="collapsed", width=280)
+
+
+def progress(view: Overview) -> None:
+    """What is in and what is expected, and when it will be."""
+    share = min(view.done / view.expected, 1.0) if view.expected else 0.0
+    with st.container(border=True, gap="xsmall"):
+        st.subheader("Progress", anchor=False)
+        st.progress(share, text=f"{view.done:,} of {counted(view.expected, 'annotation')} · {100 * share:.0f} %")
+        st.text(f"{_when(view)} {view.items_complete:,} of {counted(view.items, 'item')} complete.")
+        apart = {"skipped": view.skipped, "ignored": view.ignored, "surplus": view.surplus}
+        extra = [f"{n} {word}" for word, n in apart.items() if n]
+        st.caption(" · ".join([f"Last annotation: {moment(view.last_at)}", *extra]))
+
+
+def _when(view: Overview) -> str:
+    if not view.expected:
+        return "Nothing is planned yet."
+    if view.done >= view.expected:
+        return "All planned annotations are in."
+    left = "" if view.minutes_left is None else f", {duration(view.minutes_left)} of work"
+    if view.done_at is None:
+        return f"No date yet: too little came in during the last week{left}."
+    return f"Done about {view.done_at:%-d %B %Y} at the pace of the last week{left}."
+
+
+def next_card(step: NextStep | None, slug: str) -> None:
+    if step is None:
+        return
+    with st.container(border=True, gap="xsmall"):
+        st.subheader("What to do next", anchor=False)
+        st.text(step.sentence)
+        if step.place:
+            st.page_link(PLACES[step.place][0].page, label=step.place, query_params={"study": slug})
+
+
+def no_rating(board: Board, step: NextStep | None = None) -> None:
+    """A study that nobody has rated yet."""
+    left, right = screen_sides()
+    with left:
+        st.header("There is no rating yet", anchor=False)
+        st.text("Results appear here by themselves as soon as the first annotation is in.")
+    with right:
+        progress(board.overview)
+        next_card(step, board.study.slug)

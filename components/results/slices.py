@@ -1,0 +1,89 @@
+"""One criterion on parts of the items, by any field of the items file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from components.results import charts
+from components.shell.choices import choose
+from triptych.results.criterion import CriterionResult, spoken
+from triptych.results.first_screen.ranking import pictured
+from triptych.results.first_screen.slices import Slice, slices
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.results.verdicts import summary
+from triptych.rubric import palette
+from triptych.stats.intervals import Interval
+from triptych.stats.numbers import counted
+
+ESTIMATES = "Estimates only: this field was not declared before launch, so that nothing is tested on its values."
+MOST_DRAWN = 8
+
+
+def slices_section(analysis: StudyAnalysis, slug: str) -> None:
+    """Estimates with intervals and their number for every value; a verdict where the field was declared."""
+    fields, shown = analysis.frame.fields, {result.criterion.key: result for result in pictured(analysis)}
+    if not fields or not shown:
+        st.text("The items file has no field that tells some items apart, so there is nothing to slice by.")
+        return
+    left, right = st.columns(2)
+    field = choose("Field of the items", {name: name for name in fields}, f"slice-field-{slug}", place=left)
+    titles = {key: result.criterion.title for key, result in shown.items()}
+    key = choose("Criterion", titles, f"slice-criterion-{slug}", place=right)
+    parts = slices(analysis, key, field)
+    declared = analysis.frame.settings.preregistration.declares(field)
+    st.text("\n".join(_verdict(analysis, part) for part in parts) if declared else ESTIMATES)
+    if len(parts) <= MOST_DRAWN:
+        alt = f"{titles[key]} by {field}: mean and 95 % interval of each system; the table has the numbers."
+        charts.show(_figure(analysis, shown[key], parts), f"slices-{field}-{key}", f"{slug}-{key}-{field}", alt)
+    st.dataframe(_table(analysis, shown[key], parts), hide_index=True, key=f"slices-table-{field}-{key}")
+
+
+def _verdict(analysis: StudyAnalysis, part: Slice) -> str:
+    words = summary(analysis, part.contrasts) if part.contrasts else "Not compared"
+    return f"{part.value} ({counted(part.items, 'item')}): {words}."
+
+
+def _table(analysis: StudyAnalysis, result: CriterionResult, parts: Sequence[Slice]) -> pd.DataFrame:
+    rows = [
+        {
+            "Value": part.value,
+            "Items": part.items,
+            "System": analysis.name(system.system),
+            "Ratings": system.n,
+            "Mean or share (95 % interval)": spoken(system.interval, result.share)
+            if isinstance(system.interval, Interval)
+            else system.interval.reason,
+        }
+        for part in parts
+        for system in part.systems
+    ]
+    return pd.DataFrame(rows)
+
+
+def _figure(analysis: StudyAnalysis, result: CriterionResult, parts: Sequence[Slice]) -> go.Figure:
+    """A row per system and value, values of a system next to each other, on the whole scale."""
+    drawn = [
+        (
+            f"{charts.short(analysis.name(system.system), str(system.system), 20)}, {charts.short(part.value, '', 16)}",
+            of,
+        )
+        for place in range(len(analysis.systems))
+        for part in parts
+        if isinstance(of := (system := part.systems[place]).interval, Interval)
+    ]
+    scale = 100 if result.share else 1
+    rows = [name for name, _ in drawn]
+    figure = charts.dots(
+        rows, [charts.ends_of(of, scale) for _, of in drawn], [spoken(of, result.share) for _, of in drawn]
+    )
+    charts.frame(figure, rows)
+    low, high = (scale * end for end in result.ends)
+    room = (high - low) * 0.04
+    figure.update_layout(height=charts.FRAME + 24 * len(rows))
+    figure.update_xaxes(range=[low - room, high + room], showgrid=True, zeroline=False)
+    figure.update_traces(marker={"color": palette.THESE, "size": 9})
+    return figure

@@ -1,0 +1,98 @@
+"""Designs in which the tests err, as docs/validation.md shows: what a reader of the results is warned of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from helpers.frames import crossed, likert_rubric, make_frame
+
+from triptych.results.design_caveats import one_at_a_time, unevenly_missing, ungrouped
+from triptych.results.frame.model import Counted, Frame
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.results.texts import Texts
+from triptych.study.settings import StudySettings
+
+NO_TEXTS = Texts(pd.DataFrame(), {})
+
+
+def analysed(frame: Frame) -> StudyAnalysis:
+    return StudyAnalysis(frame, Counted(), {code: f"System {code}" for code in frame.systems})
+
+
+def with_rows(frame: Frame, keep: pd.Series) -> Frame:
+    return replace(frame, ratings=frame.ratings[keep].reset_index(drop=True))
+
+
+def renamed(frame: Frame, name: str) -> Frame:
+    """Items with ids such as dialogue-3-turn-1."""
+    names = {item: name.format(group=n // 4, turn=n % 4) for n, item in enumerate(frame.ratings["item"].cat.categories)}
+    ratings = frame.ratings.assign(item=frame.ratings["item"].cat.rename_categories(names))
+    return replace(frame, ratings=ratings)
+
+
+@pytest.mark.parametrize("rule", ["marked", "left out"])
+def test_low_ratings_missing_for_one_system_are_said(rule):
+    frame = crossed(60, 8, systems=3, raters=3)
+    low = (frame.ratings["system"] == 3) & (frame.ratings["value"] <= 3)
+    if rule == "marked":
+        ratings = frame.ratings.assign(missing=low, value=frame.ratings["value"].mask(low))
+        frame = replace(frame, ratings=ratings)
+    else:
+        frame = with_rows(frame, ~low)
+    (finding,) = unevenly_missing(analysed(frame))
+    assert finding.sentence.startswith("Criterion 1: ratings of System 3 are missing more often than those of System ")
+    assert "beyond chance. If low ratings are missing, its mean is too high" in finding.sentence
+
+
+def test_ratings_missing_at_random_are_not_said():
+    findings = 0
+    for seed in range(20):
+        frame = crossed(40, 6, systems=3, raters=3, seed=seed)
+        present = pd.Series(np.random.default_rng(seed).random(len(frame.ratings)) > 0.2)
+        findings += len([*unevenly_missing(analysed(with_rows(frame, present)))])
+    assert findings <= 3
+
+
+def test_designs_that_show_some_of_the_systems_miss_none():
+    frame = crossed(60, 8, systems=3, raters=3)
+    shown = pd.Series((frame.ratings["position"] < 2).to_numpy())
+    assert not [*unevenly_missing(analysed(with_rows(frame, shown)))]
+
+
+def test_responses_rated_one_at_a_time_are_said():
+    frame = crossed(60, 8, systems=3, raters=3)
+    codes = frame.ratings["annotator"].cat.codes + frame.ratings["item"].cat.codes
+    alone = with_rows(frame, (codes % 3 + 1 == frame.ratings["system"]))
+    (finding,) = one_at_a_time(analysed(alone))
+    assert "mostly rated one response of an item" in finding.sentence
+    assert not [*one_at_a_time(analysed(frame))]
+
+
+def test_items_that_look_grouped_are_said_until_groups_are_declared():
+    frame = renamed(crossed(40, 6, systems=2, raters=2), "dialogue-{group}-turn-{turn}")
+    (finding,) = ungrouped(analysed(frame), NO_TEXTS)
+    assert finding.sentence.startswith(
+        "Ids look like 10 groups of items, such as dialogue-0, and no groups of items are"
+    )
+    declared = replace(frame, settings=StudySettings(group_field="dialogue"))
+    assert not [*ungrouped(analysed(declared), NO_TEXTS)]
+
+
+def test_shared_contexts_look_grouped():
+    analysis = analysed(crossed(40, 6, systems=2, raters=2))
+    (finding,) = ungrouped(analysis, replace(NO_TEXTS, shared_contexts=12))
+    assert finding.sentence.startswith("12 items share their context with another item, and no groups")
+    assert not [*ungrouped(analysis, NO_TEXTS)]
+
+
+def test_a_study_of_one_system_has_no_such_caveat():
+    rows = [
+        {"annotator": f"P-{who}", "item": f"i{n}", "criterion": "c1", "system": 1, "value": 1 + (n + who) % 7}
+        for who in range(3)
+        for n in range(6)
+    ]
+    analysis = analysed(make_frame(likert_rubric(), rows))
+    assert not [*unevenly_missing(analysis), *one_at_a_time(analysis), *ungrouped(analysis, NO_TEXTS)]

@@ -1,0 +1,171 @@
+"""The first screen of the results: order of systems, verdict, groups, the next step, the date, slices."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from helpers.analyses import analysis
+from helpers.frames import crossed, likert_rubric
+from helpers.present import present
+
+from components.results.findings import first_lines
+from components.results.first_screen.picture import LONGEST_NAME, picture, row_name, table
+from components.results.first_screen.screen import with_short_names
+from triptych import clock
+from triptych.results import progress
+from triptych.results.first_screen.next_step import next_step
+from triptych.results.first_screen.ranking import first_verdict, groups_apart, in_order, pictured, primary
+from triptych.results.first_screen.slices import slices
+from triptych.results.frame.model import Counted, Frame
+from triptych.results.progress import Overview
+from triptych.results.study_analysis import UNDECLARED_SLICE, StudyAnalysis
+from triptych.results.warnings import Finding
+from triptych.rubric.files import parse_rubric
+from triptych.storage.models import StudyState
+from triptych.study.lifecycle import Design
+from triptych.study.settings import Preregistration, StudySettings
+
+NAMES = {code: f"System {code}" for code in range(1, 21)}
+NOW = datetime(2026, 3, 10, tzinfo=UTC)
+
+
+def declared(frame: Frame, **declaration) -> Frame:
+    return replace(frame, settings=StudySettings(preregistration=Preregistration(**declaration)))
+
+
+def with_topics(frame: Frame) -> Frame:
+    items = frame.ratings["item"].cat.categories
+    return replace(frame, meta={item: {"topic": "fees" if place % 2 else "rooms"} for place, item in enumerate(items)})
+
+
+def test_the_declared_primary_criterion_sorts_and_decides():
+    frame = crossed(items=12, annotators=6, criteria=3, gap=1.5)
+    assert primary(analysis(frame)) == "c1"
+    of_second = analysis(declared(frame, primary_criterion="c2"))
+    assert primary(of_second) == "c2"
+    assert [result.criterion.key for result in pictured(of_second)] == ["c2", "c1", "c3"]
+    assert first_verdict(of_second).headline.endswith("on Criterion 2.")
+    assert [in_order(of_second, by) for by in ("number", "primary", "mean")] == [[1, 2, 3], [3, 2, 1], [3, 2, 1]]
+
+
+def test_up_to_five_systems_have_their_order_in_the_verdict():
+    verdict = first_verdict(analysis(crossed(items=30, annotators=8, systems=3, gap=1.5)))
+    assert verdict.headline == "System 3 stands clearly above all others on Criterion 1."
+    assert verdict.second.startswith("System 3 is higher than System 1 by ")
+    assert not verdict.groups
+
+
+def test_more_systems_are_grouped():
+    frame = crossed(items=30, annotators=8, systems=12, gap=0.4, points=7)
+    of_many = StudyAnalysis(frame, Counted(), NAMES)
+    verdict = first_verdict(of_many)
+    assert "the top; the other" in verdict.headline and len(verdict.headline) < 200
+    assert sum(group.count("System") for group in verdict.groups) == 12
+    clear = {frozenset((c.system, c.baseline)) for c in of_many.contrasts if c.clear}
+    groups = groups_apart(of_many.systems, [c for c in of_many.contrasts if c.clear])
+    for group in groups:
+        assert not any(frozenset((one, other)) in clear for one in group for other in group if one != other)
+    for above, group in zip(groups, groups[1:], strict=False):
+        assert all(any(frozenset((code, other)) in clear for other in above) for code in group)
+
+
+def test_a_circle_of_clear_differences_is_one_group():
+    circle: list[Any] = [SimpleNamespace(system=b, baseline=a, higher=b) for a, b in ((1, 2), (2, 3), (3, 1))]
+    assert groups_apart([1, 2, 3], circle) == [[1, 2, 3]]
+
+
+@pytest.mark.parametrize("systems", [2, 3, 5, 12, 20])
+def test_the_picture_shows_every_system_on_the_whole_scale(systems):
+    of_study = StudyAnalysis(crossed(items=8, annotators=5, systems=systems, criteria=3, points=5), Counted(), NAMES)
+    shown, order = pictured(of_study), in_order(of_study, "primary")
+    drawn = picture(of_study, shown, order).figure
+    assert drawn.layout.height < 520
+    assert len(drawn.data) == 3 and all(len(trace.y) == systems for trace in drawn.data)
+    assert drawn.layout.xaxis.range[0] < 1 and drawn.layout.xaxis.range[1] > 5
+    assert list(drawn.layout.yaxis.categoryarray) == [NAMES[code] for code in order][::-1]
+    assert len(table(of_study, shown, order)) == 3 * systems
+
+
+def test_a_slice_is_tested_only_if_declared():
+    frame = with_topics(crossed(items=40, annotators=6, gap=1.5))
+    plain, tested = (slices(analysis(each), "c1", "topic") for each in (frame, declared(frame, slices=("topic",))))
+    assert [(part.value, part.items) for part in plain] == [("fees", 20), ("rooms", 20)]
+    assert all(system.n == 120 for part in plain for system in part.systems)
+    assert not any(part.contrasts for part in plain)
+    assert all(len(part.contrasts) == 3 for part in tested)
+    adjusted = [(present(contrast.holm), present(contrast.p)) for part in tested for contrast in part.contrasts]
+    assert max(holm / p for holm, p in adjusted) == pytest.approx(6)
+    assert len(adjusted) == 6
+
+
+def test_items_filtered_by_an_undeclared_field_are_not_tested():
+    frame = with_topics(crossed(items=40, annotators=6, gap=1.5))
+    part = analysis(frame, field="topic", value="fees")
+    assert not any(contrast.holm for contrast in part.contrasts)
+    assert first_verdict(part).headline == part.family == UNDECLARED_SLICE
+    known = analysis(declared(frame, slices=("topic",)), field="topic", value="fees")
+    assert first_verdict(known).headline.startswith("System 3 stands clearly above")
+
+
+def test_the_date_follows_the_pace_of_the_last_week(monkeypatch):
+    monkeypatch.setattr(clock, "now", lambda: NOW)
+    daily = pd.Series(pd.date_range(NOW - timedelta(days=30), NOW - timedelta(hours=1), freq="12h"))
+    assert progress._done_at(daily, 28) == pytest.approx(NOW + timedelta(days=14), abs=timedelta(days=2))
+    assert progress._done_at(daily[daily < NOW - timedelta(days=8)], 28) is None
+    assert progress._done_at(daily, 0) is None
+    assert progress._done_at(daily, 10**9) == NOW + progress.FARTHEST
+
+
+def view(done: int, last_days_ago: int | None = 0, people: int = 1) -> Overview:
+    last = None if last_days_ago is None else NOW - timedelta(days=last_days_ago)
+    return Overview(done, 10, 5, 0, 0, 0, 0, None, last, None, tuple(np.zeros(people)))
+
+
+def study_in(state: StudyState, unblinded_at: datetime | None = None) -> Any:
+    return SimpleNamespace(state=state, unblinded_at=unblinded_at)
+
+
+def test_the_next_step_follows_the_study(monkeypatch):
+    monkeypatch.setattr(clock, "now", lambda: NOW)
+    started = study_in(StudyState.open)
+    assert next_step(started, view(0, None, 0)).sentence.startswith("Let annotators in")
+    assert next_step(started, view(3)).sentence.startswith("Go on: 7 annotations to go.")
+    assert next_step(started, view(3, 5)) == next_step(started, view(3, 5))
+    assert next_step(started, view(3, 5)).sentence == "Remind annotators: nothing has come in since 2026-03-05."
+    assert next_step(started, view(10)).sentence.startswith("Close the study")
+    assert next_step(study_in(StudyState.closed), view(10)).sentence.startswith("Unblind")
+    assert next_step(study_in(StudyState.closed, NOW), view(10)).place == "Report"
+    assert next_step(study_in(StudyState.paused), view(3)).place == "Setup"
+
+
+def test_the_verdict_names_long_systems_as_the_picture_does():
+    frame = crossed(items=30, annotators=8, systems=3, gap=1.5)
+    long = {code: f"Retrieval-augmented instruction-tuned model, variant {code}" for code in (1, 2, 3)}
+    analysis = StudyAnalysis(frame, Counted(), long)
+    sentence = with_short_names(first_verdict(analysis).second, analysis)
+    assert sentence.startswith(f"{row_name(analysis, 3)} is higher than {row_name(analysis, 1)} by ")
+    assert len(row_name(analysis, 3)) <= LONGEST_NAME + 2
+    assert with_short_names("System 1 is above.", analysis_of_short_names(frame)) == "System 1 is above."
+
+
+def analysis_of_short_names(frame: Frame) -> StudyAnalysis:
+    return StudyAnalysis(frame, Counted(), NAMES)
+
+
+def test_a_criterion_that_is_a_question_is_quoted():
+    frame = crossed(items=30, annotators=8, systems=3, gap=1.5)
+    text = likert_rubric().replace("Criterion 1", "Is it true?")
+    asked = replace(frame, design=Design(parse_rubric(text), {}))
+    assert first_verdict(analysis(asked)).headline == "System 3 stands clearly above all others on “Is it true?”."
+
+
+def test_trust_lines_stay_short_enough_for_the_first_screen():
+    lines = [Finding(90, "a", "x" * 200), Finding(80, "b", "y" * 200), Finding(75, "c", "z" * 10)]
+    assert first_lines(lines) == lines[:1]
+    assert first_lines([replace(line, sentence="x") for line in lines * 2]) == [replace(x, sentence="x") for x in lines]

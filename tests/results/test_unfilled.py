@@ -1,0 +1,65 @@
+"""Places that nobody present can fill are said, with what to do."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.present import present
+from helpers.ratings import exclude, set_aside, submit
+
+from triptych.results.unfilled import unfilled
+from triptych.storage import database
+from triptych.storage.models import Kind, Person, StudyState
+from triptych.study.settings import changed, stored
+
+
+@pytest.fixture
+def session(engine):
+    with database.writing(engine) as session:
+        yield session
+
+
+def test_a_place_that_everybody_rated_or_skipped_is_said(session, make_study):
+    study, _, (first, second) = make_study(session, items=1, annotators=2, raters_per_item=2)
+    assert unfilled(session, study) is None
+    submit(session, study, first)
+    assert unfilled(session, study) is None
+    set_aside(session, study, second, "skip", "unclear")
+    places = present(unfilled(session, study))
+    assert (places.places, places.missing, places.present) == (1, 1, 2)
+    assert places.sentence.startswith(
+        f"1 place of 1 item ({places.items[0]}) cannot be filled by anybody present: all 2"
+    )
+    assert "Invite 1 more annotator, or give the places up: retire it under Setup, Items." in places.sentence
+
+
+def test_a_place_that_somebody_has_not_seen_can_be_filled(session, make_study):
+    study, _, people = make_study(session, items=1, annotators=3, raters_per_item=2)
+    submit(session, study, people[0])
+    set_aside(session, study, people[1], "skip", "unclear")
+    assert unfilled(session, study) is None
+    exclude(session, study, people[2])
+    assert present(unfilled(session, study)).present == 2
+
+
+def test_annotators_who_reached_their_limit_fill_nothing(session, make_study):
+    study, _, people = make_study(session, items=2, annotators=1, raters_per_item=1)
+    study.settings = stored(changed(study, items_per_annotator=1))
+    session.flush()
+    submit(session, study, people[0])
+    places = present(unfilled(session, study))
+    assert places.present == 0
+    assert "every annotator is done, has stopped or was left out" in places.sentence
+
+
+def test_a_study_that_is_not_open_has_no_such_place(session, make_study):
+    study, _, people = make_study(session, items=1, annotators=1, raters_per_item=2)
+    submit(session, study, people[0])
+    assert unfilled(session, study) is not None
+    study.state = StudyState.closed
+    assert unfilled(session, study) is None
+
+
+def test_nothing_is_said_before_the_first_person_joins(session, make_study):
+    study, _, people = make_study(session, items=1, annotators=1, raters_per_item=2)
+    session.get_one(Person, people[0].person_id).kind = Kind.simulated
+    assert unfilled(session, study) is None

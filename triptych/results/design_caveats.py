@@ -1,0 +1,120 @@
+"""What a design does not let the tests promise, as docs/validation.md shows: each finding names what it found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from triptych.results.criterion import StudyRatings
+from triptych.results.frame.table import Filters
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.results.texts import Texts
+from triptych.results.warnings import Finding
+from triptych.stats.analysis.collection import CLEAR
+from triptych.stats.columns import Floats
+from triptych.stats.crossed import CrossedEffects
+from triptych.stats.multiplicity import adjusted
+from triptych.stats.numbers import counted
+from triptych.stats.undefined import Undefined, or_undefined
+from triptych.study.lint import grouped_ids
+
+MISSING_GAP = 0.05  # of the shares of two systems that are missing, from which it may move a comparison
+SINGLE_SHARE = 0.5  # of what an annotator rated of an item, from which responses count as rated one at a time
+TOO_OFTEN = "differences are called clear two to three times too often"
+
+
+def ungrouped(analysis: StudyAnalysis, texts: Texts) -> Iterator[Finding]:
+    """Items that look grouped where no groups are declared."""
+    if analysis.frame.settings.group_field or not analysis.contrasts:
+        return
+    names = [str(name) for name in analysis.item_names]
+    if prefixes := grouped_ids(names):
+        sentence = f"Ids look like {counted(len(prefixes), 'group')} of items, such as {prefixes[0]}"
+    elif texts.shared_contexts:
+        sentence = f"{counted(texts.shared_contexts, 'item')} share their context with another item"
+    else:
+        return
+    yield Finding(
+        86,
+        "groups not declared",
+        f"{sentence}, and no groups of items are declared: if items of a group are alike, {TOO_OFTEN}.",
+    )
+
+
+def one_at_a_time(analysis: StudyAnalysis) -> Iterator[Finding]:
+    """Comparisons of responses that were not seen side by side."""
+    for ratings in analysis.ratings:
+        if not analysis.contrasts_of(ratings.criterion.key):
+            continue
+        cells = _annotations(ratings)[_rated(ratings)]
+        if len(cells) and (np.unique(cells, return_counts=True)[1] == 1).mean() > SINGLE_SHARE:
+            yield Finding(
+                33,
+                "one at a time",
+                "Annotators mostly rated one response of an item: where they have no tastes for systems the tests are "
+                "cautious (1 to 2 % false differences instead of 5 %), so that a true difference shows less often.",
+            )
+            return
+
+
+def unevenly_missing(analysis: StudyAnalysis) -> Iterator[Finding]:
+    """Systems of which more ratings are missing than of another one, beyond chance; Holm over all such tests."""
+    shares: list[tuple[str, int, int, float, float]] = []
+    for ratings in analysis.ratings:
+        if analysis.contrasts_of(ratings.criterion.key):
+            shares += _most_apart(ratings)
+    tests = adjusted((None, p) for *_, p in shares)
+    for (criterion, more, less, gap, _), test in zip(shares, tests, strict=True):
+        if test.holm is not None and test.holm < CLEAR:
+            sentence = (
+                f"{analysis.title(criterion)}: ratings of {analysis.name(more)} are missing more often than those of "
+                f"{analysis.name(less)}, by {100 * gap:.0f} percentage points, beyond chance. If low ratings are "
+                f"missing, its mean is too high and {TOO_OFTEN}."
+            )
+            which = Filters(criteria=frozenset({criterion}), systems=frozenset({more}))
+            yield Finding(86, "unevenly missing", sentence, which)
+
+
+def _annotations(ratings: StudyRatings) -> np.ndarray:
+    """(n,) a code for each item and annotator."""
+    codes: np.ndarray = ratings.item.astype(np.int64) * (int(ratings.annotator.max(initial=0)) + 1) + ratings.annotator
+    return codes
+
+
+def _rated(ratings: StudyRatings) -> np.ndarray:
+    rated: np.ndarray = ~np.isnan(ratings.number) & (ratings.system > 0)
+    return rated
+
+
+def _most_apart(ratings: StudyRatings) -> Iterator[tuple[str, int, int, float, float]]:
+    """(criterion, system with most missing, with least, gap of their shares, p over all pairs), where it is large."""
+    systems = np.unique(ratings.system[ratings.system > 0])
+    cells, first = np.unique(_annotations(ratings), return_index=True)
+    rows = ratings.system > 0
+    value = np.full((len(cells), len(systems)), np.nan)
+    place = np.searchsorted(cells, _annotations(ratings)[rows]), np.searchsorted(systems, ratings.system[rows])
+    value[place] = 1.0
+    present = np.zeros(value.shape, dtype=bool)
+    present[place] = _rated(ratings)[rows]
+    if (~np.isnan(value)).all(axis=1).mean() > SINGLE_SHARE:
+        value[:] = 1.0  # annotations hold all systems, so that a rating which is not there is missing
+    missing: Floats = np.where(present, 0.0, value)
+    if len(systems) < 2 or not len(cells) or np.isnan(missing).all(axis=0).any():
+        return
+    share = np.nanmean(missing, axis=0)
+    more, less = int(systems[share.argmax()]), int(systems[share.argmin()])
+    if share.max() - share.min() < MISSING_GAP:
+        return
+    known = np.nonzero(~np.isnan(missing))
+    items, annotators, groups = (of[first][known[0]] for of in (ratings.item, ratings.annotator, ratings.group))
+    columns = missing[known], items, annotators, systems[known[1]], groups
+    effects = or_undefined(CrossedEffects.build, *columns)
+    difference = effects if isinstance(effects, Undefined) else or_undefined(effects.difference, more, less)
+    if isinstance(difference, Undefined):
+        return
+    test = difference.test or difference.test_here
+    if test is not None:
+        pairs = math.comb(len(systems), 2)  # of which these two are the farthest apart
+        yield ratings.criterion.key, more, less, float(share.max() - share.min()), min(1.0, test.p * pairs)

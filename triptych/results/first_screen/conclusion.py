@@ -1,0 +1,203 @@
+"""The conclusion of a large study: computed by a thread beside the page, shown until the next one is whole.
+
+In a process at most one thread computes for a study. It reads one state of the database in a session of its own, and
+what it gives says which event it goes up to. It runs to its end when the page is left.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Engine, select
+from sqlmodel import Session
+
+from triptych import clock
+from triptych.errors import TriptychError
+from triptych.results.caveats import caveats
+from triptych.results.frame.model import Counted, Frame, StudyName, name_of
+from triptych.results.frame.upkeep import frame_of
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.results.warnings import Finding
+from triptych.storage import database
+from triptych.storage.events import EventKind
+from triptych.storage.models import Event, Study
+from triptych.study.system_names import system_names
+
+LARGE = 30_000  # ratings up to which a page computes while it is drawn
+MAX_KEPT = 3  # conclusions per study, each with its numbers
+PAUSE = 4  # times as long as a conclusion took, before the next of the study begins
+RETRY_SECONDS = 60.0  # after one that failed
+FAILED = "The results could not be computed. The server's log says why; the next try is in a minute."
+# work that came in since: an earlier conclusion stays true of what it goes up to
+WORK = (
+    EventKind.annotation_edited,
+    EventKind.ignored,
+    EventKind.skipped,
+    EventKind.submitted,
+    EventKind.surplus,
+)
+# after any other kind of event, such as an exclusion, an erasure or an amendment, it is not shown again
+HARMLESS = (*WORK, EventKind.reserved, EventKind.results_opened)
+STEPS: dict[str, Callable[[StudyAnalysis], object]] = {
+    "means, intervals and agreement": lambda analysis: analysis.criteria,
+    "differences between systems": lambda analysis: analysis.contrasts,
+    "places on the screen": lambda analysis: analysis.positions,
+    "annotators": lambda analysis: analysis.annotators,
+}
+READING, TRUST = "ratings", "what can be trusted"
+TOTAL_STEPS = len(STEPS) + 2
+log = logging.getLogger("triptych.results.conclusion")
+
+
+@dataclass(frozen=True, eq=False)
+class Conclusion:
+    """All that the first screen says of a study as of one event.
+
+    hash: of that event, whose number is the frame's; at: when it was computed; seconds: how long that took.
+    """
+
+    analysis: StudyAnalysis
+    findings: tuple[Finding, ...]
+    hash: str
+    at: datetime
+    seconds: float
+
+    @property
+    def number(self) -> int:
+        return self.analysis.frame.number
+
+    @property
+    def annotations(self) -> int:
+        return len(self.analysis.work)
+
+    @property
+    def last_at(self) -> datetime:
+        """When the last annotation that counts was submitted."""
+        last: datetime = self.analysis.work["submitted_at"].max().to_pydatetime()
+        return last
+
+
+@dataclass(frozen=True)
+class StepAtWork:
+    """step: what is computed now, the `done`-th of TOTAL_STEPS."""
+
+    step: str
+    done: int
+
+
+@dataclass(frozen=True)
+class Latest:
+    """conclusion: the last whole one that may be shown; current: whether no work came in since.
+
+    progress: of a thread at work on this study, if there is one; failure: why there is no newer one.
+    """
+
+    conclusion: Conclusion | None
+    current: bool
+    progress: StepAtWork | None
+    failure: str = ""
+
+
+Source = Callable[[Session, Study], Frame]
+Asked = tuple[Source, Counted]
+
+
+class _Shelf:
+    """What is known of one study: its conclusions, the thread at work, when the next may begin."""
+
+    def __init__(self) -> None:
+        self.conclusions: dict[Asked, Conclusion] = {}
+        self.thread: threading.Thread | None = None
+        self.progress: StepAtWork | None = None
+        self.begins_at = 0.0
+        self.failure = ""
+
+
+_shelves: dict[StudyName, _Shelf] = {}
+_lock = threading.Lock()
+
+
+def latest(session: Session, study: Study, counted: Counted, source: Source = frame_of) -> Latest:
+    """The last conclusion under these filters; begins the next one, if something came in since and nothing is at work.
+
+    source: gives the frame that it is computed from.
+    """
+    asked, name = (source, counted), name_of(study)
+    with _lock:
+        shelf = _shelves.setdefault(name, _Shelf())
+        conclusion = shelf.conclusions.get(asked)
+    if conclusion and not _may_be_shown(session, study, conclusion):
+        with _lock:
+            shelf.conclusions.pop(asked, None)
+        conclusion = None
+    current = conclusion is not None and not _came_in(session, study, conclusion, Event.kind.in_(WORK))
+    with _lock:
+        is_due = time.monotonic() >= shelf.begins_at or (conclusion is None and not shelf.failure)
+        if not current and shelf.thread is None and is_due:
+            shelf.progress, shelf.failure = StepAtWork(READING, 0), ""
+            work = (session.get_bind().engine, study.id, shelf, asked)
+            shelf.thread = threading.Thread(target=_conclude, args=work, name="conclusion", daemon=True)
+            shelf.thread.start()
+        return Latest(conclusion, current, shelf.progress, shelf.failure)
+
+
+def _may_be_shown(session: Session, study: Study, conclusion: Conclusion) -> bool:
+    """Whether the study's log still holds the event that it goes up to, and only work came in since."""
+    last = select(Event.hash).where(Event.study_id == study.id, Event.number == conclusion.number)
+    if session.scalars(last).first() != conclusion.hash:
+        return False  # another state of the study was restored
+    return not _came_in(session, study, conclusion, Event.kind.not_in(HARMLESS))
+
+
+def _came_in(session: Session, study: Study, conclusion: Conclusion, which: ColumnElement[bool]) -> bool:
+    """Whether such an event came after the conclusion."""
+    since = select(Event.id).where(Event.study_id == study.id, Event.number > conclusion.number, which)
+    return session.scalars(since.limit(1)).first() is not None
+
+
+def _conclude(engine: Engine, study_id: int, shelf: _Shelf, asked: Asked) -> None:
+    """In the thread: one conclusion, or the reason why there is none."""
+    began, conclusion, failure = time.monotonic(), None, ""
+    try:
+        conclusion = _conclusion(engine, study_id, shelf, asked, began)
+    except TriptychError as error:
+        failure = str(error)
+    except Exception:
+        log.exception("The conclusion of study %d could not be computed.", study_id)
+        failure = FAILED
+    ended = time.monotonic()
+    with _lock:
+        if conclusion:
+            shelf.conclusions.pop(asked, None)
+            shelf.conclusions[asked] = conclusion
+            while len(shelf.conclusions) > MAX_KEPT:
+                del shelf.conclusions[next(iter(shelf.conclusions))]
+        shelf.begins_at = ended + (RETRY_SECONDS if failure else PAUSE * (ended - began))
+        shelf.thread, shelf.progress, shelf.failure = None, None, failure
+
+
+def _conclusion(engine: Engine, study_id: int, shelf: _Shelf, asked: Asked, began: float) -> Conclusion | None:
+    """None where the study or its log went on while it was read, so that the page asks again."""
+    source, counted = asked
+    with database.reading(engine) as session:
+        database.see_one_state(session)
+        study = session.get(Study, study_id)
+        if study is None:
+            return None
+        frame = source(session, study)
+        head = select(Event.number, Event.hash).where(Event.study_id == study.id).order_by(Event.number.desc())
+        number, chained = session.execute(head.limit(1)).first() or (0, "")
+        if frame.number != number:
+            return None
+        analysis = StudyAnalysis(frame, counted, system_names(session, study))
+        for place, (step, compute) in enumerate(STEPS.items(), 1):
+            shelf.progress = StepAtWork(step, place)
+            compute(analysis)
+        shelf.progress = StepAtWork(TRUST, TOTAL_STEPS - 1)
+        findings = caveats(session, study, analysis)
+    return Conclusion(analysis, findings, chained, clock.now(), time.monotonic() - began)

@@ -1,0 +1,26 @@
+"""Counts and means of what is in, without an interval or a test: what a large study shows at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from triptych.results.criterion import criterion_ratings
+from triptych.results.frame.model import Counted, Frame
+from triptych.stats.numbers import written
+
+
+def means(frame: Frame, counted: Counted, names: Mapping[int, str]) -> pd.DataFrame:
+    """A row per criterion about responses and system: the ratings that count and their mean, or a share of answers."""
+    rows = []
+    for ratings in criterion_ratings(frame, counted):
+        known = ~np.isnan(ratings.number)
+        system = ratings.system[known]
+        count, total = np.bincount(system), np.bincount(system, ratings.number[known])
+        style = "share" if ratings.variable.is_share else "number"
+        for code in np.flatnonzero(count).tolist() if ratings.variable.per_response else ():
+            mean = written(total[code] / count[code], style)
+            rows.append((ratings.variable.title, names.get(code, ""), int(count[code]), mean))
+    return pd.DataFrame(rows, columns=["Criterion", "System", "Ratings", "Mean or share"])

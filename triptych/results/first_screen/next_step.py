@@ -1,0 +1,44 @@
+"""What a lead does next, by how far the study is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from triptych import clock
+from triptych.results.progress import Overview
+from triptych.stats.numbers import counted
+from triptych.storage.models import Study, StudyState
+
+QUIET_DAYS = 3  # without an annotation, after which people may need a reminder
+
+
+@dataclass(frozen=True)
+class NextStep:
+    """sentence: what to do and why; place: of the study where it is done, "" where that is the results page itself."""
+
+    sentence: str
+    place: str
+
+
+def next_step(study: Study, view: Overview) -> NextStep:
+    if not view.items:
+        return NextStep("Add a file of items: there is nothing to rate yet.", "Setup")
+    if study.state == StudyState.draft:
+        return NextStep("Launch the study: from then on it takes ratings.", "Setup")
+    if study.state == StudyState.closed:
+        if study.unblinded_at is None:
+            return NextStep("Unblind, once nothing is left to decide about single ratings.", "")
+        return NextStep("Write it up: the report has every number, figure and sentence.", "Report")
+    left = max(view.expected - view.done, 0)
+    if not left:
+        return NextStep("Close the study: all planned annotations are in, and results are final then.", "Setup")
+    if study.state == StudyState.paused:
+        return NextStep(f"Open the study again: {counted(left, 'annotation')} are missing.", "Setup")
+    if not view.annotators:
+        return NextStep("Let annotators in: nobody takes part yet.", "People")
+    if view.last_at is None:
+        return NextStep("Remind annotators: nobody has handed in anything yet.", "People")
+    if clock.now() - view.last_at > timedelta(days=QUIET_DAYS):
+        return NextStep(f"Remind annotators: nothing has come in since {view.last_at:%Y-%m-%d}.", "People")
+    return NextStep(f"Go on: {counted(left, 'annotation')} to go. Decide nothing before they are in.", "People")

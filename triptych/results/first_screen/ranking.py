@@ -1,0 +1,148 @@
+"""Which criterion decides, how systems stand in a row, and the verdict of the first screen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from triptych.results.criterion import CriterionResult, headline
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.results.verdicts import MAX_ORDERED, clear_of, largest_first, names_of, sized, speaks_for_others, summary
+from triptych.results.verdicts import verdict as sentence_of
+from triptych.stats.analysis.contrasts import Contrast
+from triptych.stats.intervals import Interval
+
+Order = Literal["number", "primary", "mean"]
+THESE_ONLY = "This is about these annotators only: there are too few to speak for others."
+
+
+@dataclass(frozen=True)
+class FirstVerdict:
+    """headline: the verdict in a sentence; second: its size and what the other criteria say; groups: of systems
+    without a clear difference, from the highest to the lowest, where there are too many for one sentence."""
+
+    headline: str
+    second: str = ""
+    groups: tuple[str, ...] = ()
+
+
+def primary(analysis: StudyAnalysis) -> str:
+    """The criterion that decides: the declared primary one, else the first that tells systems apart; "" without any."""
+    with_results = [result.criterion.key for result in pictured(analysis)]
+    compared = [key for key in with_results if analysis.contrasts_of(key)] or with_results
+    declared = analysis.frame.settings.preregistration.primary_criterion
+    return declared if declared in compared else next(iter(compared), "")
+
+
+def pictured(analysis: StudyAnalysis) -> list[CriterionResult]:
+    """Criteria about responses of which some system has a mean or a share, the declared primary one first."""
+    first = analysis.frame.settings.preregistration.primary_criterion
+    shown = [result for result in analysis.criteria if result.variable.per_response and _means(result)]
+    return sorted(shown, key=lambda result: result.criterion.key != first)
+
+
+def _means(result: CriterionResult) -> dict[int, float]:
+    """System → its mean as a share of the scale, of those that have one."""
+    low, high = result.ends
+    systems = [(system.system, system.interval) for system in result.systems]
+    return {code: (of.mean - low) / ((high - low) or 1.0) for code, of in systems if isinstance(of, Interval)}
+
+
+def in_order(analysis: StudyAnalysis, by: Order) -> list[int]:
+    """The systems from the highest to the lowest, by the primary criterion or by the mean of all that are pictured,
+    each as a share of its scale; or by their numbers, which no new rating changes."""
+    key, shown = primary(analysis), pictured(analysis)
+    if by == "number" or not shown:
+        return analysis.systems
+    results = [result for result in shown if by == "mean" or result.criterion.key == key]
+    means = [_means(result) for result in results]
+    heights = {code: [of[code] for of in means if code in of] for code in analysis.systems}
+    return sorted(analysis.systems, key=lambda code: -float(np.mean(heights[code])) if heights[code] else np.inf)
+
+
+def first_verdict(analysis: StudyAnalysis) -> FirstVerdict:
+    """What the first screen says of the primary criterion, and whether others contradict it."""
+    key = primary(analysis)
+    result = next((result for result in analysis.criteria if result.criterion.key == key), analysis.criteria[0])
+    contrasts = analysis.contrasts_of(key) if key else ()
+    if not contrasts:
+        return FirstVerdict(f"{_quoted(result.criterion.title)}: {headline(result, analysis.names)}")
+    if analysis.untested:
+        return FirstVerdict(analysis.untested, f"{_quoted(result.criterion.title)}: {headline(result, analysis.names)}")
+    if all(contrast.p_here is None for contrast in contrasts):
+        return FirstVerdict(
+            f"{_quoted(analysis.title(key))}: {sentence_of(analysis, key)}", headline(result, analysis.names)
+        )
+    interim = "Interim: " if analysis.collection.interim else ""
+    clear = largest_first(clear_of(contrasts))
+    parts = [
+        sized(analysis, clear[0]) if clear else headline(result, analysis.names),
+        _others(analysis, key),
+        "" if speaks_for_others(contrasts) else THESE_ONLY,
+    ]
+    second = " ".join(filter(None, parts))
+    if len(analysis.systems) <= MAX_ORDERED:
+        return FirstVerdict(f"{interim}{summary(analysis, contrasts)} on {_quoted(analysis.title(key))}.", second)
+    groups = groups_apart(analysis.systems, clear)
+    return FirstVerdict(
+        f"{interim}{_quoted(analysis.title(key))}: {_in_groups(analysis, groups)}.",
+        second,
+        tuple(names_of(analysis, group) for group in groups) if len(groups) > 1 else (),
+    )
+
+
+def _quoted(title: str) -> str:
+    """A title that is a sentence of its own in quotation marks."""
+    return f"“{title}”" if title.endswith(("?", ".", "!", ":")) else title
+
+
+def groups_apart(systems: Sequence[int], clear: Sequence[Contrast]) -> list[list[int]]:
+    """Groups from the highest to the lowest: inside each no two systems differ clearly, and each system is clearly
+    below one of the group before."""
+    below = {(_lower(contrast), contrast.higher) for contrast in clear}
+    left, groups = list(systems), []
+    while left:
+        top = [code for code in left if not any((code, other) in below for other in left)] or left
+        groups.append(top)
+        left = [code for code in left if code not in top]
+    return groups
+
+
+def _lower(contrast: Contrast) -> int:
+    return contrast.baseline if contrast.higher == contrast.system else contrast.system
+
+
+def _in_groups(analysis: StudyAnalysis, groups: Sequence[Sequence[int]]) -> str:
+    top, rest = groups[0], sum(map(len, groups[1:]))
+    if not rest:
+        return f"No two of the {len(top)} systems differ clearly"
+    first = names_of(analysis, top) if len(top) <= MAX_ORDERED else f"{len(top)} systems"
+    verb = "has" if len(top) == 1 else "share"
+    follow = f"the other {rest} follow" + (f" in {len(groups) - 1} groups" if len(groups) > 2 else "")
+    return f"{first} {verb} the top; {follow}"
+
+
+def _others(analysis: StudyAnalysis, key: str) -> str:
+    """Whether other criteria order systems the other way round."""
+    others = [other for other in analysis.compared if other != key]
+    if not others:
+        return ""
+    way = {(contrast.system, contrast.baseline): contrast.higher for contrast in clear_of(analysis.contrasts_of(key))}
+    against = [
+        contrast
+        for other in others
+        for contrast in clear_of(analysis.contrasts_of(other))
+        if way.get((contrast.system, contrast.baseline), contrast.higher) != contrast.higher
+    ]
+    if against:
+        first = largest_first(against)[0]
+        more = f" ({len(against) - 1} more such differences)" if len(against) > 1 else ""
+        higher, lower = analysis.name(first.higher), analysis.name(_lower(first))
+        return f"The other way round on {analysis.title(first.criterion)}: {higher} is above {lower}{more}."
+    if not way:
+        clear = [other for other in others if clear_of(analysis.contrasts_of(other))]
+        return f"Other criteria: {len(clear)} of {len(others)} show clear differences."
+    return "No other criterion contradicts this."

@@ -1,0 +1,107 @@
+"""Places that nobody present can fill: everybody who may still work has rated or skipped the item."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, exists, func, select
+from sqlmodel import Session
+
+from triptych.results.verdicts import MAX_LISTED
+from triptych.stats.numbers import counted
+from triptych.storage.models import (
+    FINISHED,
+    Assignment,
+    AssignmentState,
+    Item,
+    Kind,
+    Membership,
+    Person,
+    PlannedItem,
+    Purpose,
+    Role,
+    Study,
+    StudyState,
+)
+from triptych.study.settings import settings_of
+
+IS_HUMAN = exists().where(Person.id == Membership.person_id, Person.kind == Kind.human)
+
+
+@dataclass(frozen=True)
+class Unfilled:
+    """items: ids with open places that nobody present can fill; places: how many; missing: annotators that one item
+    still needs at most; present: annotators who may still get items."""
+
+    items: tuple[str, ...]
+    places: int
+    missing: int
+    present: int
+
+    @property
+    def sentence(self) -> str:
+        """Which items, why nobody, and what to do."""
+        more = f" and {len(self.items) - MAX_LISTED} more" if len(self.items) > MAX_LISTED else ""
+        them = "it" if len(self.items) == 1 else "them"
+        everybody = "the one annotator" if self.present == 1 else f"all {self.present} annotators"
+        why = (
+            f"{everybody} who may still work {'has' if self.present == 1 else 'have'} rated or skipped {them}, or "
+            f"{'has' if self.present == 1 else 'have'} another part of the plan"
+            if self.present
+            else "every annotator is done, has stopped or was left out"
+        )
+        return (
+            f"{counted(self.places, 'place')} of {counted(len(self.items), 'item')} "
+            f"({', '.join(self.items[:MAX_LISTED])}{more}) cannot be filled by anybody present: {why}. Invite "
+            f"{counted(self.missing, 'more annotator')}, or give the places up: retire {them} under Setup, Items."
+        )
+
+
+def unfilled(session: Session, study: Study) -> Unfilled | None:
+    """Of an open study that people annotate; None where somebody present can fill every open place."""
+    if study.state != StudyState.open:
+        return None
+    of_study = (Membership.study_id == study.id, Membership.role == Role.annotator)
+    if session.scalars(select(Membership.id).where(*of_study, IS_HUMAN).limit(1)).first() is None:
+        return None
+    may_work = _may_work(study)
+    seen = exists().where(
+        Assignment.item_id == Item.id,
+        Assignment.person_id == Membership.person_id,
+        Assignment.state != AssignmentState.expired,
+    )
+    could = select(Membership.id).where(*may_work, ~seen)
+    if session.scalars(select(PlannedItem.id).where(PlannedItem.study_id == study.id).limit(1)).first() is not None:
+        could = could.where(
+            exists().where(PlannedItem.item_id == Item.id, PlannedItem.person_id == Membership.person_id)
+        )
+    free = (Item.study_id == study.id, Item.purpose == Purpose.main, ~Item.retired, Item.taken < Item.raters)
+    query = select(Item.external_id, Item.raters - Item.taken).where(*free, ~could.correlate(Item).exists())
+    rows = session.execute(query.order_by(Item.id)).all()
+    if not rows:
+        return None
+    present = session.scalars(select(func.count()).select_from(Membership).where(*may_work)).one()
+    open_places = [places for _, places in rows]
+    return Unfilled(tuple(item for item, _ in rows), sum(open_places), max(open_places), present)
+
+
+def _may_work(study: Study) -> tuple[ColumnElement[bool], ...]:
+    """Condition on Membership: annotators of the study who may still be given items."""
+    conditions: list[ColumnElement[bool]] = [
+        Membership.study_id == study.id,
+        Membership.role == Role.annotator,
+        Membership.excluded_at.is_(None),
+        Membership.withdrawn_at.is_(None),
+        Membership.turned_away_as.is_(None),
+        IS_HUMAN.where(Person.disabled_at.is_(None)),
+    ]
+    limit = settings_of(study).items_per_annotator
+    if limit is not None:
+        done = select(func.count()).where(
+            Assignment.study_id == study.id,
+            Assignment.person_id == Membership.person_id,
+            Assignment.purpose == Purpose.main,
+            Assignment.state.in_(FINISHED),
+        )
+        conditions.append(done.correlate(Membership).scalar_subquery() < limit)
+    return tuple(conditions)
