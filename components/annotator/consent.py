@@ -1,4 +1,4 @@
-"""The first two steps before the work: consent and instructions."""
+"""The first step before the work: consent."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import streamlit as st
 
 from components.shell.entrance import READING, column
 from components.shell.state import plain
-from triptych.annotate.onboarding import Welcome
 from triptych.rubric.model import Section
-from triptych.study.settings import Consent
+from triptych.study.settings import Consent, Ethics
 
 AFTER_WITHDRAWAL = {
     "keep": "You may withdraw at any time. The ratings you gave until then stay, without your name.",
@@ -18,12 +17,20 @@ AFTER_WITHDRAWAL = {
 }
 
 
-def ask(consent: Consent, on_agree: Callable[[], None], on_refuse: Callable[[], None]) -> None:
+def read(consent: Consent, ethics: Ethics) -> None:
+    """The consent text, and what a study must say with it."""
+    with st.container(border=True):
+        st.text(consent.text)
+    st.caption(AFTER_WITHDRAWAL[consent.after_withdrawal])
+    until = f"{ethics.stored_until:%Y-%m-%d}" if ethics.stored_until else ""
+    facts = {"Approved": ethics.approval, "Data are stored until": until, "Complaints": ethics.complaints}
+    st.text("\n".join(f"{label}: {text}" for label, text in facts.items() if text))
+
+
+def ask(consent: Consent, ethics: Ethics, on_agree: Callable[[], None], on_refuse: Callable[[], None]) -> None:
     """The consent text, with the buttons to agree and to decline."""
     with column("Before you begin", "Please read this. You take part only if you agree.", READING):
-        with st.container(border=True):
-            st.text(consent.text)
-        st.caption(AFTER_WITHDRAWAL[consent.after_withdrawal])
+        read(consent, ethics)
         with st.container(horizontal=True):
             st.button("I agree", type="primary", on_click=on_agree)
             with st.popover("I do not agree"):
@@ -31,26 +38,9 @@ def ask(consent: Consent, on_agree: Callable[[], None], on_refuse: Callable[[], 
                 st.button("Leave the study", on_click=on_refuse)
 
 
-def instruct(welcome: Welcome, on_read: Callable[[], None]) -> None:
-    """What to do, what the texts may contain, and who to ask."""
-    with column("Instructions", width=READING):
-        for text in welcome.instructions:
-            st.text(text)
-        for note in welcome.content_notes:
-            with st.container(border=True):
-                st.caption("Please note")
-                st.text(note)
-        sections(welcome.guidelines)
-        if welcome.contact:
-            st.caption("Questions? Write to")
-            st.text(welcome.contact)
-        st.caption("You can find all this under Guidelines while you work.")
-        st.button("I have read this", type="primary", on_click=on_read)
-
-
 def sections(parts: Sequence[Section]) -> None:
     """Titled parts of a text, shown unformatted."""
     for part in parts:
         with st.container(gap="xxsmall"):
-            st.subheader(plain(part.title), anchor=False)
+            st.header(plain(part.title), anchor=False)
             st.text(part.text)

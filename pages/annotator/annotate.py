@@ -8,17 +8,19 @@ from typing import Any
 import streamlit as st
 
 from components.annotator import consent, endings, entry_test
+from components.annotator.instructions import instruct
 from components.shell import entrance, state
 from components.workbench import workbench
 from triptych.annotate import assignments, desk, onboarding
 from triptych.annotate import entry_test as admission
 from triptych.annotate.assignments import Nothing
-from triptych.annotate.onboarding import Ending, Stage, Step, Welcome
+from triptych.annotate.instructions import instructions_for
+from triptych.annotate.onboarding import Ending, Stage, Step
 from triptych.errors import TriptychError
 from triptych.people import accounts
 from triptych.storage.database import DatabaseAway
 from triptych.study import lifecycle
-from triptych.study.settings import Consent
+from triptych.study.settings import Consent, Ethics
 
 MY_WORK = "annotator/my_work.py"
 
@@ -42,11 +44,13 @@ def answer(sheet: admission.Sheet, question: str) -> None:
 
 def draw(step: Step) -> None:
     match step:
-        case Step(stage=Stage.consent, consent=Consent() as text):
+        case Step(stage=Stage.consent, consent=Consent() as text, ethics=Ethics() as ethics):
             agree = (accounts.consent, text.version)
-            consent.ask(text, lambda: run(*agree), lambda: run(onboarding.refuse))
-        case Step(stage=Stage.instructions, welcome=Welcome() as welcome):
-            consent.instruct(welcome, lambda: run(onboarding.read_instructions))
+            consent.ask(text, ethics, lambda: run(*agree), lambda: run(onboarding.refuse))
+        case Step(stage=Stage.instructions):
+            with state.reading() as session:
+                page = instructions_for(session, lifecycle.by_slug(session, slug), who)
+            instruct(page, lambda: run(onboarding.read_instructions, page.version))
         case Step(stage=Stage.test, sheet=admission.Sheet(begun=False) as sheet):
             entry_test.prepare(sheet, lambda: run(admission.start))
         case Step(stage=Stage.test, sheet=admission.Sheet() as sheet):

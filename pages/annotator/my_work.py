@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import pandas as pd
+from collections.abc import Sequence
+from functools import partial
+
 import streamlit as st
 
+from components.annotator import comments as drawn_comments
+from components.annotator.finished_work import finished_work
+from components.annotator.study_card import next_step, offer
 from components.shell import state
-from triptych.annotate import assignments, progress
-from triptych.people import accounts, membership
-from triptych.people.membership import AnnotatorMembership
-from triptych.stats.numbers import counted
-from triptych.storage.models import AssignmentState, Study, StudyState
+from components.shell.words import DEMO_NOTE
+from triptych.annotate import assignments, comments, progress
+from triptych.annotate.comments import OwnThread
+from triptych.annotate.own_items import OwnItem, own_items
+from triptych.people import accounts
+from triptych.people.membership import AnnotatorMembership, membership_of
+from triptych.storage.models import Study
 from triptych.study import lifecycle
 
 ANNOTATE, MY_DATA = "annotator/annotate.py", "annotator/my_data.py"
-STATES = {
-    StudyState.open: "open",
-    StudyState.paused: "paused by the lead",
-    StudyState.closed: "closed",
-}
-STATE_NAMES = {AssignmentState.surplus: "submitted"}  # that others were faster is no fault of the annotator
+NO_STUDY = "You are not in a study yet. If you were invited, open your personal link."
 
 who = state.require("annotator")
 
@@ -34,42 +36,48 @@ def join(study: Study) -> None:
         go(study)
 
 
-def draw(study: Study, member: AnnotatorMembership, done: progress.Progress, work: list) -> None:
+def show_item(study: Study, token: str) -> None:
+    state.remember(f"back-{study.slug}", token)
+    go(study)
+
+
+def draw_thread(study: Study, own: OwnThread, is_open: bool) -> None:
+    """A lead's question about one annotation, and the way back to the item while it can still be changed."""
+    text = drawn_comments.thread(own, study.slug, partial(show_item, study, own.token) if is_open else None)
+    if text is None:
+        return
+
+    def after(_: object) -> str:
+        drawn_comments.empty_form(own, study.slug)
+        return "Your answer was sent."
+
+    state.run_command(comments.answer, study, who, own.token, text, done=after)
+    st.rerun()
+
+
+def draw(
+    study: Study,
+    member: AnnotatorMembership,
+    done: progress.Progress,
+    work: Sequence[OwnItem],
+    threads: list[tuple[OwnThread, bool]],
+) -> None:
     with st.container(border=True):
-        st.text(study.title)
-        if member.turned_away_as or member.withdrawn_at:
-            st.caption("There are no items for you in this study.")
-            st.button("Show the reason", key=f"go-{study.slug}", on_click=go, args=(study,))
-            return
-        left = f" · about {done.minutes_left} min left" if done.minutes_left else ""
-        st.progress(done.done / max(done.total, 1), f"{done.done} of at most {counted(done.total, 'item')}{left}")
-        if study.state == StudyState.open:
-            label = "Continue" if done.done else "Start"
-            st.button(label, key=f"go-{study.slug}", type="primary", on_click=go, args=(study,))
-        else:
-            st.caption(f"This study is {STATES[study.state]}.")
-        if work:
-            with st.expander(f"What I have done ({len(work)})"):
-                st.dataframe(work_table(work), hide_index=True, width="stretch")
-
-
-def work_table(work: list) -> pd.DataFrame:
-    """The annotator's own annotations, newest first; items have numbers in their own order, never names."""
-    rows = [
-        {
-            "Item": number,
-            "State": STATE_NAMES.get(assignment.state, assignment.state),
-            "Submitted": assignment.submitted_at,
-            "Minutes": round(assignment.active_seconds / 60, 1),
-        }
-        for number, assignment in enumerate(work, 1)
-    ]
-    return pd.DataFrame(rows[::-1])
+        if next_step(study, member, done, go):
+            for own, is_open in threads:
+                draw_thread(study, own, is_open)
+            finished_work(work)
 
 
 chosen = state.take("go")
 if chosen:
     st.switch_page(ANNOTATE, query_params={"study": chosen})
+linked = st.query_params.get("study")
+if linked:  # a link to a study leads to its next step
+    with state.reading() as session:
+        joined = {study.slug for study in lifecycle.for_annotator(session, who.person_id)}
+    if linked in joined:
+        st.switch_page(ANNOTATE, query_params={"study": linked})
 st.title("My work", anchor=False)
 state.show_messages()
 with state.reading() as session:
@@ -77,23 +85,34 @@ with state.reading() as session:
     parts = [
         (
             s,
-            membership.membership_of(session, s, who),
+            membership_of(session, s, who),
             progress.of_work(session, s, who),
-            assignments.own_work(session, s, who),
+            [item for item in own_items(session, s, who).items if item.at],
+            [
+                (own, assignments.changeable(session, s, who, own.token) == own.token)
+                for own in comments.threads_of(session, s, who)
+            ],
         )
         for s in studies
     ]
-    joinable = [] if accounts.came_from_panel(session, who) else lifecycle.open_to_all(session)
-    others = [study for study in joinable if study.slug not in {joined.slug for joined in studies}]
-for study, member, done, work in parts:
-    draw(study, member, done, work)
-if not parts:
-    st.write("You are not in a study yet.")
-if others:
-    st.subheader("Studies you can join", anchor=False)
-for study in others:
-    with st.container(border=True, horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        st.text(study.title)
-        st.button("Join", key=f"join-{study.slug}", on_click=join, args=(study,))
+    open_now = [] if accounts.came_from_panel(session, who) else lifecycle.open_to_all(session)
+    others = [study for study in open_now if study.slug not in {joined.slug for joined in studies}]
+own, demos = ([part for part in parts if part[0].demo == is_demo] for is_demo in (False, True))
+joinable, to_try = ([study for study in others if study.demo == is_demo] for is_demo in (False, True))
+for part in own:
+    draw(*part)
+if not own:
+    st.write(NO_STUDY)
+if joinable:
+    st.header("Studies you can join", anchor=False)
+for study in joinable:
+    offer(study, join)
+if demos or to_try:
+    st.header("Demo studies", anchor=False)
+    st.caption(DEMO_NOTE)
+for part in demos:
+    draw(*part)
+for study in to_try:
+    offer(study, join)
 if parts:
-    st.page_link(MY_DATA, label="What is stored about me, and how to withdraw", icon=":material/lock:")
+    st.page_link(MY_DATA, label="My data, and how to withdraw", icon=":material/lock:")

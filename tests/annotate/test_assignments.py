@@ -171,10 +171,10 @@ def test_back_walks_own_items_and_forward_returns(sqlite_engine, make_study):
         earlier, later = work_through(session, study, who, at_most=2)
         held = assignments.current(session, study, who)
 
-        assert assignments.neighbour(session, study, who, held.token, -1).id == later.id
-        assert assignments.neighbour(session, study, who, later.token, -1).id == earlier.id
-        assert assignments.neighbour(session, study, who, earlier.token, -1).id == earlier.id
-        assert assignments.neighbour(session, study, who, earlier.token, 1).id == later.id
+        assert assignments.neighbour(session, study, who, held.token, -1) == later.token
+        assert assignments.neighbour(session, study, who, later.token, -1) == earlier.token
+        assert assignments.neighbour(session, study, who, earlier.token, -1) == earlier.token
+        assert assignments.neighbour(session, study, who, earlier.token, 1) == later.token
         assert assignments.neighbour(session, study, who, later.token, 1) is None
 
 

@@ -19,14 +19,16 @@ from triptych.storage.models import Candidate, Slot, StudyState
 from triptych.study import lifecycle
 
 PATHS = {
-    "study.title", "work.token", "work.version", "work.draft_seq", "work.store_key", "work.state", "work.purpose",
-    "work.active_seconds", "work.can_go_back", "work.receipt",
+    "study.title", "study.formats.context", "study.formats.responses", "study.formats.extra_texts",
+    "study.arrangement", "study.longest_words",
+    "work.token", "work.version", "work.draft_seq", "work.store_key", "work.state", "work.purpose",
+    "work.active_seconds", "work.can_go_back", "work.receipt", "work.number", "work.outcome", "work.reason",
     "progress.done", "progress.total", "progress.minutes_left",
     "item.context.title",
     "item.context.text", "item.context.turns", "item.context.stars", "item.context.facts", "item.context.extra_texts",
     "item.candidates.letter", "item.candidates.text", "item.candidates.turns", "draft", "notice", "feedback",
     "routes.act",
-    "routes.draft", "routes.renew",
+    "routes.draft", "routes.renew", "routes.items",
 }  # fmt: skip
 
 

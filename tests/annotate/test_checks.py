@@ -14,7 +14,7 @@ from triptych.annotate import annotations, assignments, blinding, checks, desk
 from triptych.annotate.assignments import Nothing
 from triptych.annotate.checks import HIDDEN, Shown, due, expected, verdict
 from triptych.annotate.reservations import Assigned
-from triptych.errors import Conflict, ImportRefused, NotAllowed
+from triptych.errors import ImportRefused, NotAllowed
 from triptych.formats.model import ItemDraft, ItemFile
 from triptych.results.frame.upkeep import frame_of
 from triptych.storage import events
@@ -219,19 +219,21 @@ def test_checks_look_like_items_and_count_in_no_result(checked):
         assert sorted(orders[0]) == sorted(orders[1])
 
 
-def test_a_check_can_be_neither_revisited_nor_changed(checked):
+def test_the_first_answer_to_a_check_counts(checked):
     session, study, who = checked(30, *some_checks())
     done: list[Assigned] = []
     while not done or done[-1].purpose == Purpose.main:
         done.append(assigned(session, study, who))
         annotations.submit(session, who, submission(done[-1], f"submission-{done[-1].id}"))
+    first = checks.compared(session, Assignment.id == done[-1].id)
 
-    back = assignments.neighbour(session, study, who, assignments.current(session, study, who).token, -1)
+    held = assignments.current(session, study, who)
+    assert assignments.neighbour(session, study, who, held.token, -1) == done[-1].token
     again = assignments.by_token(session, who, done[-1].token)
+    annotations.submit(session, who, submission(again, "submission-again", answers=full_answers(fluency=1)))
 
-    assert back.token == done[-2].token
-    with pytest.raises(Conflict, match="submitted before"):
-        annotations.submit(session, who, submission(again, "submission-again"))
+    assert checks.compared(session, Assignment.id == done[-1].id) == first
+    assert assignments.by_token(session, who, done[-1].token).version == again.version + 1
 
 
 def test_a_reference_counts_the_candidates_as_in_the_file(checked):

@@ -6,16 +6,18 @@ import pytest
 from helpers.annotations import login_of, submitting
 from helpers.present import present
 from helpers.studies import add_person, full_answers, join
-from sqlalchemy import event
+from sqlalchemy import event, select
 
 from triptych.annotate import assignments, desk, drafts
 from triptych.annotate.assignments import Nothing
+from triptych.annotate.logged import LoggedAnnotation
 from triptych.errors import InvalidAnnotation, NotFound, SignedOut
 from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
 from triptych.people import accounts
 from triptych.rubric.files import shipped_rubrics
+from triptych.storage import events
 from triptych.storage.database import writing
-from triptych.storage.models import Study, StudyState
+from triptych.storage.models import Assignment, Event, EventDetail, Study, StudyState
 from triptych.study import lifecycle
 
 
@@ -34,6 +36,46 @@ def test_submitting_brings_the_next_item_and_the_receipt(opened):
     assert after.view.work.receipt == "submission-1"
     assert after.view.work.token != first.view.work.token
     assert after.view.progress.done == 1
+
+
+def test_a_later_text_is_sent_when_those_before_are_answered(sqlite_engine, make_study):
+    whole = full_answers()
+    only = {**whole, "ratings": {"A": whole["ratings"]["A"]}}
+    unfinished = {**whole, "ratings": {"A": dict(list(whole["ratings"]["A"].items())[1:])}}
+
+    def texts(shown):
+        return [candidate.text is not None for candidate in shown.view.item.candidates]
+
+    with writing(sqlite_engine) as session:
+        study, _, (who, other) = make_study(session, presentation="succession")
+        first = desk.lay(session, study, who)
+        open_next = {"kind": "next_response", "assignment": first.view.work.token}
+        assert texts(first) == [True, False, False]
+        assert texts(desk.act(session, study, who, {**open_next, "answers": unfinished})) == [True, False, False]
+        assert texts(desk.act(session, study, who, {**open_next, "answers": only})) == [True, True, False]
+        assert texts(desk.lay(session, study, who)) == [True, False, False], "an action stores no answers"
+        with pytest.raises(InvalidAnnotation):
+            desk.act(session, study, who, {**open_next, "answers": {"ratings": 1}})
+        with pytest.raises(NotFound):
+            desk.act(session, study, other, {**open_next, "answers": whole})
+
+        desk.act(session, study, who, submitting(first.view, "submission-1"))
+        assert texts(desk.lay(session, study, who, showing=first.view.work.token)) == [True, True, True]
+
+
+def test_how_responses_were_shown_is_stored_and_logged(opened):
+    session, study, who, first = opened
+    desk.act(session, study, who, {**submitting(first.view, "submission-1"), "arrangement": "one_at_a_time"})
+
+    stored = session.scalars(select(Assignment).where(Assignment.token == first.view.work.token)).one()
+    logged = LoggedAnnotation.stored(session, present(stored.id))
+    values = select(EventDetail.new).join(Event).where(Event.assignment_id == stored.id, Event.kind == "submitted")
+    events.write_pending(session)
+    [in_log] = session.scalars(values)
+    assert stored.arrangement == logged.arrangement == present(in_log)["arrangement"] == "one_at_a_time"
+    with pytest.raises(InvalidAnnotation):
+        second = desk.lay(session, study, who)
+        desk.act(session, study, who, {**submitting(second.view, "submission-2"), "arrangement": "upside down"})
 
 
 def test_the_first_draft_of_an_item_needs_one_statement(engine, make_study):

@@ -24,6 +24,7 @@ from triptych.annotate import (
     reservations,
 )
 from triptych.annotate.assignments import Nothing
+from triptych.annotate.instructions import instructions_for
 from triptych.annotate.onboarding import Stage
 from triptych.annotate.reservations import Assigned
 from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, StudyNotOpen
@@ -88,13 +89,13 @@ def test_each_step_waits_for_the_one_before(make):
     assert at(session, study, who) == Stage.consent
     assert assignments.current(session, study, who) is Nothing.entry
     with pytest.raises(Conflict):
-        onboarding.read_instructions(session, study, who)
+        onboarding.read_instructions(session, study, who, onboarding.wording_of(study))
     with pytest.raises(Conflict):
         entry_test.answer(session, study, who, "one", "b")
     accounts.consent(session, study, who, consent.version)
     assert at(session, study, who) == Stage.instructions
     assert assignments.current(session, study, who) is Nothing.entry
-    onboarding.read_instructions(session, study, who)
+    onboarding.read_instructions(session, study, who, onboarding.wording_of(study))
     assert at(session, study, who) == Stage.test
     assert assignments.current(session, study, who) is Nothing.entry
     entry_test.start(session, study, who)
@@ -106,12 +107,55 @@ def test_each_step_waits_for_the_one_before(make):
     assert kinds(session)[-5:] == steps
 
 
+def test_changed_instructions_are_read_again_and_no_others(make):
+    session, study, who = make(instructions="Take your time.")
+    first = onboarding.wording_of(study)
+    onboarding.read_instructions(session, study, who, first)
+    held = assignments.current(session, study, who)
+    study.settings = {**study.settings, "contact": "Ada"}
+    assert at(session, study, who) == Stage.work
+
+    study.settings = {**study.settings, "instructions": "Hurry."}
+    assert at(session, study, who) == Stage.instructions
+    assert assignments.current(session, study, who) is Nothing.entry
+    page = instructions_for(session, study, who)
+    assert (page.changed, page.own[0].text) == (True, "Hurry.")
+    with pytest.raises(Conflict, match="changed while"):
+        onboarding.read_instructions(session, study, who, first)
+    onboarding.read_instructions(session, study, who, page.version)
+    assert assignments.current(session, study, who).id == held.id
+
+
+def test_instructions_show_the_studys_texts_first(make):
+    yaml = shipped_rubrics()["mental_health_qa"].read_text()
+    session, study, who = make(yaml, items=5, instructions="Take your time.", pay={"per_item": "0.60"})
+    page = instructions_for(session, study, who)
+    assert [text.title for text in page.own] == ["From the lead of the study", "Please note"]
+    assert (page.items, page.pay, page.changed, page.training) == (5, "0.60 USD", False, 0)
+    assert 0.5 < present(page.minutes) < 5
+    asked = {criterion["title"] for criterion in page.rubric["criteria"]}
+    assert {score["criterion"] for score in page.rubric["worked_example"]["scores"]} <= asked
+
+
+def test_training_scores_are_shown_after_training_only(make):
+    yaml = shipped_rubrics()["esc_dialogue"].read_text()
+    session, study, who = make(yaml)
+    rubric = load_rubric(shipped_rubrics()["esc_dialogue"])
+    secret = rubric.training[0].references[0].reason
+    assert secret not in instructions_for(session, study, who).model_dump_json()
+    work = assigned(session, study, who)
+    assert secret not in desk.lay(session, study, who).view.model_dump_json()
+    trained = blinding.rubric_in(rubric, study, trained=True)
+    assert [score["reason"] for score in trained["training"][0]["scores"]][0] == secret
+    assert work.purpose == Purpose.training
+
+
 def test_training_comes_between_instructions_and_work(make):
     yaml = shipped_rubrics()["esc_dialogue"].read_text()
     session, study, who = make(yaml, instructions="Read.")
 
     assert at(session, study, who) == Stage.instructions
-    onboarding.read_instructions(session, study, who)
+    onboarding.read_instructions(session, study, who, onboarding.wording_of(study))
     assert at(session, study, who) == Stage.training
     assert assignments.current(session, study, who).purpose == Purpose.training
 
@@ -160,7 +204,7 @@ def test_refusing_consent_ends_with_a_code_and_no_item(make):
 def test_a_changed_consent_text_is_asked_again(make):
     session, study, who = make(consent=Consent(text="Agree?"))
     accounts.consent(session, study, who, Consent(text="Agree?").version)
-    onboarding.read_instructions(session, study, who)
+    onboarding.read_instructions(session, study, who, onboarding.wording_of(study))
     work = assigned(session, study, who)
 
     study.settings = stored(StudySettings(consent=Consent(text="Agree to more?")))
@@ -230,7 +274,7 @@ def test_a_lead_readmits_an_annotator_and_the_log_says_why(make):
     exclusions.let_in(session, study, who.pseudonym, "pressed the wrong button", "P-lead")
     assert at(session, study, who) == Stage.consent
     accounts.consent(session, study, who, onboarding.step(session, study, who).consent.version)
-    onboarding.read_instructions(session, study, who)
+    onboarding.read_instructions(session, study, who, onboarding.wording_of(study))
     entry_test.start(session, study, who)
     answer_all(session, study, who, RIGHT | {"one": "a"})
     events.write_pending(session)
@@ -362,9 +406,11 @@ def test_no_entry_step_is_taken_unless_the_study_is_open(make):
 
     assert onboarding.step(session, study, who) is None
     assert assignments.current(session, study, who) is Nothing.closed
-    for command in (onboarding.refuse, onboarding.read_instructions, entry_test.start, entry_test.hand_in):
+    for command in (onboarding.refuse, entry_test.start, entry_test.hand_in):
         with pytest.raises(StudyNotOpen):
             command(session, study, who)
+    with pytest.raises(StudyNotOpen):
+        onboarding.read_instructions(session, study, who, onboarding.wording_of(study))
 
 
 def test_the_way_back_is_quoted_and_https_only(make):
@@ -429,7 +475,7 @@ def test_treatment_suggestions_belong_to_the_experts_round():
 
 def test_study_information_can_be_read_at_every_item(make):
     session, study, who = make(instructions="Take your time.", content_note="Sad texts.", contact="Ada")
-    onboarding.read_instructions(session, study, who)
+    onboarding.read_instructions(session, study, who, onboarding.wording_of(study))
 
     guidelines = desk.lay(session, study, who).view.rubric["guidelines"]
 

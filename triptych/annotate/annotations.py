@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import select
@@ -17,18 +18,21 @@ from triptych import clock
 from triptych.annotate import assignments, reservations
 from triptych.annotate.answer_rows import answer_rows
 from triptych.annotate.assignments import Nothing
+from triptych.annotate.checks import HIDDEN, WORK
 from triptych.annotate.logged import LoggedAnnotation
+from triptych.annotate.outcomes import LATER
 from triptych.annotate.reservations import Assigned
 from triptych.errors import AlreadySubmitted, InvalidAnnotation, NotFound, OpenElsewhere, StudyNotOpen
 from triptych.people.membership import AnnotatorMembership
-from triptych.rubric.answers import Text, check_answers, parse_answers
+from triptych.rubric.answers import CheckedAnswers, Text, check_answers, parse_answers
 from triptych.storage import events, writes
 from triptych.storage.events import EventKind
-from triptych.storage.models import Assignment, AssignmentState, Purpose, Study, Submission
+from triptych.storage.models import Assignment, AssignmentState, Purpose, Study, Submission, TextView
 from triptych.storage.rows import written
 from triptych.storage.writes import AnswerRows
 from triptych.study import lifecycle
 from triptych.study.persons import Who
+from triptych.study.settings import formats_of
 
 MAX_COUNT = 2**31 - 2  # a submission adds one, and PostgreSQL counts no further
 OF_ANOTHER = "This submission belongs to another item."
@@ -36,6 +40,7 @@ OPEN_ELSEWHERE = "This item is open in another tab or on another computer."
 ALREADY_SUBMITTED = "This item was submitted before."
 DECIDED = "The lead has recorded final values for this item, so it cannot be changed any more."
 NO_MORE = "You have no further items in this study, so this one could not be stored. Ask the lead about it."
+FINAL_COLUMNS = ("state", "version", "draft", "draft_seq", "pen", "active_seconds", "submitted_at", "arrangement")
 PLAIN = r"^[\x20-\x7e]+$"
 
 
@@ -50,15 +55,22 @@ class Message(BaseModel):
 
 
 class FinalMessage(Message):
-    """What ends the work on an item; `base` is the last draft number the browser knows to be stored."""
+    """What ends the work on an item; `base` is the last draft number the browser knows to be stored.
+
+    text_view: how Markdown was shown, where it is known.
+    """
 
     kind: str
+    text_view: TextView | None = None
     submission: str = Field(min_length=8, max_length=64, pattern=PLAIN)
     base: int = Field(default=0, ge=0, le=MAX_COUNT)
 
 
 class SubmitMessage(FinalMessage):
+    """`arrangement`: how the responses were shown when it was sent; None where there was no choice."""
+
     answers: dict[str, Any]
+    arrangement: Literal["side_by_side", "one_at_a_time"] | None = None
 
 
 class SetAsideMessage(FinalMessage):
@@ -156,8 +168,8 @@ def _require_open(
     if message.version != assignment.version or assignment.state == AssignmentState.withdrawn:
         raise AlreadySubmitted(ALREADY_SUBMITTED)
     is_edit = assignment.submitted_at is not None
-    if is_edit and assignment.purpose != Purpose.main:
-        raise AlreadySubmitted(ALREADY_SUBMITTED)  # training, tests and checks are answered once
+    if is_edit and assignment.purpose not in WORK:
+        raise AlreadySubmitted(ALREADY_SUBMITTED)  # training and tests are answered once
     lifecycle.refuse_unless_writable(study)
     if is_edit and _is_adjudicated(session, assignment):
         raise StudyNotOpen(DECIDED)
@@ -178,13 +190,16 @@ def _is_adjudicated(session: Session, assignment: Assigned) -> bool:
 def _store_answers(session: Session, study: Study, assignment: Assigned, who: Who, message: SubmitMessage) -> Assigned:
     design = lifecycle.design_of(session, study)
     checked = check_answers(design.rubric, study.round, assignment.candidates, parse_answers(message.answers))
+    if _is_settled_check(assignment):
+        return _note_later(session, study, assignment, who, message, AssignmentState.submitted, checked)
     rows, previous = answer_rows(session, design, assignment.id, checked), _logged_before(session, assignment)
     finished = replace(
         _settled(session, assignment, message, AssignmentState.submitted),
         draft=message.answers,
         draft_seq=assignment.draft_seq + 1,
+        arrangement=message.arrangement,
     )
-    carried = _store_final(session, finished, message, rows, first=previous is None, note=checked.note or None)
+    carried = _store_final(session, study, finished, message, rows, first=previous is None, note=checked.note or None)
     kind = EventKind(finished.state) if previous is None else EventKind.annotation_edited
     new = LoggedAnnotation.of(finished, checked).to_json()
     events.record(
@@ -200,23 +215,65 @@ def _store_set_aside(
     offer = rubric.skip if message.kind == "skip" else rubric.ignore_item
     if offer is None or message.reason not in [reason.key for reason in offer.reasons]:
         raise InvalidAnnotation(f"{message.reason!r} is no reason to {message.kind} an item of this study.")
-    previous, note, reason = _logged_before(session, assignment), message.text.strip() or None, message.reason
     state = AssignmentState.skipped if message.kind == "skip" else AssignmentState.ignored
+    if _is_settled_check(assignment):
+        return _note_later(session, study, assignment, who, message, state)
+    previous, note, reason = _logged_before(session, assignment), message.text.strip() or None, message.reason
     finished = _settled(session, assignment, message, state)
     first = previous is None
-    carried = _store_final(session, finished, message, AnswerRows(), first=first, note=note, reason=reason)
-    events.record(
-        session,
-        study.id,
-        EventKind(state),
-        who.pseudonym,
-        assignment_id=finished.id,
-        subject=reason,
-        old=previous,
-        new=LoggedAnnotation(state=finished.state, reason=reason, note=note).to_json(),
-        rows=carried,
-    )
+    carried = _store_final(session, study, finished, message, AnswerRows(), first=first, note=note, reason=reason)
+    record = partial(events.record, session, study.id, EventKind(state), who.pseudonym, assignment_id=finished.id)
+    new = LoggedAnnotation(state=finished.state, reason=reason, note=note).to_json()
+    record(subject=reason, old=previous, new=new, rows=carried)
     return finished
+
+
+def _is_settled_check(assignment: Assigned) -> bool:
+    """Whether the first answer is in, which counts."""
+    return assignment.purpose in HIDDEN and assignment.submitted_at is not None
+
+
+def _note_later(
+    session: Session,
+    study: Study,
+    assignment: Assigned,
+    who: Who,
+    message: SubmitMessage | SetAsideMessage,
+    state: AssignmentState,
+    checked: CheckedAnswers | None = None,
+) -> Assigned:
+    """A check is answered again: the log and the annotator's own screen have it, the stored answers stay the first."""
+    seen = replace(
+        assignment,
+        state=state,
+        active_seconds=capped_seconds(assignment.reserved_at, message.active_seconds),
+        submitted_at=clock.now(),
+        version=assignment.version + 1,
+    )
+    logged = LoggedAnnotation.of(seen, checked).to_json() if checked else {}
+    if isinstance(message, SetAsideMessage):
+        facts = {"state": state, "reason": message.reason, "note": message.text.strip() or None}
+        logged = {**facts, "seconds": seen.active_seconds, "at": clock.now().isoformat()}
+    draft = message.answers if isinstance(message, SubmitMessage) else assignment.draft
+    columns = {"version": seen.version, "draft": draft, "draft_seq": assignment.draft_seq + 1, "pen": None}
+    submission = _submission(seen, message)
+    if not writes.store_annotation(session, seen.id, columns, submission, AnswerRows(), first=True):
+        raise NotFound(OF_ANOTHER)
+    carried = written(Assignment, [{"id": seen.id, **columns}]) | written(Submission, [submission])
+    kind, new = EventKind.check_answered_again, {LATER: logged}
+    events.record(session, study.id, kind, who.pseudonym, assignment_id=seen.id, new=new, rows=carried)
+    return replace(assignment, version=seen.version, draft=draft, draft_seq=assignment.draft_seq + 1, pen=None)
+
+
+def _submission(finished: Assigned, message: FinalMessage) -> dict[str, Any]:
+    return {
+        "id": message.submission,
+        "assignment_id": finished.id,
+        "version": message.version,
+        "pen": message.pen,
+        "received_at": finished.submitted_at,
+        "active_seconds": finished.active_seconds,
+    }
 
 
 def _logged_before(session: Session, assignment: Assigned) -> dict[str, Any] | None:
@@ -251,6 +308,7 @@ def _settle_place(session: Session, assignment: Assigned, state: AssignmentState
 
 def _store_final(
     session: Session,
+    study: Study,
     finished: Assigned,
     message: FinalMessage,
     rows: AnswerRows,
@@ -263,25 +321,10 @@ def _store_final(
 
     Raises NotFound if another item has that id.
     """
-    columns = {
-        "state": finished.state,
-        "version": finished.version,
-        "draft": finished.draft,
-        "draft_seq": finished.draft_seq,
-        "pen": finished.pen,
-        "active_seconds": finished.active_seconds,
-        "submitted_at": finished.submitted_at,
-        "note": note,
-        "reason": reason,
-    }
-    submission = {
-        "id": message.submission,
-        "assignment_id": finished.id,
-        "version": message.version,
-        "pen": message.pen,
-        "received_at": finished.submitted_at,
-        "active_seconds": finished.active_seconds,
-    }
+    text_view = message.text_view if formats_of(study).markdown else TextView.written
+    columns = {name: getattr(finished, name) for name in FINAL_COLUMNS}
+    columns |= {"note": note, "reason": reason, "text_view": text_view}
+    submission = _submission(finished, message)
     if not writes.store_annotation(session, finished.id, columns, submission, rows, first=first):
         raise NotFound(OF_ANOTHER)
     return written(Assignment, [{"id": finished.id, **columns}]) | written(Submission, [submission])

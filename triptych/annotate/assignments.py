@@ -13,12 +13,11 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, String, bindparam, cast, func, select
-from sqlalchemy.orm import defer
 from sqlmodel import Session
 
 from triptych import clock
 from triptych.annotate import checks, entry_test, onboarding, reservations
-from triptych.annotate.checks import HIDDEN, Shown
+from triptych.annotate.checks import HIDDEN, WORK, Shown
 from triptych.annotate.progress import check_seed, main_items
 from triptych.annotate.reservations import Assigned, own_assignments, seen_items, select_assigned, unfinished_of
 from triptych.errors import NotFound
@@ -227,15 +226,12 @@ def _why_nothing(session: Session, study: Study, who: Who, *, planned: bool) -> 
 
 def by_token(session: Session, who: Who, token: str) -> Assigned:
     """This person's assignment, as the database has it now. Raises NotFound for any other."""
-    query = select_assigned().where(_is_own_token())
+    own = (Assignment.token == bindparam("token")) & (Assignment.person_id == bindparam("person"))
+    query = select_assigned().where(own)
     row = session.connection().execute(query, {"token": token, "person": who.person_id}).first()
     if row is None:
         raise NotFound(NOT_YOURS)
     return Assigned(*row)
-
-
-def _is_own_token() -> ColumnElement[bool]:
-    return (Assignment.token == bindparam("token")) & (Assignment.person_id == bindparam("person"))
 
 
 def locked(session: Session, who: Who, token: str) -> tuple[AnnotatorMembership, Assigned]:
@@ -285,31 +281,20 @@ def longest_text(session: Session, who: Who) -> int:
     return session.execute(longest).scalar_one() or 0
 
 
-def own_work(session: Session, study: Study, who: Who) -> list[Assignment]:
-    """Everything this person has finished or skipped in the study, oldest first."""
-    query = select(Assignment).where(own_assignments(), Assignment.state.in_(SEEN))
-    # drafts may be long, and hardly any of them is looked at
-    ordered = query.order_by(Assignment.submitted_at, Assignment.id).options(defer(Assignment.draft))
-    return list(session.scalars(ordered, {"study": study.id, "person": who.person_id}))
+def neighbour(session: Session, study: Study, who: Who, token: str, step: int) -> str | None:
+    """The token of the item that was shown before (-1) or after (+1) this one of the person's finished work.
 
-
-def neighbour(session: Session, study: Study, who: Who, token: str, step: int) -> Assignment | None:
-    """The person's annotation before (-1) or after (+1) this one; None past the newest, itself at the oldest."""
-    editable = [work for work in own_work(session, study, who) if _is_editable(work)]
-    tokens = [work.token for work in editable]
-    place = (tokens.index(token) if token in tokens else len(editable)) + step
-    if not editable or place >= len(editable):
-        return None
-    return editable[max(place, 0)]
+    None past the newest; the oldest for the one before it. Checks are items like any other.
+    """
+    query = select(Assignment.token).where(own_assignments(), Assignment.purpose.in_(WORK), Assignment.state.in_(SEEN))
+    own = {"study": study.id, "person": who.person_id}
+    tokens = list(session.scalars(query.order_by(Assignment.id), own))
+    place = (tokens.index(token) if token in tokens else len(tokens)) + step
+    return None if not tokens or place >= len(tokens) else tokens[max(place, 0)]
 
 
 def changeable(session: Session, study: Study, who: Who, token: str | None = None) -> str | None:
     """The token of what the person submitted last, or this one, if they may still go back to it; otherwise None."""
     if not _may_continue(study, _barred(study, membership_of(session, study, who))):
         return None
-    work = neighbour(session, study, who, token, 0) if token else neighbour(session, study, who, "", -1)
-    return work.token if work else None
-
-
-def _is_editable(work: Assignment) -> bool:
-    return work.purpose == Purpose.main and work.state != AssignmentState.skipped
+    return neighbour(session, study, who, token, 0) if token else neighbour(session, study, who, "", -1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -17,17 +18,24 @@ from sqlalchemy.orm import aliased
 from sqlmodel import Session
 
 from triptych.annotate import progress
+from triptych.annotate.checks import WORK, in_words
 from triptych.annotate.entry_test import BEFORE_WORK
-from triptych.annotate.reservations import Assigned
-from triptych.rubric.answers import LETTERS
-from triptych.rubric.model import Criterion, Rubric
+from triptych.annotate.outcomes import outcomes_of
+from triptych.annotate.reservations import Assigned, own_assignments
+from triptych.rubric.answers import LETTERS, complete_in_turn
+from triptych.rubric.model import Criterion, RatedItem, Rubric
 from triptych.rubric.scales import Choice, Likert
-from triptych.storage.models import Assignment, Candidate, Item, Purpose, Slot, Study, Turn
+from triptych.storage.models import SEEN, Assignment, Candidate, Item, Purpose, Slot, Study, Turn
 from triptych.study.persons import Who
-from triptych.study.settings import settings_of
+from triptych.study.settings import Formats, formats_of, settings_of
 
 # what comes before the work has a count of its own
 PROGRESS = {Purpose.training: progress.of_training, Purpose.entry_test: progress.of_test}
+# the parts of a rubric that travel as they are
+SEEN_AS_IT_IS = {
+    *("title", "summary", "instructions", "language", "judged", "content_note", "guidelines", "explanation"),
+    *("highlights", "skip", "ignore_item", "set_aside_response"),
+}
 
 
 class Seen(BaseModel):
@@ -37,7 +45,14 @@ class Seen(BaseModel):
 
 
 class SeenStudy(Seen):
+    """`arrangement`: whether the annotator may choose how responses are shown; `longest_words`: of any response, None
+    if it is not known.
+    """
+
     title: str
+    formats: Formats
+    arrangement: str = "choice"
+    longest_words: int | None = None
 
 
 class Work(Seen):
@@ -50,6 +65,9 @@ class Work(Seen):
     active_seconds: float
     can_go_back: bool
     receipt: str | None
+    number: int
+    outcome: str
+    reason: str
 
 
 class SeenProgress(Seen):
@@ -116,6 +134,7 @@ class Routes(Seen):
     draft: str = "desk/draft"
     renew: str = "desk/renew"
     act: str = "desk/act"
+    items: str = "desk/items"
 
 
 class View(Seen):
@@ -142,11 +161,19 @@ def view(
     receipt: str | None = None,
     feedback: Feedback | None = None,
     notice: Notice | None = None,
+    answers: object = None,
 ) -> View:
-    """The blinded view of this person's assignment."""
+    """The blinded view of this person's assignment.
+
+    In succession it holds the responses that may be read by now, judged by `answers`, else by the stored draft. Raises
+    InvalidAnnotation if `answers` do not fit.
+    """
     done = PROGRESS.get(assignment.purpose, progress.of_work)(session, study, who)
+    is_work = assignment.purpose in WORK
+    number = _number(session, study, who, assignment) if is_work and assignment.submitted_at else done.done + 1
+    outcome = outcomes_of(session, [assignment.id]).get(assignment.id) if assignment.submitted_at else None
     return View(
-        study=SeenStudy(title=study.title),
+        study=_seen_study(session, study),
         work=Work(
             token=assignment.token,
             version=assignment.version,
@@ -155,17 +182,61 @@ def view(
             state="reserved" if assignment.submitted_at is None else "submitted",
             # checks pass for items like any other
             purpose=assignment.purpose if assignment.purpose in BEFORE_WORK else Purpose.main,
-            active_seconds=assignment.active_seconds,
-            can_go_back=done.done > 0 and assignment.purpose not in BEFORE_WORK,
+            active_seconds=outcome.seconds if outcome else assignment.active_seconds,
+            can_go_back=number > 1 and assignment.purpose not in BEFORE_WORK,
             receipt=receipt,
+            number=number,
+            outcome=outcome.state if outcome else "",
+            reason=outcome.reason_in(rubric) if outcome else "",
         ),
         progress=SeenProgress(done=done.done, total=done.total, minutes_left=done.minutes_left),
-        rubric=_cached_rubric(rubric, study),
-        item=seen_item(session, rubric, study.round, assignment),
+        rubric=_cached_rubric(rubric, study, trained=assignment.purpose != Purpose.training),
+        item=_in_turn(
+            seen_item(session, rubric, study.round, assignment), study, rubric, assignment, answers or assignment.draft
+        ),
         draft=assignment.draft,
         notice=notice,
         feedback=feedback,
     )
+
+
+def _number(session: Session, study: Study, who: Who, assignment: Assigned) -> int:
+    """The place of a submitted item among the person's own, as they were shown."""
+    shown = own_assignments() & Assignment.purpose.in_(WORK) & Assignment.state.in_(SEEN)
+    query = select(func.count()).where(shown, Assignment.id <= assignment.id)
+    return session.execute(query, {"study": study.id, "person": who.person_id}).scalar_one()
+
+
+_longest: dict[tuple[str, str, str], int | None] = {}
+
+
+def _seen_study(session: Session, study: Study) -> SeenStudy:
+    """The longest response is looked up once per process: a layout that it decides must not change between items."""
+    name = (study.created_at.isoformat(), study.seed, study.design_hash or "")
+    if name not in _longest:
+        _longest[name] = session.scalar(_longest_words(study))
+    return SeenStudy(
+        title=study.title,
+        formats=formats_of(study),
+        arrangement=settings_of(study).arrangement,
+        longest_words=_longest[name],
+    )
+
+
+def _longest_words(study: Study) -> Select[int]:
+    """Words as SQL counts them, by the spaces between them."""
+    words = func.length(Candidate.text) - func.length(func.replace(Candidate.text, " ", "")) + 1
+    return select(func.max(words)).join(Item, Item.id == Candidate.item_id).where(Item.study_id == study.id)
+
+
+def _in_turn(item: SeenItem, study: Study, rubric: Rubric, assignment: Assigned, draft: object) -> SeenItem:
+    """The item without the texts of responses that open later."""
+    candidates = item.candidates
+    if study.presentation != "succession" or len(candidates) < 2 or assignment.submitted_at is not None:
+        return item
+    opened = complete_in_turn(rubric, study.round, len(candidates), draft or {}) + 1
+    later = tuple(candidate.model_copy(update={"text": None, "turns": ()}) for candidate in candidates[opened:])
+    return item.model_copy(update={"candidates": candidates[:opened] + later})
 
 
 def store_key(assignment: Assigned, who: Who) -> str:
@@ -174,22 +245,51 @@ def store_key(assignment: Assigned, who: Who) -> str:
     return f"{person}.{hashlib.blake2b(f'{who.pseudonym}|{assignment.token}'.encode(), digest_size=12).hexdigest()}"
 
 
-_rubrics: dict[tuple[str, str, str, str], dict[str, Any]] = {}
+_rubrics: dict[tuple[str, str, str, str, str, bool], dict[str, Any]] = {}
 
 
-def _cached_rubric(rubric: Rubric, study: Study) -> dict[str, Any]:
-    """The rubric as seen, cached per process: it is the same for every item of a study."""
-    name = (study.created_at.isoformat(), study.seed, study.presentation, study.design_hash or "")
+def _cached_rubric(rubric: Rubric, study: Study, *, trained: bool) -> dict[str, Any]:
+    """The rubric as seen, cached per process: it is the same for every item of a study, until its own words change."""
+    words = repr((_own_words(study), _content_note(rubric, study)))
+    name = (study.created_at.isoformat(), study.seed, study.presentation, study.design_hash or "", words, trained)
     if name not in _rubrics:
-        _rubrics[name] = rubric_in(rubric, study)
+        _rubrics[name] = rubric_in(rubric, study, trained=trained)
     return _rubrics[name]
 
 
-def rubric_in(rubric: Rubric, study: Study) -> dict[str, Any]:
-    """The rubric as seen in this study, the study's own words in its guidelines and its content note."""
+def rubric_in(rubric: Rubric, study: Study, *, trained: bool = False) -> dict[str, Any]:
+    """The rubric as seen in this study, the study's own words in its guidelines and its content note.
+
+    trained: training is over, so its items may be read again with the scores that were shown as feedback.
+    """
     seen = seen_rubric(rubric, study.round, study.presentation)
-    guidelines = [*seen["guidelines"], *_own_words(study)]
-    return {**seen, "content_note": _content_note(rubric, study), "guidelines": guidelines}
+    guidelines = [*_own_words(study), *seen["guidelines"]]
+    training = [rated_example(rubric, study.round, item) for item in rubric.training] if trained else []
+    note = _content_note(rubric, study)
+    return {**seen, "content_note": note, "guidelines": guidelines, "training": training}
+
+
+def rated_example(rubric: Rubric, study_round: str, item: RatedItem) -> dict[str, Any]:
+    """An item as annotators see it, with its scores in the words of the screen; of criteria asked in this round."""
+    asked = {criterion.key: criterion.title for criterion in rubric.asked(study_round)}
+    turns = [] if isinstance(item.context, str) else [(turn.speaker, turn.text) for turn in item.context]
+    context = item.context if isinstance(item.context, str) else ""
+    shown = SimpleNamespace(context=context, meta=item.meta, extra_texts={})
+    slots = (
+        (position, candidate.text, [(turn.speaker, turn.text) for turn in candidate.turns])
+        for position, candidate in enumerate(item.candidates)
+    )
+    scores = [
+        {
+            "criterion": asked[reference.criterion],
+            "slot": reference.slot,
+            "score": in_words(rubric, reference.criterion, reference.value),
+            "reason": reference.reason,
+        }
+        for reference in item.references
+        if reference.criterion in asked
+    ]
+    return {**as_seen(rubric, study_round, shown, turns, slots).model_dump(mode="json"), "scores": scores}
 
 
 def _content_note(rubric: Rubric, study: Study) -> str:
@@ -208,22 +308,10 @@ def _own_words(study: Study) -> list[dict[str, str]]:
 
 def seen_rubric(rubric: Rubric, study_round: str, presentation: str) -> dict[str, Any]:
     """The parts of a rubric that annotators see; reasons lose their tags, training and test stay behind."""
-    return {
-        "title": rubric.title,
-        "summary": rubric.summary,
-        "instructions": rubric.instructions,
-        "language": rubric.language,
-        "judged": rubric.judged,
-        "presentation": presentation,
-        "content_note": rubric.content_note,
-        "guidelines": [section.model_dump() for section in rubric.guidelines],
-        "criteria": [_criterion(criterion) for criterion in rubric.asked(study_round)],
-        "explanation": rubric.explanation.model_dump(),
-        "highlights": [label.model_dump() for label in rubric.highlights],
-        "skip": rubric.skip and rubric.skip.model_dump(),
-        "ignore_item": rubric.ignore_item and rubric.ignore_item.model_dump(),
-        "set_aside_response": rubric.set_aside_response and rubric.set_aside_response.model_dump(),
-    }
+    criteria = [_criterion(criterion) for criterion in rubric.asked(study_round)]
+    example = rubric.worked_example and rated_example(rubric, study_round, rubric.worked_example)
+    as_it_is = rubric.model_dump(include=SEEN_AS_IT_IS)
+    return {**as_it_is, "presentation": presentation, "criteria": criteria, "worked_example": example}
 
 
 def _criterion(criterion: Criterion) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from triptych.storage.models import (
 from triptych.study.settings import Checks
 
 HIDDEN = (Purpose.attention, Purpose.gold, Purpose.repeat)
+WORK = (Purpose.main, *HIDDEN)  # what annotators see as items, one like the other
 # the first attention check comes after so many main items, so that it is the fifth to tenth item shown
 FIRST_ATTENTION = (4, 7)
 
@@ -217,17 +218,9 @@ def compared(session: Session, which: ColumnElement[bool]) -> list[Compared]:
     for assignment_id, key, reference in session.execute(query):
         position = None if reference.position is None else slots[assignment_id][reference.position]
         answer = answers.get((assignment_id, position, reference.criterion_id))
-        comparisons.append(
-            Compared(
-                assignment_id,
-                key,
-                position,
-                answer,
-                reference.accepted,
-                reference.reason,
-                verdict(answer, reference.accepted, reference.close),
-            )
-        )
+        judged = verdict(answer, reference.accepted, reference.close)
+        held_against = reference.accepted, reference.reason, judged
+        comparisons.append(Compared(assignment_id, key, position, answer, *held_against))
     return comparisons
 
 

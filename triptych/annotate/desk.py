@@ -7,17 +7,20 @@ from typing import Any
 
 from sqlmodel import Session
 
-from triptych.annotate import assignments, drafts
+from triptych.annotate import assignments, comments, drafts
 from triptych.annotate.annotations import Receipt, SetAsideMessage, SubmitMessage, read_message, set_aside_item, submit
 from triptych.annotate.assignments import Nothing
-from triptych.annotate.blinding import Notice, View, view
+from triptych.annotate.blinding import Feedback, FeedbackRow, Notice, View, view
+from triptych.annotate.checks import compared, in_words
 from triptych.annotate.reservations import Assigned
-from triptych.annotate.training import feedback
 from triptych.errors import InvalidAnnotation, NotFound
-from triptych.storage.models import Purpose, Study
+from triptych.rubric.answers import LETTERS
+from triptych.rubric.model import Rubric
+from triptych.storage.models import Assignment, Purpose, Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 
+ASKED = "A lead asks about this item: “{}” You can answer under My work."
 STEPS = {"back": -1, "forward": 1}
 
 
@@ -40,17 +43,19 @@ def lay(
     who: Who,
     *,
     showing: str | None = None,
-    receipt: str | None = None,
     notice: str | None = None,
 ) -> Desk:
     """The desk as it is now; reserves an item if the annotator holds none."""
-    if showing is None:
-        work = assignments.current(session, study, who)
-    else:
-        work = assignments.by_token(session, who, showing)
-        if work.study_id != study.id:
-            raise NotFound(assignments.NOT_YOURS)
-    return _desk(session, study, who, work, showing=showing, receipt=receipt, notice=notice)
+    work = assignments.current(session, study, who) if showing is None else _own(session, study, who, showing)
+    return _desk(session, study, who, work, showing=showing, notice=notice)
+
+
+def _own(session: Session, study: Study, who: Who, token: str) -> Assigned:
+    """Raises NotFound."""
+    work = assignments.by_token(session, who, token)
+    if work.study_id != study.id:
+        raise NotFound(assignments.NOT_YOURS)
+    return work
 
 
 def _desk(
@@ -62,12 +67,17 @@ def _desk(
     showing: str | None = None,
     receipt: str | None = None,
     notice: str | None = None,
+    answers: object = None,
 ) -> Desk:
     if isinstance(work, Nothing):
         return Desk(nothing=work)
     rubric = lifecycle.design_of(session, study).rubric
     drafts.expect(study, rubric, work)
     trained = work.purpose == Purpose.training and work.submitted_at is not None
+    asked = comments.open_question(session, work.id) if work.submitted_at is not None else None
+    said = Notice(kind="warning", text=notice) if notice else None
+    if asked and not notice:
+        said = Notice(kind="info", text=ASKED.format(asked))
     seen = view(
         session,
         study,
@@ -75,10 +85,28 @@ def _desk(
         work,
         who,
         receipt=receipt,
-        feedback=feedback(session, rubric, work) if trained else None,
-        notice=Notice(kind="warning", text=notice) if notice else None,
+        feedback=_feedback(session, rubric, work) if trained else None,
+        notice=said,
+        answers=answers,
     )
     return Desk(view=seen, showing=showing)
+
+
+def _feedback(session: Session, rubric: Rubric, assignment: Assigned) -> Feedback:
+    """What was given on a training item beside each reference and its reason, never "right" or "wrong"."""
+    return Feedback(
+        rows=tuple(
+            FeedbackRow(
+                criterion=comparison.criterion,
+                slot=None if comparison.position is None else LETTERS[comparison.position],
+                given=in_words(rubric, comparison.criterion, comparison.given),
+                reference=in_words(rubric, comparison.criterion, comparison.accepted),
+                verdict=comparison.verdict,
+                reason=comparison.reason,
+            )
+            for comparison in compared(session, Assignment.id == assignment.id)
+        )
+    )
 
 
 def act(session: Session, study: Study, who: Who, action: Any) -> Desk:
@@ -94,10 +122,20 @@ def act(session: Session, study: Study, who: Who, action: Any) -> Desk:
     if kind in ("skip", "ignore"):
         return _after(session, study, who, set_aside_item(session, who, read_message(SetAsideMessage, action)))
     if kind in STEPS:
-        work = assignments.neighbour(session, study, who, str(action.get("assignment")), STEPS[kind])
-        return lay(session, study, who, showing=work.token if work else None)
+        return lay(
+            session,
+            study,
+            who,
+            showing=assignments.neighbour(session, study, who, str(action.get("assignment")), STEPS[kind]),
+        )
+    if kind == "open":
+        item = assignments.by_token(session, who, str(action.get("item")))
+        return lay(session, study, who, showing=item.token if item.submitted_at else None)
     if kind == "continue":
         return lay(session, study, who)
+    if kind == "next_response":  # in succession: what may be read with these answers
+        own = _own(session, study, who, str(action.get("assignment")))
+        return _desk(session, study, who, own, answers=action.get("answers"))
     raise InvalidAnnotation("The workbench asked for something that does not exist.")
 
 

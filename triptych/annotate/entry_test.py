@@ -200,15 +200,8 @@ def sheet(session: Session, study: Study, membership: AnnotatorMembership) -> Sh
 
 def _questions(session: Session, questions: Sequence[TestQuestion], attempt: EntryAttempt) -> tuple[Question, ...]:
     chosen = {answer.question: answer.option for answer in _answers(session, attempt)}
-    return tuple(
-        Question(
-            question.key,
-            question.text,
-            tuple((option.key, option.title) for option in question.options),
-            chosen.get(question.key),
-        )
-        for question in questions
-    )
+    offered = {question.key: tuple((option.key, option.title) for option in question.options) for question in questions}
+    return tuple(Question(asked.key, asked.text, offered[asked.key], chosen.get(asked.key)) for asked in questions)
 
 
 def _answers(session: Session, attempt: EntryAttempt) -> Sequence[TestAnswer]:
@@ -225,10 +218,8 @@ def outcome(session: Session, study: Study, membership: AnnotatorMembership) -> 
     # on a panel, those who failed could pass the answers on to those who come later
     shows_answers = passed or study.access != Access.panel
     if test.kind == "gold":
-        same_items = _gold_of(session, study, test, attempt.number) == _gold_of(
-            session, study, test, attempt.number + 1
-        )
-        shows_answers = shows_answers and not (tries_left and same_items)
+        items, next_items = (_gold_of(session, study, test, attempt.number + later) for later in (0, 1))
+        shows_answers = shows_answers and not (tries_left and items == next_items)
         answers = _of_items(session, rubric, _rated(study, membership, attempt), shows_answers)
     else:
         answers = _of_questions(session, rubric, attempt, shows_answers and not tries_left)

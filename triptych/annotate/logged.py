@@ -52,7 +52,8 @@ class LoggedAnnotation(BaseModel):
 
     Imports log ratings and highlights only, an item that was set aside its state, reason and note; older versions of
     the program left out more, so readers of a log use `model_fields_set`. version: of the annotation, from 1.
-    seconds: active time. at: submitted, ISO 8601. reason: of a final value, or why the item was set aside.
+    seconds: active time. arrangement: how several responses were shown. at: submitted, ISO 8601. reason: of a final
+    value, or why the item was set aside.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -63,6 +64,7 @@ class LoggedAnnotation(BaseModel):
     set_aside: tuple[LoggedSetAside, ...] = ()
     note: str | None = None
     seconds: float = 0
+    arrangement: str | None = None
     at: str | None = None
     reason: str | None = None
 
@@ -83,6 +85,7 @@ class LoggedAnnotation(BaseModel):
             set_aside=tuple(LoggedSetAside(*pair) for pair in sorted(checked.set_aside.items())),
             note=checked.note or None,
             seconds=assignment.active_seconds,
+            arrangement=assignment.arrangement,
             at=assignment.submitted_at.isoformat(),
         )
 
@@ -97,18 +100,11 @@ class LoggedAnnotation(BaseModel):
             .add_columns(Highlight.comment, case((Highlight.start.is_(None), Highlight.quote)))
             .where(Highlight.assignment_id == assignment_id)
         )
-        aside = select(Slot.position, Slot.set_aside).where(
-            Slot.assignment_id == assignment_id, Slot.set_aside.is_not(None)
-        )
-        facts = run(
-            select(
-                Assignment.state,
-                Assignment.version,
-                Assignment.note,
-                Assignment.active_seconds,
-                Assignment.submitted_at,
-            ).where(Assignment.id == assignment_id)
-        ).one()
+        own_slots = (Slot.assignment_id == assignment_id) & Slot.set_aside.is_not(None)
+        aside = select(Slot.position, Slot.set_aside).where(own_slots).order_by(Slot.position)
+        names = ("state", "version", "note", "active_seconds", "arrangement", "submitted_at")
+        columns = (getattr(Assignment, name) for name in names)
+        facts = run(select(*columns).where(Assignment.id == assignment_id)).one()
         return cls(
             state=facts.state,
             version=facts.version - 1,
@@ -117,18 +113,12 @@ class LoggedAnnotation(BaseModel):
                 for position, criterion, number, option, missing, reasons, text in run(ordered)
             ),
             highlights=tuple(LoggedHighlight(*row) for row in run(spans.order_by(Highlight.id))),
-            set_aside=tuple(
-                LoggedSetAside(position, reason or "") for position, reason in run(aside.order_by(Slot.position))
-            ),
+            set_aside=tuple(LoggedSetAside(position, reason or "") for position, reason in run(aside)),
             note=facts.note,
             seconds=facts.active_seconds,
+            arrangement=facts.arrangement,
             at=facts.submitted_at.isoformat() if facts.submitted_at else None,
         )
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> Self:
-        """The annotation of an event's values. Raises ValidationError for values of another kind of event."""
-        return cls.model_validate(values)
 
     def to_json(self) -> dict[str, Any]:
         """The event's values: what was set, rows as lists."""

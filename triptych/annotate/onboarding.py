@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -14,15 +15,16 @@ from triptych import clock
 from triptych.annotate import entry_test
 from triptych.errors import Conflict
 from triptych.people.membership import AnnotatorMembership, locked_membership, membership_of
-from triptych.rubric.model import Section
+from triptych.stats.numbers import counted
 from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import Assignment, AssignmentState, Item, Membership, Purpose, Study, StudyState
 from triptych.study import lifecycle
 from triptych.study.persons import Who
-from triptych.study.settings import Consent, settings_of
+from triptych.study.settings import Consent, Ethics, settings_of
 
 SCREENED_OUT = "screened_out"
+CHANGED = "The instructions have changed while you read them. Please read the changed page."
 MOVED_ON = "This step was done already, perhaps in another tab. Reload the page."
 
 
@@ -37,17 +39,6 @@ class Stage(StrEnum):
     test = "test"
     passed = "passed"
     work = "work"
-
-
-@dataclass(frozen=True)
-class Welcome:
-    """What is read before the first item: the rubric's words, then the study's own."""
-
-    title: str
-    instructions: tuple[str, ...]
-    content_notes: tuple[str, ...]
-    guidelines: tuple[Section, ...]
-    contact: str
 
 
 def stage(session: Session, study: Study, membership: AnnotatorMembership, who: Who) -> Stage:
@@ -67,13 +58,38 @@ def stage(session: Session, study: Study, membership: AnnotatorMembership, who: 
 
 
 def unread(study: Study, membership: AnnotatorMembership) -> Stage | None:
-    """The consent text or the instructions, if they are still to be read; a changed consent text is asked again."""
+    """The consent text or the instructions, if they are still to be read; a changed text is shown again."""
     settings = settings_of(study)
     if settings.consent.text and membership.consent_version != settings.consent.version:
         return Stage.consent
-    # a page of their own only where the study says something itself: the workbench has the rubric's instructions
-    has_page = bool(settings.instructions or settings.content_note or settings.consent.text)
-    return Stage.instructions if has_page and membership.instructions_read_at is None else None
+    return None if has_read(study, membership) else Stage.instructions
+
+
+def has_read(study: Study, membership: AnnotatorMembership) -> bool:
+    """Whether the annotator has read the instructions as they are now; earlier versions noted the time only."""
+    known = membership.instructions_version in (None, wording_of(study))
+    return membership.instructions_read_at is not None and known
+
+
+def wording_of(study: Study) -> str:
+    """Changes with the instructions. After launch those of the rubric cannot change, the study's own can."""
+    settings = settings_of(study)
+    return hashlib.sha256(f"{settings.instructions}\n\0{settings.content_note}".encode()).hexdigest()[:12]
+
+
+def way_in(session: Session, study: Study) -> list[str]:
+    """What a new annotator meets, in order, up to the first item."""
+    settings, training = settings_of(study), lifecycle.design_of(session, study).rubric.training
+    test = entry_test.asked_of(session, study)
+    kind = "gold items" if test and test.kind == "gold" else "questions"
+    steps = {
+        "The consent text": settings.consent.text,
+        "The instructions": True,
+        f"{counted(len(training), 'training item')} with feedback": training,
+        f"An entry test of {kind}": test,
+        "The first item": True,
+    }
+    return [name for name, is_there in steps.items() if is_there]
 
 
 def next_training(session: Session, study: Study, who: Who) -> int | None:
@@ -97,25 +113,18 @@ def training_progress(session: Session, study: Study, who: Who) -> tuple[int, in
     return done, asked
 
 
-def welcome(session: Session, study: Study) -> Welcome:
-    """The instructions page."""
-    rubric, settings = lifecycle.design_of(session, study).rubric, settings_of(study)
-    return Welcome(
-        title=rubric.title,
-        instructions=tuple(text for text in (rubric.instructions, settings.instructions) if text),
-        content_notes=tuple(text for text in (rubric.content_note, settings.content_note) if text),
-        guidelines=rubric.guidelines,
-        contact=settings.contact,
-    )
+def read_instructions(session: Session, study: Study, who: Who, version: str) -> None:
+    """Records that the annotator has read them in this version, see `wording_of`.
 
-
-def read_instructions(session: Session, study: Study, who: Who) -> None:
-    """Records that the annotator has read them. Raises Conflict if the consent comes first, StudyNotOpen."""
+    Raises Conflict if the consent comes first or they have changed since, StudyNotOpen.
+    """
     membership = locked_membership(session, study.id, who)
     lifecycle.refuse_unless_writable(study)
     if unread(study, membership) != Stage.instructions:
         raise Conflict(MOVED_ON)
-    _note(session, membership, instructions_read_at=clock.now())
+    if version != wording_of(study):
+        raise Conflict(CHANGED)
+    _note(session, membership, instructions_read_at=clock.now(), instructions_version=version)
     events.record(session, study.id, EventKind.instructions_read, who.pseudonym, subject=who.pseudonym)
 
 
@@ -163,7 +172,7 @@ class Step:
 
     stage: Stage
     consent: Consent | None = None
-    welcome: Welcome | None = None
+    ethics: Ethics | None = None
     sheet: entry_test.Sheet | None = None
     outcome: entry_test.Outcome | None = None
     ending: Ending | None = None
@@ -177,9 +186,9 @@ def step(session: Session, study: Study, who: Who) -> Step | None:
         case Stage.training | Stage.work:
             return None
         case Stage.consent:
-            return Step(now, consent=settings_of(study).consent)
+            return Step(now, consent=settings_of(study).consent, ethics=settings_of(study).ethics)
         case Stage.instructions:
-            return Step(now, welcome=welcome(session, study))
+            return Step(now)
         case Stage.test:
             sheet = entry_test.sheet(session, study, membership)
             return None if sheet.begun and sheet.test.kind == "gold" else Step(now, sheet=sheet)

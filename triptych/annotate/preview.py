@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from types import SimpleNamespace
+from typing import Any
 
 from triptych.annotate.blinding import Routes, SeenProgress, SeenStudy, View, Work, as_seen, rubric_in
 from triptych.formats.model import CandidateDraft, ItemDraft
 from triptych.rubric.model import Rubric
-from triptych.storage.models import Study
+from triptych.storage.models import Round, Study
 from triptych.study.contents import training_draft
+from triptych.study.settings import Formats, StudySettings, formats_of, stored
 
-NOWHERE = Routes(draft="", renew="", act="")
+NOWHERE = Routes(draft="", renew="", act="", items="")
 SAMPLE = ("This is a sample response.", "This is another one, a little longer.", "And this is a third.")
 MAX_ITEMS = 200
 
@@ -32,6 +34,13 @@ def samples(rubric: Rubric, items: Sequence[ItemDraft]) -> list[ItemDraft]:
     return [ItemDraft("sample", "This is what the responses answer to.", (), candidates, {}, {}, 1)]
 
 
+def study_to_be(rubric: Rubric, formats: Formats) -> Study:
+    """Stands for a study that has not been made yet: as its rubric proposes it, in no database."""
+    nothing: Any = {"slug": "", "series": "", "rubric_id": 0, "seed": ""}
+    settings = stored(StudySettings(formats=formats))
+    return Study(title=rubric.title, round=Round.main, presentation=rubric.presentation, settings=settings, **nothing)
+
+
 def view_of(study: Study, rubric: Rubric, items: Sequence[ItemDraft], place: int) -> View:
     """The blinded view of the item at this place (from 0), candidates in the order of its file.
 
@@ -45,7 +54,7 @@ def view_of(study: Study, rubric: Rubric, items: Sequence[ItemDraft], place: int
         for position, candidate in enumerate(item.candidates)
     )
     return View(
-        study=SeenStudy(title=study.title),
+        study=SeenStudy(title=study.title, formats=formats_of(study)),
         work=Work(
             token=f"preview-{place}",
             version=1,
@@ -56,6 +65,9 @@ def view_of(study: Study, rubric: Rubric, items: Sequence[ItemDraft], place: int
             active_seconds=0,
             can_go_back=False,
             receipt=None,
+            number=place + 1,
+            outcome="",
+            reason="",
         ),
         progress=SeenProgress(done=place, total=len(items), minutes_left=None),
         rubric=rubric_in(rubric, study),

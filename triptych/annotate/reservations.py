@@ -57,6 +57,7 @@ class Assigned:
     active_seconds: float
     reserved_at: datetime
     submitted_at: datetime | None
+    arrangement: str | None
     candidates: int
 
 
@@ -166,20 +167,7 @@ def reserve(
     before = next((own for own in expired if (own.item_id, own.purpose) == (item_id, purpose)), None)
     if before is not None:
         return extend(session, study, before)
-    order = candidate_order(session, study, who, item_id, columns.get("repeat_of"))
-    return _insert(session, study, who, item_id, purpose, order, columns)
-
-
-def _insert(
-    session: Session,
-    study: Study,
-    who: Who,
-    item_id: int,
-    purpose: Purpose,
-    order: Sequence[int],
-    columns: dict[str, Any],
-) -> Assigned:
-    now = clock.now()
+    order, now = candidate_order(session, study, who, item_id, columns.get("repeat_of")), clock.now()
     row: dict[str, Any] = {
         "token": secrets.token_urlsafe(12),
         "study_id": study.id,
@@ -193,9 +181,8 @@ def _insert(
         "reserved_at": now,
     }
     on_web = {"origin": Origin.web, "expires_at": now + reservation_life(study), "design_hash": study.design_hash}
-    run = session.connection().execute
     stored = {**row, **on_web, **columns}
-    assignment_id = run(_add_assignment(), stored).scalar_one()
+    assignment_id = session.connection().execute(_add_assignment(), stored).scalar_one()
     slots = [
         {"assignment_id": assignment_id, "position": position, "candidate_id": candidate, "order_known": True}
         for position, candidate in enumerate(order)
@@ -206,7 +193,9 @@ def _insert(
     events.record(
         session, study.id, EventKind.reserved, who.pseudonym, assignment_id=assignment_id, new=new, rows=carried
     )
-    return Assigned(id=assignment_id, draft=None, pen=None, submitted_at=None, candidates=len(order), **row)
+    return Assigned(
+        id=assignment_id, draft=None, pen=None, submitted_at=None, arrangement=None, candidates=len(order), **row
+    )
 
 
 @cache

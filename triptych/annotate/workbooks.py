@@ -24,7 +24,7 @@ from triptych.errors import Conflict, ImportRefused, NotAllowed, NotFound, Study
 from triptych.formats.workbook.checking import CellProblem, ReadItem, check_filled
 from triptych.formats.workbook.reading import FilledWorkbook, read_filled
 from triptych.formats.workbook.writing import MAX_TEXT_CHARACTERS, WorkbookContents, WorkbookItem, write_book
-from triptych.people import accounts
+from triptych.people import accounts, roster
 from triptych.people import membership as members
 from triptych.rubric.answers import check_answers, parse_answers
 from triptych.stats.numbers import counted
@@ -42,6 +42,7 @@ from triptych.storage.models import (
     Study,
     StudyState,
     Submission,
+    TextView,
     Workbook,
 )
 from triptych.study import lifecycle
@@ -50,6 +51,7 @@ from triptych.study.settings import settings_of
 
 MAX_ITEMS = 300
 PEN = "workbook"  # in place of a browser tab, so that later edits in a browser can be recognised
+NOTHING_NEW = "Nothing is filled in; the answers handed in earlier for this item stay."
 NOT_BEGUN = "Nothing is filled in for this item."
 FINAL_STATE_OF = {"skip": AssignmentState.skipped, "ignore": AssignmentState.ignored}
 
@@ -149,7 +151,7 @@ def make(session: Session, study: Study, pseudonym: str, count: int, actor: str)
     Raises NotFound for a pseudonym that is not in the study, StudyNotOpen, NotAllowed for somebody who may not go on or
     a number that is none, Conflict if no item is left for them, ImportRefused for a text that no cell can hold.
     """
-    who, _ = _annotator(session, study, pseudonym)
+    who = _annotator(session, study, pseudonym)
     study = session.get_one(Study, study.id)
     if study.state != StudyState.open:
         raise StudyNotOpen("Workbooks are made while the study is open. Open it first.")
@@ -168,16 +170,9 @@ def make(session: Session, study: Study, pseudonym: str, count: int, actor: str)
     return WorkbookLine(made.id, pseudonym, made.made_at, None, None, len(taken), 0)
 
 
-def _annotator(session: Session, study: Study, pseudonym: str) -> tuple[Who, Membership]:
-    """The annotator and their membership, locked. Raises NotFound, NotAllowed if they may store nothing more."""
-    query = select(Person).join(Membership, Membership.person_id == Person.id)
-    own = (Membership.study_id == study.id) & (Membership.role == Role.annotator)
-    person = session.scalars(query.where(own, Person.pseudonym == pseudonym)).first()
-    if person is None:
-        raise NotFound(f"There is no annotator {pseudonym!r} in this study.")
-    who = Who(person.id, person.pseudonym, person.role, person.name, 0)
-    members.locked_membership(session, study.id, who)
-    membership = session.scalars(select(Membership).where(own, Membership.person_id == person.id)).one()
+def _annotator(session: Session, study: Study, pseudonym: str) -> Who:
+    """The annotator, their membership locked. Raises NotFound, NotAllowed if they may store nothing more."""
+    membership, person = roster.find(session, study, pseudonym)
     ends = {
         "was excluded": membership.excluded_at,
         "has withdrawn": membership.withdrawn_at,
@@ -186,7 +181,7 @@ def _annotator(session: Session, study: Study, pseudonym: str) -> tuple[Who, Mem
     for what, at in ends.items():
         if at is not None:
             raise NotAllowed(f"{pseudonym} {what} on {at:%Y-%m-%d}, so no workbook can be given out or taken back.")
-    return who, membership
+    return Who(person.id, person.pseudonym, person.role, person.name, 0)
 
 
 def _available_for(session: Session, study: Study, who: Who) -> int:
@@ -243,14 +238,10 @@ def _workbook(session: Session, study: Study, workbook_id: int) -> tuple[Workboo
     if row is None:
         raise NotFound("There is no such workbook in this study.")
     workbook, person = row
-    _refuse_cancelled(workbook)
-    return workbook, Who(person.id, person.pseudonym, person.role, person.name, 0)
-
-
-def _refuse_cancelled(workbook: Workbook) -> None:
     if workbook.cancelled_at is not None:
         on = f"{workbook.cancelled_at:%Y-%m-%d}"
         raise Conflict(f"This workbook was cancelled on {on} and its items were given back. Make a new one.")
+    return workbook, Who(person.id, person.pseudonym, person.role, person.name, 0)
 
 
 def _asks_consent(session: Session, study: Study, who: Who) -> bool:
@@ -289,6 +280,8 @@ def _guidelines(study: Study) -> Iterator[tuple[str, str]]:
     yield "From the lead", settings.instructions
     yield "Please note", settings.content_note
     yield "Questions?", settings.contact
+    yield "Complaints", settings.ethics.complaints
+    yield "Approved", settings.ethics.approval
 
 
 def _row_token(workbook: Workbook, assignment: Assignment) -> str:
@@ -338,7 +331,10 @@ def take_back(session: Session, study: Study, data: bytes, actor: str, *, partly
     filled = read_filled(data)
     workbook, who = _given_out(session, study, filled)
     study = session.get_one(Study, study.id)
-    _refuse_unless_writable(study)
+    try:
+        lifecycle.refuse_unless_writable(study)
+    except StudyNotOpen as refusal:
+        raise StudyNotOpen(f"The study is {study.state}. Open it again, then upload the workbook.") from refusal
     returned = _checked(session, study, filled, workbook, who, partly)
     if not returned.ok:
         raise ImportRefused("The workbook still has errors, so nothing was stored. Correct them and upload it again.")
@@ -362,14 +358,7 @@ def _given_out(session: Session, study: Study, filled: FilledWorkbook) -> tuple[
     if workbook.study_id != study.id:
         raise ImportRefused("This workbook belongs to another study. Choose that study above, then upload it again.")
     _, who = _workbook(session, study, workbook.id)
-    return workbook, _annotator(session, study, who.pseudonym)[0]
-
-
-def _refuse_unless_writable(study: Study) -> None:
-    try:
-        lifecycle.refuse_unless_writable(study)
-    except StudyNotOpen as refusal:
-        raise StudyNotOpen(f"The study is {study.state}. Open it again, then upload the workbook.") from refusal
+    return workbook, _annotator(session, study, who.pseudonym)
 
 
 def _checked(
@@ -397,9 +386,7 @@ def _checked(
 
 def _not_begun(assignment: Assignment, item: ReadItem, partly: bool) -> list[CellProblem]:
     if assignment.state in SEEN:
-        return [
-            CellProblem("note", item.row, "", "Nothing is filled in; the answers handed in earlier for this item stay.")
-        ]
+        return [CellProblem("note", item.row, "", NOTHING_NEW)]
     right = "" if partly else "Fill it in, or give a reason for leaving it out."
     return [CellProblem("note" if partly else "error", item.row, "", NOT_BEGUN, right)]
 
@@ -423,18 +410,15 @@ def _is_stored(book: WorkbookContents, assignment: Assignment, item: ReadItem, r
     """Whether the database has these answers already."""
     if item.way_out is not None:
         kind, reason = item.way_out
-        return (assignment.state, assignment.reason, assignment.note) == (
-            FINAL_STATE_OF[kind],
-            reason,
-            item.note or None,
-        )
+        before = assignment.state, assignment.reason, assignment.note
+        return before == (FINAL_STATE_OF[kind], reason, item.note or None)
     if assignment.state not in (AssignmentState.submitted, AssignmentState.surplus) or assignment.draft is None:
         return False
-    before, now = (
+    stored, now = (
         check_answers(book.rubric, book.round, responses, parse_answers(answers))
         for answers in (assignment.draft, item.answers)
     )
-    return (before.ratings, before.set_aside, before.note) == (now.ratings, now.set_aside, now.note)
+    return (stored.ratings, stored.set_aside, stored.note) == (now.ratings, now.set_aside, now.note)
 
 
 def _message(assignment: Assignment, item: ReadItem) -> SubmitMessage | SetAsideMessage:
@@ -445,6 +429,7 @@ def _message(assignment: Assignment, item: ReadItem) -> SubmitMessage | SetAside
         "pen": PEN,
         "base": assignment.draft_seq,
         "submission": f"{item.token}-{assignment.version}",
+        "text_view": TextView.written,
     }
     if item.way_out is not None:
         kind, reason = item.way_out
@@ -453,7 +438,5 @@ def _message(assignment: Assignment, item: ReadItem) -> SubmitMessage | SetAside
 
 
 def _receipt(session: Session, workbook: Workbook) -> str:
-    versions = [
-        f"{_row_token(workbook, assignment)} {assignment.version}" for assignment in _assignments_of(session, workbook)
-    ]
+    versions = [f"{_row_token(workbook, work)} {work.version}" for work in _assignments_of(session, workbook)]
     return hashlib.sha256("\n".join(versions).encode()).hexdigest()[:12]

@@ -1,0 +1,76 @@
+"""What leads asked an annotator about their annotations, with the item and a form to answer; only the words that the
+annotator saw or wrote are in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import groupby
+from typing import Any
+
+import streamlit as st
+
+from components.shell.state import form_button, numbered, plain, renew
+from components.shell.words import moment
+from triptych.annotate.comments import LONGEST_COMMENT, OwnThread
+
+
+def thread(own: OwnThread, slug: str, open_item: Callable[[], None] | None) -> str | None:
+    """Draws one thread; the answer, once it is sent. open_item: goes to the item, while it can still be changed."""
+    waits = own.thread.is_waiting
+    title = f"A lead asks about item {own.number}" if waits else f"Item {own.number}: you answered"
+    with st.expander(title, expanded=waits, icon=":material/chat:", key=f"thread-{slug}-{own.number}"):
+        for comment in own.thread.comments:
+            st.caption(f"{'Lead' if comment.from_lead else 'You'} · {moment(comment.at)}")
+            st.text(comment.text)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            shows = st.toggle("Show the item and your ratings", key=f"show-{slug}-{own.number}")
+            if open_item:
+                st.button(f"Open item {own.number}", key=f"item-{slug}-{own.number}", on_click=open_item)
+        if shows:
+            _item(own)
+        key = numbered(form_of(own, slug))
+        with st.form(key, border=False):
+            text = st.text_area("Your answer", max_chars=LONGEST_COMMENT, key=f"{key}-text")
+            sent = form_button("Answer", key)
+    return text if sent else None
+
+
+def form_of(own: OwnThread, slug: str) -> str:
+    return f"answer-{slug}-{own.number}"
+
+
+def empty_form(own: OwnThread, slug: str) -> None:
+    """Called after the answer was stored."""
+    renew(form_of(own, slug))
+
+
+def _item(own: OwnThread) -> None:
+    """The texts as the workbench showed them, each response with what the annotator gave it."""
+    given = {letter: list(ratings) for letter, ratings in groupby(_by_letter(own), lambda rating: rating.letter)}
+    if own.item.context is not None:
+        _text(own.item.context)
+        for extra in own.item.context.extra_texts:
+            st.caption(plain(extra.title))
+            st.text(extra.text)
+    _ratings(given.get("", []))
+    for candidate in own.item.candidates:
+        st.markdown(f"**Response {plain(candidate.letter)}**")
+        _text(candidate)
+        _ratings(given.get(candidate.letter, []))
+
+
+def _by_letter(own: OwnThread) -> list[Any]:
+    return sorted(own.given, key=lambda rating: rating.letter)
+
+
+def _text(part: Any) -> None:
+    """A text, or turns under their speakers."""
+    if part.text:
+        st.text(part.text)
+    for turn in part.turns:
+        st.text(f"{turn.speaker}: {turn.text}")
+
+
+def _ratings(ratings: list[Any]) -> None:
+    if ratings:
+        st.caption(plain(" · ".join(f"{rating.criterion}: {rating.value}" for rating in ratings)))

@@ -1,0 +1,64 @@
+"""How an annotator sees that an item of theirs ended. Of a check the first answer counts; they see their latest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import select
+from sqlmodel import Session
+
+from triptych.rubric.model import Rubric
+from triptych.storage.events import EventKind
+from triptych.storage.models import Assignment, AssignmentState, Event, EventDetail
+
+LATER = "later"  # what the event of a check that was answered again calls the answers
+State = Literal["rated", "ignored", "skipped"]
+STATES: dict[str, State] = {AssignmentState.ignored: "ignored", AssignmentState.skipped: "skipped"}
+
+
+@dataclass(frozen=True)
+class HowItEnded:
+    """reason: the key of why it was left out, empty where it was rated."""
+
+    state: State
+    reason: str
+    note: str
+    at: datetime | None
+    seconds: float
+
+    def reason_in(self, rubric: Rubric) -> str:
+        """The reason as the screen has it."""
+        offer = {"ignored": rubric.ignore_item, "skipped": rubric.skip}.get(self.state)
+        titles = {reason.key: reason.title for reason in offer.reasons} if offer else {}
+        return titles.get(self.reason, self.reason)
+
+
+def outcomes_of(session: Session, assignment_ids: Sequence[int]) -> dict[int, HowItEnded]:
+    """Assignment → how it ended, of those that were submitted or left out."""
+    names = Assignment.state, Assignment.reason, Assignment.note, Assignment.submitted_at, Assignment.active_seconds
+    rows = session.execute(select(Assignment.id, *names).where(Assignment.id.in_(assignment_ids)))
+    outcomes = {number: _outcome(*facts) for number, *facts in rows}
+    return outcomes | _later(session, assignment_ids)
+
+
+def _outcome(state: str, reason: str | None, note: str | None, at: datetime | None, seconds: float) -> HowItEnded:
+    return HowItEnded(STATES.get(state, "rated"), reason or "", note or "", at, seconds)
+
+
+def _later(session: Session, assignment_ids: Sequence[int]) -> dict[int, HowItEnded]:
+    """Of checks that were answered again, what was answered last; erased words are passed over."""
+    query = (
+        select(Event.assignment_id, EventDetail.new)
+        .join(EventDetail, EventDetail.event_id == Event.id)
+        .where(Event.assignment_id.in_(assignment_ids), Event.kind == EventKind.check_answered_again)
+        .order_by(Event.id)
+    )
+    later: dict[int, dict[str, Any]] = {number: (new or {}).get(LATER, {}) for number, new in session.execute(query)}
+    return {number: _outcome(*_facts(new)) for number, new in later.items() if new}
+
+
+def _facts(new: dict[str, Any]) -> tuple[Any, ...]:
+    return new["state"], new.get("reason"), new.get("note"), datetime.fromisoformat(new["at"]), new["seconds"]

@@ -1,0 +1,96 @@
+"""An annotator's own items, numbered as they were shown. Hidden checks and repeats are items like any other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from statistics import mean
+from typing import Any, Literal
+
+from sqlalchemy import func, or_, select
+from sqlmodel import Session
+
+from triptych.annotate import progress
+from triptych.annotate.blinding import Seen
+from triptych.annotate.checks import WORK
+from triptych.annotate.outcomes import HowItEnded, outcomes_of
+from triptych.annotate.reservations import own_assignments
+from triptych.rubric.model import Rubric
+from triptych.storage.models import SEEN, Assignment, AssignmentState, Item, Origin, Study, Turn
+from triptych.study import lifecycle
+from triptych.study.persons import Who
+
+BEGINS = 60  # characters
+
+
+class OwnItem(Seen):
+    """One item of the list; `open` while it is not submitted. reason: why it was left out, as the screen has it."""
+
+    number: int
+    token: str
+    state: Literal["open", "rated", "ignored", "skipped"]
+    reason: str
+    noted: bool
+    begins: str
+    at: datetime | None
+    seconds: float
+
+
+class OwnItems(Seen):
+    """The list, and how far the annotator is. seconds_per_item: their mean so far, None before the first."""
+
+    items: tuple[OwnItem, ...]
+    done: int
+    total: int
+    minutes_left: int | None
+    seconds_per_item: float | None
+
+
+@dataclass(frozen=True)
+class _ItemRow:
+    id: int
+    token: str
+    state: AssignmentState
+    draft: dict[str, Any] | None
+    begins: str | None
+
+
+def own_items(session: Session, study: Study, who: Who) -> OwnItems:
+    """Everything this person was given to rate in the study and has kept, oldest first."""
+    at_screen = (Assignment.state == AssignmentState.reserved) & (Assignment.origin == Origin.web)
+    shown = own_assignments() & Assignment.purpose.in_(WORK) & or_(Assignment.state.in_(SEEN), at_screen)
+    first_turn = select(Turn.text).where(Turn.item_id == Item.id, Turn.position == 0).scalar_subquery()
+    begins = func.substr(func.coalesce(func.nullif(Item.context, ""), first_turn), 1, BEGINS + 1)
+    query = select(Assignment.id, Assignment.token, Assignment.state, Assignment.draft, begins)
+    ordered = query.join(Item, Item.id == Assignment.item_id).where(shown).order_by(Assignment.id)
+    own = {"study": study.id, "person": who.person_id}
+    rows = [_ItemRow(*row) for row in session.execute(ordered, own)]
+    outcomes = outcomes_of(session, [row.id for row in rows if row.state != AssignmentState.reserved])
+    rubric = lifecycle.design_of(session, study).rubric
+    items = tuple(_item(number, row, outcomes.get(row.id), rubric) for number, row in enumerate(rows, 1))
+    done, seconds = progress.of_work(session, study, who), [item.seconds for item in items if item.state != "open"]
+    return OwnItems(
+        items=items,
+        done=done.done,
+        total=done.total,
+        minutes_left=done.minutes_left,
+        seconds_per_item=mean(seconds) if seconds else None,
+    )
+
+
+def _item(number: int, row: _ItemRow, outcome: HowItEnded | None, rubric: Rubric) -> OwnItem:
+    note = outcome.note if outcome else (row.draft or {}).get("note")
+    return OwnItem(
+        number=number,
+        token=row.token,
+        state=outcome.state if outcome else "open",
+        reason=outcome.reason_in(rubric) if outcome else "",
+        noted=bool(note),
+        begins=_shortened(" ".join((row.begins or "").split())),
+        at=outcome.at if outcome else None,
+        seconds=round(outcome.seconds) if outcome else 0,
+    )
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= BEGINS else f"{text[:BEGINS].rsplit(' ', 1)[0]} …"

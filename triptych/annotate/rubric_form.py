@@ -1,0 +1,97 @@
+"""The rubric of a draft as a lead's form sees it: its text, its values, its mistakes, and the first item with it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from sqlmodel import Session
+
+from triptych.annotate import preview
+from triptych.errors import InvalidAnnotation
+from triptych.rubric.files import RubricSheet, read_rubric, read_sheet, shipped_rubrics, text_hash
+from triptych.rubric.model import Rubric
+from triptych.storage.models import Study
+from triptych.study import contents, design, lifecycle
+from triptych.study.design import Parts
+from triptych.study.persons import Who
+
+EMPTY = """\
+key: my_rubric
+title: My rubric
+summary: What this rubric asks.
+instructions: Read the context, then judge each response.
+criteria:
+  - key: quality
+    title: Quality
+    question: How good is the response?
+    definition: Judge the response as a whole.
+    scale:
+      kind: likert
+      points:
+        - {value: 1, title: Poor}
+        - {value: 2}
+        - {value: 3}
+        - {value: 4}
+        - {value: 5, title: Excellent}
+"""
+
+
+def sources(session: Session, who: Who, study: Study) -> list[tuple[str, str]]:
+    """What a rubric can start from: (name, title)."""
+    shipped = [(f"shipped/{key}", f"Shipped: {key}") for key in shipped_rubrics()]
+    earlier = [(f"study/{s.slug}", f"Study: {s.title}") for s in lifecycle.for_lead(session, who) if s.id != study.id]
+    return [("empty/", "An empty rubric"), *shipped, *earlier]
+
+
+def source_text(session: Session, who: Who, name: str) -> str:
+    """The text that `sources` calls by this name. Raises InvalidAnnotation, or NotFound for another lead's study."""
+    kind, _, key = name.partition("/")
+    if kind == "study":
+        return lifecycle.rubric_text(session, lifecycle.led_by(session, who, key))
+    if kind == "shipped" and key in shipped_rubrics():
+        return read_rubric(shipped_rubrics()[key])
+    if kind == "empty":
+        return EMPTY
+    raise InvalidAnnotation(f"There is no rubric called {name!r} to start from.")
+
+
+def look(session: Session, study: Study, text: str | None = None) -> dict[str, Any]:
+    """What the form shows of the stored text, or of another one that is not stored."""
+    stored = lifecycle.rubric_text(session, study)
+    sheet = read_sheet(stored if text is None else text)
+    return {
+        "version": text_hash(stored),
+        "stored": sheet.text == stored,
+        "text": sheet.text,
+        "value": _as_json(sheet),
+        "mistakes": [asdict(mistake) for mistake in sheet.mistakes],
+        "view": None if sheet.rubric is None else _first_item(session, study, sheet.rubric),
+    }
+
+
+def _as_json(sheet: RubricSheet) -> Any:
+    """The form's value; None where the text holds what a form cannot, such as a date."""
+    try:
+        return json.loads(json.dumps(sheet.value, allow_nan=False)) if isinstance(sheet.value, dict) else None
+    except (TypeError, ValueError):
+        return None
+
+
+def _first_item(session: Session, study: Study, rubric: Rubric) -> str:
+    items = preview.samples(rubric, contents.stored_items(session, study, limit=1))
+    return preview.view_of(study, rubric, items, 0).model_dump_json()
+
+
+def change(session: Session, study: Study, base: str, text: str, actor: str) -> dict[str, Any]:
+    """Stores the text if it is a rubric; `base` is the version that it was made from.
+
+    With mistakes, or where another lead was quicker, nothing is stored, and the answer says so. Raises Conflict and
+    NotAllowed as `design.amend` does.
+    """
+    if text_hash(lifecycle.rubric_text(session, study)) != base:
+        return {**look(session, study), "changed": True}
+    if read_sheet(text).rubric is not None:
+        design.amend(session, study, Parts(rubric_yaml=text), "", actor)
+    return look(session, study, text)
