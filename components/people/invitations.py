@@ -1,4 +1,4 @@
-"""Inviting one person or a list; and the new links, which are shown once."""
+"""Forms to invite people: annotators by lines or from a file, a lead by name."""
 
 from __future__ import annotations
 
@@ -7,26 +7,79 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from components.shell import addresses, state
+from components.shell import state
 from components.shell.uploads import content_of
-from triptych.formats.long_csv import write_csv
+from triptych.errors import ImportRefused
 from triptych.formats.model import Problem
+from triptych.people import invitations
 from triptych.people.accounts import LONGEST_NAME
 from triptych.people.invitations import Guest, GuestList, Invited
+from triptych.results.progress import Overview
 from triptych.stats.numbers import counted
-from triptych.storage.models import Role
+from triptych.storage.models import Access, Role, Study
 
-LIST_HINT = (
-    "A CSV file with a line per person: name, and optionally email and role (annotator or lead). Either everybody on "
-    "it is invited, or nobody."
+LINES_HINT = (
+    "One person per line: name, e-mail address, group, all of them optional. “crowd × 5” makes five links without a "
+    "name."
 )
-ONCE_HINT = "Copy these links now: they are not stored and cannot be shown again. Each is valid for 90 days."
-LINKS_HEADER = ("name", "email", "role", "pseudonym", "link")
+LIST_HINT = (
+    "A CSV file with a line per person and columns of which none is needed: name, email, group of annotators, and role "
+    "(annotator, or lead, who needs a name). Either everybody on it is invited, or nobody."
+)
+EXAMPLE = "Mika Sørli, mika@example.org, expert\nira@example.org\ncrowd × 5"
 
 
 def form_name(slug: str) -> str:
     """The name of all invitation forms of a study, to renew them by."""
     return f"invite-{slug}"
+
+
+def invite(study: Study, view: Overview, actor: str) -> list[Invited] | None:
+    """The ways to invite annotators; returns those who were, with their links."""
+    if study.access == Access.panel:
+        st.text("Annotators of this study come from a panel; its address is above.")
+    guests = _typed(study)
+    places = max(view.expected - view.done, 0)
+    more = f"{places:,} of {view.expected:,} places are open. Makes one link without a name."
+    if places and st.button("Invite one more", help=more, key=f"more-{study.slug}"):
+        guests = (Guest(1, "", None, Role.annotator),)
+    with st.expander("From a CSV file"):
+        data = _list_upload(study.slug)
+        guest_list = _read(study, data) if data else None
+        if guest_list and _preview(guest_list):
+            guests = guest_list.guests
+    run = state.run_command
+    invited: list[Invited] | None = run(invitations.invite_all, study, guests, actor) if guests else None
+    state.show_messages()
+    return invited
+
+
+def _typed(study: Study) -> tuple[Guest, ...]:
+    """The people on the lines that the lead sent, if nothing is wrong with any of them."""
+    data = _lines_form(study.slug)
+    guest_list = _read(study, data) if data is not None else None
+    if guest_list is None:
+        return ()
+    _problems(guest_list)
+    return guest_list.guests if guest_list.ok else ()
+
+
+def _read(study: Study, data: bytes) -> GuestList | None:
+    try:
+        with state.reading() as session:
+            return invitations.read_list(session, study, data)
+    except ImportRefused as refusal:
+        state.say(str(refusal))
+        return None
+
+
+def _lines_form(slug: str) -> bytes | None:
+    """What the lead typed, a line per person, once it is sent."""
+    key = f"lines-{state.numbered(form_name(slug))}"
+    with st.form(key):
+        typed = st.text_area("People to invite", key=f"{key}-text", placeholder=EXAMPLE, height=120)
+        st.caption(LINES_HINT)
+        return typed.encode() if state.form_button("Make personal links", key, type="primary") else None
 
 
 def guest_form(role: Role, slug: str) -> tuple[str, str] | None:
@@ -40,22 +93,27 @@ def guest_form(role: Role, slug: str) -> tuple[str, str] | None:
     return None
 
 
-def list_upload(slug: str) -> bytes | None:
+def _list_upload(slug: str) -> bytes | None:
     """The bytes of an uploaded list."""
     st.caption(LIST_HINT)
     uploaded = st.file_uploader("List", ["csv", "tsv", "txt"], key=f"list-{state.numbered(form_name(slug))}")
     return content_of(uploaded) if uploaded else None
 
 
-def list_preview(guest_list: GuestList) -> bool:
-    """The people on the list and its problems, by row; returns whether to invite them."""
+def _preview(guest_list: GuestList) -> bool:
+    """The people on an uploaded list and its problems, by row; returns whether to invite them."""
+    _problems(guest_list)
+    if guest_list.guests:
+        st.dataframe(_guests(guest_list.guests), hide_index=True, key="guests")
+    return guest_list.ok and st.button(f"Invite {counted(len(guest_list.guests), 'person', 'people')}", type="primary")
+
+
+def _problems(guest_list: GuestList) -> None:
+    """What is wrong with a list, by row."""
     for severity, title in (("error", "Nobody is invited until this is corrected:"), ("note", "Notes:")):
         lines = [problem for problem in guest_list.problems if problem.severity == severity]
         if lines:
             st.text("\n".join([title, *map(str, sorted(lines, key=_row))]))
-    if guest_list.guests:
-        st.dataframe(_guests(guest_list.guests), hide_index=True, key="guests")
-    return guest_list.ok and st.button(f"Invite {counted(len(guest_list.guests), 'person', 'people')}", type="primary")
 
 
 def _row(problem: Problem) -> int:
@@ -63,22 +121,5 @@ def _row(problem: Problem) -> int:
 
 
 def _guests(guests: Sequence[Guest]) -> pd.DataFrame:
-    rows = [(guest.row, guest.name, guest.email or "", guest.role) for guest in guests]
-    return pd.DataFrame(rows, columns=["Row", "Name", "E-mail", "Role"])
-
-
-def links(invited: Sequence[Invited]) -> None:
-    """The new links: one to copy, several as a table and a file."""
-    if not invited:
-        return
-    if len(invited) == 1:
-        st.text(f"Personal link of {invited[0].name or invited[0].pseudonym}. {ONCE_HINT}")
-        st.code(addresses.personal_address(invited[0].secret), language=None, wrap_lines=True)
-        return
-    given = [(one.name, one.email or "", one.role, one.pseudonym) for one in invited]
-    rows = [(*facts, addresses.personal_address(one.secret)) for facts, one in zip(given, invited, strict=True)]
-    st.text(f"{len(invited)} personal links. {ONCE_HINT}")
-    st.dataframe(pd.DataFrame(rows, columns=["Name", "E-mail", "Role", "Pseudonym", "Link"]), hide_index=True)
-    # no download button: Streamlit would serve these secrets to anybody who has the address of the file
-    st.caption("As CSV, to copy into a file or a spreadsheet:")
-    st.code("".join(write_csv(rows, LINKS_HEADER)), language=None, height=160)
+    rows = [(guest.row, guest.name, guest.email or "", guest.group, guest.role) for guest in guests]
+    return pd.DataFrame(rows, columns=["Row", "Name", "E-mail", "Group", "Role"])

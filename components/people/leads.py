@@ -9,7 +9,7 @@ import streamlit as st
 from components.people.invitations import guest_form
 from components.people.people_table import choose_member, leads_table
 from components.shell import state
-from components.shell.certainty import certain
+from components.shell.choices import certain
 from components.shell.clearing import clear
 from triptych.people import accounts, invitations, roster
 from triptych.people.invitations import Invited
@@ -72,8 +72,10 @@ def _new_link(study: Study, waiting: Sequence[Member], actor: str) -> Invited | 
 
 def _remove(study: Study, fellow: Sequence[Member], who: Who) -> None:
     chosen = choose_member(fellow, "Lead", "fellow")
-    if certain(who, "Remove this lead", f"{chosen.pseudonym} leaves: {REMOVE_HINT}", f"remove-{study.slug}"):
+    losses = f"{chosen.pseudonym} leaves: {REMOVE_HINT}"
+    certainty = certain(who, "Remove this lead", losses, f"remove-{study.slug}")
+    if certainty:
         done = f"{chosen.pseudonym} no longer leads this study."
-        if state.run_command(roster.remove_lead, study, chosen.pseudonym, who.pseudonym, done=done):
+        if state.run_command(roster.remove_lead, study, chosen.pseudonym, certainty, done=done):
             clear()
         st.rerun()

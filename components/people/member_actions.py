@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import streamlit as st
 
-from components.shell.certainty import certain
-from components.shell.choices import confirmed
-from components.shell.state import form_button
+from components.shell.choices import certain, confirmed
+from components.shell.clearing import clear
+from components.shell.state import form_button, run_command
 from components.shell.words import moment
 from triptych.annotate.exclusions import LONGEST_REASON
 from triptych.people.roster import Member
+from triptych.privacy import erasure
 from triptych.privacy.erasure import Copy
 from triptych.stats.numbers import counted
 from triptych.storage.models import Kind, Study
-from triptych.study.persons import Who
+from triptych.study.persons import Certainty, Who
 
-LINK_HINT = "A new personal link, for someone who lost the link or return code. The earlier link stops working."
 DISABLE_HINT = "Signs this person out everywhere at once. Nothing is lost; they can sign in again when you enable them."
 ENABLE_HINT = "Lets this person sign in again."
 LET_IN_HINTS = {
@@ -44,18 +44,16 @@ ERASE_HINT = (
 
 
 def steps(member: Member, study: Study, promised: str, who: Who, annotations: int) -> tuple[str, str] | None:
-    """The step the lead chose (link, disable, enable, let in, withdraw or erase), and the reason for letting in.
+    """The step the lead chose (disable, enable, let in or withdraw), and the reason for letting in.
 
     `promised`: what the consent says about the person's ratings, "keep" or "delete"; `annotations`: how many they
     submitted in this study.
     """
     with st.container(horizontal=True, vertical_alignment="center"):
         human = member.kind == Kind.human
-        can_come = human and not (member.disabled or member.withdrawn_at)
         chosen = [
             step
             for step, offered, label, hint, icon in (
-                ("link", can_come, "New personal link", LINK_HINT, ":material/link:"),
                 ("disable", human and not member.disabled, "Disable", DISABLE_HINT, ":material/lock:"),
                 ("enable", member.disabled and not member.erased, "Enable", ENABLE_HINT, ":material/lock_open:"),
             )
@@ -69,30 +67,20 @@ def steps(member: Member, study: Study, promised: str, who: Who, annotations: in
         if human and not member.erased:
             with st.popover("Erase"):
                 losses = f"{counted(annotations, 'annotation')} of {member.pseudonym} in this study. {ERASE_HINT}"
-                if certain(who, f"Erase {member.pseudonym}", losses, f"erase-{member.pseudonym}"):
-                    chosen.append("erase")
+                certainty = certain(who, f"Erase {member.pseudonym}", losses, f"erase-{member.pseudonym}")
+                if certainty:
+                    _erase(member, study, certainty)
         for form in ("json", "csv"):
             address = f"people/{study.slug}/{member.pseudonym}.{form}"
             st.link_button(f"Data as {form.upper()}", address, icon=":material/download:")
     return (chosen[0], why or "") if chosen else None
 
 
-def group_form(annotators: Sequence[Member], groups: Mapping[str, str], slug: str) -> tuple[list[str], str] | None:
-    """Who goes into which group, once it is sent; an empty name takes them out of theirs."""
-    names = sorted(member.pseudonym for member in annotators)
-    key = f"groups-{slug}"
-    with st.expander("Groups of annotators"), st.form(key, border=False):
-        st.caption(
-            "Experts and a crowd, batches, languages: results show agreement inside each group and whether groups "
-            "prefer different systems."
-        )
-        listed = [
-            f"{group}: {', '.join(n for n in names if groups.get(n) == group)}" for group in sorted({*groups.values()})
-        ]
-        st.text("\n".join(listed) or "No groups yet.")
-        chosen = st.multiselect("Annotators to group", names, key=f"{key}-who")
-        group = st.text_input("Group", max_chars=60, key=f"{key}-name", help="Empty: they leave their group.")
-        return (chosen, group) if form_button("Save the group", key) and chosen else None
+def _erase(member: Member, study: Study, certainty: Certainty) -> None:
+    done = f"{member.pseudonym} was erased."
+    if run_command(erasure.erase, study, member.pseudonym, certainty, done=done):
+        clear()
+    st.rerun()
 
 
 def _reason_to_let_in(member: Member, study: Study) -> str | None:

@@ -24,7 +24,7 @@ def pay_meter(meter: PayMeter, whose: str) -> None:
     if meter.warning:
         say(meter.warning, "warning")
     elif pay.floor_per_hour is None:
-        st.caption("No least pay per hour is set, so nothing here can warn. Set it under Design, Panel and pay.")
+        st.caption("No least pay per hour is set, so nothing here can warn. Set it under Setup, Who rates what.")
     else:
         st.text(f"Nobody earns less than {money(pay.floor_per_hour, pay.currency)} per hour.")
     rows = [

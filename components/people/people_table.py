@@ -8,47 +8,15 @@ import pandas as pd
 import streamlit as st
 
 from components.shell.choices import choose
-from components.shell.words import duration, moment
+from components.shell.words import moment
 from triptych.people.roster import Member
-from triptych.results.progress import AnnotatorProgress
 from triptych.storage.models import Role
 
 PROGRESS = st.column_config.ProgressColumn("Progress", format="%d %%", min_value=0, max_value=100)
 
 
-def people_table(rows: Sequence[AnnotatorProgress]) -> None:
-    """One line per annotator: progress, time left, last annotation."""
-    table = pd.DataFrame(
-        {
-            "Annotator": [row.pseudonym for row in rows],
-            "Kind": [row.kind + (", excluded" if row.excluded else "") for row in rows],
-            "Progress": [round(100 * row.done / row.total) if row.total else 0 for row in rows],
-            "Done": [f"{row.done} of {row.total}" for row in rows],
-            "Skipped": [row.skipped for row in rows],
-            "Time left": [duration(row.minutes_left) for row in rows],
-            "Last annotation": [moment(row.last_at) for row in rows],
-        }
-    )
-    st.dataframe(table, hide_index=True, column_config={"Progress": PROGRESS}, key="people")
-
-
-def members_table(rows: Sequence[Member], asks_consent: bool) -> None:
-    """The annotators with their names, state and consent."""
-    columns = {
-        "Annotator": [row.pseudonym for row in rows],
-        "Name": [row.name or "" for row in rows],
-        "E-mail": [row.email or "" for row in rows],
-        "Panel id": [row.panel_id or "" for row in rows],
-        "State": [row.state.capitalize() for row in rows],
-        "Joined": [moment(row.joined_at) for row in rows],
-        "Consent": [_consent(row) for row in rows],
-        "Link valid until": [f"{row.link_until:%Y-%m-%d}" if row.link_until else "" for row in rows],
-    }
-    names = [name for name, cells in columns.items() if any(cells) and (name != "Consent" or asks_consent)]
-    st.dataframe(pd.DataFrame({name: columns[name] for name in names}), hide_index=True, key="members")
-
-
-def _consent(row: Member) -> str:
+def consent(row: Member) -> str:
+    """When somebody agreed, and whether the text has changed since."""
     if row.consent == "none":
         return "not yet"
     return moment(row.consented_at) + (" to an earlier text" if row.consent == "outdated" else "")

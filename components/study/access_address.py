@@ -23,7 +23,7 @@ def access_address(study: Study) -> None:
         st.write("Give this address to the panel; it fills in the two ids.")
         st.code(addresses.panel_address(study), language=None, wrap_lines=True)
         if settings_of(study).panel.proof == "signature":
-            st.write("The panel signs each id: HMAC-SHA-256 of the id, in hexadecimal, with this key.")
+            st.write("The panel signs each id with this key: HMAC-SHA-256 of the id, in hexadecimal, or a JWT (HS256).")
             st.code(places.key_of(study), language=None)
         with state.reading() as session:
             held, most = places.people_with_a_place(session, study), places.most_people(session, study)
@@ -33,9 +33,9 @@ def access_address(study: Study) -> None:
             st.write("Annotators who finish see this completion code, which the panel asks for.")
             st.code(code, language=None)
         else:
-            st.write("There is no completion code yet: make the codes under *Design → Panel and pay*.")
+            st.write("There is no completion code yet: make the codes under *Setup → Who rates what*.")
     elif study.access == Access.open:
         st.write("Anybody who opens this address can take part under a name.")
         st.code(addresses.study_address(study), language=None, wrap_lines=True)
     else:
-        st.write("Only people with a personal link can take part. Create the links on the page *People*.")
+        st.write("Only people with a personal link can take part. Create the links below.")

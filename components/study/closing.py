@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from components.shell import state
-from components.shell.certainty import certain
+from components.shell.choices import certain
 from triptych.results.progress import Overview
 from triptych.stats.numbers import counted
 from triptych.storage.models import Study, StudyState

@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
+from types import MappingProxyType
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from components.shell import state
 from components.shell.choices import choose
 from components.shell.words import read_aloud
 from components.study.import_preview import BLINDING_NOTE, MAX_CHARACTERS
 from triptych.errors import ImportRefused
+from triptych.formats import ItemFile
+from triptych.formats.layout import ITEM_ROLES
 from triptych.formats.ratings.model import FinishedRatings
 from triptych.formats.ratings.roles import ROLES, ColumnMapping, Duplicates, read_mapping
 
 SIDE_BY_SIDE = 4
 FIRST_ROWS = 8
+MOST_UNFOLDED = 15
 DUPLICATES: dict[Duplicates, str] = {
     "error": "An error: nothing is imported",
     "first": "Left out: the first counts",
@@ -26,14 +31,20 @@ DUPLICATES: dict[Duplicates, str] = {
 }
 
 
-def choose_roles(proposed: Mapping[str, str], words: Mapping[str, str], key: str) -> dict[str, str]:
-    """A drop-down for each column; the roles as they are chosen."""
-    with st.expander(f"What the {len(proposed)} columns or fields are", key=f"{key}-all"):
-        columns = st.columns(SIDE_BY_SIDE)
+def _choose_roles(
+    proposed: Mapping[str, str], words: Mapping[str, str], key: str, samples: Mapping[str, str]
+) -> dict[str, str]:
+    """A drop-down for each column, under its first values where they are at hand; the roles as they are chosen."""
+    title = f"What the {len(proposed)} columns or fields are"
+    with st.expander(title, expanded=0 < len(samples) <= MOST_UNFOLDED, key=f"{key}-all"):
         chosen = {}
         for place, (column, role) in enumerate(proposed.items()):
+            if place % SIDE_BY_SIDE == 0:  # rows of their own, so that a narrow screen keeps the file's order
+                columns = st.columns(SIDE_BY_SIDE)
             with columns[place % SIDE_BY_SIDE]:
                 st.text(column)
+                if samples.get(column):
+                    st.caption(state.plain(samples[column]))
                 label = read_aloud(f"Role of {column}")
                 chosen[column] = choose(label, words, f"{key}-{column}", role, label_visibility="collapsed")
     return chosen
@@ -46,25 +57,49 @@ def choose_mapping(files: Sequence[FinishedRatings]) -> ColumnMapping:
         proposed = file.roles | proposed
     if not proposed:
         return ColumnMapping()
-    saved = _saved()
-    known = {column: role for column, role in saved.roles.items() if column in proposed}
-    chosen = choose_roles(proposed | known, ROLES, "role")
+    place = _place_of_mapping()
+    saved, chosen = _choose_from_saved(place, proposed, ROLES, "role")
     label = "A second rating of the same response by the same annotator"
     mapping = ColumnMapping(chosen, choose(label, DUPLICATES, "duplicates", saved.duplicates))
-    # to copy: what a button downloads is served to anybody, and columns may be named after systems
-    with st.expander("This mapping, to save as a file for the next one"):
-        st.code(mapping.to_json(), language="json", height=300)
+    _offer(place, mapping)
     return replace(mapping, roles={column: role for column, role in chosen.items() if role != proposed[column]})
 
 
-def _saved() -> ColumnMapping:
-    """A mapping that was saved before, if one is uploaded."""
-    upload = st.file_uploader("A mapping saved before", ["json"], key="mapping_file")
+def choose_item_roles(file: ItemFile) -> dict[str, str]:
+    """The role of each column of a file of items, as proposed, in a saved mapping or as chosen."""
+    place = _place_of_mapping()
+    _, chosen = _choose_from_saved(place, file.roles, ITEM_ROLES, "item-role", file.samples)
+    _offer(place, ColumnMapping(chosen))
+    return chosen
+
+
+def _place_of_mapping() -> DeltaGenerator:
+    return st.expander("Load or save what the columns or fields are")
+
+
+def _choose_from_saved(
+    place: DeltaGenerator,
+    proposed: Mapping[str, str],
+    words: Mapping[str, str],
+    key: str,
+    samples: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[ColumnMapping, dict[str, str]]:
+    """A mapping that was saved before, if one is uploaded, and the roles that were chosen, at first the saved ones."""
+    upload = place.file_uploader("A mapping saved before", ["json"], key=f"{key}-mapping")
+    saved = ColumnMapping()
     try:
-        return read_mapping(upload.getvalue().decode("utf-8", "replace")) if upload else ColumnMapping()
+        saved = read_mapping(upload.getvalue().decode("utf-8", "replace")) if upload else saved
     except ImportRefused as refusal:
         state.say(str(refusal))
-        return ColumnMapping()
+    known = {column: role for column, role in saved.roles.items() if column in proposed and role in words}
+    # boxes of their own for each mapping: one that is on screen already keeps its choice
+    return saved, _choose_roles({**proposed, **known}, words, f"{key}-{upload.file_id}" if upload else key, samples)
+
+
+def _offer(place: DeltaGenerator, mapping: ColumnMapping) -> None:
+    # to copy: what a button downloads is served to anybody, and columns may be named after systems
+    place.caption("This mapping, to save as a file for the next one")
+    place.code(mapping.to_json(), language="json", height=300)
 
 
 def first_ratings(files: Sequence[FinishedRatings]) -> None:

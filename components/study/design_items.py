@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
+from components.shell import state
 from components.study.import_preview import import_preview
-from components.study.settings_form import DesignRequest, finish, is_draft, lines_of, reason_for, save_label
-from components.study.study_form import choose_file
+from components.study.saved_field import lines_of
+from components.study.study_form import choose_file, file_before
 from triptych.rubric.model import Rubric
 from triptych.stats.numbers import counted
-from triptych.storage.models import Study
-from triptych.study import lifecycle
+from triptych.storage.models import Study, StudyState
 from triptych.study.design import ItemLine, Parts
 
 ADD, REPLACE = "Add to the present items", "Replace all items"
@@ -48,33 +48,34 @@ def item_table(lines: Sequence[ItemLine], total: int) -> None:
     st.dataframe(table, hide_index=True, height=min(320, 40 + 35 * len(table)), key="items")
 
 
-def more_items(study: Study, rubric: Rubric) -> DesignRequest | None:
-    """A file of items, shown before anything is stored."""
-    key = f"items-{study.slug}-{study.event_number if is_draft(study) else study.design_hash}"
+def more_items(study: Study, rubric: Rubric, version: int) -> Parts | None:
+    """A file of items, shown before anything is stored; a new `version` of the study asks for another file."""
+    draft = study.state == StudyState.draft
+    key = f"items-{study.slug}-{version}"
     file = choose_file(rubric, key)
     if file is None:
         return None
-    import_preview(file, lifecycle.misfits(rubric, file))
+    chosen = import_preview(file, rubric, file_before(), study)
     if not file.ok:
         return None
-    ways = [ADD, REPLACE] if is_draft(study) and study.item_count else [ADD]
+    ways = [ADD, REPLACE] if draft and study.item_count else [ADD]
     way = st.radio("What to do with this file", ways, key=f"{key}-what") if len(ways) > 1 else ADD
-    reason = reason_for(study, key)
-    if not st.button(save_label(study), type="primary", key=f"{key}-keep"):
-        return None
-    return DesignRequest(Parts(items=file, replace_items=way == REPLACE), reason)
+    pressed = st.button("Store these items", type="primary", key=f"{key}-stored")
+    settings = {"common_names": chosen.common_names}
+    return Parts(items=file, replace_items=way == REPLACE, settings=settings) if pressed else None
 
 
-def retired_items(study: Study) -> DesignRequest | None:
+def retired_items(study: Study, version: int) -> Parts | None:
     """Ids of items to retire, or to remove from a draft."""
-    key = f"retire-{study.slug}-{study.event_number if is_draft(study) else study.design_hash}"
+    draft = study.state == StudyState.draft
+    key = f"retire-{study.slug}-{version}"
     with st.form(key, border=False):
         st.text(
             "The items are removed from this draft."
-            if is_draft(study)
+            if draft
             else "Nobody gets these items any more. Their ratings stay in the results."
         )
         ids = st.text_area("Ids of the items, one per line", height=110, key=f"{key}-ids")
-        named = tuple(lines_of(ids))
-        request = finish(study, key, Parts(retire=named))
-    return request if named else None
+        label = "Remove these items" if draft else "Retire these items"
+        pressed, named = state.form_button(label, f"{key}-stored"), tuple(lines_of(ids))
+    return Parts(retire=named) if pressed and named else None

@@ -61,7 +61,7 @@ def choose_recipe(items: int, slug: str) -> Recipe | None:
 def report(run: DryRun, slug: str) -> None:
     """Planted and recovered effects, then the tables of a paper."""
     analysis = run.analysis
-    st.subheader("Recovered", anchor=False)
+    st.header("Recovered", anchor=False)
     st.text(
         f"{counted(run.annotators, 'simulated annotator')} made {counted(run.annotations, 'annotation')} of "
         f"{counted(run.items, 'item')} in {run.seconds:.0f} s. {run.sentence}"
@@ -73,12 +73,12 @@ def report(run: DryRun, slug: str) -> None:
         st.caption(UNCLEAR_NOTE)
     if Recovered.no in outcomes:
         st.caption(WRONG_NOTE)
-    st.subheader("The tables of the paper", anchor=False)
+    st.header("The tables of the paper", anchor=False)
     st.text("As the results page will show them, from simulated ratings: they show nothing about your systems.")
     _comparison(analysis, slug)
-    st.subheader("Agreement", anchor=False)
+    st.header("Agreement", anchor=False)
     trust.agreement(analysis, f"dry-run-{slug}")
-    st.subheader("Annotators", anchor=False)
+    st.header("Annotators", anchor=False)
     trust.annotators(analysis.annotators, NO_TIME)
 
 

@@ -35,7 +35,9 @@ def copy_form(study: Study, free: Sequence[Round]) -> CopyRequest | None:
         next_round = choose("Duplicate as", names, key)
         old = study.title.removeprefix("Demo: ")
         proposed = f"{old} (copy)" if next_round is None else old  # lists say which round it is
-        title = st.text_input("Title", proposed[:LONGEST_TITLE], max_chars=LONGEST_TITLE, key=f"copy-{next_round}")
+        title = st.text_input(
+            "The copy's title", proposed[:LONGEST_TITLE], max_chars=LONGEST_TITLE, key=f"copy-{next_round}"
+        )
         items = st.checkbox("With its items", next_round is None, key=f"copy-items-{next_round}")
         if st.button("Make the draft", type="primary", key=f"copy-make-{study.slug}"):
             return CopyRequest(title, next_round, items)

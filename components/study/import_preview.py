@@ -4,38 +4,83 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import streamlit as st
 
 from components.shell import state
+from components.study.item_findings import item_findings
+from components.study.text_formats import choose_formats
+from components.workbench import workbench
+from triptych.annotate import preview
 from triptych.formats import ItemDraft, ItemFile, Problem, TurnDraft
-from triptych.formats.model import in_words
+from triptych.formats.changes import differences
 from triptych.formats.ratings.model import FinishedRatings
+from triptych.rubric.model import Rubric
 from triptych.stats.numbers import counted
+from triptych.storage.models import Study
+from triptych.study import lifecycle
+from triptych.study.settings import Formats, formats_of, settings_of
 
 MAX_CHARACTERS = 2000
 SEVERITIES = {"error": "Errors", "warning": "Warnings", "note": "Notes"}
 MAX_LINES = 12
+FIRST_ITEMS = 3
+WAYS = ("As annotators will see them", "As they are read, with systems")
 BLINDING_NOTE = (
     "This names the system of each response. If you will rate in this study yourself, ask somebody else to check it."
 )
 
 
-def import_preview(file: ItemFile, misfits: Sequence[str]) -> None:
-    """Draw the whole result; every text of the file is shown unformatted."""
+@dataclass(frozen=True)
+class ItemChoices:
+    """What a lead chose about a file: how texts are shown, and marks of systems whose name is a common word."""
+
+    formats: Formats
+    common_names: tuple[str, ...]
+
+
+def import_preview(
+    file: ItemFile, rubric: Rubric, before: ItemFile | None = None, study: Study | None = None
+) -> ItemChoices:
+    """Draw the whole result, and what the linter finds in it; every text of the file is shown unformatted.
+
+    before: the file that this one corrects. study: the one that gets the items, if it exists; its formats are fixed.
+    """
+    common = settings_of(study).common_names if study else ()
     _summary(file)
+    if before is not None:
+        st.caption("Compared with the file before")
+        st.text("\n".join(differences(before, file)))
     _problems(file)
-    for sentence in misfits if file.ok else ():
+    for sentence in lifecycle.misfits(rubric, file) if file.ok else ():
         state.say(sentence, "warning")
-    left, right = st.columns(2)
-    with left:
-        _columns(file)
+    formats = formats_of(study) if study else choose_formats(file)
+    if file.ok:
+        common = item_findings(file, rubric, formats, common)
     if file.items:
-        with right:
-            st.subheader("First item", anchor=False)
-            if file.items[0].candidates:
-                st.caption(BLINDING_NOTE)
-            _item(file.items[0])
+        _first_items(file, rubric, study or preview.study_to_be(rubric, formats))
+    with st.expander("What each column is read as"):
+        _columns(file)
+    return ItemChoices(formats, common)
+
+
+def _first_items(file: ItemFile, rubric: Rubric, study: Study) -> None:
+    """The first items as annotators will see them, or side by side with the systems that they were read for."""
+    st.subheader("The first items", anchor=False)
+    way = st.segmented_control("Shown", WAYS, default=WAYS[0], required=True, label_visibility="collapsed", key="first")
+    first = file.items[:FIRST_ITEMS]
+    if way == WAYS[0]:
+        ids = [item.external_id for item in first]
+        place = st.segmented_control("Item", range(len(ids)), default=0, required=True, format_func=ids.__getitem__)
+        view = preview.view_of(study, rubric, first, place)
+        workbench(view, key=f"first-{preview.name_of(view)}")
+        return
+    if file.systems:
+        st.caption(BLINDING_NOTE)
+    for column, item in zip(st.columns(len(first)), first, strict=True):
+        with column:
+            _item(item)
 
 
 def _summary(file: ItemFile) -> None:
@@ -61,7 +106,7 @@ def _problems(file: ItemFile) -> None:
 def problem_lists(problems: Sequence[Problem]) -> None:
     """Errors, warnings and notes, one on a line; every text of the file is shown unformatted."""
     for severity, title in SEVERITIES.items():
-        lines = in_words(problem for problem in sorted(problems, key=_place) if problem.severity == severity)
+        lines = [str(problem) for problem in sorted(problems, key=_place) if problem.severity == severity]
         if lines:
             st.caption(title)
             with st.container(border=True, height=320 if len(lines) > MAX_LINES else "content"):
@@ -74,7 +119,6 @@ def _place(problem: Problem) -> tuple[bool, str, int]:
 
 
 def _columns(file: ItemFile) -> None:
-    st.subheader("Columns", anchor=False)
     meanings = column_meanings(file)
     st.dataframe(meanings, hide_index=True, key="columns")
     if file.ignored:
@@ -97,9 +141,7 @@ def _item(item: ItemDraft) -> None:
         if item.meta:
             _content("Fields", "\n".join(f"{name}: {value}" for name, value in item.meta.items()), ())
         for number, candidate in enumerate(item.candidates, 1):
-            st.divider()
-            _content(f"System of candidate {number}", candidate.system, ())
-            _content(f"Candidate {number}", candidate.text, candidate.turns or ())
+            _content(f"Candidate {number}, {state.plain(candidate.system)}", candidate.text, candidate.turns or ())
 
 
 def _content(label: str, text: str | None, turns: Sequence[TurnDraft]) -> None:

@@ -1,46 +1,87 @@
-"""Launching a draft, and the amendments since."""
+"""Launching a draft by its checklist, and the amendments since."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 
 import pandas as pd
 import streamlit as st
 
+from components.annotator.consent import read
+from components.shell import state
 from components.shell.words import moment
-from components.study.lint_list import lint_list
+from triptych.stats.numbers import counted
 from triptych.storage.models import Study
+from triptych.study.checklist import CheckPoint, Mark, SetupSection
 from triptych.study.design import Amendment
-from triptych.study.lint import LintFinding
 from triptych.study.settings import settings_of
 
+ICONS = {Mark.done: ":material/check_circle:", Mark.empty: ":material/error:", Mark.doubtful: ":material/help:"}
 LAUNCH_NOTE = (
     "Launching opens the study and freezes rubric, items, settings and plan under one hash, which every rating and "
     "every export carries. Later changes are amendments: dated, with a reason, printed in reports."
 )
-PREREGISTRATION_NOTE = (
-    "Nothing is preregistered. If you want to declare beforehand which difference counts, with how many items and "
-    "annotators, and when you stop, do it now under Preregistration: it is frozen with the rest."
-)
+MAX_IDS = 12
 
 
-def launch_form(study: Study, findings: Sequence[LintFinding]) -> bool:
-    """The linter's findings, what launching means, and the button; whether it was pressed."""
-    lint_list(findings)
+def launch_form(
+    study: Study, points: Sequence[CheckPoint], unsaved: Sequence[str], go: Callable[[SetupSection], None]
+) -> bool:
+    """The checklist with a way to each section, and the button; whether it was pressed.
+
+    unsaved: labels of fields whose content is not stored; they stop the launch, as it takes only what is stored.
+    """
+    stops = sum(point.stops for point in points) + len(unsaved)
+    open_points = sum(point.mark != Mark.done for point in points)
+    summary = f"{counted(stops, 'point')} must be settled" if stops else "Nothing must be settled"
+    st.caption(f"{summary}; {open_points} of {len(points)} lines are open.")
+    for label in unsaved:
+        state.say(f"{label}: what is in the field is not saved.")
+    numbers: Counter[SetupSection] = Counter()
+    for place, point in enumerate(points):
+        numbers[point.section] += 1
+        # lines come and go while a lead clicks: a button must not become that of another section
+        key = f"to-{point.section.name}-{numbers[point.section]}"
+        with st.container(horizontal=True, vertical_alignment="center", key=f"point-{place}"):
+            st.markdown(ICONS[point.mark], width="content")
+            with st.container(gap="xxsmall", width="stretch"):
+                st.text(point.text + (" This stops the launch." if point.stops else ""))
+                if point.mark != Mark.done:
+                    st.caption(state.plain(f"{point.advice} {_items(point)}"))
+            st.button(point.section, key=key, type="tertiary", on_click=go, args=(point.section,))
     st.text(LAUNCH_NOTE)
-    if settings_of(study).preregistration.declared:
-        st.text("The preregistration is frozen with it.")
-    else:
-        st.info(PREREGISTRATION_NOTE)
-    blocked = not study.item_count or any(finding.blocking for finding in findings)
-    return st.button("Launch the study", type="primary", icon=":material/rocket_launch:", disabled=blocked)
+    options = {"type": "primary", "icon": ":material/rocket_launch:", "disabled": bool(stops)}
+    with st.form(f"launch-{study.slug}", border=False):
+        return state.form_button("Launch the study", f"launch-{study.slug}", **options)
+
+
+def _items(point: CheckPoint) -> str:
+    """The items that a finding is about."""
+    if point.finding is None or not point.finding.items:
+        return ""
+    named = ", ".join(point.finding.items[:MAX_IDS])
+    rest = len(point.finding.items) - MAX_IDS
+    return f"Items: {named}" + (f" and {rest:,} more." if rest > 0 else ".")
+
+
+def what_comes_first(study: Study, steps: Sequence[str]) -> None:
+    """What annotators meet before the first item, with the consent page as they read it."""
+    settings = settings_of(study)
+    st.markdown("\n".join(f"{place}. {state.plain(step)}" for place, step in enumerate(steps, 1)))
+    if settings.consent.text:
+        read(settings.consent, settings.ethics)
+    for heading, words in (("Instructions", settings.instructions), ("Please note", settings.content_note)):
+        if words:
+            st.caption(heading)
+            st.text(words)
 
 
 def frozen(study: Study, amendments: Sequence[Amendment]) -> None:
     """The present hash of the design, and every amendment."""
     st.text(f"Launched {moment(study.opened_at)}. The hash of the design:")
     st.code(study.design_hash or "", language=None, wrap_lines=True)
-    st.subheader("Amendments", anchor=False)
+    st.header("Amendments", anchor=False)
     if not amendments:
         st.text("None. Changes are listed here, with date and reason.")
         return

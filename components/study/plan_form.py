@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import pandas as pd
 import streamlit as st
 
 from components.shell import state
 from components.shell.uploads import content_of
-from components.study.settings_form import is_draft, reason_for
 from triptych.rubric.files import text_hash
-from triptych.storage.models import Study
+from triptych.storage.models import Study, StudyState
 from triptych.study import plans
 from triptych.study.pairing import PlanLine
 
@@ -24,23 +22,16 @@ REFUSED = "This plan cannot be saved until the file is corrected:"
 COLUMNS = ["annotator", "item_id", "rank"]
 
 
-@dataclass(frozen=True)
-class PlanChange:
-    """Lines for a study's plan (none: items are assigned automatically), and the reason."""
-
-    lines: tuple[PlanLine, ...]
-    reason: str
-
-
 def plan_form(
     study: Study,
     stored: Sequence[PlanLine],
     propose: Callable[[], Sequence[PlanLine] | None],
     read: Callable[[bytes, str], plans.AssignmentPlan | None],
-) -> PlanChange | None:
-    """The stored plan, or the proposed or uploaded one, as a table to edit; returns the plan to store.
+) -> tuple[PlanLine, ...] | None:
+    """The stored plan, or the proposed or uploaded one, as a table to edit; returns the lines to store.
 
-    Nothing of a file with mistakes is used, so that half a plan is never stored.
+    No lines: items are assigned automatically. Nothing of a file with mistakes is used, so that half a plan is never
+    stored.
     """
     st.text(PLAN_NOTE)
     proposal, uploader = f"plan-offered-{study.slug}", f"plan-file-{study.slug}"
@@ -57,15 +48,16 @@ def plan_form(
         st.text("\n".join(map(str, uploaded.problems)))
     lines = (uploaded.lines if uploaded.ok else ()) if uploaded else state.recall(proposal) or stored
     edited = _table(lines, study) if lines else ()
-    reason = reason_for(study, f"plan-{study.slug}") if lines else ""
     with st.container(horizontal=True):
-        save = bool(lines) and st.button("Save this plan" if is_draft(study) else "Amend the plan", type="primary")
+        save = bool(lines) and st.button(
+            "Save this plan" if study.state == StudyState.draft else "Amend the plan", type="primary"
+        )
         remove = bool(stored) and st.button("Remove the plan")
     if remove:
         state.renew(uploader)
     if save or remove:
         state.forget(proposal)
-        return PlanChange(() if remove else edited, reason)
+        return () if remove else edited
     return None
 
 

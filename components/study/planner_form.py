@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 import streamlit as st
@@ -10,41 +11,42 @@ import streamlit as st
 from components.results import charts, figures
 from components.shell.choices import choose
 from components.shell.state import say
-from components.shell.study_choice import titles_of
 from components.shell.words import percent
-from triptych.simulate.planner import PERCENT, Basis, Chances, equal, preset, solve
-from triptych.stats.components import Components
+from triptych.simulate.planner import (
+    PERCENT,
+    SHARES,
+    Aim,
+    Basis,
+    Between,
+    Chances,
+    chance_between,
+    equal,
+    preset,
+    scatter_of,
+    solve,
+)
 from triptych.stats.power import Advice, Effort, Plan
 from triptych.stats.undefined import Undefined
 from triptych.storage.models import Study
 from triptych.study.settings import settings_of
 
-NO_STUDY = "No study yet"
 SCALES = {"3 points": 2, "5 points": 4, "7 points": 6, "10 points": 9, "Yes or no, in percent": PERCENT}
 SCATTER_LABELS = {
     "high": "High: annotators often differ",
     "low": "Low: annotators mostly agree",
 }
 DEFAULT_SECONDS, DEFAULT_PAY = 90, 12.0
-MIN_ITEMS, SLIDER_ITEMS, MAX_ITEMS, MAX_RATERS, MAX_ANNOTATORS = 10, 500, 2000, 10, 40
+MIN_ITEMS, SLIDER_ITEMS, MAX_ITEMS, MAX_RATERS, MAX_ANNOTATORS, MAX_SYSTEMS = 10, 500, 2000, 10, 40, 16
 GOOD_CHANCE = 0.8
 CHANCE_NOTE = (
-    "The chance that the difference is clear after adjusting p for all tests, at least; for annotators like these, or "
-    "with fewer than five for these alone: a thousand "
-    "simulated studies for the plan itself, two hundred for each cell of the map, which may be off by a few percent. "
-    "Planners mostly ask for 80 %."
+    "The chance that a system which is so much better than all others under one criterion is clearly above a given one "
+    "of them, with p adjusted for all tests; for annotators like these, or with fewer than five for these alone. It "
+    "agrees with simulated studies within a few percent. Planners mostly ask for 80 %."
 )
-
-
-def choose_for(studies: Sequence[Study]) -> str | None:
-    """The slug of the study to plan for, None where there is none yet; the address keeps it."""
-    requested = st.query_params.get("study")
-    chosen = choose("Plan for", {None: NO_STUDY, **titles_of(studies)}, f"for-{requested}", requested)
-    if chosen is None:
-        st.query_params.pop("study", None)
-    else:
-        st.query_params["study"] = chosen
-    return chosen
+GROUP_NOTE = (
+    "How alike items of a group are is not known here: half of the variance of their tastes is taken as common."
+)
+EVERY_PAIR = "Every two systems"
 
 
 def choose_basis(bases: Sequence[Basis], slug: str) -> Basis:
@@ -59,13 +61,13 @@ def choose_basis(bases: Sequence[Basis], slug: str) -> Basis:
     return preset(chosen, SCALES[scale])
 
 
-def choose_plan(study: Study | None, slug: str, tests: int) -> Plan:
-    """Items, raters per item, annotators; at first those of the study."""
+def choose_plan(study: Study | None, slug: str, systems: int, criteria: int) -> Plan:
+    """Items, raters per item, annotators; at first those of the study, as are the systems and criteria."""
     items, raters, part = _of_study(study) if study else (100, 3, PERCENT)
     max_items = min(max(items, SLIDER_ITEMS), MAX_ITEMS)
     step = 1 if items % 10 else 10  # a slider rounds to its steps
     columns = st.columns(4)
-    given = {
+    sizes = {
         "items": columns[0].slider(
             "Items", MIN_ITEMS, max_items, min(max(items, MIN_ITEMS), max_items), step, key=f"i-{slug}"
         ),
@@ -77,10 +79,31 @@ def choose_plan(study: Study | None, slug: str, tests: int) -> Plan:
     )
     if not MIN_ITEMS <= items <= MAX_ITEMS:
         st.caption(f"The study has {items:,} items; the planner takes {MIN_ITEMS} to {MAX_ITEMS:,}.")
-    overlap = None if part == PERCENT else round(given["items"] * part / PERCENT)
-    label, hint = "Tests: pairs of systems × criteria that decide", "p is adjusted over all of them (Holm)."
-    given["tests"] = st.number_input(label, 1, 1000, tests, key=f"t-{slug}-{tests}", help=hint)
-    return Plan(**given, overlap=overlap)
+    overlap = None if part == PERCENT else round(sizes["items"] * part / PERCENT)
+    return Plan(**sizes, overlap=overlap, **_shape(slug, systems, criteria))
+
+
+def _shape(slug: str, systems: int, criteria: int) -> dict[str, int]:
+    """What is compared, and how much of it an annotation holds."""
+    columns = st.columns(4)
+    shape = {
+        "systems": columns[0].number_input(
+            "Systems", 2, MAX_SYSTEMS, min(max(2, systems), MAX_SYSTEMS), key=f"n-{slug}"
+        ),
+        "criteria": columns[1].number_input(
+            "Criteria that decide",
+            1,
+            100,
+            min(criteria, 100),
+            key=f"c-{slug}",
+            help="p is adjusted over all pairs of systems under all of them (Holm).",
+        ),
+    }
+    shown = {0: "All systems"} | {n: f"{n} systems at random" for n in range(2, shape["systems"])} | {1: "One response"}
+    shape["shown"] = choose("An annotator sees at a time", shown, f"w-{slug}-{shape['systems']}", place=columns[2])
+    label, hint = "Items in a group", "Turns of a dialogue, questions on a passage; 1: items are independent."
+    shape["group"] = columns[3].number_input(label, 1, 100, 1, key=f"g-{slug}", help=hint)
+    return shape
 
 
 def _of_study(study: Study) -> tuple[int, int, int]:
@@ -107,27 +130,42 @@ def choose_difference(basis: Basis, slug: str) -> float:
     return shift
 
 
-def choose_margin(basis: Basis, slug: str) -> float:
-    """Up to which difference systems count as practically equal, in points of the basis; 0: not planned."""
-    unit = "percentage points" if basis.width == PERCENT else "points"
+def choose_aim(basis: Basis, slug: str, systems: Sequence[str]) -> Aim:
+    """The difference to show, between which systems, and which one counts as none."""
+    shift = choose_difference(basis, slug)
+    unit = SHARES if basis.width == PERCENT else "points"
+    left, right = st.columns(2)
     label, key = f"Practically equal within, in {unit} (0: not planned)", f"m-{slug}-{basis.title}"
-    return st.number_input(label, 0.0, float(basis.width), 0.0, 0.05, key=key)
+    margin = left.number_input(label, 0.0, float(basis.width), 0.0, 0.05, key=key)
+    pairs = {"": EVERY_PAIR} | {pair: pair for pair in (f"{a} against {b}" for b, a in combinations(systems, 2))}
+    contrast = choose("Contrast to declare", pairs, f"contrast-{slug}", place=right) if systems else ""
+    return Aim(shift, margin, unit, contrast)
 
 
-def more(plan: Plan, shift: float, margin: float, components: Components, slug: str, draft: bool) -> bool:
-    """The items that give 80 %, the chance to show equality; whether the lead hands the plan to the preregistration."""
-    if margin:
-        chance = equal(plan, margin, components)
-        words = chance.reason if isinstance(chance, Undefined) else percent(chance.share)
-        st.text(f"Chance to show equal systems practically equal within ±{margin:g}: {words}")
+def solutions(plan: Plan, aim: Aim, basis: Basis, slug: str, draft: bool) -> bool:
+    """Items or annotators that give 80 %, the chance to show equality; whether the plan is to be preregistered."""
+    if aim.margin:
+        chance = equal(plan, aim.margin, scatter_of(plan, basis.components))
+        words = chance.reason if isinstance(chance, Undefined) else percent(chance)
+        st.text(f"Chance to show equal systems practically equal within ±{aim.margin:g}: {words}")
     with st.container(horizontal=True):
-        if st.button("Items for a chance of 80 %", key=f"solve-{slug}"):
-            items = solve(plan, shift, components)
-            say(
-                items.reason if isinstance(items, Undefined) else f"About {items:,} items give a chance of 80 %.",
-                "info",
-            )
+        for what in ("items", "annotators"):
+            if st.button(f"{what.capitalize()} for a chance of 80 %", key=f"solve-{what}-{slug}"):
+                needed = solve(basis, plan, aim.shift, what)
+                say(f"{_about(needed.count, what)}{_sure(needed.between, what)}", "info")
         return draft and st.button("Use this plan in the preregistration", key=f"declare-{slug}")
+
+
+def _about(count: int | Undefined, what: str) -> str:
+    return count.reason if isinstance(count, Undefined) else f"About {count:,} {what} give a chance of 80 %."
+
+
+def _sure(between: Between | None, what: str) -> str:
+    """How many it may take, as far as the pilot can say."""
+    if between is None:
+        return ""
+    most = "more than the planner tries" if between.high is None else f"{between.high:,.0f}"
+    return f" The pilot leaves open between {between.low:,.0f} and {most} {what} (95 %)."
 
 
 def choose_effort(basis: Basis, pay: float | None, currency: str, slug: str) -> tuple[float, float]:
@@ -145,21 +183,27 @@ def choose_effort(basis: Basis, pay: float | None, currency: str, slug: str) -> 
     return seconds, rate
 
 
-def outlook(advice: Advice, effort: Effort, currency: str) -> None:
+def outlook(advice: Advice, effort: Effort, basis: Basis, currency: str) -> None:
     """The plan in numbers, and whether more annotators or more items would help it more."""
     plan = advice.plan
     with st.container(horizontal=True):
-        st.metric("Chance to show it", percent(plan.rate.share))
+        st.metric("Chance to show it", percent(plan.share))
         st.metric("Annotations", plan.plan.annotations)
         st.metric("Hours in total", f"{effort.hours:.1f}")
         st.metric("Hours per annotator", f"{effort.hours_each:.1f}")
         st.metric("Cost", f"{effort.cost:,.0f} {currency}")
-    say(f"{plan.sentence} {advice.sentence}", "success" if plan.rate.share >= GOOD_CHANCE else "info")
+    between = chance_between(basis, plan.plan, plan.shift)
+    pilot = ""
+    if between is not None and between.high is not None:
+        pilot = f" The pilot leaves open a chance from {percent(between.low)} to {percent(between.high)} (95 %)."
+    say(f"{plan.sentence}{pilot} {advice.sentence}", "success" if plan.share >= GOOD_CHANCE else "info")
+    if plan.plan.group > 1 and not basis.components.group:
+        st.caption(GROUP_NOTE)
 
 
 def chances(grid: Chances, name: str) -> None:
     """The chances of plans around this one, as a map."""
-    st.subheader("Around this plan", anchor=False)
+    st.header("Around this plan", anchor=False)
     st.text("The chance to show the difference, in percent, with the present annotators per item.")
     charts.show(figures.chances(grid), f"chances-{name}", f"{name}-plan", "The chance of plans around this one.")
     st.caption(CHANCE_NOTE)

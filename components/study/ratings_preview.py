@@ -24,9 +24,11 @@ from triptych.formats.ratings.assemble import Asked, Assembled, assemble
 from triptych.formats.ratings.model import FinishedRatings, RaterKind, in_group
 from triptych.formats.ratings.proposal import MAX_OPTIONS, ProposedCriterion, Use, number_in
 from triptych.formats.ratings.roles import ColumnMapping, Duplicates, RolesNeeded
+from triptych.formats.ratings.sources import RATINGS
 from triptych.stats.numbers import counted
 
 SIZE_LIMIT = f"at most {MAX_UPLOAD // 2**20} MB each"
+RATINGS_LIMIT = f"CSV at most {RATINGS.most_bytes // 2**20} MB each, others {MAX_UPLOAD // 2**20}"
 USE_LABELS: dict[Use, str] = {
     "ordinal": "Ordinal: an order, the steps may differ",
     "interval": "Interval: the steps are equal",
@@ -46,9 +48,9 @@ def choose_files() -> tuple[tuple[FinishedRatings, ...], Duplicates]:
     Empty while there is none or one cannot be read.
     """
     left, right = st.columns(2)
-    title = f"Ratings and highlights by people ({SIZE_LIMIT})"
+    title = f"Ratings and highlights by people ({RATINGS_LIMIT})"
     people = left.file_uploader(title, [*ENDINGS, ARCHIVE], accept_multiple_files=True, key="ratings_files")
-    title = f"Scores by a model as a judge ({SIZE_LIMIT})"
+    title = f"Scores by a model as a judge ({RATINGS_LIMIT})"
     judges = right.file_uploader(title, [*ENDINGS, ARCHIVE], accept_multiple_files=True, key="judge_files")
     uploads: list[tuple[Any, RaterKind]] = [(upload, "human") for upload in people] + [
         (upload, "judge") for upload in judges

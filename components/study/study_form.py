@@ -14,11 +14,9 @@ from components.shell import state
 from components.shell.choices import choose
 from components.shell.uploads import content_of
 from components.shell.words import read_aloud
-from components.study.column_roles import choose_roles
-from components.study.rubric_editor import checked_rubric, rubric_editor
-from triptych.errors import ImportRefused
+from components.study.column_roles import choose_item_roles
+from triptych.errors import ImportRefused, InvalidRubric
 from triptych.formats import MAX_UPLOAD, READERS, ItemFile, ReadOptions, join_files, read_items
-from triptych.formats.layout import ITEM_ROLES
 from triptych.rubric.files import parse_rubric, shipped_rubrics
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Access, Round
@@ -26,8 +24,14 @@ from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS, StudyPlan
 from triptych.study.settings import USUAL_CHECKS, USUAL_ORDER
 
 OWN_FILE = "A file of my own"
+EXAMPLE_ITEMS = """\
+item_id,context,cand:system one,cand:system two
+1,"Do I have to pay? I returned both books on Saturday.","No. They are booked in on Monday.","Please pay at the desk."
+2,"When do you open on Sundays?","At ten.","We are closed on Sundays, but the night box is open."
+"""
 FILE_LAYOUTS = ["One file", "One file per system"]
 COLUMNS = 3
+LATEST, BEFORE = "file_latest", "file_before"
 ACCESS = {
     Access.open: "Open: anybody with the address, under a name",
     Access.invited: "Invited: personal links only",
@@ -53,9 +57,19 @@ def choose_rubric() -> tuple[str, Rubric] | None:
     text, name = (shipped[chosen][0], chosen) if chosen != OWN_FILE else _own_text()
     if text is None:
         return None
-    if st.toggle("Change its text here", key=f"edit-{name}"):
-        return rubric_editor(text, f"rubric_text-{name}")
-    return shipped[chosen] if chosen != OWN_FILE else checked_rubric(text, name)
+    st.caption("Change it as you like in the study's set-up, once the study exists.")
+    st.download_button("Example of a rubric (YAML)", next(iter(shipped.values()))[0], "rubric.yaml", on_click="ignore")
+    return shipped[chosen] if chosen != OWN_FILE else _checked(text, name)
+
+
+def _checked(text: str, name: str) -> tuple[str, Rubric] | None:
+    """The text and its rubric; None after showing its mistakes. `name`: what the messages call the text."""
+    try:
+        return text, parse_rubric(text, name)
+    except InvalidRubric as refusal:
+        state.say("This rubric cannot be used yet:")
+        st.text(str(refusal))
+        return None
 
 
 def _own_text() -> tuple[str | None, str]:
@@ -82,6 +96,7 @@ def choose_file(rubric: Rubric, key: str = "item_file") -> ItemFile | None:
     """The uploaded items, read as the lead chose; None while there is no file, or it cannot be read."""
     one_file = FILE_LAYOUTS[0]
     layout = st.segmented_control("Responses come in", FILE_LAYOUTS, default=one_file, required=True, key=f"{key}-way")
+    st.download_button("Example of a file of items (CSV)", EXAMPLE_ITEMS, "items.csv", "text/csv", on_click="ignore")
     label = f"Items ({', '.join(READERS).upper()}; at most {MAX_UPLOAD // 2**20} MB)"
     if layout != one_file:
         return _joined(st.file_uploader(label, list(READERS), True, key=f"{key}-several"), rubric, key)
@@ -100,7 +115,7 @@ def choose_file(rubric: Rubric, key: str = "item_file") -> ItemFile | None:
         if sheet:
             options = replace(options, sheet=sheet)
             file = _read(upload, data, options)
-        roles = choose_roles(file.roles, ITEM_ROLES, "item-role") if file.roles else {}
+        roles = choose_item_roles(file) if file.roles else {}
         if roles != file.roles:
             options = replace(options, roles=tuple(roles.items()))
             file = _read(upload, data, options)
@@ -145,11 +160,25 @@ def _read(upload: st.runtime.uploaded_file_manager.UploadedFile, data: bytes, op
     """Read a file once for each way of reading it, not in every run."""
     name, cache = state.recall("files_read", ("", {}))
     if name != upload.file_id:
+        state.remember(BEFORE, state.recall(LATEST))
         cache = {}
     if options not in cache:
         cache[options] = read_items(data, upload.name, options)
     state.remember("files_read", (upload.file_id, cache))
+    state.remember(LATEST, cache[options])
     return cache[options]
+
+
+def file_before() -> ItemFile | None:
+    """The file of items that was uploaded before the present one, as it was read last."""
+    before: ItemFile | None = state.recall(BEFORE)
+    return before
+
+
+def forget_files() -> None:
+    """Forget the files of items after they became part of a study."""
+    for name in ("files_read", LATEST, BEFORE):
+        state.forget(name)
 
 
 def _choose_sheet(file: ItemFile) -> str | None:
@@ -174,12 +203,17 @@ def choose_plan(rubric: Rubric) -> StudyPlan:
     """What the lead decides about a study, unchecked."""
     title = st.text_input("Title", max_chars=LONGEST_TITLE, help="Annotators see it.", key="title")
     left, right = st.columns(2)
-    raters = left.number_input("Annotators per item", 1, MOST_RATERS, 3, key="raters")
+    place_of_raters = left.container()
     limit = right.number_input("Most items for one annotator", 1, None, None, placeholder="No limit", key="limit")
     access = choose("Who may take part", ACCESS, "access", Access.open, left)
     key = f"presentation-{rubric.key}"
     presentation = choose("Responses appear", PRESENTATIONS, key, rubric.presentation, right)
     study_round = choose("Round", ROUNDS, "round", Round.main, left)
+    usual = rubric.start_in(study_round).raters_per_item
+    key = f"raters-{usual}" if usual else "raters"
+    raters = place_of_raters.number_input(
+        "Annotators per item", 1, MOST_RATERS, usual or StudyPlan.raters_per_item, key=key
+    )
     return StudyPlan(
         title=title.strip(),
         raters_per_item=raters,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from triptych.errors import NotFound
 from triptych.exchange import exports
 from triptych.formats.writers.model import ExportOptions
 from triptych.operations import against, backup
+from triptych.operations import capsule as capsules
 from triptych.reports.build import build_report
 from triptych.storage import events
 from triptych.storage.database import reading, writing
@@ -62,21 +64,54 @@ def copy(session, study: Study, folder: Path) -> str:
     return str(backup.make(session.get_bind()).path)
 
 
+def capsule(session, study: Study, folder: Path) -> str:
+    path = folder / "capsule.zip"
+    path.write_bytes(b"".join(capsules.pieces(session.get_bind(), study.slug)))
+    return str(path)
+
+
 def printed(session, study: Study, folder: Path) -> str:
     return study.event_hash
 
 
-@pytest.mark.parametrize("source_of", [report, page, export, copy, printed], ids=lambda function: function.__name__)
+@pytest.mark.parametrize(
+    "source_of", [report, page, export, copy, capsule, printed], ids=lambda function: function.__name__
+)
 def test_a_log_cut_since_is_found(sqlite_engine, studied, tmp_path, capsys, source_of):
     session, study = studied
     source = source_of(session, study, tmp_path)
     session.close()
 
-    assert program.main(["verify", "--against", source]) == 0
+    assert program.main(["data", "verify", "--against", source]) == 0
     assert f"Event {study.event_number} of a-small-study is in the log" in capsys.readouterr().out
     cut(sqlite_engine, study)
-    assert program.main(["verify", "--against", source]) == 1
+    assert program.main(["data", "verify", "--against", source]) == 1
     assert "the log was cut or rewritten since" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("source_of", [report, page, export, copy, capsule], ids=lambda function: function.__name__)
+def test_a_study_under_the_name_of_another_is_found(sqlite_engine, studied, make_study, tmp_path, capsys, source_of):
+    """The true study goes on under another name, and a made-up one takes its place."""
+    session, study = studied
+    source = source_of(session, study, tmp_path)
+    session.close()
+    with writing(sqlite_engine) as session:
+        session.execute(update(Study).values(slug="the-true-one"))
+        make_study(session)
+
+    assert program.main(["data", "verify", "--against", source]) == 1
+    assert "in the log of the-true-one, but the file is of the study a-small-study" in capsys.readouterr().out
+
+
+def test_a_file_that_names_no_study_is_compared_as_before(studied, tmp_path):
+    session, study = studied
+    old = tmp_path / "old.json"
+    old.write_text(json.dumps({"last_event": {"number": study.event_number, "hash": study.event_hash}}))
+
+    (head,) = against.read(str(old))
+
+    assert head.slug is None
+    assert against.compare(session, head).holds
 
 
 def test_a_file_without_a_last_event_is_refused(tmp_path):

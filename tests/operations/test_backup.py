@@ -11,7 +11,7 @@ import threading
 
 import pytest
 from helpers.ratings import submit
-from helpers.studies import add_person, full_answers
+from helpers.studies import add_person, full_answers, sure
 from sqlalchemy import select
 
 from triptych.errors import NotAllowed
@@ -100,7 +100,7 @@ def test_restoring_keeps_the_replaced_state_and_logs_it(sqlite_engine, lab):
         events.record(session, study.id, EventKind.person_erased, lead.pseudonym, subject=people[0].pseudonym)
         events.record(session, study.id, EventKind.withdrew, people[1].pseudonym, subject=people[1].pseudonym)
 
-    done = backup.restore_as(sqlite_engine, made.name, lead)
+    done = backup.restore_as(sqlite_engine, made.name, sure(lead))
 
     with reading(sqlite_engine) as session:
         assert len(frame_of(session, session.get_one(Study, study.id)).work) == 1
@@ -137,7 +137,7 @@ def test_only_a_sole_lead_restores_a_backup_from_the_page(sqlite_engine, lab, ma
         other = add_person(session, "other lead", Role.lead)
         assert not backup.may_restore(session, other)
     with pytest.raises(NotAllowed, match="studies that you do not lead"):
-        backup.restore_as(sqlite_engine, made.name, other)
+        backup.restore_as(sqlite_engine, made.name, sure(other))
 
 
 def damaged(path):

@@ -8,7 +8,7 @@ import zipfile
 
 import pytest
 from helpers.annotations import annotate_with_everything
-from helpers.studies import SMALL_RUBRIC, add_person, draft_items, join
+from helpers.studies import SMALL_RUBRIC, add_person, draft_items, join, sure
 from sqlalchemy import select
 
 from triptych.errors import ImportRefused, NotAllowed, NotFound, UnsafeDatabase
@@ -156,7 +156,7 @@ def test_an_unknown_or_blind_study_is_refused(origin):
         study = lifecycle.by_slug(session, slug)
         with pytest.raises(NotAllowed, match="Unblind the study first"):
             capsule.check_request(study)
-        lifecycle.unblind(session, study, "L-1")
+        lifecycle.unblind(session, study, sure("L-1"))
         capsule.check_request(study)
 
 

@@ -18,7 +18,7 @@ from triptych.storage.database import writing
 
 
 def code_and_output(capsys) -> tuple[int, str]:
-    code = program.main(["doctor"])
+    code = program.main(["server", "doctor"])
     return code, capsys.readouterr().out
 
 
@@ -45,7 +45,7 @@ def test_tables_of_another_version_are_named_with_the_remedy(sqlite_engine, caps
     code, out = code_and_output(capsys)
 
     assert code == 1
-    assert "python -m triptych migrate" in out
+    assert "python -m triptych data migrate" in out
     assert "1 problem found." in out
 
 
@@ -87,7 +87,7 @@ def test_an_installation_is_mended_where_it_is(monkeypatch):
 
 def test_without_the_packages_every_command_says_what_to_install():
     ended = subprocess.run(
-        [sys.executable, "-S", "-m", "triptych", "doctor"], cwd=ROOT, capture_output=True, text=True, env={}
+        [sys.executable, "-S", "-m", "triptych", "server", "doctor"], cwd=ROOT, capture_output=True, text=True, env={}
     )
 
     assert ended.returncode == 1
@@ -120,7 +120,7 @@ def test_an_empty_postgresql_without_create_rights_is_a_problem(postgres, postgr
     code, out = code_and_output(capsys)
 
     assert code == 1
-    assert "this role may not make them. Run as the owner: python -m triptych migrate" in out
+    assert "this role may not make them. Run as the owner: python -m triptych data migrate" in out
 
 
 @pytest.mark.parametrize(
@@ -185,3 +185,18 @@ def test_room_on_the_disk(free, tmp_path, monkeypatch):
     monkeypatch.setattr(doctor.shutil, "disk_usage", lambda place: namedtuple("usage", "free")(free))
 
     assert doctor.disk(tmp_path).problem is (free == 10)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem", "sentence"),
+    [
+        ("", False, "off; TRIPTYCH_MAIL would name a server"),
+        ("smtp://me:hidden@lab.test?from=a@b.example", False, "messages to leads go to lab.test, port 587"),
+        ("lab.test:hidden", True, "TRIPTYCH_MAIL cannot be read"),
+    ],
+)
+def test_the_mail_setting_is_checked_without_its_password(monkeypatch, text, problem, sentence):
+    monkeypatch.setenv("TRIPTYCH_MAIL", text)
+    finding = doctor.mail()
+    assert (finding.problem, sentence in finding.text) == (problem, True)
+    assert "hidden" not in finding.text

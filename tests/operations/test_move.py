@@ -158,7 +158,7 @@ def test_an_unknown_study_or_an_older_schema_is_refused(sqlite_engine, other_sql
 def test_the_command_says_what_it_moved_and_never_a_password(sqlite_engine, postgres_engine, filled, capsys):
     url = postgres_engine.url.set(password="geheim").render_as_string(hide_password=False)
 
-    assert program.main(["move", url, "--study", filled[0]]) == 0
+    assert program.main(["data", "move", url, "--study", filled[0]]) == 0
 
     output = capsys.readouterr().out
     assert "rating: " in output
@@ -169,11 +169,11 @@ def test_the_command_says_what_it_moved_and_never_a_password(sqlite_engine, post
 def test_the_command_waits_for_no_server(sqlite_engine, filled, tmp_path, capsys):
     lock = database.lock_server(sqlite_engine)
 
-    assert program.main(["move", f"sqlite:///{tmp_path / 'other.db'}"]) == 2
+    assert program.main(["data", "move", f"sqlite:///{tmp_path / 'other.db'}"]) == 2
     lock.close()
 
     assert "Another Triptych is using triptych.db" in capsys.readouterr().err
-    assert program.main(["move", "nonsense"]) == 2
+    assert program.main(["data", "move", "nonsense"]) == 2
 
 
 def test_the_source_stays_as_it_was(sqlite_engine, other_sqlite, filled):

@@ -16,6 +16,8 @@ from triptych.storage.database import reading, writing
 from triptych.storage.events import EventKind
 from triptych.storage.models import Event, EventDetail, Study
 
+MADE_SINCE = ("comment", "token", "stored_answer")
+ADDED_SINCE = (("assignment", "text_view"), ("assignment", "arrangement"), ("membership", "instructions_version"))
 NEW_KINDS = (EventKind.baseline, EventKind.person_baseline, EventKind.simulated)
 
 
@@ -28,6 +30,10 @@ def age(engine: Engine) -> None:
         session.execute(text("UPDATE alembic_version SET version_num = '0003'"))
     with writing(engine) as session:
         session.execute(text("ALTER TABLE event_detail DROP COLUMN rows"))
+        for table in MADE_SINCE:
+            session.execute(text(f"DROP TABLE {table}"))
+        for table, column in ADDED_SINCE:
+            session.execute(text(f"ALTER TABLE {table} DROP COLUMN {column}"))
 
 
 def _chain_again(session: Session, study: Study) -> None:

@@ -6,7 +6,7 @@ import pytest
 from helpers.busy import annotated
 from helpers.entry import QUESTIONS, RIGHT, answer_all, open_studies
 from helpers.ratings import assigned, exclude, first_work, resubmit, set_aside, submit
-from helpers.studies import SMALL_RUBRIC
+from helpers.studies import SMALL_RUBRIC, sure
 from sqlalchemy import select, text
 from sqlmodel import Session
 
@@ -120,7 +120,7 @@ def test_what_was_changed_about_consents_and_entry_tests_is_named(engine, statem
     with open_studies(engine) as make:
         session, study, who = make(SMALL_RUBRIC + QUESTIONS, consent=Consent(text="Agree?"))
         accounts.consent(session, study, who, Consent(text="Agree?").version)
-        onboarding.read_instructions(session, study, who)
+        onboarding.read_instructions(session, study, who, onboarding.wording_of(study))
         for right in (RIGHT | {"two": "b"}, RIGHT):
             entry_test.start(session, study, who)
             answer_all(session, study, who, right)
@@ -163,7 +163,7 @@ def test_exclusions_withdrawals_and_erasures_are_no_tampering(sqlite_engine, mak
             promise(session, study, lead, after)
             withdrawal.withdraw(session, study, who.pseudonym, who.pseudonym)
         promise(session, study, lead, "keep")
-        erasure.erase(session, study, people[3].pseudonym, lead)
+        erasure.erase(session, study, people[3].pseudonym, sure(lead))
 
     verdict = verdict_of(sqlite_engine, study)
 
@@ -205,10 +205,10 @@ def ignoring(work: reservations.Assigned) -> SetAsideMessage:
 
 
 def test_the_command_prints_every_head_and_fails_on_changed_rows(sqlite_engine, filled, capsys):
-    assert program.main(["verify"]) == 0
+    assert program.main(["data", "verify"]) == 0
     assert filled.slug in capsys.readouterr().out
     with writing(sqlite_engine) as session:
         session.execute(text("UPDATE rating SET number = 3 WHERE number = 2"))
 
-    assert program.main(["verify"]) == 1
+    assert program.main(["data", "verify"]) == 1
     assert "the log says 2" in capsys.readouterr().out

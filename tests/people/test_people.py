@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from helpers.present import present
-from helpers.studies import SMALL_RUBRIC, draft_items, personal_link
+from helpers.studies import SMALL_RUBRIC, draft_items, personal_link, sure
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select, text
@@ -14,10 +14,13 @@ from sqlalchemy import select, text
 from triptych import clock
 from triptych.errors import Conflict, ImportRefused, NotAllowed, StudyNotOpen, TriptychError
 from triptych.people import accounts, invitations, passcodes, roster, signing_in
+from triptych.storage import events
 from triptych.storage.database import reading, writing
-from triptych.storage.models import Access, Login, Membership, Person, Role, StudyState
+from triptych.storage.events import EventKind
+from triptych.storage.models import Access, Event, EventDetail, Login, Membership, Person, Role, Study, StudyState
 from triptych.study import lifecycle
 from triptych.study.persons import Who
+from triptych.study.settings import settings_of
 
 PASSCODE = "correct horse battery"
 
@@ -129,6 +132,24 @@ def test_a_reset_passcode_ends_every_login(sqlite_engine):
         assert accounts.who_is(session, secret) is None
     assert signing_in.lead(sqlite_engine, "Ada", "another passcode")
     assert refused(sqlite_engine, signing_in.lead, "Ada", PASSCODE)
+
+
+def test_a_changed_passcode_ends_every_login(sqlite_engine):
+    with writing(sqlite_engine) as session:
+        lead = accounts.create_lead(session, "Ada", PASSCODE)
+        secret = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, lead))
+        who = accounts.who_is(session, secret)
+    change = (sqlite_engine, signing_in.change_passcode, who)
+    assert "not your passcode" in refused(*change, "another passcode", "a new passcode")
+    assert "8 to 200" in refused(*change, PASSCODE, "short")
+    assert signing_in.lead(sqlite_engine, "Ada", PASSCODE)
+
+    assert refused(*change, PASSCODE, "a new passcode") == ""
+
+    assert signing_in.lead(sqlite_engine, "Ada", "a new passcode")
+    assert refused(sqlite_engine, signing_in.lead, "Ada", PASSCODE)
+    with writing(sqlite_engine) as session:
+        assert accounts.who_is(session, secret) is None
 
 
 # Guessing
@@ -486,10 +507,39 @@ def test_list_errors_are_reported_by_row(sqlite_engine, study):
         "A,x@y.de\nB,X@y.de": "Row 2, column 'email': 'X@y.de' is in row 1 already",
         'name\n"Anna': "Row 2",
         "x" * 81: "1 to 80 characters",
-        "Anna,,owner": "'owner' is no role",
+        "name,role\nAnna,owner": "'owner' is no role",
+        "name,role,group\nAnna,lead,expert": "'expert' is no group",
+        "name,group\nAnna," + "x" * 61: "is no group",
+        "Anna,expert": "'expert' is no e-mail address",
+        ",,": "is empty",
+        "name,email,group,role\n,,,annotator": "Nobody is on this line",
+        "crowd × 1001": "at most 1,000",
         "Anna\n" * 1001: "at most 1,000",
     }.items():
         assert message in "\n".join(guests(sqlite_engine, study, lines)[1])
+
+
+def test_a_typed_list_names_people_and_their_groups(sqlite_engine, study):
+    typed = "Mika Sørli, mika@example.org, expert\nira@example.org, crowd\ncrowd × 2\nLin\n3 x 1\nRo,,lead"
+    with writing(sqlite_engine) as session:
+        guest_list = invitations.read_list(session, study, typed.encode())
+        assert guest_list.problems == ()
+        invited = invitations.invite_all(session, study, guest_list.guests, "L")
+    assert [(guest.name, guest.email, guest.group, guest.role) for guest in invited] == [
+        ("Mika Sørli", "mika@example.org", "expert", "annotator"),
+        ("", "ira@example.org", "crowd", "annotator"),
+        ("", None, "crowd", "annotator"),
+        ("", None, "crowd", "annotator"),
+        ("Lin", None, "", "annotator"),
+        ("", None, "3", "annotator"),
+        ("Ro", None, "", "lead"),
+    ]
+    with writing(sqlite_engine) as session:
+        groups = settings_of(session.get_one(Study, study.id)).annotator_groups
+        kinds = [event.kind for event in events.since(session, study.id, 0)]
+        assert accounts.accept_invitation(session, invited[2].secret).pseudonym == invited[2].pseudonym
+    assert groups == {guest.pseudonym: guest.group for guest in invited if guest.group}
+    assert kinds.count(EventKind.annotators_grouped) == 1
 
 
 def test_a_list_that_became_invalid_invites_no_one(sqlite_engine, study):
@@ -512,6 +562,56 @@ def test_two_simultaneous_invitations_make_one_person(engine, make_study):
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(inviting, range(4)))
     assert sorted(map(bool, answers)) == [False, True, True, True]
+
+
+@pytest.fixture
+def cleo(sqlite_engine, study) -> invitations.Invited:
+    with writing(sqlite_engine) as session:
+        return invitations.invite_one(session, study, "Cleo", "c@x.example", Role.annotator, "L")
+
+
+def test_an_old_link_works_until_the_new_one_is_used(sqlite_engine, study, cleo):
+    with writing(sqlite_engine) as session:
+        (reminded,) = invitations.remind(session, study, [cleo.pseudonym], "L")
+    assert (reminded.email, reminded.reminder) == ("c@x.example", True)
+    for secret in (cleo.secret, reminded.secret, reminded.secret):
+        assert not refused(sqlite_engine, accounts.accept_invitation, secret)
+    assert "not valid" in refused(sqlite_engine, accounts.accept_invitation, cleo.secret)
+
+
+def test_a_logged_reminder_holds_no_secret_and_no_address(sqlite_engine, study, cleo):
+    with writing(sqlite_engine) as session:
+        (reminded,) = invitations.remind(session, study, [cleo.pseudonym], "L")
+    with reading(sqlite_engine) as session:
+        last = events.since(session, study.id, 0)[-1]
+        assert (last.kind, last.subject) == (EventKind.reminded, cleo.pseudonym)
+        logged = "".join(repr(session.scalars(select(table)).all()) for table in (Event, EventDetail))
+    assert reminded.secret not in logged
+    assert "c@x.example" not in logged
+
+
+def test_nobody_is_reminded_where_one_cannot_come_back(sqlite_engine, study, cleo):
+    with writing(sqlite_engine) as session:
+        other = invitations.invite_one(session, study, "Dan", "", Role.annotator, "L")
+        session.get_one(Membership, _membership(session, study, other.pseudonym)).excluded_at = clock.now()
+    names = [cleo.pseudonym, other.pseudonym]
+    assert "excluded" in refused(sqlite_engine, invitations.remind, study, names, "L")
+    with reading(sqlite_engine) as session:
+        assert EventKind.reminded not in {event.kind for event in events.since(session, study.id, 0)}
+
+
+def _membership(session, study, pseudonym: str) -> int:
+    return roster.find(session, study, pseudonym)[0].id
+
+
+def test_an_ended_link_lets_nobody_in(sqlite_engine, study, cleo):
+    with writing(sqlite_engine) as session:
+        invitations.remind(session, study, [cleo.pseudonym], "L")
+        roster.end_link(session, study, cleo.pseudonym, "L")
+    assert "not valid" in refused(sqlite_engine, accounts.accept_invitation, cleo.secret)
+    with reading(sqlite_engine) as session:
+        assert events.since(session, study.id, 0)[-1].kind == EventKind.link_ended
+        assert next(m for m in roster.members_of(session, study) if m.name == "Cleo").link_until is None
 
 
 def test_disabling_ends_logins_links_and_codes_at_once(sqlite_engine, make_study):
@@ -548,9 +648,9 @@ def test_an_invited_lead_can_be_removed_and_invited_again(sqlite_engine, study):
         roster.enrol_lead(session, study, rosa, "L")
         dora = invitations.invite_one(session, study, "Dora", "d@x.example", Role.lead, "L")
     with writing(sqlite_engine) as session:
-        roster.remove_lead(session, study, dora.pseudonym, "L")
+        roster.remove_lead(session, study, dora.pseudonym, sure("L"))
         again = invitations.invite_one(session, study, "Dora", "d@x.example", Role.lead, "L")
-        roster.remove_lead(session, study, again.pseudonym, "L")
+        roster.remove_lead(session, study, again.pseudonym, sure("L"))
         assert "Dora" not in session.scalars(select(Person.name)).all()
     assert signing_in.lead(sqlite_engine, "Rosa", PASSCODE).id == rosa.id
 

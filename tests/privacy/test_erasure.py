@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from helpers.database_files import files_of
 from helpers.ratings import same, submit
-from helpers.studies import add_person, full_answers, join
-from sqlalchemy import create_engine, select, text
+from helpers.studies import add_person, full_answers, join, sure
+from sqlalchemy import create_engine, delete, func, select, text
 
 from triptych import clock
 from triptych.annotate import assignments, exclusions
@@ -39,8 +40,9 @@ from triptych.storage.models import (
     Study,
     TestAnswer,
 )
-from triptych.study import design
-from triptych.study.persons import Who
+from triptych.study import annotator_groups, design, duplicate
+from triptych.study.persons import Certainty, Who
+from triptych.study.settings import settings_of
 
 NAME, EMAIL, PANEL = "Wilhelmina Zauberberg", "wilhelmina@zauberberg.example", "5f1c0ffee5f1c0ffee"
 WORDS, COMMENT, NOTE = "rude qwxplain", "marked zwcomment", "note vkwritten"
@@ -85,7 +87,7 @@ def test_erasure_leaves_no_byte_of_the_person_and_others_texts(engine, full):
         frame_of(session, study)
 
     with database.writing(engine) as session:
-        erasure.erase(session, study, annotator.pseudonym, lead)
+        erasure.erase(session, study, annotator.pseudonym, sure(lead))
     assert erasure.wipe(engine) == Wiped.done
 
     after = files_of(engine)
@@ -104,6 +106,32 @@ def test_erasure_leaves_no_byte_of_the_person_and_others_texts(engine, full):
         assert {tuple(explanation.reasons) for explanation in explanations} == {("rude",)}
         assert sorted(explanation.text for explanation in explanations) == [*[""] * 5, "wrong quite ownwords"]
         assert roster.is_erased(session, study, annotator.pseudonym)
+
+
+def test_erasure_takes_the_person_out_of_their_group(engine, full):
+    study, lead, annotator = full
+    with database.writing(engine) as session:
+        other = next(p for p in session.scalars(select(Person.pseudonym)) if p != annotator.pseudonym)
+        for people, group in (((annotator.pseudonym, other), "expert"), ((other,), "crowd")):
+            annotator_groups.set_group(session, study, people, group, lead.pseudonym)
+            session.commit()
+        copy = duplicate.duplicate(session, session.get_one(Study, study.id), "A copy", lead)
+        assert settings_of(copy).annotator_groups == {}
+
+    with database.writing(engine) as session:
+        erasure.erase(session, study, annotator.pseudonym, sure(lead))
+
+    with database.reading(engine) as session:
+        stored = session.get_one(Study, study.id)
+        assert settings_of(stored).annotator_groups == {other: "crowd"}
+        logged = session.execute(select(EventDetail.old, EventDetail.new)).all()
+        assert annotator.pseudonym not in json.dumps([list(values) for values in logged])
+        verdict = verify.verify(session, stored)
+        assert verdict.holds, verdict.sentence
+        last = select(func.max(Event.id)).where(Event.kind == EventKind.annotators_grouped).scalar_subquery()
+        session.execute(delete(EventDetail).where(EventDetail.event_id == last))
+        assert not verify.verify(session, stored).holds
+        session.rollback()
 
 
 @pytest.mark.parametrize("promised", ["keep", "delete"])
@@ -227,7 +255,7 @@ def test_an_erased_person_cannot_come_back(sqlite_engine, make_study):
         ticket, link = accounts.issue_sign_in_ticket(session, person), accounts.issue_link(session, study, person.id)
         login = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
     with database.writing(sqlite_engine) as session:
-        erasure.erase(session, study, person.pseudonym, lead)
+        erasure.erase(session, study, person.pseudonym, sure(lead))
     with database.writing(sqlite_engine) as session:
         assert accounts.who_is(session, login) is None
         for command, *arguments in (
@@ -239,7 +267,7 @@ def test_an_erased_person_cannot_come_back(sqlite_engine, make_study):
             with pytest.raises(NotAllowed):
                 command(session, *arguments)
         with pytest.raises(Conflict):
-            erasure.erase(session, study, person.pseudonym, lead)
+            erasure.erase(session, study, person.pseudonym, sure(lead))
         assert "erased" in [member.state for member in roster.members_of(session, study)]
         accounts.join_open_study(session, study, "Anna")  # the name is free for another person
     with pytest.raises(NotAllowed):
@@ -252,11 +280,16 @@ def test_a_lead_erases_or_disables_only_their_own_annotators(sqlite_engine, make
         other, its_lead, _ = make_study(session, title="Another")
         join(session, other, anna)
         join(session, study, its_lead)
-        for command in (erasure.erase, roster.disable, roster.enable):
+        commands: list[tuple[Callable[..., object], Certainty | Who]] = [
+            (erasure.erase, sure(lead)),
+            (roster.disable, lead),
+            (roster.enable, lead),
+        ]
+        for command, actor in commands:
             with pytest.raises(NotAllowed, match="do not lead"):
-                command(session, study, anna.pseudonym, lead)
+                command(session, study, anna.pseudonym, actor)
             with pytest.raises(NotAllowed, match="lead account"):
-                command(session, study, its_lead.pseudonym, lead)
+                command(session, study, its_lead.pseudonym, actor)
 
 
 def test_copies_holding_a_withdrawn_person_are_listed_until_cleaned(sqlite_engine, make_study):
@@ -303,7 +336,7 @@ def test_only_copies_holding_the_person_are_listed_and_deleted(sqlite_engine, ma
         frozen = {"event_hash": "", "made_at": clock.now(), "made_by": lead.pseudonym, "file": b"zip"}
         session.add(Snapshot(study_id=study.id, event_number=1, sha256="a" * 64, **frozen))
         assert erasure.copies(session, study) == []
-        erasure.erase(session, study, anna.pseudonym, lead)
+        erasure.erase(session, study, anna.pseudonym, sure(lead))
         session.add(Snapshot(study_id=study.id, event_number=99, sha256="b" * 64, **frozen))
     new = backup(sqlite_engine, "new.db")
 
@@ -318,6 +351,30 @@ def test_only_copies_holding_the_person_are_listed_and_deleted(sqlite_engine, ma
         assert session.scalars(select(Snapshot.sha256)).all() == ["b" * 64]
     assert (old.exists(), capsule.exists(), new.exists(), foreign.exists()) == (False, False, True, True)
     shutil.rmtree(old.parent)
+
+
+def test_a_database_elsewhere_hides_no_copy(sqlite_engine, make_study, tmp_path, monkeypatch):
+    """TRIPTYCH_DATABASE_URL names a file in another folder; the old one stays in the data folder under that name."""
+    with database.writing(sqlite_engine) as session:
+        study, lead, (anna, _) = make_study(session)
+    in_use = database.sqlite_path(str(sqlite_engine.url))
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("TRIPTYCH_HOME", str(home))
+    monkeypatch.setenv("TRIPTYCH_DATABASE_URL", str(sqlite_engine.url))
+    old, before = home / in_use.name, in_use.with_name(f"{in_use.stem}-before-0006-1.db")
+    for path in (old, before):
+        database.copy_sqlite(in_use, path)
+    (home / "in-use.db").symlink_to(in_use)
+    (home / "link.db").symlink_to(old)
+
+    with database.writing(sqlite_engine) as session:
+        erasure.erase(session, study, anna.pseudonym, sure(lead))
+    with database.writing(sqlite_engine) as session:
+        assert {copy.path for copy in erasure.copies(session, study)} == {old, before, home / "link.db"}
+        with pytest.raises(NotAllowed, match="is a link to"):
+            erasure.delete_copies(session, study, lead.pseudonym)
+    before.unlink(missing_ok=True)
 
 
 # One person's data

@@ -14,7 +14,8 @@ from triptych.study import lifecycle
 from triptych.study import lint as linter
 from triptych.study.lint import LintFinding
 from triptych.study.pairing import PlanLine
-from triptych.study.settings import changed, stored
+from triptych.study.settings import Formats, changed, stored
+from triptych.study.system_names import mark_of
 
 RUBRIC = parse_rubric(SMALL_RUBRIC)
 SENTENCES = [
@@ -256,3 +257,27 @@ def test_a_stored_study_is_linted_under_blind_names(sqlite_engine, make_study) -
         assert "plumbum" not in finding.text.casefold()
         assert finding.text.startswith("The name of System ")
         assert finding.items == ("item-1", "item-2", "item-3")
+        assert not any(finding.passages for finding in linter.lint_study(session, study))
+
+
+def test_a_finding_about_texts_has_its_passage() -> None:
+    long = "One says that this works well enough for all of us, and as an AI model I think that it always did so."
+    findings = linter.lint_file(RUBRIC, [*sound(), item(70, long, "Say <br> this.", "Another.")], Formats())
+    assert only(findings, "calls itself").passages == (
+        "…is works well enough for all of us, and as an AI model I think that it always did so.",
+    )
+    assert only(findings, "HTML").passages == ("Say <br> this.",)
+
+
+def test_a_name_that_is_a_common_word_is_passed_over(sqlite_engine) -> None:
+    items = [
+        replace(draft, candidates=(CandidateDraft("plumbum", "Plumbum says so."), *draft.candidates[1:]))
+        for draft in draft_items(3)
+    ]
+    with Session(sqlite_engine) as session:
+        plan = lifecycle.StudyPlan(title="Lead", common_names=(mark_of("plumbum"),))
+        study = lifecycle.create_study(session, plan, SMALL_RUBRIC, items, "L-1")
+        assert not [finding for finding in linter.lint_study(session, study) if "The name of" in finding.text]
+        study.settings = {}
+        finding = only(linter.lint_study(session, study), "The name of")
+        assert finding.name_mark == mark_of("plumbum")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 
 import pytest
 from helpers.ratings import exclude, set_aside, submit
-from helpers.studies import SMALL_RUBRIC, SYSTEMS, add_person, count_items, draft_items, join
+from helpers.studies import SMALL_RUBRIC, SYSTEMS, add_person, count_items, draft_items, join, sure
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import func, select
@@ -24,6 +25,7 @@ from triptych.storage.models import (
     Item,
     Option,
     Role,
+    Round,
     RubricText,
     StoredCriterion,
     Study,
@@ -31,6 +33,8 @@ from triptych.storage.models import (
     System,
 )
 from triptych.study import lifecycle
+from triptych.study.duplicate import duplicate
+from triptych.study.settings import settings_of
 
 GOOD = b"item_id,context,cand:alpha,cand:beta\n007,Why?,Because.,Never mind.\n8,How?,So.,Thus.\n"
 TWICE = b"item_id,context,cand:alpha,cand:beta\n7,Why?,Because.,Never mind.\n7,How?,So.,Thus.\n"
@@ -155,9 +159,9 @@ def test_only_an_open_or_just_paused_study_accepts_work(session, lead, state, re
 
 def test_unblinding_is_logged_once(session, lead):
     study = create(session, lead)
-    lifecycle.unblind(session, study, lead.pseudonym)
+    lifecycle.unblind(session, study, sure(lead))
     first = study.unblinded_at
-    lifecycle.unblind(session, study, lead.pseudonym)
+    lifecycle.unblind(session, study, sure(lead))
 
     assert study.unblinded_at == first
     assert [event.kind for event in events.since(session, study.id, 0)].count("unblinded") == 1
@@ -199,7 +203,7 @@ def test_the_list_counts_the_demo_studies_as_the_results_do(sqlite_engine):
     with database.writing(sqlite_engine) as session:
         lead = add_person(session, "lead", Role.lead)
 
-        assert sorted(line.done > 0 for line in lifecycle.lines_for_lead(session, lead)) == [False] * 3 + [True]
+        assert [line.done > 0 for line in lifecycle.lines_for_lead(session, lead)] == [True] * 4
         assert_same_as_results(session, lead)
 
 
@@ -266,3 +270,16 @@ def test_every_study_of_the_fixture_counts_its_items(session, make_study):
 
     assert count_items(session, study) == len(draft_items(5))
     assert rows(session, Candidate) == 5 * len(SYSTEMS)
+
+
+def test_a_study_begins_with_its_protocols_pay_and_rules(session, lead):
+    yaml = shipped_rubrics()["mental_health_qa"].read_text(encoding="utf-8")
+    expert, crowd = (create(session, lead, rubric=yaml, round=name, title=name) for name in ("expert", "crowd"))
+    assert (settings_of(expert).pay.per_item, settings_of(expert).recruitment.eligibility) == (Decimal("2.27"), ())
+    assert settings_of(crowd).pay.per_item == Decimal("0.6")
+    assert "Located in the United States" in settings_of(crowd).recruitment.eligibility
+
+    next_round = duplicate(session, expert, "Next", lead, next_round=Round.crowd)
+    assert settings_of(next_round).pay == settings_of(crowd).pay
+    expert.settings = {**expert.settings, "pay": {"per_item": "9"}}
+    assert settings_of(duplicate(session, expert, "Paid", lead, next_round=Round.pilot)).pay.per_item == 9

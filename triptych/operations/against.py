@@ -7,19 +7,22 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZipFile
 
 from sqlalchemy import select
 from sqlmodel import Session
 
-from triptych.errors import NotFound
-from triptych.operations import backup
+from triptych.errors import Conflict, NotFound
+from triptych.operations import sealed
 from triptych.storage.models import Event, Study
 
+SEAL = re.compile(r"study (\S+), last event (\d+) ([0-9a-f]{64})")  # in every document of a report
 HASH = re.compile(r"\b[0-9a-f]{64}\b")
 DATABASES = {".db", ".sqlite"}
 # members of our zip files that name the last event, and files that do
@@ -30,10 +33,14 @@ NO_HEAD = "There is no last event in it. Give a report, an export, a capsule, a 
 
 @dataclass(frozen=True)
 class EarlierHead:
-    """A last event as it was printed. number: None where only its hash is known, or hashes that may be one."""
+    """A last event as it was printed. number: None where only its hash is known, or hashes that may be one.
+
+    slug: its study's short name; None where the file does not say it.
+    """
 
     number: int | None
     hashes: tuple[str, ...]
+    slug: str | None = None
 
 
 @dataclass(frozen=True)
@@ -45,13 +52,16 @@ class HeadComparison:
 
 
 def read(source: str) -> list[EarlierHead]:
-    """The last events that a file names, or the hash itself. Raises NotFound where there is none."""
+    """The last events that a file names, or the hash itself.
+
+    Raises NotFound where there is none, Conflict for a report or a capsule that was changed after it was made.
+    """
     if HASH.fullmatch(source.strip()):
         return [EarlierHead(None, (source.strip(),))]
     path = Path(source)
     try:
         heads = list(_in_file(path))
-    except (OSError, BadZipFile, ValueError, RecursionError) as error:
+    except (*sealed.UNREADABLE, sqlite3.Error, RecursionError) as error:
         raise NotFound(f"{source} cannot be read. {NO_HEAD}") from error
     if not heads:
         raise NotFound(f"{source}: {NO_HEAD}")
@@ -63,9 +73,10 @@ def _in_file(path: Path) -> Iterator[EarlierHead]:
     if path.suffix in DATABASES:
         if not path.is_file():
             raise FileNotFoundError(path)
-        yield from (EarlierHead(head.number, (head.hash,)) for head in backup.heads_in(path))
+        yield from _heads_in(path)
     elif path.suffix == ".zip":
         with ZipFile(path) as archive:
+            _refuse_changed(path, archive)
             for name in archive.namelist():
                 if name.rpartition("/")[2] in NAMING and archive.getinfo(name).file_size <= LARGEST_BYTES:
                     yield from _in_json(json.loads(archive.read(name)))
@@ -73,30 +84,70 @@ def _in_file(path: Path) -> Iterator[EarlierHead]:
         yield from _in_json(json.loads((path if path.suffix == ".json" else beside).read_text(encoding="utf-8")))
     else:
         with path.open(encoding="utf-8") as file:
-            hashes = tuple(dict.fromkeys(HASH.findall(file.read(LARGEST_BYTES))))
-        if hashes:
+            text = file.read(LARGEST_BYTES)
+        seals = dict.fromkeys(SEAL.findall(text))
+        hashes = tuple(dict.fromkeys(HASH.findall(text)))
+        yield from (EarlierHead(int(number), (hashed,), slug) for slug, number, hashed in seals)
+        if hashes and not seals:
             yield EarlierHead(None, hashes)
 
 
-def _in_json(value: Any) -> Iterator[EarlierHead]:
-    """Every object with number and hash of an event."""
+def _refuse_changed(path: Path, archive: ZipFile) -> None:
+    changed = sealed.changed_files(archive)
+    if changed:
+        raise Conflict(
+            f"{path} was changed after it was made: {', '.join(changed)} is not what the file itself lists. Compare "
+            "with one that nobody changed."
+        )
+
+
+def _heads_in(path: Path) -> Iterator[EarlierHead]:
+    """The last event of every study in an SQLite file, which may be on a disk that nobody can write to."""
+    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as file:
+        for slug, number, hashed in file.execute("SELECT slug, event_number, event_hash FROM study ORDER BY id"):
+            yield EarlierHead(number, (hashed,), slug)
+
+
+def _in_json(value: Any, slug: str | None = None) -> Iterator[EarlierHead]:
+    """Every object with number and hash of an event; slug: the study of the objects around it."""
     if isinstance(value, list):
         for part in value:
-            yield from _in_json(part)
+            yield from _in_json(part, slug)
     elif isinstance(value, dict):
+        slug = _slug_in(value) or slug
         number, text = value.get("number"), value.get("hash")
         if isinstance(number, int) and isinstance(text, str) and HASH.fullmatch(text):
-            yield EarlierHead(number, (text,))
+            yield EarlierHead(number, (text,), slug)
         for part in value.values():
-            yield from _in_json(part)
+            yield from _in_json(part, slug)
+
+
+def _slug_in(value: dict[str, Any]) -> str | None:
+    """The study that an object names: snapshot.json by "study", the others by "slug", there or in "study"."""
+    study = value.get("study")
+    named = study.get("slug") if isinstance(study, dict) else study
+    return next((name for name in (value.get("slug"), named) if isinstance(name, str)), None)
 
 
 def compare(session: Session, head: EarlierHead) -> HeadComparison:
-    """Looks for the event in the logs of all studies."""
-    query = select(Study.slug, Event.number).join(Event, Event.study_id == Study.id)
-    event = session.execute(query.where(Event.hash.in_(head.hashes)).order_by(Event.number.desc())).first()
-    if event is not None and head.number in (None, event.number):
-        return HeadComparison(True, f"Event {event.number} of {event.slug} is in the log as it was then.")
-    which = f"Event {head.number} with hash {head.hashes[0][:12]}" if head.number else "No event with such a hash"
+    """Looks for the event in the log of its study, or of all studies where the file does not say which."""
+    # selected by study, as `events.chain` does, so that no other row passes for one
+    of_study = select(Event.number).where(Event.hash.in_(head.hashes)).order_by(Event.number.desc())
+    events = [
+        (study.slug, number)
+        for study in session.scalars(select(Study))
+        for number in session.scalars(of_study.where(Event.study_id == study.id))
+    ]
+    slug, number = min(events, key=lambda event: event[0] != head.slug, default=(None, None))
+    if slug is not None and head.slug not in (None, slug):
+        return HeadComparison(
+            False,
+            f"Event {number} is in the log of {slug}, but the file is of the study {head.slug}: one of "
+            "the two studies took the other's name or log.",
+        )
+    if slug is not None and head.number in (None, number):
+        return HeadComparison(True, f"Event {number} of {slug} is in the log as it was then.")
+    whose = f" of {head.slug}" if head.slug else ""
+    which = f"Event {head.number}{whose} with hash {head.hashes[0][:12]}" if head.number else "No such hash"
     verb = "is in no log any more" if head.number else "is in any log"
     return HeadComparison(False, f"{which} {verb}: the log was cut or rewritten since, or it is of another database.")

@@ -26,11 +26,12 @@ from sqlmodel import Session
 
 from triptych import clock, settings
 from triptych.errors import NotAllowed, NotFound, TriptychError, UnsafeDatabase
+from triptych.people import tokens
 from triptych.results.frame.upkeep import forget
 from triptych.storage import database, events, private, writes
 from triptych.storage.events import DEPARTURES, EventKind
 from triptych.storage.models import Event, Membership, Person, Role, Study
-from triptych.study.persons import Who
+from triptych.study.persons import Certainty, Who
 
 ENDINGS = {"sqlite": "db", "postgresql": "dump"}
 NO_PG_DUMP = (
@@ -131,6 +132,12 @@ def find(name: str) -> Backup:
     return backup
 
 
+def delete(backup: Backup) -> None:
+    """Deletes a backup with the file beside it."""
+    for path in (backup.path, _beside(backup.path)):
+        path.unlink(missing_ok=True)
+
+
 def may_restore(session: Session, who: Who) -> bool:
     """Whether this lead leads every study of the database except the demo studies, so that nobody else loses work."""
     led = select(Membership.study_id).where(Membership.person_id == who.person_id, Membership.role == Role.lead)
@@ -138,15 +145,15 @@ def may_restore(session: Session, who: Who) -> bool:
     return writes.is_sqlite(session) and who.role == Role.lead and session.scalars(others).first() is None
 
 
-def restore_as(engine: Engine, name: str, who: Who) -> Restored:
+def restore_as(engine: Engine, name: str, certainty: Certainty) -> Restored:
     """`restore` of a backup in the folder, for a lead who `may_restore`. Raises NotAllowed, and as `restore`."""
     with database.reading(engine) as session:
-        if not may_restore(session, who):
+        if not may_restore(session, certainty.who):
             raise NotAllowed(
                 "This database also holds studies that you do not lead. Ask the administrator: stop the app and run "
-                "python -m triptych restore FILE."
+                f"{settings.program()} data restore FILE."
             )
-    return restore(engine, find(name).path, who.pseudonym)
+    return restore(engine, find(name).path, certainty.who.pseudonym)
 
 
 def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) -> Restored:
@@ -254,10 +261,23 @@ def _read(path: Path) -> Backup:
     return Backup(path, at, stat.st_size, heads)
 
 
+def _was_changed(path: Path) -> bool:
+    """Whether the file beside a backup, if there is one, names another hash than the backup has."""
+    try:
+        beside: dict[str, Any] = json.loads(_beside(path).read_text(encoding="utf-8"))
+        return bool(beside["sha256"] != file_hash(path))
+    except FileNotFoundError:
+        return False
+    except (ValueError, KeyError, TypeError):
+        return True
+
+
 def _prepare(source: Path, part: Path) -> None:
     """A copy of the backup at this program's schema, whole and with chains that hold. Raises BackupFailed."""
     if not source.is_file():
         raise BackupFailed(f"There is no file {source}.")
+    if _was_changed(source):
+        raise BackupFailed(f"Nothing was restored: {source.name} was changed after it was made.")
     database.copy_sqlite(source, part)
     with opened(part) as copy:
         version = database.stored_version(copy)
@@ -300,17 +320,12 @@ def _left(session: Session) -> dict[str, str]:
 def _note(engine: Engine, name: str, before: _Before, actor: str) -> tuple[tuple[Head, ...], tuple[str, ...]]:
     """Writes to every study's log that it was restored; returns the heads, and who had left since."""
     with database.writing(engine) as session:
+        tokens.forget(session)  # some may have been revoked since the backup
         for head, study in zip(heads_of(session), session.scalars(select(Study).order_by(Study.id)), strict=True):
             left = before.heads.get(head.slug)
             old = None if left is None else {"number": left.number, "hash": left.hash}
-            events.record(
-                session,
-                study.id,
-                EventKind.restored_from_backup,
-                actor,
-                old=old,
-                new={"backup": name, "number": head.number},
-            )
+            new = {"backup": name, "number": head.number}
+            events.record(session, study.id, EventKind.restored_from_backup, actor, old=old, new=new)
         present = set(session.scalars(select(Person.pseudonym)))
         recorded = _left(session)
         again = sorted(present.intersection(person for event, person in before.left.items() if event not in recorded))

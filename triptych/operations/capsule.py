@@ -34,8 +34,10 @@ from triptych.storage.models import (
     Person,
     RubricText,
     Setting,
+    StoredAnswer,
     Study,
     Ticket,
+    Token,
 )
 from triptych.study import lifecycle
 
@@ -43,7 +45,7 @@ FORMAT = 1
 DATABASE, RUBRIC, CODEBOOK, README, MANIFEST = "study.db", "rubric.yaml", "codebook.json", "README.md", "manifest.json"
 CONTENT = (DATABASE, RUBRIC, CODEBOOK, README)
 BLOCK = 2**20
-BLIND = "A capsule holds the names of the systems. Unblind the study first, or make it with python -m triptych capsule."
+BLIND = "A capsule holds the names of the systems. Unblind the study first, or make it with triptych study capsule."
 ABOUT = """# {slug}
 
 A study of Triptych, a program for human evaluation of generated text: everything about it but who the people are.
@@ -55,8 +57,8 @@ A study of Triptych, a program for human evaluation of generated text: everythin
 
 To look into it with Triptych, on any computer: choose a new folder, and
 
-    TRIPTYCH_HOME=FOLDER python -m triptych open-capsule {slug}-capsule.zip "Your name"
-    TRIPTYCH_HOME=FOLDER make run
+    TRIPTYCH_HOME=FOLDER triptych study open-capsule {slug}-capsule.zip "Your name"
+    TRIPTYCH_HOME=FOLDER triptych
 
 A study whose log has fewer events than {number}, or another hash for this one, has lost or changed some.
 """
@@ -122,7 +124,7 @@ def _extract(engine: Engine, path: Path, slug: str) -> dict[str, str]:
 def _leave_people_behind(copy: Engine) -> None:
     with database.writing(copy) as session:
         session.execute(update(Person).values(name=None, email=None, passcode_hash=None))
-        for table in (PanelIdentity, Login, Ticket, Invitation, FailedSignIn, Setting):
+        for table in (PanelIdentity, Login, Ticket, Token, StoredAnswer, Invitation, FailedSignIn, Setting):
             session.execute(delete(table))
     database.wipe(copy, [])
 

@@ -12,13 +12,13 @@ import shlex
 import shutil
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from triptych.settings import app_folder, is_installed
+from triptych.settings import app_folder, is_installed, program
 from triptych.stats.numbers import counted
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ PIN = re.compile(r"([A-Za-z0-9._-]+)(?:\[\w+\])?==([\w.]+)")
 MIN_FREE_BYTES = 200 * 2**20
 MAX_SKEW_SECONDS = 5.0  # between the database's clock and this computer's
 MAY_MAKE_TABLES = "SELECT has_schema_privilege('public', 'CREATE')"
-SHOW_ERROR = "python -m triptych doctor --error"
 MAX_CONNECTIONS = 30  # of one process: triptych.storage.database
 
 
@@ -60,6 +59,7 @@ def examine() -> Iterator[Diagnosis]:
     if any(finding.problem and finding.about == "folder" for finding in about_folder):
         return
     yield from secrets()
+    yield mail()
     yield from stored()
     yield from errors()
 
@@ -74,6 +74,11 @@ def how_to_install(package: str = "") -> str:
 def explain_missing(error: ModuleNotFoundError) -> str:
     """The sentence for a command that cannot even be loaded."""
     return f"The package {error.name} is not installed for {sys.executable}. {how_to_install()}"
+
+
+def show_error(number: str) -> str:
+    """The command that shows a stored trace."""
+    return f"{program()} server doctor --error {number}"
 
 
 def python() -> Diagnosis:
@@ -110,6 +115,21 @@ def files() -> Iterator[Diagnosis]:
         yield Diagnosis("program", f"complete; start the app in {ROOT}, where its settings are")
     else:
         yield Diagnosis("program", "complete")
+
+
+def mail() -> Diagnosis:
+    """The server that messages to leads go through; nothing is sent to it here."""
+    from triptych import settings
+
+    try:
+        server = settings.mail_server()
+    except settings.UnsafeSettings as error:
+        return Diagnosis("mail", str(error), problem=True)
+    if server is None:
+        return Diagnosis("mail", "off; TRIPTYCH_MAIL would name a server")
+    return Diagnosis(
+        "mail", f"messages to leads go to {server.host}, port {server.port}; encrypted: {server.encryption}"
+    )
 
 
 def folder() -> Iterator[Diagnosis]:
@@ -161,7 +181,7 @@ def errors() -> Iterator[Diagnosis]:
     numbers = traces.stored_in(settings.local_folder())
     if numbers:
         newest = ", ".join(numbers[:3])
-        text = f"{counted(len(numbers), 'trace')} stored, the newest: {newest}. To read one: {SHOW_ERROR} {numbers[0]}"
+        text = f"{counted(len(numbers), 'trace')} stored, the newest: {newest}. To read one: {show_error(numbers[0])}"
         yield Diagnosis("errors", text)
 
 
@@ -240,9 +260,9 @@ def schema(engine: Engine, may_make: bool = True) -> Diagnosis:
         version = database.stored_version(engine)
     if version == database.HEAD:
         return Diagnosis("tables", f"version {version}")
-    run = f"Run{'' if may_make else ' as the owner'}: python -m triptych migrate"
+    run = f"Run{'' if may_make else ' as the owner'}: {program()} data migrate"
     if version is None and may_make:
-        return Diagnosis("tables", "none yet; the app makes them at its start, or: python -m triptych migrate")
+        return Diagnosis("tables", f"none yet; the app makes them at its start, or: {program()} data migrate")
     if version is None:
         return Diagnosis("tables", f"none yet, and this role may not make them. {run}", problem=True)
     return Diagnosis("tables", f"version {version}, and this program needs {database.HEAD}. {run}", problem=True)
@@ -279,13 +299,3 @@ def _postgres(connection: Connection) -> Iterator[Diagnosis]:
     may = text("SELECT to_regclass('rating') IS NULL OR has_table_privilege(to_regclass('rating'), 'INSERT')")
     if not connection.execute(may).scalar():
         yield Diagnosis("rights", "this role may not write. Run rights.sql of docs/deploy/ as the owner.", problem=True)
-
-
-def report(say: Callable[[str], None]) -> int:
-    """Says every finding; 1 if one is a problem."""
-    findings = list(examine())
-    for finding in findings:
-        say(str(finding))
-    problems = sum(finding.problem for finding in findings)
-    say(f"{counted(problems, 'problem')} found." if problems else "No problem found.")
-    return 1 if problems else 0

@@ -38,14 +38,26 @@ PLAIN = ANSWERED | {
     EventKind.reserved,
     EventKind.account_disabled,
     EventKind.account_enabled,
+    EventKind.check_answered_again,
     EventKind.copies_deleted,
+    EventKind.link_ended,
     EventKind.link_issued,
+    EventKind.reminded,
     EventKind.restored_from_backup,
     EventKind.results_opened,
+    EventKind.token_made,
+    EventKind.token_revoked,
 }
 BASELINES = (EventKind.baseline, EventKind.person_baseline)
 # what an event of an annotation calls a column of its assignment
-FACTS = {"state": "state", "note": "note", "reason": "reason", "seconds": "active_seconds", "at": "submitted_at"}
+FACTS = {
+    "state": "state",
+    "note": "note",
+    "reason": "reason",
+    "seconds": "active_seconds",
+    "arrangement": "arrangement",
+    "at": "submitted_at",
+}
 FIRM = ("item_id", "purpose", "person_id")  # no event of an older version changes them, except by handing over
 _ASSIGNMENT, _EXPLANATION = Assignment.__table__, Explanation.__table__
 _WORK_NAMES = {table.name for table in WORK}
@@ -91,9 +103,10 @@ class FoldedWork:
 
 @dataclass(frozen=True)
 class ErasedEvent:
-    """An event whose values were deleted; people: one of them must have left since."""
+    """An event whose values were deleted; people: one of them must have left since. Groups name others, too."""
 
     number: int
+    kind: str
     assignment_id: int | None
     people: frozenset[str]
 
@@ -163,13 +176,15 @@ class _Fold:
     def _note_gone(self, event: Logged) -> None:
         work = self.study.works.get(event.assignment_id or 0, FoldedWork())
         people = {event.subject, work.row.get("person_id", ""), event.actor if event.assignment_id else ""}
-        self.study.gone.append(ErasedEvent(event.number, event.assignment_id, frozenset(people)))
+        self.study.gone.append(ErasedEvent(event.number, event.kind, event.assignment_id, frozenset(people)))
 
     def _let_go(self, departure: Logged) -> None:
         """Values that went with somebody who left are no fault."""
         with_them = [gone for gone in self.study.gone if departure.subject in gone.people]
         own = self.of_person[departure.subject]
         with_them += [gone for gone in self.study.gone if gone.assignment_id in own and gone not in with_them]
+        if departure.kind == EventKind.person_erased:
+            with_them += [gone for gone in self.study.gone if gone.kind == EventKind.annotators_grouped]
         self.study.erased |= {gone.assignment_id for gone in with_them if gone.assignment_id is not None}
         self.study.gone = [gone for gone in self.study.gone if gone not in with_them]
 
@@ -211,7 +226,7 @@ class _Fold:
 
     def _restate(self, event: Logged, tables: Sequence[Table], rows: dict[str, Any]) -> None:
         """The rows of these tables, of the event's scope, are the ones it carries; without any they are unknown."""
-        names = {table.name for table in tables}
+        names = {table.name for table in tables} | rows.keys() - {"salt"}
         if event.assignment_id is None:
             self._replace(event, names - _WORK_NAMES, rows)
         works = self._works_of(event, rows)
@@ -247,7 +262,9 @@ class _Fold:
                 self.study.replaced += [(name, row, stated.get(number)) for number, row in left.items()]
 
     def _pseudonym(self, name: str, row: Row) -> str | None:
-        """Whose row it is."""
+        """Whose row it is; a comment is the annotator's that it was about or came from."""
+        if name == "comment":
+            return self.study.works[row["assignment_id"]].row.get("person_id")
         if name == "person":
             return row.get("pseudonym")
         if "person_id" in row:
@@ -272,6 +289,8 @@ class _Fold:
                 work.submissions[row["id"]] = row
         if "rating" in rows:
             self._add_answers(rows)
+        if "comment" in rows:
+            self.study.tables["comment"] |= {row["id"]: row for row in unpacked(rows["comment"])}
 
     def _add_answers(self, rows: dict[str, Any]) -> None:
         """Ratings, explanations and highlights as rows, with their texts as digests."""

@@ -17,7 +17,6 @@ from sqlalchemy import (
     Column,
     Connection,
     Engine,
-    ForeignKeyConstraint,
     Insert,
     Select,
     Table,
@@ -35,9 +34,11 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.elements import ColumnElement
 from sqlmodel import Session
 
+from triptych import settings
 from triptych.errors import NotFound, UnsafeDatabase
 from triptych.storage import database, events
 from triptych.storage.models import Base, Study
+from triptych.storage.rows import owner, within
 
 BATCH = 500
 TABLES: Sequence[Table] = Base.metadata.sorted_tables
@@ -79,7 +80,7 @@ def _refuse_other_schema(source: Engine) -> None:
     if version != database.HEAD:
         raise UnsafeDatabase(
             f"The database to move from is at version {version or 'none'}, this program needs {database.HEAD}. "
-            "Run `python -m triptych migrate` first."
+            f"Run `{settings.program()} data migrate` first."
         )
 
 
@@ -109,40 +110,27 @@ def _refuse_unknown(old: Connection, slugs: Sequence[str]) -> None:
 
 def _chosen(table: Table, slugs: Sequence[str]) -> Select[Any]:
     """The studies' rows in the order of their numbers, so that what points at an earlier row finds it."""
-    condition = _belongs(table, slugs) if slugs else true()
-    return _as_stored(table).where(condition).order_by(*table.primary_key.columns)
+    return _as_stored(table).where(_belongs(table, slugs)).order_by(*table.primary_key.columns)
 
 
 def _belongs(table: Table, slugs: Sequence[str]) -> ColumnElement[bool]:
-    """Which rows of a table belong to these studies, as a condition for the source."""
-    if table is STUDY:
-        return STUDY.c.slug.in_(slugs)
-    if table is RUBRIC:
-        return RUBRIC.c.id.in_(select(STUDY.c.rubric_id).where(_belongs(STUDY, slugs)))
-    if table is PERSON:
-        return or_(*_taking_part(slugs))
-    owner = _owner(table)
-    if owner is None:
+    """Which rows of a table belong to these studies, or to the whole database, as a condition for the source."""
+    if not slugs:
+        return true()
+    studies = STUDY.c.slug.in_(slugs)
+    roots = {STUDY: studies, RUBRIC: RUBRIC.c.id.in_(select(STUDY.c.rubric_id).where(studies))}
+    # a person is copied if any row of these studies names them
+    columns = [column for other in TABLES if _is_of_study(other) for column in other.columns]
+    naming = [select(c).where(within(c.table, roots)) for c in columns if c.references(PERSON.c.id)]
+    try:
+        return within(table, {**roots, PERSON: or_(*map(PERSON.c.id.in_, naming))})
+    except KeyError:
         return false()  # settings of one place, not of a study
-    column, referred = owner.elements[0].parent, owner.elements[0].column
-    return column.in_(select(referred).where(_belongs(owner.referred_table, slugs)))
 
 
-def _taking_part(slugs: Sequence[str]) -> Iterator[ColumnElement[bool]]:
-    """A person is copied if any row of these studies names them."""
-    for table in TABLES:
-        owner = _owner(table)
-        if owner is None or owner.referred_table is PERSON:
-            continue
-        for column in table.columns:
-            if column.references(PERSON.c.id):
-                yield PERSON.c.id.in_(select(column).where(_belongs(table, slugs)))
-
-
-def _owner(table: Table) -> ForeignKeyConstraint | None:
-    """The foreign key with whose row a row of this table goes: a study's part before a person's."""
-    owners = [key for key in table.foreign_key_constraints if key.ondelete == "CASCADE"]
-    return min(owners, key=lambda key: (key.referred_table is PERSON, key.column_keys[0]), default=None)
+def _is_of_study(table: Table) -> bool:
+    goes_with = owner(table)
+    return goes_with is not None and goes_with.referred_table is not PERSON
 
 
 def _as_stored(table: Table) -> Select[Any]:

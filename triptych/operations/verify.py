@@ -19,7 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session
 
 from triptych.annotate.logged import LoggedHighlight
-from triptych.operations import frozen
+from triptych.operations import frozen, sealed
 from triptych.operations.fold import FoldedAnswer, FoldedStudy, FoldedWork, fold, hidden_mark
 from triptych.rubric.answers import LETTERS
 from triptych.stats.numbers import counted
@@ -119,6 +119,7 @@ def _readable(differences: Iterator[str]) -> Iterator[str]:
 def _differences(session: Session, study: Study, folded: FoldedStudy) -> Iterator[str]:
     persons = dict(map(tuple, session.execute(select(Person.id, Person.pseudonym))))
     yield from database.foreign_parts(session.connection())
+    yield from database.damage(session.connection())
     for gone in folded.gone:
         yield f"The values of event {gone.number} are gone from the log, and nobody withdrew or was erased since."
     yield from _of_baseline(folded)
@@ -127,6 +128,7 @@ def _differences(session: Session, study: Study, folded: FoldedStudy) -> Iterato
     yield from _of_places(session, study)
     yield from frozen.of_texts(session, study)
     yield from frozen.of_design(session, study, folded.design)
+    yield from sealed.of_reports(session, study)
 
 
 def _of_baseline(folded: FoldedStudy) -> Iterator[str]:
@@ -274,7 +276,8 @@ def _compared(
 ) -> Iterator[str]:
     """What differs; complete: what the log does not say is a difference too."""
     yield from _of_assignment(expected.row, actual.row, complete)
-    yield from _keyed("slot {}", expected.slots, actual.slots, complete)
+    if complete or expected.slots:  # of imported ratings earlier versions logged no order
+        yield from _keyed("slot {}", expected.slots, actual.slots, complete)
     if expected.submissions is not None:
         yield from _keyed("submission {}", expected.submissions, actual.submissions or {}, complete)
     elif complete:

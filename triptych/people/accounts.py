@@ -19,7 +19,7 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.errors import Conflict, NotAllowed, NotFound, SignedOut, StudyNotOpen
-from triptych.people import passcodes, places
+from triptych.people import passcodes, places, tokens
 from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
@@ -48,6 +48,7 @@ PASSCODE_LIFE = timedelta(minutes=15)  # within which a lead is not asked for it
 INVITATION_LIFE = timedelta(days=90)
 LONGEST_NAME = 80
 LONGEST_PANEL_ID = 200
+PREFIX = {Role.annotator: "A", Role.lead: "L", Role.viewer: "V"}  # of pseudonyms
 NOT_OPEN = {
     StudyState.draft: "not open yet",
     StudyState.paused: "not open at the moment, because its lead has paused it",
@@ -93,7 +94,7 @@ def new_person(session: Session, role: Role, **fields: Any) -> Person:
 
 
 def _free_pseudonym(session: Session, role: Role) -> str:
-    prefix = "L" if role == Role.lead else "A"
+    prefix = PREFIX[role]
     while True:
         pseudonym = f"{prefix}-{passcodes.random_signs(5)}"
         if session.scalars(select(Person.id).where(Person.pseudonym == pseudonym)).first() is None:
@@ -148,13 +149,17 @@ def study_account(study_id: int, name: str | None) -> str:
 
 
 def reset_passcode(session: Session, name: str, passcode: str) -> Person:
-    """Gives a lead a new passcode and signs them out everywhere. Raises NotAllowed if there is no such lead."""
+    """Gives a lead a new passcode, signs them out everywhere and revokes their tokens.
+
+    Raises NotAllowed if there is no such lead.
+    """
     lead = _lead_called(session, name)
     if lead is None:
         raise NotAllowed(f"There is no lead called {name.strip()!r}.")
     lead.passcode_hash = passcodes.hash_passcode(passcode)
     passcodes.forget_tries(session, lead_account(lead.name))
     end_logins(session, lead.id)
+    tokens.revoke_all(session, lead)
     return lead
 
 
@@ -232,9 +237,17 @@ def use_ticket(session: Session, secret: str) -> str:
     login_secret, now = passcodes.new_secret(), clock.now()
     hashed = passcodes.secret_hash(login_secret)
     end = now + (LEAD_IDLE_LIFE if person.role == Role.lead else LOGIN_LIFE)
+    if person.role == Role.viewer:
+        end = min(end, _end_of_links(session, person.id) or now)
     session.add(Login(person_id=person.id, secret_hash=hashed, created_at=now, expires_at=end))
     session.flush()
     return login_secret
+
+
+def _end_of_links(session: Session, person_id: int) -> datetime | None:
+    """When the last of the person's personal links ends; None without a live one."""
+    live = (Invitation.person_id == person_id) & Invitation.revoked_at.is_(None)
+    return session.scalars(select(Invitation.expires_at).where(live).order_by(Invitation.expires_at.desc())).first()
 
 
 def later_end(session: Session, who: Who) -> datetime | None:
@@ -252,10 +265,11 @@ def prolong(session: Session, who: Who, end: datetime) -> None:
     session.execute(update(Login).where(live).values(expires_at=end))
 
 
-def passcode_is_fresh(session: Session, who: Who) -> bool:
-    """Whether this login began, with a passcode, less than 15 minutes ago."""
+def passcode_is_fresh(session: Session, who: Who, typed_at: datetime | None) -> bool:
+    """Whether the lead gave their passcode less than 15 minutes ago: at `typed_at`, or when this login began."""
     login = session.get(Login, who.login_id)
-    return login is not None and clock.now() - login.created_at < PASSCODE_LIFE
+    times = [typed_at, login.created_at if login else None]
+    return any(time is not None and clock.now() - time < PASSCODE_LIFE for time in times)
 
 
 def live_logins(session: Session, login_secrets: Collection[str]) -> set[str]:
@@ -379,8 +393,10 @@ def studies_to_return_to(session: Session) -> list[Study]:
 def join(session: Session, study: Study, who: Who) -> Study:
     """Makes somebody who is signed in an annotator of a study that is open to everybody; returns the study.
 
-    Raises NotAllowed if it is not, StudyNotOpen.
+    Raises NotAllowed if it is not, NotFound for a viewer, StudyNotOpen.
     """
+    if who.role == Role.viewer:
+        raise NotFound("A viewer looks at results and cannot annotate.")
     refuse_unless_for_all(study)
     _lock(session, study)
     enrol(session, study, who.person_id, who.pseudonym)
@@ -405,11 +421,17 @@ def annotator_called(session: Session, study: Study, name: str, email: str | Non
     return person
 
 
-def issue_link(session: Session, study: Study, person_id: int) -> str:
-    """The secret of a new personal link to the study, good for 90 days; an earlier one of the person stops working."""
-    end_links(session, person_id, study)
+def issue_link(
+    session: Session, study: Study, person_id: int, *, replaces: bool = True, life: timedelta = INVITATION_LIFE
+) -> str:
+    """The secret of a new personal link to the study.
+
+    replaces: whether the person's earlier links stop working now, or when the new one is first used.
+    """
+    if replaces:
+        end_links(session, person_id, study)
     secret = passcodes.new_secret()
-    hashed, end = passcodes.secret_hash(secret), clock.now() + INVITATION_LIFE
+    hashed, end = passcodes.secret_hash(secret), clock.now() + life
     session.add(Invitation(study_id=study.id, person_id=person_id, secret_hash=hashed, expires_at=end))
     session.flush()
     return secret
@@ -442,11 +464,26 @@ def invited(session: Session, secret: str) -> Person:
     return person
 
 
+def invited_to(session: Session, secret: str) -> Study:
+    """The study that a personal link leads to. Raises NotAllowed as `invited` does."""
+    invited(session, secret)
+    link = Invitation.secret_hash == passcodes.secret_hash(secret)
+    return session.scalars(select(Study).join(Invitation, Invitation.study_id == Study.id).where(link)).one()
+
+
 def accept_invitation(session: Session, secret: str) -> Person:
-    """The annotator a personal link was made for. Raises NotAllowed as `invited` does, and for a link of a lead."""
+    """The annotator or viewer a personal link was made for; links to the study made before it stop working.
+
+    Raises NotAllowed as `invited` does, and for a link of a lead.
+    """
     person = invited(session, secret)
     if person.role == Role.lead:
         raise NotAllowed("This link is for a lead, who chooses a passcode first.")
+    used = select(Invitation).where(Invitation.secret_hash == passcodes.secret_hash(secret))
+    link = session.scalars(used).one()
+    same = (Invitation.person_id == link.person_id) & (Invitation.study_id == link.study_id)
+    earlier = same & (Invitation.id < link.id) & Invitation.revoked_at.is_(None)
+    session.execute(update(Invitation).where(earlier).values(revoked_at=clock.now()))
     return person
 
 
@@ -487,9 +524,10 @@ def consent(session: Session, study: Study, who: Who, version: str) -> None:
 
 def panel_study(session: Session, parameters: Mapping[str, str]) -> Study | None:
     """The study that a panel's address leads to: it names a panel study and carries a participant id."""
-    query = select(Study).where(Study.slug == parameters.get("study", ""), Study.access == Access.panel)
-    carries_an_id = "study" in parameters and len(parameters) > 1
-    study = session.scalars(query).first() if carries_an_id else None
+    slug = parameters.get("study", "")
+    carries_an_id = slug.isprintable() and len(parameters) > 1
+    query = select(Study).where(Study.slug == slug, Study.access == Access.panel)
+    study = session.scalars(query).first() if slug and carries_an_id else None
     return study if study and panel_of(study).id_param in parameters else None
 
 
@@ -512,6 +550,8 @@ def _identity_on_panel(session: Session, study: Study, panel: str, external_id: 
 
 def panel_person(session: Session, study: Study, external_id: str) -> int | None:
     """The person with this id on the study's panel, who joined a study before."""
+    if not external_id.isprintable():
+        return None
     identity = _identity_on_panel(session, study, panel_of(study).name, external_id)
     return identity.person_id if identity else None
 
@@ -544,7 +584,7 @@ def join_from_panel(
         identity = PanelIdentity(person_id=person.id, panel=panel, external_id=external_id)
         session.add(identity)
     if identity.external_id == external_id:
-        identity.session_id = session_id[:LONGEST_PANEL_ID]
+        identity.session_id = tidied(session_id)[:LONGEST_PANEL_ID]
     session.flush()
     enrol(session, study, person.id, person.pseudonym)
     return person

@@ -1,7 +1,7 @@
-"""Inviting people to a study: one by one, from a list, as annotators or as leads.
+"""Inviting people to a study: one by one, from a list, as annotators, leads or viewers.
 
-A list is a CSV file with a line per person: name, and if wanted e-mail address and role. It is read completely, then
-looked at, then everybody on it is invited or nobody.
+A list is a CSV file, or typed, with a line per person: name, e-mail address, group of annotators and role, all of them
+optional. `crowd × 5` are five people without a name. It is read completely, then everybody on it is invited or nobody.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from sqlalchemy import select
 from sqlmodel import Session
@@ -17,28 +18,32 @@ from triptych.errors import ImportRefused, NotAllowed
 from triptych.formats.decode import decode, refuse_other_content
 from triptych.formats.model import Findings, Problem
 from triptych.formats.tables import Cells, parse
-from triptych.people import accounts, roster
+from triptych.people import accounts, roster, viewers
 from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import Membership, Person, Role, Study
-from triptych.study import lifecycle
+from triptych.study import annotator_groups, lifecycle
+from triptych.study.settings import settings_of
 
-COLUMNS = ("name", "email", "role")
+COLUMNS = ("name", "email", "group", "role")
 HEADINGS = {"e-mail": "email", "mail": "email", "e-mail address": "email", "email address": "email"}
+SEVERAL = re.compile(r"(?P<group>[^,;\t]*?)\s*[×x*]\s*(?P<count>\d{1,4})")  # people without a name, and their group
 DELIMITERS = ",;\t"
 MAX_GUESTS = 1000
 MAX_EMAIL_CHARACTERS = 200
+MAX_GROUP_CHARACTERS = 60
 EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 
 
 @dataclass(frozen=True)
 class Guest:
-    """One line of a list."""
+    """Somebody on a list. name: empty for a person who is known by their pseudonym; group: of annotators, or empty."""
 
     row: int
     name: str
     email: str | None
     role: Role
+    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -55,13 +60,19 @@ class GuestList:
 
 @dataclass(frozen=True)
 class Invited:
-    """Somebody who was invited, and the secret of their link; it is not stored and cannot be shown again."""
+    """Somebody who was invited or reminded, and the secret of their link, which is not stored and shown once.
+
+    days: for how long the link is good.
+    """
 
     name: str
     email: str | None
     role: Role
     pseudonym: str
     secret: str
+    group: str = ""
+    reminder: bool = False
+    days: int = accounts.INVITATION_LIFE.days
 
 
 def read_list(session: Session, study: Study, data: bytes) -> GuestList:
@@ -77,10 +88,12 @@ def read_list(session: Session, study: Study, data: bytes) -> GuestList:
         return GuestList((), findings.finish())
     columns, rows = _columns(rows, findings)
     guests = tuple(_guests(rows, columns, findings))
+    if len(guests) > MAX_GUESTS:
+        findings.error(f"These are {len(guests):,} people; at most {MAX_GUESTS:,} can be invited at once.")
     _find_doubles(guests, findings)
     _find_known(session, study, guests, findings)
     if not guests and not findings.has_errors:
-        findings.error("The list is empty. Write a line for each person: name, e-mail address, role.")
+        findings.error("The list is empty. Write a line for each person: name, e-mail address, group.")
     return GuestList(guests, findings.finish())
 
 
@@ -91,10 +104,10 @@ def _filled(text: str, findings: Findings) -> list[Cells]:
 
 
 def _columns(rows: list[Cells], findings: Findings) -> tuple[list[str], list[Cells]]:
-    """What each column means, and the rows below the header, if there is one."""
+    """What each column means, and the rows below the header, if there is one; no columns without."""
     header = [HEADINGS.get(cell.strip().casefold(), cell.strip().casefold()) for cell in rows[0][1]] if rows else []
-    if "name" not in header:
-        return list(COLUMNS), rows
+    if "name" not in header and not {"email", "group"} <= {*header}:
+        return [], rows
     for name in header:
         if name not in COLUMNS:
             findings.note(f"The column '{name}' is left out: nothing of it is stored.")
@@ -103,29 +116,48 @@ def _columns(rows: list[Cells], findings: Findings) -> tuple[list[str], list[Cel
 
 def _guests(rows: Sequence[Cells], columns: Sequence[str], findings: Findings) -> Iterator[Guest]:
     for row, cells in rows:
-        extra = [cell for cell in cells[len(columns) :] if cell.strip()]
-        if extra:
-            findings.error(f"There are {len(cells)} cells, but {len(columns)} columns.", row)
+        several = None if columns else SEVERAL.fullmatch(" ".join(cells).strip())
+        if several:
+            yield from [Guest(row, "", None, Role.annotator, several["group"])] * int(several["count"])
             continue
-        fields = {name: cell.strip() for name, cell in zip(columns, cells, strict=False)}
+        in_row = columns or _columns_of(cells)
+        extra = [cell for cell in cells[len(in_row) :] if cell.strip()]
+        if extra:
+            findings.error(f"There are {len(cells)} cells, but {len(in_row)} columns.", row)
+            continue
+        fields = {name: cell.strip() for name, cell in zip(in_row, cells, strict=False)}
         guest = _guest(row, fields, findings)
         if guest is not None:
             yield guest
 
 
+def _columns_of(cells: Sequence[str]) -> list[str]:
+    """What the cells of a row without a header mean: name, address, then group or role; the name may be left out."""
+    columns = ["name", "email"] if not _is_address(cells[0].strip()) else ["email"]
+    last = cells[len(columns)].strip().casefold() if len(cells) > len(columns) else ""
+    return [*columns, *(("role",) if last in list(Role) else ("group", "role"))]
+
+
 def _guest(row: int, fields: dict[str, str], findings: Findings) -> Guest | None:
     email, role = fields.get("email", ""), fields.get("role", "").casefold() or Role.annotator
+    group = fields.get("group", "")
     try:
-        name = accounts.read_name(fields.get("name", ""))
+        name = accounts.read_name(fields.get("name", "")) if fields.get("name") or role == Role.lead else ""
     except NotAllowed as refusal:
         findings.error(str(refusal), row, "name")
         return None
+    if not (name or email or group):
+        findings.error("Nobody is on this line: write a name, an e-mail address or a group.", row)
+    if group and (role != Role.annotator or len(group) > MAX_GROUP_CHARACTERS):
+        findings.error(
+            f"'{group}' is no group: annotators have one, of at most {MAX_GROUP_CHARACTERS} characters.", row
+        )
     if email and not _is_address(email):
         findings.error(f"'{email}' is no e-mail address.", row, "email")
     if role not in list(Role):
-        findings.error(f"'{role}' is no role; write annotator or lead, or leave it empty.", row, "role")
+        findings.error(f"'{role}' is no role; write annotator, lead or viewer, or leave it empty.", row, "role")
         return None
-    return Guest(row, name, email or None, Role(role))
+    return Guest(row, name, email or None, Role(role), group)
 
 
 def _is_address(email: str) -> bool:
@@ -136,7 +168,7 @@ def _find_doubles(guests: Sequence[Guest], findings: Findings) -> None:
     names: dict[str, int] = {}
     emails: dict[str, int] = {}
     for guest in guests:
-        first = names.setdefault(accounts.folded(guest.name), guest.row)
+        first = names.setdefault(accounts.folded(guest.name), guest.row) if guest.name else guest.row
         if first != guest.row:
             findings.error(
                 f"'{guest.name}' is in row {first} already. Two people of one name need a surname or an initial.",
@@ -157,9 +189,7 @@ def _find_known(session: Session, study: Study, guests: Sequence[Guest], finding
     leads = select(Person.name, Person.passcode_hash.is_not(None)).where(Person.role == Role.lead)
     has_account = {accounts.folded(name): able for name, able in session.execute(leads.where(Person.name.is_not(None)))}
     for guest in guests:
-        pseudonym = names.get(accounts.folded(guest.name)) or emails.get(
-            accounts.folded(guest.email) if guest.email else ""
-        )
+        pseudonym = names.get(accounts.folded(guest.name)) or emails.get(accounts.folded(guest.email))
         if pseudonym:
             findings.error(f"Takes part already, as {pseudonym}. Issue a new link for this person instead.", guest.row)
         elif guest.role == Role.lead and accounts.folded(guest.name) in has_account:
@@ -178,11 +208,25 @@ def invite_all(session: Session, study: Study, guests: Sequence[Guest], actor: s
     _find_known(session, study, guests, findings)
     if findings.has_errors:
         raise ImportRefused("\n".join(map(str, findings.finish())))
-    return [_invite(session, study, guest, actor) for guest in guests]
+    invited = [_invite(session, study, guest, actor) for guest in guests]
+    by_pseudonym = {person.pseudonym: person.group for person in invited if person.group}
+    annotator_groups.assign(session, study, by_pseudonym, actor)
+    return invited
 
 
-def invite_one(session: Session, study: Study, name: str, email: str, role: Role, actor: str) -> Invited:
-    """Invites one person. Raises NotAllowed for an unusable name or address, ImportRefused for a member."""
+def invite_one(
+    session: Session,
+    study: Study,
+    name: str,
+    email: str,
+    role: Role,
+    actor: str,
+    days: int = accounts.INVITATION_LIFE.days,
+) -> Invited:
+    """Invites one person by name, with a link good for so many days.
+
+    Nobody who takes part in the study becomes its viewer, and no viewer takes part.
+    Raises NotAllowed for an unusable name or address, ImportRefused for a member."""
     if email.strip() and not _is_address(email.strip()):
         raise NotAllowed(f"'{email.strip()}' is no e-mail address.")
     study = lifecycle.lock(session, study.id)
@@ -191,15 +235,49 @@ def invite_one(session: Session, study: Study, name: str, email: str, role: Role
     _find_known(session, study, [guest], findings)
     if findings.has_errors:
         raise ImportRefused(f"{guest.name}: {findings.finish()[0].message}")
-    return _invite(session, study, guest, actor)
+    return _invite(session, study, guest, actor, days)
 
 
-def _invite(session: Session, study: Study, guest: Guest, actor: str) -> Invited:
-    person = accounts.new_person(session, guest.role, name=guest.name, email=guest.email)
+def remind(session: Session, study: Study, pseudonyms: Sequence[str], actor: str) -> list[Invited]:
+    """A further link for each of these annotators, or for nobody; the earlier one works until the new one is used.
+
+    Secrets are not stored, so the link that somebody has cannot be sent again. Raises NotFound; NotAllowed for somebody
+    who cannot come back.
+    """
+    return _further_links(session, study, pseudonyms, actor, EventKind.reminded)
+
+
+def renew(session: Session, study: Study, pseudonyms: Sequence[str], actor: str) -> list[Invited]:
+    """A new link for each of these annotators, or for nobody; the earlier ones stop working. Raises as `remind`."""
+    return _further_links(session, study, pseudonyms, actor, EventKind.link_issued)
+
+
+def _further_links(
+    session: Session, study: Study, pseudonyms: Sequence[str], actor: str, kind: EventKind
+) -> list[Invited]:
+    groups, invited, is_reminder = settings_of(study).annotator_groups, [], kind == EventKind.reminded
+    for pseudonym in sorted(pseudonyms):  # two leads lock them in one order
+        membership, person = roster.find(session, study, pseudonym)
+        roster.refuse_without_use(membership, person)
+        if membership.excluded_at or membership.turned_away_as:
+            raise NotAllowed(f"{pseudonym} is excluded or was turned away and has nothing to do.")
+        secret = accounts.issue_link(session, study, person.id, replaces=not is_reminder)
+        events.record(session, study.id, kind, actor, subject=pseudonym)
+        facts = (person.name or "", person.email, Role.annotator, pseudonym, secret, groups.get(pseudonym, ""))
+        invited.append(Invited(*facts, reminder=is_reminder))
+    return invited
+
+
+def _invite(
+    session: Session, study: Study, guest: Guest, actor: str, days: int = accounts.INVITATION_LIFE.days
+) -> Invited:
+    person = accounts.new_person(session, guest.role, name=guest.name or None, email=guest.email)
     if guest.role == Role.lead:
         roster.enrol_lead(session, study, person, actor)
+    elif guest.role == Role.viewer:
+        viewers.enrol_viewer(session, study, person, actor)
     else:
         accounts.enrol(session, study, person.id, person.pseudonym)
     events.record(session, study.id, EventKind.invited, actor, subject=person.pseudonym)
-    secret = accounts.issue_link(session, study, person.id)
-    return Invited(guest.name, guest.email, guest.role, person.pseudonym, secret)
+    secret = accounts.issue_link(session, study, person.id, life=timedelta(days=days))
+    return Invited(guest.name, guest.email, guest.role, person.pseudonym, secret, guest.group, days=days)

@@ -42,6 +42,7 @@ class AnnotatorMembership:
     turned_away_as: str | None
     consent_version: str | None
     instructions_read_at: datetime | None
+    instructions_version: str | None
     has_plan: bool
     has_checks: bool
     has_overdue: bool
@@ -88,6 +89,7 @@ def select_membership() -> Select[*tuple[Any, ...]]:
         Membership.turned_away_as,
         Membership.consent_version,
         Membership.instructions_read_at,
+        Membership.instructions_version,
         _least(PlannedItem.person_id, PlannedItem.study_id == Membership.study_id).is_not(None),
         _least(Item.taken, is_check).is_not(None),
         func.coalesce(_least(others.c.expires_at, is_overdue) < bindparam("now"), False),

@@ -1,8 +1,8 @@
 """Passcodes, return codes and other secrets: made, hashed, checked, and protected from guessing.
 
 Passcodes and return codes are short, so they are kept as argon2id; long random secrets as SHA-256. Parameters: OWASP
-Password Storage Cheat Sheet (argon2id, 19 MiB, 2 passes), about 25 ms. Hashing takes a slot: strangers who try
-passcodes never take more than half of the cores.
+Password Storage Cheat Sheet (argon2id, 19 MiB, 2 passes), about 25 ms. Hashing has threads of its own, so that
+strangers who try passcodes never take more than half of the cores.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from argon2 import PasswordHasher, Type
 from argon2.exceptions import InvalidHashError, VerificationError
@@ -25,6 +26,7 @@ from triptych.errors import NotAllowed
 from triptych.stats.numbers import counted
 from triptych.storage.models import FailedSignIn
 
+T = TypeVar("T")
 SHORTEST, LONGEST = 8, 200
 # Crockford's alphabet: no I, L, O, U, so nothing is mistaken for 1, 0 or V. 32 signs, 5 bits each.
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -42,7 +44,6 @@ COMMON = frozenset([
 ])
 # fmt: on
 _hasher = PasswordHasher(time_cost=2, memory_cost=19456, parallelism=1, type=Type.ID)
-_slots = threading.BoundedSemaphore(HASHES_AT_ONCE)
 
 
 class Hashed(str):
@@ -54,6 +55,16 @@ class ReturnCode(NamedTuple):
 
     text: str
     hashed: Hashed
+
+
+@cache
+def _hashing(process_id: int) -> ThreadPoolExecutor:
+    """The threads of a process that hash: each thread that ever did keeps the memory that argon2 took."""
+    return ThreadPoolExecutor(HASHES_AT_ONCE, thread_name_prefix="passcodes")
+
+
+def _in_turn(hashing: Callable[..., T], *texts: str | bytes) -> T:
+    return _hashing(os.getpid()).submit(hashing, *texts).result()
 
 
 @cache
@@ -104,16 +115,14 @@ def hash_passcode(passcode: str) -> Hashed:
 
 
 def hash_code(code: str) -> Hashed:
-    with _slots:
-        return Hashed(_hasher.hash(code.encode("utf-8", "surrogatepass")))
+    return Hashed(_in_turn(_hasher.hash, code.encode("utf-8", "surrogatepass")))
 
 
 def fits(stored: str | None, passcode: str) -> bool:
     """Whether the passcode belongs to the stored hash; takes as long where there is none."""
     unknown = _nobody()  # made at the first check, for whatever name
     try:
-        with _slots:
-            right = _hasher.verify(stored or unknown, passcode[: LONGEST + 1].encode("utf-8", "surrogatepass"))
+        right = _in_turn(_hasher.verify, stored or unknown, passcode[: LONGEST + 1].encode("utf-8", "surrogatepass"))
     except (VerificationError, InvalidHashError):
         return False
     return right and stored is not None

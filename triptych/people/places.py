@@ -6,10 +6,13 @@ panel can prove that an id is its own: with a secret in the link, or with a sign
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
+import json
 import logging
-from datetime import timedelta
+from datetime import UTC, timedelta
+from typing import Any
 
 from sqlalchemy import ColumnElement, exists, func, select
 from sqlmodel import Session
@@ -88,21 +91,38 @@ def key_of(study: Study) -> str:
     return hmac.new(settings.cookie_secret().encode(), text, hashlib.sha256).hexdigest()[:32]
 
 
-def proof_of(study: Study, external_id: str) -> str:
-    """What the address of this participant must carry; empty where the study asks for no proof."""
-    match settings_of(study).panel.proof:
-        case "secret":
-            return key_of(study)
-        case "signature":
-            return hmac.new(
-                key_of(study).encode(), external_id.encode("utf-8", "surrogatepass"), hashlib.sha256
-            ).hexdigest()
-        case _:
-            return ""
-
-
 def refuse_without_proof(study: Study, external_id: str, proof: str) -> None:
     """Raises NotAllowed for an address that the panel did not make."""
-    expected = proof_of(study, external_id)
-    if expected and not hmac.compare_digest(proof.encode("utf-8", "surrogatepass"), expected.encode()):
+    panel, key = settings_of(study).panel, key_of(study).encode()
+    sent, name = proof.encode("utf-8", "surrogatepass"), external_id.encode("utf-8", "surrogatepass")
+    match panel.proof:
+        case "secret":
+            is_genuine = hmac.compare_digest(sent, key)
+        case "signature":
+            ids = [claims.get("sub"), claims.get(panel.id_param)] if (claims := _claims(key, sent)) else []
+            is_genuine = external_id in ids or hmac.compare_digest(sent, _signed(key, name).hex().encode())
+        case _:
+            is_genuine = True
+    if not is_genuine:
         raise NotAllowed("This address does not come from the study's panel. Open the study from the panel again.")
+
+
+def _signed(key: bytes, text: bytes) -> bytes:
+    return hmac.new(key, text, hashlib.sha256).digest()
+
+
+def _claims(key: bytes, token: bytes) -> dict[str, Any]:
+    """What a JSON Web Token says (RFC 7519) that was signed with HS256 and is not over; nothing for any other."""
+    text, _, signature = token.rpartition(b".")
+    try:
+        header, claims = (json.loads(_decoded(part)) for part in text.split(b"."))
+        if header["alg"] == "HS256" and hmac.compare_digest(_decoded(signature), _signed(key, text)):
+            now = clock.now().replace(tzinfo=UTC).timestamp()
+            return dict(claims) if now < float(claims.get("exp", now + 1)) else {}
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        pass  # no token
+    return {}
+
+
+def _decoded(part: bytes) -> bytes:
+    return base64.b64decode(part + b"=" * (-len(part) % 4), altchars=b"-_", validate=True)

@@ -14,12 +14,12 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.errors import Conflict, NotAllowed, NotFound
-from triptych.people import accounts
+from triptych.people import accounts, tokens
 from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import Event, Invitation, Kind, Membership, PanelIdentity, Person, Role, Study
 from triptych.study import lifecycle
-from triptych.study.persons import Who, delete_without_part
+from triptych.study.persons import Certainty, Who, delete_without_part
 from triptych.study.settings import settings_of
 
 
@@ -193,20 +193,33 @@ def refuse_if_shared(session: Session, person: Person, who: Who) -> None:
 
 
 def new_link(session: Session, study: Study, pseudonym: str, actor: str) -> str:
-    """The secret of a new personal link for somebody in the study; their earlier one stops working.
+    """The secret of a new personal link for somebody in the study; their earlier ones stop working.
 
     Raises NotFound; NotAllowed for a disabled account, a judge, somebody who withdrew, and a lead with a passcode.
     """
     membership, person = _anybody(session, study, pseudonym)
+    refuse_without_use(membership, person)
+    secret = accounts.issue_link(session, study, person.id)
+    events.record(session, study.id, EventKind.link_issued, actor, subject=pseudonym)
+    return secret
+
+
+def refuse_without_use(membership: Membership, person: Person) -> None:
+    """Raises NotAllowed for somebody who could not use a personal link."""
+    pseudonym = person.pseudonym
     if person.kind != Kind.human or membership.withdrawn_at is not None:
         raise NotAllowed(f"{pseudonym} takes no part in the study any more, or is no person who could open a link.")
     if person.disabled_at is not None:
         raise NotAllowed(f"{pseudonym} is disabled. Enable the account first.")
     if person.role == Role.lead and person.passcode_hash is not None:
         raise NotAllowed(f"{pseudonym} signs in with a name and a passcode and needs no link.")
-    secret = accounts.issue_link(session, study, person.id)
-    events.record(session, study.id, EventKind.link_issued, actor, subject=pseudonym)
-    return secret
+
+
+def end_link(session: Session, study: Study, pseudonym: str, actor: str) -> None:
+    """The person's links to the study stop working; somebody who is signed in stays so. Raises NotFound."""
+    _, person = _anybody(session, study, pseudonym)
+    accounts.end_links(session, person.id, study)
+    events.record(session, study.id, EventKind.link_ended, actor, subject=pseudonym)
 
 
 def _anybody(session: Session, study: Study, pseudonym: str) -> tuple[Membership, Person]:
@@ -241,7 +254,7 @@ def enrol_lead(session: Session, study: Study, lead: Person, actor: str) -> None
     events.record(session, study.id, EventKind.lead_added, actor, subject=lead.pseudonym)
 
 
-def remove_lead(session: Session, study: Study, pseudonym: str, actor: str) -> int:
+def remove_lead(session: Session, study: Study, pseudonym: str, certainty: Certainty) -> int:
     """Removes a lead from the study. The account stays, unless the invitation to it was never accepted.
 
     Returns how many people were deleted with it: after one, follow it with `erasure.wipe`, outside of the transaction.
@@ -252,10 +265,11 @@ def remove_lead(session: Session, study: Study, pseudonym: str, actor: str) -> i
     if person.id in _leads(session, study, able=True) and len(_leads(session, study, able=True)) == 1:
         raise NotAllowed("A study keeps at least one lead who can sign in. Add another one first.")
     accounts.end_links(session, person.id, study)
+    tokens.revoke_all(session, person, study)
     session.delete(membership)
     session.flush()
     deleted = delete_without_part(session, [person.id])  # the name is free again for a new invitation
-    events.record(session, study.id, EventKind.lead_removed, actor, subject=pseudonym)
+    events.record(session, study.id, EventKind.lead_removed, certainty.who.pseudonym, subject=pseudonym)
     return deleted
 
 

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from sqlalchemy import Engine
 
 from triptych.errors import NotAllowed
 from triptych.people import accounts, passcodes
+from triptych.people.tokens import Bearer, Scope
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Person, Study
 from triptych.study import lifecycle
-from triptych.study.persons import Who
+from triptych.study.persons import Certainty, Who
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,41 @@ def returning(engine: Engine, study: Study, name: str, code: str, browser: Brows
     return _checked(engine, account, people, typed_code, browser, accounts.WRONG_CODE)
 
 
-def confirm(engine: Engine, who: Who, passcode: str, browser: Browser = UNKNOWN) -> Person:
-    """A lead who is signed in gives their passcode again. Raises as `lead`."""
+def certain(
+    engine: Engine, who: Who, typed_at: datetime | None, passcode: str, browser: Browser = UNKNOWN
+) -> Certainty:
+    """What an act that cannot be undone asks for: the passcode, at `typed_at` lately or now. Raises as `lead`."""
+    with reading(engine) as session:
+        is_fresh = accounts.passcode_is_fresh(session, who, typed_at)
+    if not is_fresh:
+        _confirmed(engine, who, passcode, browser)
+    return Certainty(who)
+
+
+def proved_by(bearer: Bearer) -> Certainty:
+    """What was made sure of by the passcode when a token that unblinds was made. Raises NotAllowed for any other."""
+    if Scope.unblind not in bearer.scopes or bearer.study_id is None:
+        raise NotAllowed("This token does not unblind. A lead makes one that does on the page Account.")
+    return Certainty(bearer.who)
+
+
+def _confirmed(engine: Engine, who: Who, passcode: str, browser: Browser) -> Person:
+    """The lead who is signed in, who gives their passcode again. Raises as `lead`."""
     with reading(engine) as session:
         person = session.get_one(Person, who.person_id)
     account = accounts.lead_account(person.name)
     return _checked(engine, account, [person], passcode, browser, "This is not your passcode.")
+
+
+def change_passcode(engine: Engine, who: Who, passcode: str, new: str, browser: Browser = UNKNOWN) -> Person:
+    """A lead replaces their passcode, which ends all their logins; the person that is returned can sign in again.
+
+    Raises as `lead`, and NotAllowed for an unusable passcode.
+    """
+    person = _confirmed(engine, who, passcode, browser)
+    hashed = passcodes.hash_passcode(new)
+    with writing(engine) as session:
+        return accounts.reset_passcode(session, person.name or "", hashed)
 
 
 def _checked(

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from glob import escape
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
@@ -26,23 +27,34 @@ from triptych.storage import database, events, traces
 from triptych.storage.database import Wiped
 from triptych.storage.events import DEPARTURES, EventKind
 from triptych.storage.models import Assignment, Event, Membership, PanelIdentity, Person, Snapshot, Study
-from triptych.study import lifecycle
-from triptych.study.persons import Who
+from triptych.study import annotator_groups, lifecycle
+from triptych.study.persons import Certainty
 
 WIPED_TABLES = (
     *("person", "panel_identity", "login", "invitation", "membership", "assignment", "submission", "rating"),
-    *("explanation", "highlight", "event_detail", "snapshot", "failed_sign_in", "entry_attempt", "test_answer"),
+    *(
+        "comment",
+        "explanation",
+        "highlight",
+        "event_detail",
+        "snapshot",
+        "failed_sign_in",
+        "entry_attempt",
+        "test_answer",
+    ),
+    *("token", "stored_answer"),
 )
 DATABASES, ARCHIVES, OPAQUE = {".db", ".sqlite"}, {".zip"}, {".dump", ".sql", ".gz", ".tar"}
 
 
-def erase(session: Session, study: Study, pseudonym: str, who: Who) -> int:
+def erase(session: Session, study: Study, pseudonym: str, certainty: Certainty) -> int:
     """Erases an annotator of the study; returns in how many studies.
 
     They withdraw from each, then name, ids, logins and free texts are deleted. Follow it with `wipe`, outside of the
     transaction. Raises NotFound, Conflict if it was done before, and NotAllowed for a lead and for somebody who also
     takes part in a study that this lead does not lead.
     """
+    who = certainty.who
     _, person = roster.find(session, study, pseudonym)
     if roster.is_erased(session, study, pseudonym):
         raise Conflict(f"{pseudonym} was erased already.")
@@ -54,6 +66,7 @@ def erase(session: Session, study: Study, pseudonym: str, who: Who) -> int:
             withdrawal.withdraw(session, part, pseudonym, who.pseudonym)
         else:
             scrub.forget_words(session, part, person)  # written about them since
+        annotator_groups.forget(session, part, pseudonym, who.pseudonym)
         events.record(session, part.id, EventKind.person_erased, who.pseudonym, subject=pseudonym)
     scrub.forget_identity(session, person)
     session.execute(delete(PanelIdentity).where(PanelIdentity.person_id == person.id))
@@ -108,10 +121,12 @@ def _left(session: Session, study: Study) -> dict[str, Event]:
 
 
 def _files_holding(home: Path, left: Mapping[str, Event]) -> Iterator[Copy]:
-    in_use = database.sqlite_path(settings.database_url()).name
+    in_use = database.sqlite_path(settings.database_url())
     endings = DATABASES | ARCHIVES | OPAQUE
-    files = [path for path in home.glob("*") if path.name != in_use] + list(home.glob("backups/**/*"))
-    for path in sorted(path for path in files if path.suffix in endings and path.is_file()):
+    # the database may be elsewhere, with the copies that were made before its updates next to it
+    files = {*home.glob("*"), *home.glob("backups/**/*"), *in_use.parent.glob(f"{escape(in_use.stem)}-before-*.db")}
+    copied = (path for path in files if path.resolve() != in_use.resolve() and path.is_file())
+    for path in sorted(path for path in copied if path.suffix in endings):
         made_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
         before = [pseudonym for pseudonym, event in left.items() if made_at < event.at]
         holds = tuple(_held(path, left, before))
@@ -180,6 +195,8 @@ def delete_copies(session: Session, study: Study, actor: str, with_reports: bool
 
 
 def _delete(path: Path) -> None:
+    if path.is_symlink():
+        raise NotAllowed(f"{path} is a link to {path.resolve()}. Delete both by hand.")
     try:
         path.unlink(missing_ok=True)
     except OSError as error:

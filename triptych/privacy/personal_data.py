@@ -15,12 +15,15 @@ from typing import Any
 from sqlalchemy import ColumnElement, func, select
 from sqlmodel import Session
 
+from triptych.annotate.entry_test import BEFORE_WORK
 from triptych.formats.long_csv import Cell, write_csv
+from triptych.people import tokens
 from triptych.privacy import withdrawal
 from triptych.rubric.answers import LETTERS
 from triptych.storage.answers import select_answers
 from triptych.storage.models import (
     Assignment,
+    Comment,
     EntryAttempt,
     Explanation,
     Highlight,
@@ -58,6 +61,16 @@ def about(session: Session, person_id: int, study: Study | None = None) -> dict[
             {"panel": identity.panel, "id": identity.external_id, "session": identity.session_id}
             for identity in session.scalars(select(PanelIdentity).where(PanelIdentity.person_id == person_id))
         ],
+        "tokens": [
+            {
+                "name": token.name,
+                "scopes": token.scopes,
+                "made_at": _time(token.created_at),
+                "expires_at": _time(token.expires_at),
+                "used_at": _time(token.used_at),
+            }
+            for token in tokens.of_person(session, person_id)
+        ],
         "studies": [_part(session, membership, study) for membership, study in session.execute(parts)],
     }
 
@@ -94,6 +107,7 @@ def _part(session: Session, membership: Membership, study: Study) -> dict[str, A
         "role": membership.role,
         **facts,
         "consent_version": membership.consent_version,
+        "instructions_version": membership.instructions_version,
         "turned_away_as": membership.turned_away_as,
         "excluded_reason": membership.excluded_reason,
         "entry_test": _attempts(session, membership),
@@ -115,30 +129,29 @@ def _attempts(session: Session, membership: Membership) -> list[dict[str, Any]]:
 
 def _annotations(session: Session, study: Study, person_id: int) -> list[dict[str, Any]]:
     own_work = (Assignment.study_id == study.id) & (Assignment.person_id == person_id)
-    ratings, highlights, aside = (read(session, own_work) for read in (_ratings, _highlights, _set_aside))
+    readers = (_ratings, _highlights, _set_aside, _comments)
+    ratings, highlights, aside, comments = (read(session, own_work) for read in readers)
     work = session.scalars(select(Assignment).where(own_work).order_by(Assignment.reserved_at, Assignment.id))
     return [
         {
             "item": number,
-            "purpose": _purpose(assignment.purpose),
+            # checks among the items look like any other item, here too
+            "purpose": assignment.purpose if assignment.purpose in BEFORE_WORK else "main",
             "state": assignment.state,
             "given_out_at": _time(assignment.reserved_at),
             "submitted_at": _time(assignment.submitted_at),
             "active_seconds": round(assignment.active_seconds, 1),
+            "arrangement": assignment.arrangement,
             "reason": assignment.reason,
             "note": assignment.note,
             "draft": assignment.draft,
             "responses_set_aside": aside[assignment.id],
             "ratings": ratings[assignment.id],
             "highlights": highlights[assignment.id],
+            "comments": comments[assignment.id],
         }
         for number, assignment in enumerate(work, 1)
     ]
-
-
-def _purpose(purpose: str) -> str:
-    """Checks among the items look like any other item, here too."""
-    return purpose if purpose in ("training", "entry_test") else "main"
 
 
 def _ratings(session: Session, own_work: ColumnElement[bool]) -> dict[int, list[dict[str, Any]]]:
@@ -164,6 +177,20 @@ def _highlights(session: Session, own_work: ColumnElement[bool]) -> dict[int, li
         facts = {"label": mark.label, "quote": mark.quote, "comment": mark.comment}
         highlights[mark.assignment_id].append({"response": _letter(mark.position), **facts})
     return highlights
+
+
+def _comments(session: Session, own_work: ColumnElement[bool]) -> dict[int, list[dict[str, Any]]]:
+    query = (
+        select(Comment, Comment.author == Person.pseudonym)
+        .join(Assignment, Assignment.id == Comment.assignment_id)
+        .join(Person, Person.id == Assignment.person_id)
+        .where(own_work)
+    )
+    comments: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for comment, own in session.execute(query.order_by(Comment.id)):
+        facts = {"from": "annotator" if own else "lead", "at": _time(comment.at), "text": comment.text}
+        comments[comment.assignment_id].append(facts)
+    return comments
 
 
 def _set_aside(session: Session, own_work: ColumnElement[bool]) -> dict[int, dict[str, str]]:

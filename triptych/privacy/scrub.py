@@ -18,6 +18,7 @@ from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Assignment,
     AssignmentState,
+    Comment,
     Event,
     EventDetail,
     Explanation,
@@ -31,8 +32,10 @@ from triptych.storage.models import (
     Purpose,
     Rating,
     Role,
+    StoredAnswer,
     Study,
     Ticket,
+    Token,
 )
 from triptych.study import lifecycle
 
@@ -49,7 +52,7 @@ def forget_words(session: Session, study: Study, person: Person) -> None:
 
 
 def _forget_texts(session: Session, study: Study, person: Person) -> None:
-    """Explanations, notes, comments and drafts; ready-made reasons are the rubric's words and stay."""
+    """Explanations, notes, drafts, comments of both sides; ready-made reasons are the rubric's words and stay."""
     work = (Assignment.study_id == study.id) & (Assignment.person_id == person.id)
     own_work = select(Assignment.id).where(work)
     ratings = select(Rating.id).where(Rating.assignment_id.in_(own_work))
@@ -57,6 +60,7 @@ def _forget_texts(session: Session, study: Study, person: Person) -> None:
         update(Assignment).where(work).values(draft=None, note=None),
         update(Explanation).where(Explanation.rating_id.in_(ratings)).values(text="", words=0),
         update(Highlight).where(Highlight.assignment_id.in_(own_work)).values(comment=""),
+        delete(Comment).where(Comment.assignment_id.in_(own_work)),
     ):
         session.execute(statement.execution_options(synchronize_session=False))
 
@@ -111,7 +115,7 @@ def forget_identity(session: Session, person: Person) -> None:
     identities = session.execute(ids).all()
     for study_id in parts:
         passcodes.forget_tries(session, accounts.study_account(study_id, person.name))
-    for table in (PanelIdentity, Login, Ticket, Invitation):
+    for table in (PanelIdentity, Login, Ticket, Token, StoredAnswer, Invitation):
         session.execute(delete(table).where(table.person_id == person.id))
     for panel, external_id in identities:
         marks = [accounts.mark_of_panel_id(study_id, external_id) for study_id in parts]

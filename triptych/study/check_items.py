@@ -13,6 +13,7 @@ from sqlalchemy import select
 from sqlmodel import Session
 
 from triptych.errors import ImportRefused, InvalidAnnotation
+from triptych.formats.layout import CHECK_META
 from triptych.formats.model import ItemDraft
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import Rubric
@@ -49,7 +50,6 @@ REFERENCE = re.compile(
     r"(?P<criterion>[a-z][a-z0-9_]*)(?:\s+(?P<slot>[A-F]))?\s*=\s*(?P<accepted>[^±;()\n]+?)"
     r"(?:\s*(?:±|\+/?-)\s*(?P<close>[\d.]+))?(?:\s*\((?P<reason>[^\n]*)\))?"
 )
-CHECK_FIELDS = ("purpose", "reference")
 EXAMPLE = "Write for example: fluency A = 6 ± 1; verdict B = accept | unsure (both do)."
 
 
@@ -62,7 +62,7 @@ def sorted_out(items: Sequence[ItemDraft]) -> tuple[list[ItemDraft], list[CheckD
     main, checks, wrong = [], [], []
     for item in items:
         purpose, reference = item.meta.get("purpose", "").strip(), item.meta.get("reference")
-        bare = replace(item, meta={name: value for name, value in item.meta.items() if name not in CHECK_FIELDS})
+        bare = replace(item, meta={name: value for name, value in item.meta.items() if name not in CHECK_META})
         if purpose in (Purpose.gold, Purpose.attention):
             try:
                 checks.append(CheckDraft(bare, Purpose(purpose), _read_references(reference or "")))

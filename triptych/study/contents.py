@@ -49,7 +49,8 @@ class ReferenceRow(NamedTuple):
 
 def store_rubric(session: Session, yaml_text: str) -> RubricText:
     """The row of this very text; a text seen before keeps its row. Raises InvalidRubric."""
-    rubric, sha256 = parse_rubric(yaml_text), text_hash(yaml_text)
+    sha256 = text_hash(yaml_text)
+    rubric = parsed(sha256, yaml_text)
     row = session.scalars(select(RubricText).where(RubricText.sha256 == sha256)).first()
     if row is None:
         row = RubricText(key=rubric.key, sha256=sha256, yaml=yaml_text, loaded_at=clock.now())
@@ -67,19 +68,9 @@ def write_criteria(session: Session, study: Study, rubric: Rubric) -> None:
     """Rows of the criteria asked in this round, with their options."""
     for position, criterion in enumerate(rubric.asked(study.round)):
         scale = criterion.scale
+        named = criterion.model_dump(include={"key", "title", "about"}) | {"kind": scale.kind, "level": scale.level}
         low, high, step = _range(scale)
-        row = StoredCriterion(
-            study_id=study.id,
-            position=position,
-            key=criterion.key,
-            title=criterion.title,
-            kind=scale.kind,
-            level=scale.level,
-            about=criterion.about,
-            low=low,
-            high=high,
-            step=step,
-        )
+        row = StoredCriterion(study_id=study.id, position=position, low=low, high=high, step=step, **named)
         session.add(row)
         session.flush()
         if isinstance(scale, Choice):
@@ -230,12 +221,9 @@ def write_references(session: Session, study: Study, rows: Iterable[ReferenceRow
 
 def _references(study: Study) -> Select[str, str, int | None, str, float, str]:
     """item, criterion, position, accepted, close, reason: the references of items, in a fixed order."""
-    query = select(
-        Item.external_id, StoredCriterion.key, Reference.position, Reference.accepted, Reference.close, Reference.reason
-    )
-    query = query.join(Item, Item.id == Reference.item_id).join(
-        StoredCriterion, StoredCriterion.id == Reference.criterion_id
-    )
+    columns = (getattr(Reference, name) for name in ("position", "accepted", "close", "reason"))
+    query = select(Item.external_id, StoredCriterion.key, *columns).join(Item, Item.id == Reference.item_id)
+    query = query.join(StoredCriterion, StoredCriterion.id == Reference.criterion_id)
     return query.where(Item.study_id == study.id).order_by(Item.external_id, StoredCriterion.key, Reference.position)
 
 
@@ -303,7 +291,7 @@ def stored_items(
     ]
 
 
-APART = ("heds", "annotator_groups")
+APART = ("heds", "annotator_groups", "viewers_read_explanations")
 
 
 def design_hash(session: Session, study: Study) -> str:

@@ -43,12 +43,16 @@ from triptych.study.settings import changed, settings_of, stored
 
 # recorded with the parts that an amendment changed
 SEALS = ("design_hash", "systems_hash", "reason")
+# settings that are columns of the study
+COLUMNS = ("title", "raters_per_item", "access", "round", "presentation")
 LONGEST_REASON = 500
 NO_REASON = "A change after launch needs a reason: it is printed in the reports."
 FIXED = {
     "round": "The round cannot change after launch. Duplicate the study as its next round instead.",
     "presentation": "How responses appear cannot change after launch: ratings given before would not compare.",
     "overlap": "The overlap subset cannot change after launch: its items are already being rated.",
+    "item_order": "The order of items cannot change after launch: people are at work on it.",
+    "formats": "How texts are shown cannot change after launch: highlights and ratings were made of what was seen.",
     "preregistration": "A preregistration says what was decided before launch, so it cannot change afterwards.",
 }
 RUBRIC_FIXED = "The rubric cannot change after launch: ratings refer to its criteria. Duplicate the study instead."
@@ -79,8 +83,7 @@ class Parts:
 
     @property
     def columns(self) -> dict[str, Any]:
-        names = ("title", "raters_per_item", "access", "round", "presentation")
-        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        return {name: getattr(self, name) for name in COLUMNS if getattr(self, name) is not None}
 
 
 def amend(session: Session, study: Study, parts: Parts, reason: str, actor: str) -> bool:
@@ -90,13 +93,8 @@ def amend(session: Session, study: Study, parts: Parts, reason: str, actor: str)
     without a reason, InvalidRubric and ImportRefused for a rubric or a file that cannot be used.
     """
     study = lifecycle.lock(session, study.id)
-    settings = _settings(study, parts)
-    _refuse(session, study, parts, settings)
     before = _snapshot(session, study)
-    if study.state != State.draft and (_differs(study, parts, settings) or parts.items or parts.retire):
-        _refuse_reason(reason)
-    _write(session, study, parts, settings, reason, actor)
-    session.flush()
+    write(session, study, parts, reason, actor)
     after = _snapshot(session, study)
     different = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
     different |= {"items"} if parts.items else set()
@@ -108,6 +106,16 @@ def amend(session: Session, study: Study, parts: Parts, reason: str, actor: str)
     else:
         seal(session, study, reason, actor, old, new)
     return True
+
+
+def write(session: Session, study: Study, parts: Parts, reason: str, actor: str) -> None:
+    """Check and write changes to a locked study, for a command that records them. Raises as `amend`."""
+    settings = _settings(study, parts)
+    _refuse(session, study, parts, settings)
+    if study.state != State.draft and (_differs(study, parts, settings) or parts.items or parts.retire):
+        _refuse_reason(reason)
+    _write(session, study, parts, settings, reason, actor)
+    session.flush()
 
 
 def _settings(study: Study, parts: Parts) -> dict[str, Any]:
@@ -226,7 +234,7 @@ def _refuse_unknown(session: Session, study: Study, ids: Sequence[str]) -> None:
 
 def _snapshot(session: Session, study: Study) -> dict[str, Any]:
     """The design as compared before and after a change: columns, settings, rubric and items."""
-    columns = {name: getattr(study, name) for name in ("title", "raters_per_item", "access", "round", "presentation")}
+    columns = {name: getattr(study, name) for name in COLUMNS}
     settings = {name: value for name, value in stored(settings_of(study)).items() if name != "heds"}
     counts = select(func.count()).select_from(Item).where(Item.study_id == study.id, Item.purpose != Purpose.training)
     retired = select(Item.external_id).where(Item.study_id == study.id, Item.retired).order_by(Item.external_id)

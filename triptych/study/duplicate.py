@@ -9,9 +9,10 @@ from sqlmodel import Session
 
 from triptych.errors import Conflict
 from triptych.formats.model import ItemDraft
+from triptych.rubric.model import Rubric
 from triptych.storage import events
 from triptych.storage.events import EventKind
-from triptych.storage.models import Access, Purpose, Round, RubricText, Study
+from triptych.storage.models import Access, Purpose, Round, Study
 from triptych.study import contents, lifecycle
 from triptych.study.lifecycle import StudyPlan
 from triptych.study.persons import Who
@@ -32,7 +33,8 @@ def duplicate(
     lifecycle.refuse_others(who)
     lifecycle.refuse_unusable(title, study.raters_per_item)
     if next_round is not None:
-        _refuse_taken(session, study, next_round)
+        if next_round not in free_rounds(session, study):
+            raise Conflict(f"This series has a {next_round} round already. Choose another round.")
         lifecycle.refuse_silent(lifecycle.design_of(session, study).rubric, next_round)
     plan = StudyPlan(
         title=title.strip(),
@@ -42,10 +44,10 @@ def duplicate(
         presentation=study.presentation,
         series=study.series if next_round is not None else None,
     )
-    yaml = session.get_one(RubricText, study.rubric_id).yaml
+    yaml = lifecycle.rubric_text(session, study)
     items: list[ItemDraft] = contents.stored_items(session, study) if with_items else []
     copy = lifecycle.create_study(session, plan, yaml, items, who.pseudonym, who.person_id)
-    copy.settings = _settings(study)
+    copy.settings = _settings(study, lifecycle.design_of(session, study).rubric, plan.round)
     if with_items:
         _copy_checks(session, study, copy)
     session.flush()
@@ -57,22 +59,18 @@ def duplicate(
 
 def free_rounds(session: Session, study: Study) -> list[Round]:
     """The rounds that the study's series does not have yet."""
-    return [each for each in Round if each not in {study.round for study in rounds_of(session, study)}]
+    taken = set(session.scalars(select(Study.round).where(Study.series == study.series)))
+    return [each for each in Round if each not in taken]
 
 
-def rounds_of(session: Session, study: Study) -> list[Study]:
-    """All studies of the series, this one among them, oldest first."""
-    return list(session.scalars(select(Study).where(Study.series == study.series).order_by(Study.id)))
-
-
-def _refuse_taken(session: Session, study: Study, next_round: Round) -> None:
-    if next_round not in free_rounds(session, study):
-        raise Conflict(f"This series has a {next_round} round already. Choose another round.")
-
-
-def _settings(study: Study) -> dict[str, Any]:
-    codes = Codes().filled() if settings_of(study).codes != Codes() else Codes()
-    return stored(changed(study, codes=codes, preregistration=Preregistration()))
+def _settings(study: Study, rubric: Rubric, study_round: Round) -> dict[str, Any]:
+    """The copied settings; of those that the rubric gave the study's round, the new round has its own."""
+    settings = settings_of(study)
+    codes = Codes().filled() if settings.codes != Codes() else Codes()
+    before, after = lifecycle.start_of(rubric, study.round), lifecycle.start_of(rubric, study_round)
+    given = {name: part for name, part in after.items() if getattr(settings, name) == before[name]}
+    # groups are of people, who are not copied
+    return stored(changed(study, codes=codes, preregistration=Preregistration(), annotator_groups={}, **given))
 
 
 def _copy_checks(session: Session, study: Study, copy: Study) -> None:

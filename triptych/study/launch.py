@@ -6,21 +6,19 @@ from sqlmodel import Session
 
 from triptych.errors import Conflict
 from triptych.storage.models import Study, StudyState
-from triptych.study import lifecycle, lint, pairing
+from triptych.study import checklist, lifecycle, pairing
 
 
 def launch(session: Session, study: Study, actor: str) -> None:
     """Freeze the design and open the study.
 
-    Raises Conflict for a study that was launched before, and while a finding of the linter blocks the launch.
+    Raises Conflict for a study that was launched before, and while a line of the checklist stops it.
     """
     study = lifecycle.lock(session, study.id)
     if study.state != StudyState.draft:
-        raise Conflict("This study is already launched. Pause or close it on the page Overview.")
-    if study.item_count == 0:
-        raise Conflict("This study has no items yet. Add a file of items first.")
-    blocking = [finding for finding in lint.lint_study(session, study) if finding.blocking]
-    if blocking:
-        raise Conflict(f"The study cannot be launched yet: {blocking[0].text}")
+        raise Conflict("This study is already launched. Pause or close it under Setup.")
+    stopping = [point for point in checklist.points(session, study) if point.stops]
+    if stopping:
+        raise Conflict(f"The study cannot be launched yet. {stopping[0].text} {stopping[0].advice}")
     pairing.apply_overlap(session, study)
     lifecycle.set_state(session, study, StudyState.open, actor)

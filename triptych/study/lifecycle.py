@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import Select, bindparam, delete, func, or_, select
@@ -39,8 +40,8 @@ from triptych.storage.models import (
 )
 from triptych.study import contents
 from triptych.study.check_items import add_check_items, sorted_out
-from triptych.study.persons import Who, delete_without_part
-from triptych.study.settings import Checks, Codes, ItemOrder, StudySettings, stored
+from triptych.study.persons import Certainty, Who, delete_without_part
+from triptych.study.settings import Checks, Codes, Formats, ItemOrder, Pay, Recruitment, StudySettings, stored
 
 LONGEST_TITLE = 120
 MOST_RATERS = 100
@@ -67,6 +68,8 @@ class StudyPlan:
     series: str | None = None
     checks: Checks = Checks()
     item_order: ItemOrder = "cover"
+    common_names: tuple[str, ...] = ()
+    formats: Formats = Formats()
     demo: bool = False
     seed: str | None = None
 
@@ -143,7 +146,7 @@ def create_study(
         rubric_id=text.id,
         presentation=plan.presentation or rubric.presentation,
         raters_per_item=plan.raters_per_item,
-        settings=_settings(plan, items),
+        settings=_settings(plan, rubric, items),
         seed=plan.seed or secrets.token_hex(8),
         item_count=len(items),
         created_at=clock.now(),
@@ -160,7 +163,17 @@ def create_study(
     return study
 
 
-def _settings(plan: StudyPlan, items: Sequence[ItemDraft]) -> dict[str, Any]:
+def start_of(rubric: Rubric, study_round: str) -> dict[str, Any]:
+    """The settings that the rubric gives a new study of this round, by their names in StudySettings."""
+    start = rubric.start_in(study_round)
+    per_item = None if start.pay_per_item is None else Decimal(str(start.pay_per_item))
+    return {
+        "pay": Pay(per_item=per_item, currency=start.currency),
+        "recruitment": Recruitment(eligibility=tuple(filter(None, map(str.strip, start.eligibility.splitlines())))),
+    }
+
+
+def _settings(plan: StudyPlan, rubric: Rubric, items: Sequence[ItemDraft]) -> dict[str, Any]:
     """What has no column of its own; a panel's study gets its codes at once, grouped items are taken as such."""
     codes = Codes().filled() if plan.access == Access.panel else Codes()
     return stored(
@@ -169,7 +182,10 @@ def _settings(plan: StudyPlan, items: Sequence[ItemDraft]) -> dict[str, Any]:
             codes=codes,
             checks=plan.checks,
             item_order=plan.item_order,
+            formats=plan.formats,
             group_field=ITEM_GROUP if any(ITEM_GROUP in item.meta for item in items) else "",
+            common_names=plan.common_names,
+            **start_of(rubric, plan.round),
         )
     )
 
@@ -200,7 +216,7 @@ def set_state(session: Session, study: Study, state: StudyState, actor: str) -> 
     events.record(session, study.id, EventKind(f"study {state}"), actor, old={"state": old}, new=now)
 
 
-def unblind(session: Session, study: Study, actor: str) -> None:
+def unblind(session: Session, study: Study, certainty: Certainty) -> None:
     """Shows system names to all leads of the study from now on, and says so in the log."""
     study = lock(session, study.id)
     if study.unblinded_at is not None:
@@ -208,13 +224,17 @@ def unblind(session: Session, study: Study, actor: str) -> None:
     study.unblinded_at = clock.now()
     session.flush()
     events.record(
-        session, study.id, EventKind.unblinded, actor, new={"after_events": events.last_number(session, study.id)}
+        session,
+        study.id,
+        EventKind.unblinded,
+        certainty.who.pseudonym,
+        new={"after_events": events.last_number(session, study.id)},
     )
 
 
 def by_slug(session: Session, slug: str) -> Study:
     """The study. Raises NotFound."""
-    study = session.scalars(_BY_SLUG, {"slug": slug}).first()
+    study = session.scalars(_BY_SLUG, {"slug": slug}).first() if slug.isprintable() else None
     if study is None:
         raise NotFound(f"There is no study called {slug!r}.")
     return study
@@ -234,14 +254,20 @@ def led_by(session: Session, who: Who, slug: str) -> Study:
     return study
 
 
+def seen_by(session: Session, who: Who) -> Study:
+    """The one study that this viewer sees. Raises NotFound for anybody else."""
+    own = select(Membership.study_id).where(Membership.person_id == who.person_id, Membership.role == Role.viewer)
+    study = session.scalars(select(Study).where(Study.id.in_(own))).first()
+    if study is None:
+        raise NotFound("You are no viewer of a study.")
+    return study
+
+
 def for_annotator(session: Session, person_id: int) -> list[Study]:
     """The studies this person annotates in, newest first; drafts are not shown."""
     own = select(Membership.study_id).where(Membership.person_id == person_id, Membership.role == Role.annotator)
-    return list(
-        session.scalars(
-            select(Study).where(Study.id.in_(own), Study.state != StudyState.draft).order_by(Study.id.desc())
-        )
-    )
+    begun = select(Study).where(Study.id.in_(own), Study.state != StudyState.draft)
+    return list(session.scalars(begun.order_by(Study.id.desc())))
 
 
 def open_to_all(session: Session) -> list[Study]:
@@ -394,10 +420,22 @@ def lines_for_lead(session: Session, who: Who) -> list[StudyLine]:
 
     Simulated annotators count in demo studies only, excluded ones nowhere.
     """
-    studies = for_lead(session, who)
-    places = select(Item.study_id, func.sum(Item.raters)).where(Item.purpose == Purpose.main, ~Item.retired)
+    return _lines(session, for_lead(session, who))
+
+
+def line_of(session: Session, study: Study) -> StudyLine:
+    """The same for one study."""
+    return _lines(session, [study])[0]
+
+
+def _lines(session: Session, studies: Sequence[Study]) -> list[StudyLine]:
+    ids = [study.id for study in studies]
+    places = select(Item.study_id, func.sum(Item.raters)).where(
+        Item.study_id.in_(ids), Item.purpose == Purpose.main, ~Item.retired
+    )
     expected = _per_study(session, places.group_by(Item.study_id))
     counts = (
+        Membership.study_id.in_(ids),
         Membership.role == Role.annotator,
         Membership.excluded_at.is_(None),
         or_(Study.demo, Person.kind == Kind.human),

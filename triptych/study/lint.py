@@ -11,10 +11,11 @@ import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, combinations
 from statistics import median
+from types import MappingProxyType
 from typing import Literal, get_args
 
 from sqlalchemy import select
@@ -25,8 +26,10 @@ from triptych.rubric.model import Rubric
 from triptych.stats.numbers import counted
 from triptych.storage.models import Purpose, Study, System
 from triptych.study import contents, lifecycle, pairing
+from triptych.study.check_items import sorted_out
 from triptych.study.pairing import PlanLine
-from triptych.study.system_names import system_names
+from triptych.study.settings import Formats, formats_of, settings_of
+from triptych.study.system_names import mark_of, system_names
 
 Severity = Literal["grave", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
@@ -43,6 +46,7 @@ LENGTH_RATIO = 2.0
 # Iglewicz & Hoaglin (1993): a modified z-score beyond 3.5; the floor keeps texts of nearly one length quiet
 OUTLIER_SCORE, LEAST_SPREAD = 3.5, 0.15
 VOCABULARY_CHARACTERS = 2_000_000
+AROUND = 40  # characters of a text shown before and after what was found in it
 
 _MODEL_FAMILIES = {
     "gpt", "chatgpt", "openai", "claude", "gemini", "gemma", "bard", "palm", "llama", "vicuna", "alpaca", "mistral",
@@ -64,13 +68,17 @@ _SELF = re.compile(
 _SELF_NEEDLES = (" ai", "artificial int", "language model", "chatbot", "trained by", "developed by", "created by")
 
 MIN_GROUPS = 5
-GROUP_THEM = "If these items belong together, name the field of the file that groups them under Design, Basics."
+GROUP_THEM = "If these items belong together, name the field of the file that groups them under Setup, Who rates what."
 _LAST_NUMBER = re.compile(r"^(.*\d)[-_.:/ ]+[a-zA-Z]*[-_.:/ ]*\d+$")
 
 
 @dataclass(frozen=True)
 class LintFinding:
-    """One thing found: what it is, what to do about it, and where. `rows`: of the file, or places in the study."""
+    """One thing found: what it is, what to do about it, and where. `rows`: of the file, or places in the study.
+
+    passages: what was found in the text of each item; it may name the system, so nobody who is blind may see it.
+    name_mark: of the system whose name was found, as `system_names.mark_of` makes it.
+    """
 
     severity: Severity
     text: str
@@ -78,6 +86,8 @@ class LintFinding:
     items: tuple[str, ...] = ()
     rows: tuple[int, ...] = ()
     blocking: bool = False
+    passages: tuple[str, ...] = ()
+    name_mark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +105,25 @@ class CandidateText:
         """The text ends on a letter, a digit or a sign that something follows."""
         return bool(self.last) and (self.last[-1].isalnum() or self.last[-1] in ",;-–—([{&")
 
+    def around(self, pattern: re.Pattern[str]) -> str:
+        """What the pattern finds in `folded`, with some words around it."""
+        place = pattern.search(self.folded)
+        stripped = self.text.strip()
+        whole = stripped if len(stripped) == len(self.folded) else self.folded
+        if place is None:
+            return ""
+        start, end = max(0, place.start() - AROUND), min(len(whole), place.end() + AROUND)
+        words = " ".join(whole[start:end].split())
+        return f"{'…' if start else ''}{words}{'…' if end < len(whole) else ''}"
+
 
 @dataclass(frozen=True)
 class Material:
     """What the checks look at together.
 
     `names`: system → what the reader of the findings may see; `titled`: speakers that the rubric gives another name;
-    `most_raters`: annotators of the item that most rate, None where that is not known.
+    `most_raters`: annotators of the item that most rate, None where that is not known; `formatted`: responses are shown
+    as Markdown.
     """
 
     items: Sequence[ItemDraft]
@@ -110,6 +132,7 @@ class Material:
     names: Mapping[str, str] = field(default_factory=dict)
     titled: Set[str] = frozenset()
     most_raters: int | None = None
+    formatted: bool = False
 
     @cached_property
     def texts(self) -> list[CandidateText]:
@@ -177,32 +200,51 @@ def lint(
     plan: Sequence[PlanLine] | None = None,
     names: Mapping[str, str] | None = None,
     most_raters: int | None = None,
+    *,
+    formatted: bool = False,
 ) -> list[LintFinding]:
     """Everything found, the gravest first.
 
     `training`: items that annotators meet besides the rubric's worked examples, such as checks; `plan`: the lines of
-    an explicit plan; `names`: system → the name to be shown; `most_raters`: as in `Material`.
+    an explicit plan; `names`: system → the name to be shown; `most_raters`,
+    `formatted`: as in `Material`.
     """
     all_training = [*map(contents.training_draft, rubric.training), *training]
     titled = {name for speaker in rubric.speakers for name in speaker.names}
-    material = Material(items, all_training, plan or (), names or {}, titled, most_raters)
+    material = Material(items, all_training, plan or (), names or {}, titled, most_raters, formatted)
     findings = [finding for check in CHECKS for finding in check(material)]
     return sorted(findings, key=lambda f: (not f.blocking, SEVERITIES.index(f.severity), -len(f.items)))
 
 
 def lint_study(session: Session, study: Study) -> list[LintFinding]:
-    """The findings about a stored study; systems are named as its leads may see them."""
+    """The findings about a stored study; systems are named as its leads may see them, so no passage is given.
+
+    Names that the settings call common words are passed over.
+    """
     shown = system_names(session, study)
     systems = session.scalars(select(System).where(System.study_id == study.id))
     checks = [item for purpose in CHECK_PURPOSES for item in contents.stored_items(session, study, purpose)]
-    return lint(
+    findings = lint(
         lifecycle.design_of(session, study).rubric,
         contents.stored_items(session, study),
         checks,
         pairing.lines_of(session, study),
         {system.name: shown[system.blind_code] for system in systems},
         max(pairing.raters_of(session, study).values(), default=None),
+        formatted=formats_of(study).responses == "markdown",
     )
+    common = settings_of(study).common_names
+    return [replace(finding, passages=()) for finding in findings if finding.name_mark not in common]
+
+
+def lint_file(rubric: Rubric, items: Sequence[ItemDraft], formats: Formats) -> list[LintFinding]:
+    """The findings about a file that was read without an error, before it belongs to a study.
+
+    Raises ImportRefused where a check item does not fit.
+    """
+    main, checks = sorted_out(items)
+    formatted = formats.responses == "markdown"
+    return lint(rubric, main, [check.item for check in checks], formatted=formatted)
 
 
 def gravest_first(findings: Sequence[LintFinding]) -> tuple[list[LintFinding], list[LintFinding]]:
@@ -213,13 +255,27 @@ def gravest_first(findings: Sequence[LintFinding]) -> tuple[list[LintFinding], l
 
 
 def _about(
-    items: Iterable[ItemDraft], severity: Severity, text: str, advice: str, blocking: bool = False
+    items: Iterable[ItemDraft],
+    severity: Severity,
+    text: str,
+    advice: str,
+    blocking: bool = False,
+    passages: Mapping[int, str] = MappingProxyType({}),
 ) -> Iterator[LintFinding]:
     """A finding about these items, each once, in the order of the file; none about no items."""
     once = sorted({id(item): item for item in items}.values(), key=lambda item: item.row)
     if once:
         ids = tuple(item.external_id for item in once)
-        yield LintFinding(severity, text, advice, ids, tuple(item.row for item in once), blocking)
+        found = tuple(passages.get(id(item), "") for item in once) if passages else ()
+        yield LintFinding(severity, text, advice, ids, tuple(item.row for item in once), blocking, found)
+
+
+def _within(
+    texts: Sequence[CandidateText], pattern: re.Pattern[str], severity: Severity, text: str, advice: str
+) -> Iterator[LintFinding]:
+    """A finding about texts, with the first passage of each item that the pattern finds."""
+    passages = {id(candidate.item): candidate.around(pattern) for candidate in reversed(texts)}
+    yield from _about(_of(texts), severity, text, advice, passages=passages)
 
 
 # Candidates that are missing or repeated
@@ -314,11 +370,17 @@ def _doubled(m: Material) -> Iterator[LintFinding]:
 
 def _grouped_ids(m: Material) -> Iterator[LintFinding]:
     """Ids of two numbers, such as dialogue-12-turn-3, whose first part comes again and again."""
-    groups = Counter(match[1] for item in m.items if (match := _LAST_NUMBER.match(item.external_id)))
-    together = [prefix for prefix, count in groups.items() if count > 1]
-    if len(together) >= MIN_GROUPS and sum(groups[prefix] for prefix in together) > len(m.items) / 2:
+    if together := grouped_ids([item.external_id for item in m.items]):
         text = f"Ids look like {counted(len(together), 'group')} of items, such as {together[0]}."
         yield LintFinding("note", text, GROUP_THEM)
+
+
+def grouped_ids(ids: Sequence[str]) -> list[str]:
+    """What ids of items have in common that look like those of groups; empty where most of them do not."""
+    groups = Counter(match[1] for name in ids if (match := _LAST_NUMBER.match(name)))
+    together = [prefix for prefix, count in groups.items() if count > 1]
+    most = sum(groups[prefix] for prefix in together) > len(ids) / 2
+    return together if len(together) >= MIN_GROUPS and most else []
 
 
 def _trained_on(m: Material) -> Iterator[LintFinding]:
@@ -348,7 +410,7 @@ def _own_names(m: Material) -> Iterator[LintFinding]:
         spellings = _spellings(system)
         if not spellings:
             continue
-        pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, spellings))})(?!\w)")
+        pattern = _pattern(spellings)
         is_word = system.strip().isalpha() and system.strip().casefold() not in _MODEL_FAMILIES
         # a counselor may well speak in contexts, gpt4-ft may not
         contexts = spoken if is_word else written
@@ -357,11 +419,22 @@ def _own_names(m: Material) -> Iterator[LintFinding]:
         naming = m.having(spellings, pattern)
         text = f"The name of {m.name(system)} is in {_texts(m, naming)}."
         advice = "Annotators may see through the blinding. Replace the name in the file or leave these items out."
-        yield from _about(_of(naming), "warning" if is_word else "grave", text, advice)
+        in_texts = _within(naming, pattern, "warning" if is_word else "grave", text, advice)
         named = [item for speaker, items in m.speakers.items() if pattern.search(speaker) for item in items]
         text = f"A speaker has the name of {m.name(system)} in {counted(len(set(map(id, named))), 'item')}."
         advice = "Annotators see it. Rename the speaker in the file, or give it a title in the rubric's `speakers`."
-        yield from _about(named, "grave", text, advice)
+        for finding in (*in_texts, *_about(named, "grave", text, advice)):
+            yield replace(finding, name_mark=mark_of(system))
+
+
+def systems_named(text: str, systems: Iterable[str]) -> list[str]:
+    """Those of the systems whose name, or whose family's, the text holds."""
+    spelled = {system: _spellings(system) for system in systems}
+    return [system for system, words in spelled.items() if words and _pattern(words).search(text.casefold())]
+
+
+def _pattern(spellings: Sequence[str]) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, spellings))})(?!\w)")
 
 
 def _spellings(system: str) -> list[str]:
@@ -379,19 +452,26 @@ def _speaks_of_itself(m: Material) -> Iterator[LintFinding]:
     naming = m.having(_SELF_NEEDLES, _SELF)
     text = f"In {_texts(m, naming)} a system calls itself an AI or names its maker."
     advice = "Annotators will know what they read. Cut the sentence or leave these items out."
-    yield from _about(_of(naming), "grave", text, advice)
+    yield from _within(naming, _SELF, "grave", text, advice)
 
 
 @dataclass(frozen=True)
 class Leftover:
-    """One kind of mark-up: how it is found (one of the needles, then the pattern), and how grave it is."""
+    """One kind of mark-up: how it is found (one of the needles, then the pattern), and how grave it is.
+
+    `markdown`: the signs among them that are Markdown, quiet where it is shown formatted.
+    """
 
     what: str
     needles: tuple[str, ...]
     pattern: re.Pattern[str]
     severity: Severity = "warning"
+    markdown: re.Pattern[str] | None = None
 
 
+_TAGS = r"</?(?:p|br|div|span|b|i|u|strong|em|ul|ol|li|a|h[1-6]|table|t[drh]|img|script|style|code|pre)\b[^<>]{0,200}>"
+_ENTITIES = r"&(?:amp|lt|gt|quot|nbsp|apos|#\d{1,6});"
+_MARKDOWN = re.compile(r"\*\*[^*\n]{1,300}\*\*|\[[^\[\]\n]{1,200}\]\(http|^#{1,6} \S", re.MULTILINE)
 LEFTOVERS = (
     Leftover(
         "signs of a prompt template, such as <|im_end|> or [/INST]",
@@ -406,15 +486,14 @@ LEFTOVERS = (
     Leftover(
         "HTML, such as <br> or &amp;",
         ("<", "&"),
-        re.compile(
-            r"</?(?:p|br|div|span|b|i|u|strong|em|ul|ol|li|a|h[1-6]|table|t[drh]|img|script|style|code|pre)\b[^<>]{0,200}>"
-            r"|&(?:amp|lt|gt|quot|nbsp|apos|#\d{1,6});"
-        ),
+        re.compile(rf"{_TAGS}|{_ENTITIES}"),
+        markdown=re.compile(_ENTITIES),
     ),
     Leftover(
         "Markdown, such as **bold** or # headings",
         ("**", "](http", "# "),
-        re.compile(r"\*\*[^*\n]{1,300}\*\*|\[[^\[\]\n]{1,200}\]\(http|^#{1,6} \S", re.MULTILINE),
+        _MARKDOWN,
+        markdown=_MARKDOWN,
     ),
     Leftover(
         "the name of a speaker at the start of a line, such as User:",
@@ -424,16 +503,31 @@ LEFTOVERS = (
 )
 
 
+_BLOCK = re.compile("```")
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]{1,300}`", re.DOTALL)
+
+
 def _leftovers(m: Material) -> Iterator[LintFinding]:
     for leftover in LEFTOVERS:
-        yield from _marked(m, leftover.what, m.having(leftover.needles, leftover.pattern), leftover.severity)
+        marked = m.having(leftover.needles, leftover.pattern)
+        if m.formatted:  # code may hold anything
+            marked = [s for s in marked if leftover.pattern.search(_without_markdown(leftover, s.folded))]
+        yield from _marked(m, leftover.what, marked, leftover.severity, leftover.pattern)
     unclosed = [s for s in m.texts if "```" in s.text and s.text.count("```") % 2]
-    yield from _marked(m, "a block of code (```) that is not closed", unclosed, "warning")
+    yield from _marked(m, "a block of code (```) that is not closed", unclosed, "warning", _BLOCK)
 
 
-def _marked(m: Material, what: str, marked: Sequence[CandidateText], severity: Severity) -> Iterator[LintFinding]:
-    advice = "Texts are shown literally, so annotators see these signs. Clean the file and upload it again."
-    yield from _about(_of(marked), severity, f"{_texts(m, marked)} with {what}.", advice)
+def _without_markdown(leftover: Leftover, text: str) -> str:
+    prose = _CODE.sub("", text)
+    return leftover.markdown.sub("", prose) if leftover.markdown else prose
+
+
+def _marked(
+    m: Material, what: str, marked: Sequence[CandidateText], severity: Severity, pattern: re.Pattern[str]
+) -> Iterator[LintFinding]:
+    shown = "Markdown is shown formatted, but not this" if m.formatted else "Texts are shown literally"
+    advice = f"{shown}, so annotators see these signs. Clean the file and upload it again."
+    yield from _within(marked, pattern, severity, f"{_texts(m, marked)} with {what}.", advice)
 
 
 def _texts(m: Material, texts: Sequence[CandidateText]) -> str:

@@ -22,6 +22,16 @@ class Who:
     login_id: int
 
 
+@dataclass(frozen=True)
+class Certainty:
+    """That a lead is sure of an act that cannot be undone, and gave their passcode lately.
+
+    Only `people.signing_in.certain` makes it, so that no way to such an act leaves the question out.
+    """
+
+    who: Who
+
+
 def delete_without_part(session: Session, person_ids: Collection[int]) -> int:
     """Delete those of these people who are in no study, with their names; leads who can sign in stay.
 

@@ -18,6 +18,7 @@ from triptych.errors import Conflict, ImportRefused, NotAllowed
 from triptych.formats.layout import ANNOTATOR_NAMES, ID_NAMES, simple
 from triptych.formats.long_csv import restore_cell, write_csv
 from triptych.formats.model import Contents, Findings, Problem, Source
+from triptych.formats.names import Lookalikes, fault_of, seen_as
 from triptych.formats.ratings.sources import RATINGS, read_clean
 from triptych.formats.tables import row_ranges
 from triptych.stats.numbers import counted
@@ -104,6 +105,7 @@ class _Roster:
     raters: Mapping[str, int]
     others: Mapping[str, str]
     limit: int | None
+    lookalikes: Lookalikes
 
 
 def _roster(session: Session, study: Study) -> _Roster:
@@ -111,12 +113,13 @@ def _roster(session: Session, study: Study) -> _Roster:
     for pseudonym, name in session.execute(_annotators(study)):
         for word in dict.fromkeys([_folded(pseudonym), _folded(name or pseudonym)]):
             called[word].append(pseudonym)
-    raters, others = raters_of(session, study), {}
+    raters, others, lookalikes = raters_of(session, study), {}, Lookalikes()
     rows = select(Item.external_id, Item.purpose, Item.retired).where(Item.study_id == study.id)
     for external_id, purpose, retired in session.execute(rows):
+        lookalikes.clash(external_id, "an item of this study")
         if purpose != Purpose.main or retired:
             others[external_id] = "is retired" if retired else f"is a {purpose.replace('_', ' ')} item"
-    return _Roster(called, raters, others, settings_of(study).items_per_annotator)
+    return _Roster(called, raters, others, settings_of(study).items_per_annotator, lookalikes)
 
 
 def _annotators(study: Study) -> Select[str, str | None]:
@@ -136,7 +139,7 @@ def _annotators(study: Study) -> Select[str, str | None]:
 
 
 def _folded(name: str) -> str:
-    return " ".join(name.split()).casefold()
+    return seen_as(name).casefold()
 
 
 def check(
@@ -168,11 +171,19 @@ def _resolved(line: PlanLine, roster: _Roster, findings: Findings) -> PlanLine |
     if len(people) != 1:
         findings.error(f"'{line.annotator}' {AMBIGUOUS_PERSON if people else UNKNOWN_PERSON}.", row, HEADER[0])
     if item_id not in roster.raters:
-        wrong = roster.others.get(item_id, "is no item of this study")
-        findings.error(f"'{line.item_id}' {wrong}.", row, HEADER[1])
+        findings.error(_wrong_item(line, item_id, roster), row, HEADER[1])
     if len(people) != 1 or item_id not in roster.raters:
         return None
     return replace(line, annotator=people[0], item_id=item_id)
+
+
+def _wrong_item(line: PlanLine, item_id: str, roster: _Roster) -> str:
+    """Why a line's id is no item to plan: it is another kind of item, looks like one, or is unknown."""
+    if item_id in roster.others:
+        return f"'{line.item_id}' {roster.others[item_id]}."
+    fault = fault_of(item_id) if item_id else None
+    clash = fault or roster.lookalikes.clash(item_id, f"row {line.row}" if line.row else "the plan")
+    return f"the id {clash.rstrip('.')}." if clash else f"'{line.item_id}' is no item of this study."
 
 
 def _check_raters(lines: Sequence[PlanLine], roster: _Roster, findings: Findings) -> None:

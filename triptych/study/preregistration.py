@@ -16,6 +16,7 @@ PARTS = {
     "sample": "Items and annotators",
     "stop_rule": "When collection stops",
     "exclusions": "Who and what will be left out",
+    "slices": "Slices of the items that are compared, by field",
 }
 
 

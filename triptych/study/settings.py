@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from datetime import date
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from triptych.errors import NotAllowed
+from triptych.formats.texts.text_format import FIELDS, Format
 from triptych.stats.analysis.collection import INTERIM
 from triptych.storage.models import Study
 
@@ -47,9 +49,10 @@ class Codes(SettingsPart):
 
 
 class Consent(SettingsPart):
-    """What annotators agree to before anything else; no text: nothing is asked."""
+    """What annotators agree to before anything else; no text: nothing is asked, for the reason `not_needed`."""
 
     text: LongText = ""
+    not_needed: Line = ""
     after_withdrawal: Literal["keep", "delete"] = Field(
         default="keep", description="what happens to the ratings of somebody who withdraws; the text says so"
     )
@@ -58,6 +61,14 @@ class Consent(SettingsPart):
     def version(self) -> str:
         """Changes with the text, so that a consent names what was agreed to."""
         return hashlib.sha256(f"{self.after_withdrawal}\n{self.text}".encode()).hexdigest()[:12]
+
+
+class Ethics(SettingsPart):
+    """The approval of an ethics committee with its number, until when data are stored, and who receives complaints."""
+
+    approval: Line = ""
+    stored_until: date | None = None
+    complaints: Line = ""
 
 
 # what the app's own addresses carry
@@ -145,6 +156,7 @@ class Overlap(SettingsPart):
 
 Margin = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False, description="a difference above 0")]
 ItemOrder = Literal["finish", "cover"]
+Arrangement = Literal["choice", "side_by_side", "one_at_a_time"]
 # a study from before there was a choice covers all items first
 USUAL_ORDER: ItemOrder = "finish"
 
@@ -152,6 +164,7 @@ USUAL_ORDER: ItemOrder = "finish"
 class Preregistration(SettingsPart):
     """What was declared before the first annotation; hashed with the design.
 
+    slices: fields of the items file whose values are compared one by one.
     margins: by criterion, in scale points (of shares 0 to 1), up to which systems count as practically equal.
     interim_bound: below which an adjusted p is clear before the planned annotations are in; 0: nothing is tested.
     """
@@ -162,6 +175,7 @@ class Preregistration(SettingsPart):
     sample: LongText = ""
     stop_rule: LongText = ""
     exclusions: LongText = ""
+    slices: tuple[Line, ...] = ()
     margins: dict[str, Margin] = {}
     interim_bound: float = Field(
         default=INTERIM, ge=0, le=INTERIM, description="at most 0.001; 0 shows estimates without tests"
@@ -171,16 +185,34 @@ class Preregistration(SettingsPart):
     def declared(self) -> bool:
         return self != Preregistration()
 
+    def declares(self, field: str) -> bool:
+        """Whether systems may be tested on the items of each value of this field."""
+        return field in self.slices
+
     @property
     def family(self) -> frozenset[str]:
         """Criteria whose tests decide: the primary one, else all that will be reported; empty where none is named."""
         return frozenset([self.primary_criterion] if self.primary_criterion else self.criteria)
 
 
+class Formats(SettingsPart):
+    """How the texts of each field of an item are shown, for all systems alike."""
+
+    context: Format = "plain"
+    responses: Format = "plain"
+    extra_texts: Format = "plain"
+
+    @property
+    def markdown(self) -> tuple[str, ...]:
+        """The fields that are shown formatted."""
+        return tuple(field for field in FIELDS if getattr(self, field) == "markdown")
+
+
 class StudySettings(SettingsPart):
     """All of `study.settings`. Raises ValidationError for what does not fit.
 
     group_field: of the items file, whose values group items (turns of a dialogue). annotator_groups: by pseudonym.
+    common_names: systems whose name is a common word in these texts, by `system_names.mark_of`, as logs show settings.
     """
 
     items_per_annotator: int | None = Field(default=None, ge=1)
@@ -190,9 +222,11 @@ class StudySettings(SettingsPart):
     content_note: LongText = ""
     codes: Codes = Codes()
     consent: Consent = Consent()
+    ethics: Ethics = Ethics()
     panel: PanelAddress = PanelAddress()
     pay: Pay = Pay()
     recruitment: Recruitment = Recruitment()
+    formats: Formats = Formats()
     checks: Checks = Checks()
     entry: EntryRules = EntryRules()
     overlap: Overlap = Overlap()
@@ -203,6 +237,12 @@ class StudySettings(SettingsPart):
     preregistration: Preregistration = Preregistration()
     group_field: Line = ""
     annotator_groups: dict[str, Line] = {}
+    common_names: tuple[Code, ...] = ()
+    arrangement: Arrangement = Field(
+        default="choice",
+        description="how several responses are shown: as annotators choose, side by side, or one at a time",
+    )
+    viewers_read_explanations: bool = False
     expertise: Literal["expert", "skilled", "crowd"] = "skilled"
     heds: dict[str, Any] = {}
 
@@ -210,6 +250,11 @@ class StudySettings(SettingsPart):
 def settings_of(study: Study) -> StudySettings:
     """The study's settings, typed; what is not stored has its default."""
     return StudySettings.model_validate(_as_now(study.settings))
+
+
+def formats_of(study: Study) -> Formats:
+    """How the study's texts are shown; cheaper than all settings, as it is asked for every item."""
+    return Formats.model_validate(study.settings.get("formats", {}))
 
 
 def stored(settings: StudySettings) -> dict[str, Any]:

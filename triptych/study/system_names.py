@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from sqlalchemy import select
 from sqlmodel import Session
 
@@ -13,3 +15,15 @@ def system_names(session: Session, study: Study) -> dict[int, str]:
     rows = session.execute(select(System.blind_code, System.name).where(System.study_id == study.id))
     blind = study.unblinded_at is None
     return {code: f"System {code}" if blind else name for code, name in sorted(map(tuple, rows))}
+
+
+def mark_of(name: str) -> str:
+    """What stands for a system's name where no name may be read."""
+    return hashlib.sha256(name.encode()).hexdigest()[:12]
+
+
+def marked_names(session: Session, study: Study) -> dict[str, str]:
+    """Mark → what a lead may call the system."""
+    shown = system_names(session, study)
+    systems = session.scalars(select(System).where(System.study_id == study.id).order_by(System.blind_code))
+    return {mark_of(system.name): shown[system.blind_code] for system in systems}

@@ -1,0 +1,80 @@
+"""New personal links: shown until the lead has copied them, since nothing stored could show them again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from components.shell import addresses, state
+from components.shell.choices import choose
+from triptych.formats.long_csv import write_csv
+from triptych.people.invitations import Invited
+from triptych.people.letters import letter
+from triptych.stats.numbers import counted
+from triptych.storage.models import Study
+
+NEW_LINKS = "links made"
+ONCE_HINT = (
+    "Copy or send them now: they are not stored, and after a reload of this page nobody can show them again. Each is "
+    "valid for 90 days, a viewer's for as long as you chose."
+)
+HEADER = ("name", "email", "role", "group", "pseudonym", "link", "subject", "text")
+
+
+def keep(slug: str, invited: Sequence[Invited]) -> None:
+    """Adds links to those shown, the newest first."""
+    state.remember(NEW_LINKS, [*((slug, one) for one in invited), *state.recall(NEW_LINKS, [])])
+
+
+def links(study: Study) -> None:
+    """All links that were made in this tab and not dismissed: mail text and address of one, a file of all."""
+    shown = [invited for slug, invited in state.recall(NEW_LINKS, []) if slug == study.slug]
+    if not shown:
+        return
+    with st.container(border=True, key="new-links"):
+        st.header(counted(len(shown), "new personal link"), anchor=False)
+        st.caption(ONCE_HINT)
+        _link_and_mail(study, shown)
+        if len(shown) > 1:
+            _all(study, shown)
+        if st.button("Dismiss these links", key="dismiss-links"):
+            others = [(slug, one) for slug, one in state.recall(NEW_LINKS, []) if slug != study.slug]
+            state.remember(NEW_LINKS, others)
+            st.rerun()
+
+
+def _link_and_mail(study: Study, shown: Sequence[Invited]) -> None:
+    names = {at: _title(invited) for at, invited in enumerate(shown)}
+    at = choose("Link of", names, f"link-of-{len(shown)}") if len(shown) > 1 else 0
+    if len(shown) == 1:
+        st.text(f"Personal link of {names[0]}")
+    address = addresses.personal_address(shown[at].secret)
+    mail = letter(study, shown[at], address)
+    st.code(address, language=None, wrap_lines=True)
+    with st.expander("Mail text to copy"):
+        st.code(f"{mail.subject}\n\n{mail.text}", language=None, wrap_lines=True)
+    if mail.to:
+        st.link_button("Write e-mail", mail.mailto, icon=":material/mail:", help="Opens your mail program, filled in.")
+
+
+def _title(invited: Invited) -> str:
+    return (
+        f"{invited.pseudonym} · {invited.name or invited.email}" if invited.name or invited.email else invited.pseudonym
+    )
+
+
+def _all(study: Study, shown: Sequence[Invited]) -> None:
+    """A table to look at, and a file for a mail merge."""
+    rows = []
+    for invited in shown:
+        address = addresses.personal_address(invited.secret)
+        mail = letter(study, invited, address)
+        facts = (invited.name, invited.email or "", invited.role, invited.group, invited.pseudonym, address)
+        rows.append((*facts, mail.subject, mail.text))
+    columns = ["Name", "E-mail", "Role", "Group", "Pseudonym", "Link"]
+    st.dataframe(pd.DataFrame([row[: len(columns)] for row in rows], columns=columns), hide_index=True, key="links")
+    # no download button: Streamlit would serve these secrets to anybody who has the address of the file
+    with st.expander("CSV for a mail merge"):
+        st.code("".join(write_csv(rows, HEADER)), language=None, height=160)

@@ -1,0 +1,123 @@
+"""The table that a study is run from: a line per annotator; which of them the lead has selected."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from zoneinfo import ZoneInfo, available_timezones
+
+import pandas as pd
+import streamlit as st
+
+from components.people.people_table import PROGRESS, consent
+from components.shell.words import NONE
+from triptych.participants.participant import Participant, Phase
+from triptych.results.pay import money
+
+FLAGGED, EVERYBODY = "Flagged", "Everybody"
+STATES = (*Phase, FLAGGED)
+# without these a table is easier to read where nobody has one
+OPTIONAL = ("Name", "Group", "E-mail", "Panel id", "Pay due", "Consent", "Link until")
+
+
+def filtered(people: Sequence[Participant], slug: str) -> list[Participant]:
+    """Those in the state that the lead picked, whose code, name, address or group holds what they typed."""
+    counts = Counter(person.state for person in people)
+    states = [EVERYBODY, *(state for state in STATES if counts[state])]
+    counts[EVERYBODY] = len(people)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        state = st.pills(
+            "State",
+            states,
+            default=EVERYBODY,
+            required=True,
+            format_func=lambda state: f"{state} {counts[state]}",
+            key=f"state-{slug}",
+        )
+        words = st.text_input("Find", placeholder="Code, name, e-mail or group", key=f"find-{slug}", width=260)
+    return [person for person in people if state in (EVERYBODY, person.state) and _holds(person, words)]
+
+
+def _holds(person: Participant, words: str) -> bool:
+    member = person.member
+    texts = (member.pseudonym, member.name, member.email, member.panel_id, person.group)
+    return words.strip().casefold() in " ".join(filter(None, texts)).casefold()
+
+
+def table(people: Sequence[Participant], slug: str, asks_consent: bool, currency: str) -> list[Participant]:
+    """Draws the people and returns those selected, in the table or by name."""
+    names = {person.pseudonym: person for person in people}
+    zone = _zone()
+    columns = _columns(people, zone, currency)
+    hidden = {name for name in OPTIONAL if not any(columns[name])} | ({"Consent"} if not asks_consent else set())
+    shown = pd.DataFrame({name: cells for name, cells in columns.items() if name not in hidden})
+    picked = st.dataframe(
+        shown,
+        hide_index=True,
+        key=selection_key(people, slug),
+        on_select="rerun",
+        selection_mode="multi-row",
+        placeholder=NONE,
+        alt="Annotators, a row each; select rows to act on them, or select people by name below.",
+        column_config={
+            "Progress": PROGRESS,
+            "Last seen": st.column_config.DatetimeColumn("Last seen", format="D MMM, HH:mm", timezone=str(zone)),
+            "Flags, and why": st.column_config.TextColumn(width="large"),
+        },
+    )
+    st.caption(
+        f"Pace is the median of active minutes per item. Times are of {zone}. Names and addresses appear on this page "
+        "only; everywhere else a person is a pseudonym. A flag asks you to look; nobody is left out by it."
+    )
+    by_name = st.multiselect(
+        "Select by name",
+        list(names),
+        format_func=lambda name: f"{name} · {names[name].member.name}" if names[name].member.name else name,
+        key=f"chosen-{slug}",
+        placeholder="Or tick them in the table",
+    )
+    ticked = {people[row].pseudonym for row in picked.selection.rows if row < len(people)}
+    return [person for person in people if person.pseudonym in ticked | {*by_name}]
+
+
+def selection_key(people: Sequence[Participant], slug: str) -> str:
+    """A table remembers row numbers: as soon as its rows are others, it is another table with nothing selected."""
+    order = " ".join(person.pseudonym for person in people)
+    return f"people-{slug}-{hashlib.sha256(order.encode()).hexdigest()[:12]}"
+
+
+def _columns(people: Sequence[Participant], zone: ZoneInfo, currency: str) -> dict[str, Sequence[object]]:
+    members = [person.member for person in people]
+    seen = pd.to_datetime([person.seen_at for person in people], utc=True)
+    return {
+        "Person": [member.pseudonym for member in members],
+        "Name": [member.name or "" for member in members],
+        "Group": [person.group for person in people],
+        "State": [person.state for person in people],
+        "Flags, and why": [" ".join(filter(None, (person.why, *person.flags))) or NONE for person in people],
+        "Progress": [round(100 * person.done / person.total) if person.total else 0 for person in people],
+        "Done": [f"{person.done} of {person.total}" for person in people],
+        "Pace": [_minutes(person.seconds) for person in people],
+        "Last seen": seen.tz_convert(zone),
+        "Pay due": [money(person.due, currency) if person.due else "" for person in people],
+        "E-mail": [member.email or "" for member in members],
+        "Panel id": [member.panel_id or "" for member in members],
+        "Consent": [consent(member) for member in members],
+        "Link until": [_day(member.link_until, zone) for member in members],
+    }
+
+
+def _minutes(seconds: float | None) -> str:
+    return NONE if seconds is None else f"{int(seconds // 60)}:{int(seconds % 60):02d}"
+
+
+def _day(at: datetime | None, zone: ZoneInfo) -> str:
+    return f"{at.astimezone(zone):%Y-%m-%d}" if at else ""
+
+
+def _zone() -> ZoneInfo:
+    """The browser's time zone."""
+    name = st.context.timezone
+    return ZoneInfo(name if name in available_timezones() else "UTC")

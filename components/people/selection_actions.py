@@ -1,0 +1,108 @@
+"""What a lead can do about the people selected in the table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import streamlit as st
+
+from components.shell import state
+from components.shell.choices import confirmed
+from components.shell.state import form_button
+from triptych.annotate import exclusions
+from triptych.annotate.exclusions import LONGEST_REASON
+from triptych.participants.participant import Participant, Phase
+from triptych.people import invitations, roster
+from triptych.people.invitations import MAX_GROUP_CHARACTERS, Invited
+from triptych.stats.numbers import counted
+from triptych.storage.models import Kind, Study
+from triptych.study import annotator_groups
+
+REMIND_HINT = (
+    "Makes a further personal link and a mail text for each, which you send: secrets are not stored, so a link that "
+    "somebody has cannot be sent again. It works until the new one is first used."
+)
+RENEW_HINT = (
+    "A new personal link for each, for people who lost theirs or should not have it. Earlier links stop working now."
+)
+END_HINT = "Their personal links stop working now. People who are signed in stay so until they sign out."
+GROUP_HINT = (
+    "Such as expert, crowd or a language: results show agreement and differences of systems in each group, and whether "
+    "groups differ. Empty: they leave their group."
+)
+EXCLUDE_HINT = "Excluding deletes nothing: the ratings stay, marked, and results are given with and without them."
+
+
+class Action(NamedTuple):
+    """What to do about everybody selected: remind, renew, end, group, exclude or reinstate. words: group or reason."""
+
+    name: str
+    words: str = ""
+
+
+def actions(chosen: Sequence[Participant], slug: str) -> Action | None:
+    """Draws who is selected and what can be done about all of them; returns what the lead asked for."""
+    people = [person.pseudonym for person in chosen]
+    with st.container(border=True, key="selected"):
+        st.text(f"{counted(len(people), 'person', 'people')} selected: {', '.join(people)}")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            return _links(chosen, slug) or _group(chosen, slug) or _count(chosen, slug)
+
+
+def act(study: Study, action: Action, chosen: Sequence[Participant], actor: str) -> list[Invited] | None:
+    """Does it; returns new links. A refusal about one of them is a message."""
+    names, run = [person.pseudonym for person in chosen], state.run_command
+    invited: list[Invited] | None = None
+    match action.name:
+        case "remind":
+            invited = run(invitations.remind, study, names, actor)
+        case "renew":
+            invited = run(invitations.renew, study, names, actor)
+        case "group":
+            run(annotator_groups.set_group, study, names, action.words, actor, done="The group is saved.")
+        case "end":
+            for name in names:
+                run(roster.end_link, study, name, actor, done=f"The links of {name} have ended.")
+        case _:
+            command = exclusions.exclude if action.name == "exclude" else exclusions.reinstate
+            for name in names:
+                run(command, study, name, action.words, actor, done=f"{name}: {action.name}d.")
+    return invited
+
+
+def _links(chosen: Sequence[Participant], slug: str) -> Action | None:
+    """Offered where everybody selected can come back."""
+    pressed = None
+    if all(person.step != Phase.stopped and person.member.kind == Kind.human for person in chosen):
+        if st.button("Remind", help=REMIND_HINT, icon=":material/mail:", key=f"remind-{slug}"):
+            pressed = Action("remind")
+        if confirmed("New links", RENEW_HINT, "Replace their links", f"renew-{slug}"):
+            pressed = Action("renew")
+    has_link = any(person.member.link_until for person in chosen)
+    if has_link and confirmed("End links", END_HINT, "End their links", f"end-{slug}"):
+        pressed = Action("end")
+    return pressed
+
+
+def _group(chosen: Sequence[Participant], slug: str) -> Action | None:
+    key = f"group-{slug}"
+    with st.popover("Set group"), st.form(key, border=False):
+        st.text(GROUP_HINT)
+        groups = {person.group for person in chosen}
+        known_group = groups.pop() if len(groups) == 1 else ""
+        group = st.text_input("Group", known_group, max_chars=MAX_GROUP_CHARACTERS, key=f"{key}-name")
+        return Action("group", group) if form_button("Save the group", key) else None
+
+
+def _count(chosen: Sequence[Participant], slug: str) -> Action | None:
+    """Excluding people who count, or reinstating people who are excluded."""
+    out = [person.member.excluded_at is not None for person in chosen]
+    if any(out) != all(out) or any(person.member.withdrawn_at for person in chosen):
+        return None
+    name, label = ("reinstate", "Reinstate") if all(out) else ("exclude", "Exclude")
+    key = f"{name}-{slug}"
+    with st.popover(label), st.form(key, border=False):
+        st.text(EXCLUDE_HINT)
+        why = st.text_input("Why", max_chars=LONGEST_REASON, key=f"{key}-why")
+        return Action(name, why) if form_button(f"{label} {counted(len(chosen), 'person', 'people')}", key) else None

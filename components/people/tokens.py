@@ -1,0 +1,115 @@
+"""A lead's tokens for scripts: made and shown once, listed with their last use, revoked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pandas as pd
+import streamlit as st
+
+from components.shell import state
+from components.shell.choices import ASKED, choose
+from components.shell.words import moment
+from triptych.people import tokens
+from triptych.people.tokens import MAX_NAME_CHARACTERS, Scope, TokenFacts
+from triptych.stats.numbers import counted
+from triptych.storage.models import Study
+from triptych.study.persons import Certainty, Who
+
+NEW_TOKEN, FORM = "token made", "new-token"
+WHAT = (
+    "A script or a notebook reads and runs your studies with a token. It is your account's key for programs: keep it "
+    "like a passcode, and out of repositories."
+)
+CANNOT = (
+    "No token erases somebody, restores a backup, removes a lead, closes a study or makes a token. A new passcode "
+    "revokes all of yours."
+)
+ONCE = "Copy it now: it is not stored, and after a reload of this page nobody can show it again."
+ALL = "All my studies"
+WRITE_HELP = "Makes studies, launches and pauses them, invites people, adds scores of judges, makes reports."
+UNBLIND_HELP = "Shows the names of the systems of one study to all its leads, for good."
+REVOKED = "The token is revoked."
+DEFAULT_LIFE = timedelta(days=30)
+
+
+def made_token() -> None:
+    """The token that was made in this tab, until the lead has copied it."""
+    secret = state.recall(NEW_TOKEN)
+    if not secret:
+        return
+    with st.container(border=True, key="new-token-shown"):
+        st.subheader("Your new token", anchor=False)
+        st.caption(ONCE)
+        # no download: Streamlit would serve it to anybody who has the address of the file
+        st.code(secret, language=None, wrap_lines=True)
+        if st.button("Dismiss this token"):
+            state.forget(NEW_TOKEN)
+            st.rerun()
+
+
+def token_list(made: Sequence[TokenFacts], who: Who) -> None:
+    """What each may do, until when, when it was last used; and how to revoke one."""
+    if not made:
+        st.text("You have no token.")
+        return
+    rows = [
+        {
+            "Name": token.name,
+            "May": ", ".join(token.scopes),
+            "Studies": token.study or ALL,
+            "Last used": moment(token.used_at) if token.used_at else "never",
+            "Valid until": "expired" if token.expired else moment(token.expires_at),
+            "Made": moment(token.created_at),
+        }
+        for token in made
+    ]
+    st.dataframe(pd.DataFrame(rows), hide_index=True, key="tokens")
+    with st.popover("Revoke a token"):
+        st.text("A script that uses it is refused from now on.")
+        token = choose(
+            "Token", {token.id: f"{token.name}, made {moment(token.created_at)}" for token in made}, "revoked"
+        )
+        if st.button("Revoke it", type="primary"):
+            state.run_command(tokens.revoke, who, token, done=REVOKED)
+            st.rerun()
+
+
+def new_token(studies: Sequence[Study], who: Who) -> None:
+    """Asks what the token is for. One that unblinds is for one study, and asks for the passcode."""
+    key = state.numbered(FORM)
+    with st.popover("New token"):
+        name = st.text_input(
+            "What it is for", max_chars=MAX_NAME_CHARACTERS, placeholder="Nightly judge", key=f"{key}-name"
+        )
+        writes = st.checkbox("May write", help=WRITE_HELP, key=f"{key}-write")
+        unblinds = st.checkbox("May unblind", help=UNBLIND_HELP, key=f"{key}-unblind")
+        by_slug = {study.slug: study for study in studies}
+        names = {slug: study.title for slug, study in by_slug.items()}
+        slug = choose(
+            "Study" if unblinds else "Studies", names if unblinds else {"": ALL, **names}, f"{key}-study-{unblinds}"
+        )
+        lives = {life: f"{counted(life.days, 'day')}" for life in tokens.LIVES}
+        life = choose("Valid for", lives, f"{key}-life", DEFAULT_LIFE)
+        is_fresh = not unblinds or state.passcode_is_fresh(who)
+        passcode = "" if is_fresh else st.text_input(ASKED, type="password", key=f"{key}-passcode")
+        if st.button("Make the token", type="primary", key=f"{key}-make"):
+            scopes = {Scope.read, *([Scope.write] if writes else []), *([Scope.unblind] if unblinds else [])}
+            _make(who, name, life, scopes, by_slug.get(slug or ""), passcode)
+
+
+def _make(who: Who, name: str, life: timedelta, scopes: set[Scope], study: Study | None, passcode: str) -> None:
+    certainty: Certainty | None = None
+    if Scope.unblind in scopes:
+        certainty = state.certainty(who, passcode)
+        if certainty is None:
+            state.show_messages()
+            return
+    secret = state.run_command(tokens.make, who, name, life, scopes, study, certainty)
+    if secret is None:
+        state.show_messages()
+        return
+    state.remember(NEW_TOKEN, secret)
+    state.renew(FORM)
+    st.rerun()

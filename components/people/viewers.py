@@ -1,0 +1,79 @@
+"""The viewers of a study: listing and inviting them, withdrawing a seat, and whether they read explanations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from components.people.people_table import choose_member
+from components.shell import state
+from components.shell.clearing import clear
+from components.shell.words import moment
+from triptych.people import invitations
+from triptych.people import viewers as seats
+from triptych.people.accounts import INVITATION_LIFE, LONGEST_NAME
+from triptych.people.invitations import Invited
+from triptych.people.roster import Member
+from triptych.storage.models import Role, Study
+from triptych.study.persons import Who
+from triptych.study.settings import settings_of
+
+HINT = (
+    "A viewer, for example a co-author, sees Results, Items and Report by a personal link, blind as long as the study "
+    "is, with annotators as Annotator 1, 2, … They change nothing. Nobody who annotates this study can be its viewer."
+)
+LINK_HINT = "Anyone who has the link can open it until it ends or you withdraw the seat."
+WITHDRAW_HINT = "The link stops working, and the viewer's open pages close within five seconds."
+USUAL_DAYS = 30
+READING = "Viewers read explanations and comments"
+
+
+def viewers(study: Study, everybody: Sequence[Member], who: Who) -> Invited | None:
+    """Draws the viewers and what can be done about them; returns an invited one with their link."""
+    st.caption(HINT)
+    sitting, actor, invited = [member for member in everybody if member.role == Role.viewer], who.pseudonym, None
+    if sitting:
+        rows = [(v.pseudonym, v.name or "", moment(v.link_until) if v.link_until else "Ended") for v in sitting]
+        st.dataframe(pd.DataFrame(rows, columns=["Viewer", "Name", "Link ends"]), hide_index=True, key="viewers")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        with st.popover("Invite a viewer"):
+            invited = _invite(study, actor)
+        if sitting:
+            with st.popover("Withdraw a seat"):
+                _withdraw(study, sitting, actor)
+        before = settings_of(study).viewers_read_explanations
+        allowed = st.toggle(READING, before, key=f"viewers-read-{study.slug}-{before}")
+    if allowed != before:
+        state.run_command(seats.let_read_explanations, study, allowed, actor)
+        st.rerun()
+    return invited
+
+
+def _invite(study: Study, actor: str) -> Invited | None:
+    st.text(LINK_HINT)
+    name_of_form = f"viewer-{study.slug}"
+    key = state.numbered(name_of_form)
+    with st.form(key, border=False):
+        name = st.text_input("Name of the viewer", max_chars=LONGEST_NAME)
+        email = st.text_input("E-mail address (optional)", max_chars=200)
+        days = st.number_input("Days until the link ends", 1, INVITATION_LIFE.days, USUAL_DAYS)
+        if not state.form_button("Create a read-only link", key):
+            return None
+    invited: Invited | None = state.run_command(
+        invitations.invite_one, study, name, email, Role.viewer, actor, int(days)
+    )
+    if invited:
+        state.renew(name_of_form)
+    return invited
+
+
+def _withdraw(study: Study, sitting: Sequence[Member], actor: str) -> None:
+    st.text(WITHDRAW_HINT)
+    chosen = choose_member(sitting, "Viewer", "sitting")
+    if st.button("Withdraw this seat", type="primary"):
+        done = f"{chosen.pseudonym} no longer sees this study."
+        if state.run_command(seats.withdraw_seat, study, chosen.pseudonym, actor, done=done):
+            clear()
+        st.rerun()

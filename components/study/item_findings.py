@@ -1,0 +1,79 @@
+"""What the linter finds in a file of items before it becomes part of a study, each with the passage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from components.shell import state
+from triptych.errors import ImportRefused
+from triptych.formats import ItemFile
+from triptych.rubric.model import Rubric
+from triptych.stats.numbers import counted
+from triptych.study import lint
+from triptych.study.lint import LintFinding
+from triptych.study.settings import Formats
+
+FINDINGS = "item_findings"
+MAX_NAMED = 5
+COMMON = "This is a common word, which gives no system away"
+
+
+def item_findings(file: ItemFile, rubric: Rubric, formats: Formats, common: Sequence[str] = ()) -> tuple[str, ...]:
+    """The gravest findings, the rest folded; the linter reads a file again only where something changed.
+
+    common: marks of the names that are common words so far; returned as the lead changes them.
+    """
+    read_before = state.recall(FINDINGS)
+    if read_before is None or read_before[0] != (file, rubric, formats):
+        try:
+            read_before = ((file, rubric, formats), lint.lint_file(rubric, file.items, formats))
+        except ImportRefused as refusal:
+            state.say(str(refusal))
+            return tuple(common)
+        state.remember(FINDINGS, read_before)
+    findings = {finding: _is_ticked(finding, common) for finding in read_before[1]}
+    graver, folded = lint.gravest_first([finding for finding, is_ticked in findings.items() if not is_ticked])
+    asked = {""}
+    for finding in graver:
+        _draw(finding)
+        _ask(finding, common, asked)
+    if folded:
+        with st.expander(counted(len(folded), "more remark" if graver else "remark")):
+            for finding in folded:
+                _draw(finding)
+                _ask(finding, common, asked)
+    for finding, is_ticked in findings.items():
+        if is_ticked and finding.name_mark not in asked:
+            st.caption(state.plain(finding.text))
+            _ask(finding, common, asked)
+    marks = {finding.name_mark for finding in findings}
+    ticked = {finding.name_mark for finding, is_ticked in findings.items() if is_ticked}
+    return tuple(sorted({*common} - marks | ticked))
+
+
+def _is_ticked(finding: LintFinding, common: Sequence[str]) -> bool:
+    mark = finding.name_mark
+    return bool(mark) and bool(state.recall(f"common-{mark}", mark in common))
+
+
+def _ask(finding: LintFinding, common: Sequence[str], asked: set[str]) -> None:
+    """Whether the system's name is a word like any other here; once for each name, which is `asked` then."""
+    mark = finding.name_mark
+    if mark not in asked:
+        asked.add(mark)
+        st.checkbox(COMMON, value=mark in common, key=f"common-{mark}")
+
+
+def _draw(finding: LintFinding) -> None:
+    stop = " This will prevent the launch." if finding.blocking else ""
+    state.say(f"{finding.text} {finding.advice}{stop}", "info" if finding.severity == "note" else "warning")
+    if finding.items:
+        passages = finding.passages or [""] * len(finding.items)
+        lines = [
+            f"row {row:,}, {item}" + (f": {passage}" if passage else "")
+            for item, row, passage in zip(finding.items, finding.rows, passages, strict=True)
+        ]
+        more = [f"and {len(lines) - MAX_NAMED:,} more"] if len(lines) > MAX_NAMED else []
+        st.text("\n".join([*lines[:MAX_NAMED], *more]))

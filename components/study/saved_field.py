@@ -1,0 +1,324 @@
+"""A study's settings as fields, by their kinds: each is stored when it is left, and nothing has to be saved.
+
+A field rests on the stored value that it showed. If another lead has stored something else since, the field says so and
+its lead chooses. What was typed and has not been stored stays in the browser (saved_field.js) and is sent again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+import streamlit as st
+
+from components.shell import state
+from components.shell.words import clock_time
+from triptych.errors import SignedOut, TriptychError
+from triptych.storage.database import DatabaseAway
+from triptych.storage.models import Study, StudyState
+from triptych.study import lifecycle, saved_setting
+from triptych.study.design import FIXED
+from triptych.study.persons import Who
+from triptych.study.saved_setting import Change, Overtaken, value_of
+from triptych.study.settings import LONGEST_TEXT
+
+STATUS = '<p class="triptych-saved" role="status"></p>\n'
+_script = Path(__file__).with_name("saved_field.js").read_text(encoding="utf-8")
+# the fields scroll below it
+STYLE = """
+[data-testid="stLayoutWrapper"]:has(> .st-key-setup-status) {
+  position: sticky; top: var(--frame-height, 3.5rem); z-index: 9; background: var(--st-background-color);
+}
+@media (max-width: 800px) { [data-testid="stLayoutWrapper"]:has(> .st-key-setup-status) { top: 2.25rem; } }
+[class*="st-key-section-"] { scroll-margin-top: 12rem; }
+.triptych-saved { margin: 0.4rem 0; color: var(--st-text-color); }
+[data-triptych-summary]::after {
+  content: attr(data-triptych-summary); margin-left: 0.75rem; opacity: 0.75; font-size: 0.875rem;
+  flex: 0 0 auto; max-width: 65%; text-align: end;
+}
+"""
+_status = st.components.v2.component("triptych.saved", html=STATUS, css=STYLE, js=_script, isolate_styles=False)
+LOCKED = "Launched: to change this, write the reason under *Amend* first."
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+@dataclass(frozen=True)
+class SettingField:
+    """A setting with the Streamlit widget that shows it.
+
+    shown, stored: from the stored value to the widget's and back; typed: from the text in the browser to the widget's.
+    """
+
+    path: str
+    label: str
+    widget: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    shown: Callable[[Any], Any] = _same
+    stored: Callable[[Any], Any] = _same
+    typed: Callable[[str], Any] = str
+
+
+def short_text(path: str, label: str, longest: int = 500, **options: Any) -> SettingField:
+    return SettingField(path, label, "text_input", {"max_chars": longest, **options})
+
+
+def capitals(path: str, label: str, longest: int) -> SettingField:
+    return SettingField(path, label, "text_input", {"max_chars": longest}, stored=str.upper)
+
+
+def long_text(path: str, label: str, **options: Any) -> SettingField:
+    return SettingField(path, label, "text_area", {"height": 140, "max_chars": LONGEST_TEXT, **options})
+
+
+def lines(path: str, label: str) -> SettingField:
+    """A list of lines, each once."""
+    return SettingField(path, label, "text_area", {"height": 110}, "\n".join, lines_of)
+
+
+def number(path: str, label: str, least: float, most: float | None = None, **options: Any) -> SettingField:
+    """A number that is always there; with `value=None` it may be left out."""
+    bounds = {"min_value": least, "max_value": most}
+    return SettingField(path, label, "number_input", bounds | options, typed=type(least))
+
+
+def money(path: str, label: str) -> SettingField:
+    """An amount to the cent, stored as text: a float could be rounded."""
+    options = {"min_value": 0.0, "step": 0.01, "format": "%.2f", "value": None, "placeholder": "Not set"}
+    return SettingField(path, label, "number_input", options, _as_float, _as_cents, float)
+
+
+def choice(path: str, label: str, names: Mapping[Any, str], **options: Any) -> SettingField:
+    return SettingField(path, label, "selectbox", {"options": list(names), "format_func": names.__getitem__, **options})
+
+
+def several(path: str, label: str, names: Mapping[str, str], **options: Any) -> SettingField:
+    """Some of these names; what is stored and no longer among them is left out."""
+    options = {"options": list(names), "format_func": names.__getitem__, **options}
+    return SettingField(path, label, "multiselect", options, lambda keys: [key for key in keys if key in names])
+
+
+def day(path: str, label: str, **options: Any) -> SettingField:
+    options = {"value": None, "format": "YYYY-MM-DD", **options}
+    return SettingField(path, label, "date_input", options, _as_day, lambda value: value and value.isoformat())
+
+
+def _as_float(amount: str | None) -> float | None:
+    return None if amount is None else float(amount)
+
+
+def _as_cents(amount: float | None) -> str | None:
+    return None if amount is None else f"{amount:.2f}"
+
+
+def _as_day(text: str | None) -> date | None:
+    return date.fromisoformat(text) if text else None
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text that are not empty, each once."""
+    return list(dict.fromkeys(line for line in map(str.strip, text.splitlines()) if line))
+
+
+@dataclass
+class Memory:
+    """What a browser tab shows of a study's settings. Callbacks change it, as they may not write the session state.
+
+    seen: path → the stored value that the field rests on; refused: path → why what is in the field is not stored, and
+    whether sending it again may help; settled: path → the text that is stored or given up; shown_next: path → what the
+    widget shows next; fields: what this session has drawn, and which of it in this run. asked: the section that the
+    address named last; go_to: the section to go to.
+    """
+
+    session: str = field(default_factory=lambda: token_hex(8))
+    seen: dict[str, Any] = field(default_factory=dict)
+    refused: dict[str, tuple[str, bool]] = field(default_factory=dict)
+    settled: dict[str, str] = field(default_factory=dict)
+    shown_next: dict[str, Any] = field(default_factory=dict)
+    fields: dict[str, SettingField] = field(default_factory=dict)
+    drawn: set[str] = field(default_factory=set)
+    asked: str = ""
+    go_to: str = ""
+    has_begun: bool = False
+
+    def go(self, section: str) -> None:
+        """The page goes to the section in its next run."""
+        self.go_to = section
+
+
+class SettingsSheet:
+    """The fields of one study for one lead. reason: of amendments; without it a launched study is only shown."""
+
+    def __init__(self, study: Study, who: Who, log: Sequence[Change], reason: str = "") -> None:
+        self.study, self.who, self.log, self.reason = study, who, log, reason
+        name = f"sheet-{study.slug}"
+        self.memory: Memory = state.recall(name) or Memory()
+        self.memory.drawn = set()
+        state.remember(name, self.memory)
+
+    @property
+    def is_draft(self) -> bool:
+        return self.study.state == StudyState.draft
+
+    @property
+    def unsaved(self) -> list[str]:
+        """Labels of the fields whose content is not stored."""
+        paths = [path for path in self.memory.drawn if path in self.memory.refused or self._overtaken(path)]
+        return sorted(self.memory.fields[path].label for path in paths)
+
+    def draw(self, *rows: SettingField | Sequence[SettingField]) -> None:
+        """Fields below each other; a sequence of them side by side."""
+        for row in rows:
+            fields = [row] if isinstance(row, SettingField) else row
+            for column, each in zip(st.columns(len(fields)), fields, strict=True):
+                with column:
+                    self._draw(each)
+
+    def _draw(self, each: SettingField) -> None:
+        memory, path, key = self.memory, each.path, self.key(each.path)
+        now, content = value_of(self.study, path), state.recall(key, memory)
+        is_new = content is memory or path not in memory.seen
+        if path in memory.shown_next:
+            state.remember(key, memory.shown_next.pop(path))
+        elif is_new:
+            state.remember(key, each.shown(now))
+            memory.refused.pop(path, None)
+        if is_new or each.stored(state.recall(key)) == now:
+            memory.seen[path] = now
+        memory.fields[path] = each
+        memory.drawn.add(path)
+        locked = self._locked(path)
+        options = {**each.options, "help": locked or each.options.get("help"), "disabled": bool(locked)}
+        getattr(st, each.widget)(each.label, key=key, on_change=self._store, args=(path,), **options)
+        if path in memory.refused:
+            state.say(f"Not saved. {memory.refused[path][0]}")
+        elif self._overtaken(path):
+            self._offer(path)
+
+    def key(self, path: str) -> str:
+        return f"set-{self.study.slug}-{path}"
+
+    def _locked(self, path: str) -> str:
+        """Why the setting cannot be changed now; "" where it can."""
+        if self.is_draft:
+            return ""
+        return FIXED.get(path.partition(".")[0], "" if self.reason else LOCKED)
+
+    def _overtaken(self, path: str) -> bool:
+        return self.memory.seen[path] != value_of(self.study, path)
+
+    def _offer(self, path: str) -> None:
+        """What another lead stored meanwhile, and the choice."""
+        change = saved_setting.last_change(self.log, path)
+        by = f"{change.actor} changed this at {clock_time(change.at)}" if change else "Somebody changed this"
+        now = self.memory.fields[path].shown(value_of(self.study, path))
+        with st.container(border=True):
+            st.text(f"{by}. It is now: {now if now not in (None, '') else 'empty'}")
+            with st.container(horizontal=True):
+                st.button("Take it", key=f"take-{self.key(path)}", on_click=self.renew, args=(path,))
+                st.button("Store what is above", key=f"mine-{self.key(path)}", on_click=self._insist, args=(path,))
+
+    # Callbacks: the session state is read only, since the next click may end them at any other use of it
+
+    def _store(self, path: str) -> None:
+        self._write(path, state.recall(self.key(path)))
+
+    def _write(self, path: str, content: Any) -> None:
+        memory = self.memory
+        value, seen = memory.fields[path].stored(content), memory.seen[path]
+        try:
+            with state.writing() as session:
+                study, actor = self._stored_study(session), self.who.pseudonym
+                after = saved_setting.write(session, study, path, value, seen, actor, self.reason)
+        except Overtaken:
+            memory.refused.pop(path, None)
+        except TriptychError as refusal:
+            memory.refused[path] = str(refusal), isinstance(refusal, DatabaseAway)
+        else:
+            memory.seen[path] = after
+            memory.refused.pop(path, None)
+            memory.settled[path] = str(content)
+
+    def _stored_study(self, session: state.Session) -> Study:
+        """The study as it is now. Raises SignedOut where somebody signed out in another tab, NotFound."""
+        if state.current_person() != self.who:
+            raise SignedOut("You are signed out. Sign in again in another tab, or reload this page.")
+        return lifecycle.led_by(session, self.who, self.study.slug)
+
+    def _insist(self, path: str) -> None:
+        self.memory.seen[path] = value_of(self.study, path)
+        self._store(path)
+
+    def renew(self, path: str) -> None:
+        """The field shows the stored value next; what is in it is given up."""
+        self.memory.settled[path] = str(state.recall(self.key(path)))
+        self.memory.seen.pop(path, None)
+        self.memory.refused.pop(path, None)
+
+    def step(self, command: Callable[..., str]) -> None:
+        """Undo or redo."""
+        path = state.run_command(lambda session: command(session, self._stored_study(session), self.who.pseudonym))
+        if path is not None:
+            self.renew(path)
+
+    def _take_again(self) -> None:
+        """What the browser has and the server did not get: after a reload, a dropped line or a restart."""
+        for path, entry in (state.recall(self.key("status")) or {}).get("again", {}).items():
+            each, text = self.memory.fields.get(path), entry["text"]
+            if each is None or self._locked(path):
+                continue
+            now = value_of(self.study, path)
+            with suppress(ValueError):  # half a number
+                was_sent = now in [each.stored(each.typed(part)) for part in entry["sent"]]
+                content = each.typed(text)
+                self.memory.seen[path] = now if was_sent else entry["seen"]
+                self.memory.shown_next[path] = content
+                self._write(path, content)
+            if path not in self.memory.refused:
+                self.memory.settled[path] = text
+
+    # The status line
+
+    def _step(self, label: str, command: Callable[..., str], change: Change | None) -> None:
+        about = change.path.replace(".", " → ").replace("_", " ") if change else "Nothing"
+        options: Any = {"icon": f":material/{label.lower()}:", "help": f"{label}: {about}", "disabled": change is None}
+        st.button(label, on_click=self.step, args=(command,), **options)
+
+    def status(self, go_to: str, summaries: Mapping[str, str]) -> None:
+        """Undo, redo, and when the last change was stored. Drawn after the fields, into a place above them.
+
+        go_to: the key of what the browser scrolls to; summaries: key of a section → what is written beside its name.
+        """
+        history, memory = saved_setting.history(self.log, self.who.pseudonym), self.memory
+        with st.container(horizontal=True, vertical_alignment="center", key="setup-status"):
+            self._step("Undo", saved_setting.undo, history.undo)
+            self._step("Redo", saved_setting.redo, history.redo)
+            shown = {path: str(each.shown(value_of(self.study, path))) for path, each in memory.fields.items()}
+            data = {
+                "name": f"triptych-setup:{self.who.pseudonym}:{self.study.slug}",
+                "session": memory.session,
+                "savedAt": history.saved_at and history.saved_at.isoformat(),
+                "fields": {
+                    css_key(self.key(path)): {"path": path, "stored": shown[path], "seen": memory.seen[path]}
+                    for path in sorted(memory.drawn)
+                },
+                "settled": memory.settled,
+                "goTo": go_to,
+                "summaries": summaries,
+                "stopped": [p for p in memory.drawn if self._overtaken(p) or not memory.refused.get(p, ("", True))[1]],
+            }
+            _status(data={"text": json.dumps(data)}, key=self.key("status"), on_again_change=self._take_again)
+
+
+def css_key(key: str) -> str:
+    """The end of the class that Streamlit gives to the element with this key."""
+    return re.sub(r"[^a-zA-Z0-9_-]", "-", key)

@@ -1,0 +1,74 @@
+"""The sections of a study's setup: which one the address asks for, and each with its mark from the checklist."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from components.shell import state
+from components.study.saved_field import SettingsSheet, css_key
+from triptych.storage.models import Study
+from triptych.study import checklist, lint
+from triptych.study.checklist import CheckPoint, Mark, SetupSection
+from triptych.study.settings import settings_of
+
+LAUNCH = "Launch"
+SIGNS = {Mark.done: "✓", Mark.empty: "!", Mark.doubtful: "?"}
+# what addresses of earlier versions call a section
+EARLIER_NAMES = {
+    "Basics": SetupSection.study,
+    "Plan": SetupSection.assignment,
+    "Panel and pay": SetupSection.assignment,
+    "Annotators' path": SetupSection.way_in,
+    "Preregistration": SetupSection.plan,
+}
+
+
+def points_of(study: Study, version: int) -> list[CheckPoint]:
+    """The checklist of a draft; the linter reads its items again only where something it looks at has changed."""
+    place, asked = f"findings-{study.slug}", (version, study.raters_per_item, settings_of(study).common_names)
+    with state.reading() as session:
+        if state.recall(place, (None,))[0] != asked:
+            state.remember(place, (asked, lint.lint_study(session, study)))
+        return checklist.points(session, study, state.recall(place)[1])
+
+
+def follow_address(sheet: SettingsSheet) -> None:
+    """Goes to the section that the address names, once."""
+    asked = st.query_params.get("section", "")
+    if asked != sheet.memory.asked:
+        sheet.memory.asked, sheet.memory.go_to = asked, EARLIER_NAMES.get(asked, asked)
+
+
+def begin(sheet: SettingsSheet, points: Sequence[CheckPoint]) -> None:
+    """In a tab's first run without a section in the address, the first one with something to settle is open."""
+    if not sheet.memory.has_begun and not sheet.memory.go_to and sheet.is_draft:
+        first = next((point.section for point in points if point.mark != Mark.done), SetupSection.study)
+        state.remember(section_key(sheet, first), True)
+    sheet.memory.has_begun = True
+
+
+def section_key(sheet: SettingsSheet, section: str) -> str:
+    return css_key(f"section-{sheet.study.slug}-{section}")
+
+
+def section_box(sheet: SettingsSheet, section: SetupSection) -> Any:
+    """The section's expander: its `open` says whether it is to be drawn.
+
+    Its label stays as it is, since another one would be another expander, closed and with other fields.
+    """
+    key = section_key(sheet, section)
+    if sheet.memory.go_to == section:
+        state.remember(key, True)
+    return st.expander(f"**{section}**", key=key, on_change="rerun")
+
+
+def summaries(sheet: SettingsSheet, points: Sequence[CheckPoint]) -> dict[str, str]:
+    """Key of each section → its mark and first line, for the browser to write beside its name."""
+    lines = {}
+    for point in reversed(points):
+        mark = checklist.mark_of(points, point.section)
+        lines[section_key(sheet, point.section)] = f"{SIGNS[mark] if mark else ''} {point.text}"
+    return lines

@@ -1,0 +1,262 @@
+"""The settings of a study, section by section: which there are, how they are called, and what to know about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from components.shell.state import plain
+from components.study.saved_field import (
+    SettingsSheet,
+    capitals,
+    choice,
+    day,
+    lines,
+    long_text,
+    money,
+    number,
+    several,
+    short_text,
+)
+from components.study.study_form import ACCESS, PRESENTATIONS, ROUNDS
+from components.study.text_formats import FIELD_LABELS, FORMAT_NAMES
+from triptych.annotate.entry_test import GOLD_ATTEMPTS, GOLD_PERCENT
+from triptych.results.criterion import variable_of
+from triptych.rubric.model import Rubric
+from triptych.stats.analysis.collection import INTERIM
+from triptych.stats.numbers import counted
+from triptych.storage.models import Access
+from triptych.study import preregistration
+from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS
+from triptych.study.settings import EXPERTISE, settings_of
+
+LONGEST_MINUTES = 60 * 24 * 14
+WITHDRAWAL = {"keep": "Their ratings stay, without their name", "delete": "Their ratings are deleted"}
+ARRANGEMENTS = {
+    "choice": "Annotators choose; long texts begin one at a time",
+    "side_by_side": "Side by side wherever there is room",
+    "one_at_a_time": "One at a time",
+}
+ARRANGEMENT_HELP = (
+    "How several responses share the window, where they do not follow each other in succession. It is stored with each "
+    "annotation. Below 45 letters a line, responses are shown one at a time."
+)
+ITEM_ORDERS = {
+    "finish": "Finish items first: agreement is known early",
+    "cover": "Cover all items first: each has a rating before any has a second",
+}
+PROOFS = {"none": "None", "secret": "A secret in the link", "signature": "A signature of each id"}
+PROOF_HELP = "Without one, anybody who knows the address can invent ids. What the panel needs is under *People*."
+ENTRY = {"none": "No test", "questions": "The questions of the rubric", "gold": "Gold items, rated like any other"}
+EARLY = "Results that are opened before the planned annotations are in"
+BOUNDS = {
+    INTERIM: "Clear only with an adjusted p below 0.001",
+    INTERIM / 10: "Clear only with an adjusted p below 0.0001",
+    0.0: "Estimates without tests",
+}
+GROUP_HELP = (
+    "Turns of one dialogue or questions on one passage are not independent. Name the field of the items file that is "
+    "the same for items that belong together; intervals and tests then treat each group as one item."
+)
+OVERLAP_NOTE = (
+    "With one annotator per item, agreement cannot be computed. Give a random part of the items, which is assigned "
+    "first, more annotators than the rest: at least 30 items, or a fifth of all."
+)
+CONSENT_HELP = (
+    "What the study is for, what is stored (ratings, times, no name), how long, who can read it, the pay, and what "
+    "happens to the ratings of somebody who withdraws."
+)
+CHECKS_NOTE = (
+    "They come in a file like any other items, with a field purpose (attention or gold) and a field reference that "
+    "says what is accepted, for example: fluency A = 6 ± 1; verdict B = accept. To annotators they look like any "
+    "other item. Repeats are items that an annotator gets a second time, in a new order. 0 means none."
+)
+MARGINS_NOTE = (
+    "Practically equal: the largest difference in scale points (of shares, from 0 to 1) that would not matter to "
+    "you. Equality is tested from five annotators on. Empty: it is not tested."
+)
+
+
+def study_itself(sheet: SettingsSheet) -> None:
+    """Its title and kind, and what an ethics committee asks for."""
+    sheet.draw(
+        short_text("title", "Title", LONGEST_TITLE, help="Annotators see it."),
+        [choice("round", "Round", ROUNDS), choice("presentation", "Responses appear", PRESENTATIONS)],
+        [choice(f"formats.{field}", f"{label} are", FORMAT_NAMES) for field, label in FIELD_LABELS.items()],
+        choice("arrangement", "On the screen", ARRANGEMENTS, help=ARRANGEMENT_HELP),
+        [
+            short_text("ethics.approval", "Ethics approval: committee and number"),
+            day("ethics.stored_until", "Data are stored until"),
+        ],
+        [short_text("contact", "Contact for questions"), short_text("ethics.complaints", "Who receives complaints")],
+    )
+
+
+def common_names(sheet: SettingsSheet, names: Mapping[str, str]) -> None:
+    """Which systems have a common word as their name. `names`: mark → name."""
+    label = "Systems whose name is a common word in these texts"
+    sheet.draw(several("common_names", label, names, help="The checklist passes over these names."))
+
+
+def assignment(sheet: SettingsSheet) -> None:
+    """How many people rate an item, in which order, and how they are found and paid."""
+    least = 1 if sheet.is_draft else sheet.study.raters_per_item
+    sheet.draw(
+        [
+            number("raters_per_item", "Annotators per item", least, MOST_RATERS, help="It can only grow after launch."),
+            number("items_per_annotator", "Most items for one annotator", 1, value=None, placeholder="No limit"),
+        ],
+        [
+            choice("item_order", "Order of items", ITEM_ORDERS),
+            number(
+                "reservation_minutes",
+                "Minutes an item stays reserved",
+                5,
+                LONGEST_MINUTES,
+                help="After this time without activity, the item goes to somebody else. Late work is kept.",
+            ),
+        ],
+        short_text("group_field", "Field that groups items", help=GROUP_HELP),
+    )
+    st.caption(OVERLAP_NOTE)
+    sheet.draw(
+        [
+            number("overlap.items", "Items with more annotators", 0),
+            number("overlap.raters", "Annotators for each of them", 1, MOST_RATERS),
+        ]
+    )
+    st.header("Who takes part", anchor=False)
+    sheet.draw([choice("access", "Who may take part", ACCESS), choice("expertise", "The annotators are", EXPERTISE)])
+    sheet.draw([money("pay.per_item", "Pay for one item"), capitals("pay.currency", "Currency", 3)])
+    sheet.draw(
+        money("pay.floor_per_hour", "Least pay per hour"),
+        long_text("recruitment.how", "How people were found, in the words of a paper"),
+        lines("recruitment.eligibility", "Rules that the panel enforces, one per line (approval rate, country …)"),
+    )
+
+
+def panel(sheet: SettingsSheet) -> bool:
+    """Codes and addresses of a panel; whether the lead wants codes for the empty ones."""
+    if sheet.study.access != Access.panel:
+        return False
+    st.header("The panel", anchor=False)
+    sheet.draw(
+        short_text(
+            "panel.return_url",
+            "Address to go back to; {code} is replaced by the completion code",
+            placeholder="https://…?cc={code}",
+        ),
+        [
+            short_text("panel.name", "Name of the panel", 40),
+            short_text("panel.id_param", "Parameter with the person's id", 41),
+            short_text("panel.session_param", "Parameter of the session", 41),
+        ],
+        [
+            choice("panel.proof", "Proof in the address", PROOFS, help=PROOF_HELP),
+            short_text("panel.proof_param", "Parameter of the proof", 41),
+            number("panel.most_people", "Most people", 1, 100_000, value=None, placeholder="1.5 × needed"),
+            number("panel.free_after_minutes", "Minutes until a first answer", 5, LONGEST_MINUTES),
+        ],
+    )
+    st.caption("Annotators take a code back to the panel; each ending has its own. An empty code is not shown.")
+    sheet.draw(
+        [
+            short_text("codes.finished", "Finished", 64),
+            short_text("codes.failed_test", "Did not pass the entry test", 64),
+            short_text("codes.screened_out", "Did not consent", 64),
+        ]
+    )
+    return st.button("Make codes for the empty ones", key=f"codes-{sheet.study.slug}")
+
+
+def way_in(sheet: SettingsSheet, rubric: Rubric) -> None:
+    """Consent, instructions, content note, entry test."""
+    sheet.draw(
+        long_text("consent.text", "Consent", help=CONSENT_HELP),
+        [
+            short_text(
+                "consent.not_needed", "Or: why no consent is asked", help="The reason is in the log and in reports."
+            ),
+            choice("consent.after_withdrawal", "If somebody withdraws", WITHDRAWAL),
+        ],
+        long_text("instructions", "Instructions besides the rubric's own"),
+        long_text("content_note", "Content note", help="Shown before the first item; a button shows it again later."),
+    )
+    test = rubric.entry_test
+    questions = "This rubric has no entry questions."
+    if test is not None:
+        tries, asked = counted(test.attempts, "attempt"), counted(len(test.questions), "entry question")
+        questions = f"The rubric has {asked}: {test.pass_percent} % to pass, {tries}."
+    gold_rules = f"A test of gold items: {GOLD_PERCENT} %, {GOLD_ATTEMPTS} attempts."
+    st.caption(f"{questions} {gold_rules} Leave the numbers empty to use these.")
+    sheet.draw(
+        [
+            choice("entry.kind", "Entry test", ENTRY),
+            number("entry.pass_percent", "Percent to pass", 1, 100, value=None, placeholder="As above"),
+            number("entry.attempts", "Attempts", 1, 10, value=None, placeholder="As above"),
+            number("entry.gold_items", "Gold items in the test", 1, 50),
+        ]
+    )
+
+
+def check_rules(sheet: SettingsSheet, gold: int, attention: int) -> None:
+    """How often checks come among the items. `gold`, `attention`: numbers of such items."""
+    st.text(f"This study has {attention} attention and {gold} gold items.")
+    st.caption(CHECKS_NOTE)
+    sheet.draw(
+        [
+            number("checks.attention_every", "An attention check every … items", 0),
+            number("checks.gold_every", "A gold item every … items", 0),
+            number("checks.repeat_percent", "Repeats, % of the items", 0, 50),
+        ],
+        [
+            number("checks.repeats_at_least", "Minimum repeats", 0),
+            number("checks.repeat_distance", "Minimum items between the two", 1),
+        ],
+    )
+
+
+def declaration(sheet: SettingsSheet, rubric: Rubric) -> None:
+    """What is declared before launch, and the declaration as a text."""
+    study, now = sheet.study, settings_of(sheet.study).preregistration
+    label, address = "Planner: how many items and annotators", {"study": study.slug}
+    st.page_link("lead/planner.py", label=label, icon=":material/insights:", query_params=address)
+    asked = rubric.asked(study.round)
+    titles = {criterion.key: plain(criterion.title) for criterion in asked}
+    bounds = {now.interim_bound: f"Clear only with an adjusted p below {now.interim_bound:g}"} | BOUNDS
+    contrast = "Primary contrast: which systems, which difference, which test"
+    margins = [
+        number(f"preregistration.margins.{criterion.key}", plain(criterion.title), 0.01, value=None, step=0.05)
+        for criterion in asked
+        if not variable_of(criterion).not_comparable
+    ]
+    if sheet.is_draft:
+        sheet.draw(
+            several("preregistration.criteria", "Criteria that will be reported", titles),
+            [
+                choice("preregistration.primary_criterion", "Primary criterion", {"": "None", **titles}),
+                short_text("preregistration.primary_contrast", contrast),
+            ],
+            long_text("preregistration.sample", "Items and annotators: how many, and why"),
+            long_text("preregistration.stop_rule", "When collection stops"),
+            long_text("preregistration.exclusions", "Who and what will be left out of the results"),
+            lines("preregistration.slices", "Fields of the items file whose values are compared, one per line"),
+            choice("preregistration.interim_bound", EARLY, bounds),
+        )
+        st.caption(MARGINS_NOTE)
+        sheet.draw(*(margins[place : place + 3] for place in range(0, len(margins), 3)))
+    if now.declared:
+        st.caption("As a text, for a registry such as OSF")
+        st.code(preregistration.as_text(study, rubric, now), language=None, wrap_lines=True)
+    elif not sheet.is_draft:
+        st.text("Nothing was preregistered before this study was launched.")
+
+
+def trial(sheet: SettingsSheet) -> None:
+    """The pages on which a lead tries the study out."""
+    st.text("Rate an item yourself, or let simulated annotators fill a copy. Nothing of it is stored.")
+    label, address = "See it as annotators will", {"study": sheet.study.slug}
+    with st.container(horizontal=True):
+        st.page_link("lead/preview.py", label=label, icon=":material/visibility:", query_params=address)
+        st.page_link("lead/dry_run.py", label="Dry run", icon=":material/science:", query_params=address)

@@ -1,0 +1,38 @@
+"""How the texts of a study are shown: what is proposed for an uploaded file, and what the lead chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from components.shell.choices import choose
+from triptych.formats import ItemDraft, ItemFile
+from triptych.formats.texts.text_format import Field, Format, proposals
+from triptych.stats.numbers import counted
+from triptych.study.settings import Formats
+
+FIELD_LABELS: dict[Field, str] = {"context": "Contexts", "responses": "Responses", "extra_texts": "Further texts"}
+FORMAT_NAMES: dict[Format, str] = {"plain": "Plain text, as it is written", "markdown": "Markdown, formatted"}
+NOTE = "One format is for all systems, and it cannot change after launch. Plain text shows Markdown's signs literally."
+
+
+def choose_formats(file: ItemFile) -> Formats:
+    """A format for each field that the file has; what its texts look like is filled in."""
+    return choose_formats_of(file.items, "format")
+
+
+def choose_formats_of(items: Sequence[ItemDraft], key: str) -> Formats:
+    """As `choose_formats`, for items that are there already."""
+    proposed = proposals(items)
+    if not proposed:
+        return Formats()
+    st.caption("How texts are shown to annotators")
+    formats: dict[str, Format] = {}
+    for column, (field, proposal) in zip(st.columns(len(FIELD_LABELS)), proposed.items(), strict=False):
+        # another proposal is another field, which shows it
+        name = f"{key}-{field}-{proposal.format}"
+        formats[field] = choose(FIELD_LABELS[field], FORMAT_NAMES, name, proposal.format, column)
+        column.caption(f"{proposal.marked:,} of {counted(proposal.texts, 'text')} look like Markdown.")
+    st.caption(NOTE)
+    return Formats(**formats)

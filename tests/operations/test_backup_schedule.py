@@ -1,0 +1,93 @@
+"""Backups by schedule: when one is due, that one process makes it, and which are deleted."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+
+from triptych import clock
+from triptych.errors import NotAllowed
+from triptych.operations import backup, backup_schedule
+from triptych.operations.backup_schedule import Schedule, back_up_if_due, set_schedule, state_of
+from triptych.storage.database import reading, writing
+from triptych.web.session import web_engine
+
+
+@pytest.fixture
+def daily(monkeypatch):
+    """A database with a daily schedule that keeps two backups; returns a function that moves the clock by hours."""
+    with writing(web_engine()) as session:
+        set_schedule(session, Schedule(24, 2))
+    now = [clock.now()]
+    monkeypatch.setattr(clock, "now", lambda: now[0])
+
+    def pass_hours(hours: float) -> None:
+        now[0] += timedelta(hours=hours)
+
+    return pass_hours
+
+
+def names() -> list[str]:
+    return [made.name.partition("-")[0] for made in backup.listed()]
+
+
+def test_without_a_schedule_nothing_is_made():
+    back_up_if_due(web_engine())
+    assert backup.listed() == []
+
+
+def test_a_backup_is_made_once_when_it_is_due(daily):
+    for _ in range(2):
+        back_up_if_due(web_engine())
+    assert names() == ["scheduled"]
+    daily(23.9)
+    back_up_if_due(web_engine())
+    assert len(names()) == 1
+    daily(0.2)
+    back_up_if_due(web_engine())
+    assert len(names()) == 2
+
+
+def test_several_processes_make_one_backup(daily):
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(back_up_if_due, [web_engine()] * 4))
+    assert names() == ["scheduled"]
+
+
+def test_only_scheduled_backups_beyond_the_number_kept_are_deleted(daily):
+    backup.make(web_engine())
+    for _ in range(4):
+        back_up_if_due(web_engine())
+        daily(24)
+    assert sorted(names()) == ["scheduled", "scheduled", "triptych"]
+    assert len(list(backup.folder().iterdir())) == 6  # each with the file beside it
+
+
+def test_a_failure_is_remembered_until_a_backup_succeeds(daily, monkeypatch):
+    def fail(engine, name):
+        raise backup.BackupFailed("No backup was made: disk full.")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(backup, "make", fail)
+        back_up_if_due(web_engine())
+    with reading(web_engine()) as session:
+        assert state_of(session).failure == "No backup was made: disk full."
+    daily(1)
+    back_up_if_due(web_engine())
+    with reading(web_engine()) as session:
+        assert state_of(session).failure == ""
+
+
+@pytest.mark.parametrize("schedule", [Schedule(24, 0), Schedule(24, 366), Schedule(-1, 7)])
+def test_a_schedule_needs_sensible_numbers(schedule):
+    with pytest.raises(NotAllowed, match="Keep 1 to 365"), writing(web_engine()) as session:
+        set_schedule(session, schedule)
+
+
+def test_a_running_server_makes_what_is_due(daily, monkeypatch):
+    monkeypatch.setattr(backup_schedule, "LOOK_SECONDS", 3600)
+    with backup_schedule.scheduled(web_engine()):
+        pass  # leaving waits for the work under way
+    assert names() == ["scheduled"]

@@ -1,0 +1,148 @@
+"""Messages to leads by mail: through the named server only, once, in words without an address."""
+
+from __future__ import annotations
+
+import logging
+import socketserver
+import threading
+from collections.abc import Iterator
+
+import pytest
+from helpers.ratings import submit
+
+from triptych import settings
+from triptych.participants import mail
+from triptych.participants.mail import Watch, failure_of
+from triptych.settings import Encryption, MailServer, UnsafeSettings
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Person, Study
+
+
+class Recipient(socketserver.StreamRequestHandler):
+    """As much of SMTP as a mail needs; refuses every recipient where the server says so."""
+
+    server: Inbox
+
+    def handle(self) -> None:
+        self.say(b"220 lab.test")
+        while line := self.rfile.readline():
+            verb = line[:4].upper()
+            if verb == b"DATA":
+                self.say(b"354 go on")
+                lines: list[bytes] = []
+                while (line := self.rfile.readline()) != b".\r\n":
+                    lines.append(line)
+                self.server.mails.append(b"".join(lines).decode())
+            refused = verb == b"RCPT" and self.server.refuses
+            answer = b"221 bye" if verb == b"QUIT" else b"250 fine"
+            self.say(b"550 nobody <lead@lab.test> here" if refused else answer)
+
+    def say(self, line: bytes) -> None:
+        self.wfile.write(line + b"\r\n")
+
+
+class Inbox(socketserver.ThreadingTCPServer):
+    """A mail server on a free port of this computer."""
+
+    daemon_threads = True
+
+    def __init__(self, *, refuses: bool = False) -> None:
+        super().__init__(("127.0.0.1", 0), Recipient)
+        self.mails: list[str] = []
+        self.refuses = refuses
+
+    @property
+    def named(self) -> MailServer:
+        return MailServer("127.0.0.1", self.server_address[1], "app@lab.test", Encryption.nothing)
+
+
+@pytest.fixture
+def inbox() -> Iterator[Inbox]:
+    with Inbox() as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@pytest.fixture
+def full(sqlite_engine, make_study) -> Study:
+    """A study whose places are all filled, and whose lead has an address."""
+    with writing(sqlite_engine) as session:
+        study, lead, (anna,) = make_study(session, items=2, annotators=1, raters_per_item=1)
+        for _ in range(2):
+            submit(session, study, anna)
+        person = session.get_one(Person, lead.person_id)
+        person.email, person.passcode_hash = "lead@lab.test", "set"
+        return study
+
+
+def test_a_finished_study_is_reported_once(sqlite_engine, full, inbox, caplog):
+    caplog.set_level(logging.INFO)
+    for _ in range(2):
+        Watch(sqlite_engine, inbox.named).look()
+    (text,) = inbox.mails
+    assert "Subject: Triptych: A small study" in text
+    assert "To: lead@lab.test" in text
+    assert "All 2 places are filled" in text
+    assert "http" not in text
+    assert "lead@lab.test" not in caplog.text
+    assert "a message was sent to 1 lead" in caplog.text
+
+
+def test_a_study_without_news_sends_nothing(sqlite_engine, make_study, inbox):
+    with writing(sqlite_engine) as session:
+        _, lead, _ = make_study(session)
+        session.get_one(Person, lead.person_id).email = "lead@lab.test"
+    Watch(sqlite_engine, inbox.named).look()
+    assert inbox.mails == []
+
+
+def test_a_failure_is_said_in_words_without_an_address(sqlite_engine, full, inbox, caplog):
+    inbox.refuses = True
+    Watch(sqlite_engine, inbox.named).look()
+    with reading(sqlite_engine) as session:
+        assert failure_of(session, session.get_one(Study, full.id)) == "the mail server refused a recipient"
+    assert "was not sent: the mail server refused a recipient." in caplog.text
+    assert "lead@lab.test" not in caplog.text
+
+
+def test_an_absent_server_is_said_in_words():
+    with Inbox() as server:
+        closed = server.named
+    assert mail.send(closed, "s", "t", ["a@b.example"]) == "the mail server cannot be reached"
+
+
+def test_a_server_without_encryption_gets_nothing(inbox):
+    strict = MailServer(inbox.named.host, inbox.named.port, "app@lab.test", Encryption.starttls)
+    assert mail.send(strict, "s", "t", ["a@b.example"]) == "the mail server offers no encryption, or no login"
+    assert inbox.mails == []
+
+
+def test_a_line_break_in_a_title_adds_no_header(inbox):
+    assert mail.send(inbox.named, "A\r\nBcc: x@evil.example", "t", ["a@b.example"]) == ""
+    assert "\nBcc:" not in inbox.mails[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "server"),
+    [
+        ("", None),
+        ("smtps://lab.test?from=a@b.example", MailServer("lab.test", 465, "a@b.example", Encryption.tls)),
+        (
+            "smtp://me%40x:p%2Fw@lab.test:25?from=a@b.example",
+            MailServer("lab.test", 25, "a@b.example", Encryption.starttls, "me@x", "p/w"),
+        ),
+        ("smtp://127.0.0.1?from=a@b.example", MailServer("127.0.0.1", 587, "a@b.example", Encryption.nothing)),
+    ],
+)
+def test_the_setting_names_server_sender_and_encryption(monkeypatch, text, server):
+    monkeypatch.setenv(settings.MAIL, text)
+    assert settings.mail_server() == server
+    assert "p/w" not in repr(server)
+
+
+@pytest.mark.parametrize("text", ["lab.test", "http://lab.test?from=a@b.example", "smtp://h", "smtp://h:x?from=a@b"])
+def test_a_setting_that_cannot_be_read_is_refused_in_words(monkeypatch, text):
+    monkeypatch.setenv(settings.MAIL, text)
+    with pytest.raises(UnsafeSettings, match="cannot be read. Write it as smtp://"):
+        settings.mail_server()

@@ -1,0 +1,122 @@
+"""Where everybody is, for a lead: step, last sign, pay due, flags."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from helpers.present import present
+from helpers.ratings import assigned, submit
+from helpers.studies import add_person, join
+
+from triptych import clock
+from triptych.annotate import exclusions
+from triptych.participants.notices import notices
+from triptych.participants.participant import Participant, Phase, participants
+from triptych.people import accounts, invitations, roster
+from triptych.results.frame.model import Counted
+from triptych.results.frame.upkeep import frame_of
+from triptych.results.progress import Overview, overview
+from triptych.results.quality import flags_of
+from triptych.results.unfilled import unfilled
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Login, Role, Study
+from triptych.study.settings import changed, stored
+
+
+def seen(engine, study, flags: dict[str, tuple[str, ...]] | None = None) -> tuple[Study, Overview, list[Participant]]:
+    with reading(engine) as session:
+        here = session.get_one(Study, study.id)
+        view, frame = overview(session, here, Counted()), frame_of(session, here)
+        members = roster.members_of(session, here)
+        flags = flags_of(session, here, frame) if flags is None else flags
+        return here, view, participants(session, here, members, frame, view, flags)
+
+
+def phases(engine, study) -> dict[str, str]:
+    return {person.member.name or "": person.state for person in seen(engine, study, {})[2]}
+
+
+def test_everybody_is_in_one_of_the_phases(engine, make_study):
+    with writing(engine) as session:
+        study, lead, _ = make_study(session, items=2, annotators=0, raters_per_item=4, access="invited")
+        for name in ("invited", "opened", "working", "holding", "done", "excluded"):
+            invited = invitations.invite_one(session, study, name, "", Role.annotator, lead.pseudonym)
+            person = accounts.accept_invitation(session, invited.secret)
+            who = accounts.signed_in(
+                session, accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
+            )
+            work = {"working": 1, "done": 2, "excluded": 1}.get(name, 0)
+            for _ in range(work):
+                submit(session, study, who)
+            if name == "holding":
+                assigned(session, study, who)
+            if name == "invited":
+                session.delete(session.get_one(Login, who.login_id))
+        exclusions.exclude(session, study, roster_name(session, study, "excluded"), "a reason", lead.pseudonym)
+    assert phases(engine, study) == {
+        "invited": Phase.invited,
+        "opened": Phase.opened,
+        "working": Phase.working,
+        "holding": Phase.working,
+        "done": Phase.done,
+        "excluded": Phase.stopped,
+    }
+    people = {person.member.name: person for person in seen(engine, study, {})[2]}
+    assert people["excluded"].why == "excluded: a reason"
+    assert people["invited"].seen_at is None
+    for name in ("opened", "holding", "done"):
+        assert (clock.now() - present(people[name].seen_at)).total_seconds() < 60
+
+
+def roster_name(session, study, name: str) -> str:
+    return next(member.pseudonym for member in roster.members_of(session, study) if member.name == name)
+
+
+def test_pay_is_due_for_what_somebody_finished(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, _, (anna, ben) = make_study(session, items=3)
+        here = session.get_one(Study, study.id)
+        here.settings = stored(changed(here, pay={"per_item": "0.40"}))
+        for seconds in (30, 50):
+            submit(session, here, anna, seconds=seconds)
+    by_name = {person.pseudonym: person for person in seen(sqlite_engine, study)[2]}
+    assert (by_name[anna.pseudonym].due, by_name[ben.pseudonym].due) == (Decimal("0.80"), Decimal("0.00"))
+    assert (by_name[anna.pseudonym].seconds, by_name[ben.pseudonym].seconds) == (40, None)
+
+
+def test_a_flag_is_shown_until_its_person_has_stopped(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, lead, (anna, ben) = make_study(session)
+    flags: dict[str, tuple[str, ...]] = {anna.pseudonym: ("Too fast.",), ben.pseudonym: ("Too slow.",)}
+    here, view, people = seen(sqlite_engine, study, flags)
+    assert {person.state for person in people} == {"Flagged"}
+    (notice,) = notices(here, view, people)
+    assert notice.sentence == f"2 people are flagged. {anna.pseudonym}: Too fast. {ben.pseudonym}: Too slow."
+    with writing(sqlite_engine) as session:
+        exclusions.exclude(session, session.get_one(Study, study.id), ben.pseudonym, "slow", lead.pseudonym)
+    here, view, people = seen(sqlite_engine, study, flags)
+    assert [notice.about for notice in notices(here, view, people)] == [(anna.pseudonym,)]
+
+
+@pytest.mark.parametrize("raters", [1, 2])
+def test_a_full_study_is_done(sqlite_engine, make_study, raters):
+    with writing(sqlite_engine) as session:
+        study, _, (anna, _) = make_study(session, items=2, raters_per_item=raters)
+        join(session, study, add_person(session, "late"))
+        for _ in range(2):
+            submit(session, study, anna)
+    here, view, people = seen(sqlite_engine, study, {})
+    assert [notice.kind for notice in notices(here, view, people)] == ["success"] * (raters == 1)
+
+
+def test_a_place_nobody_present_can_fill_is_said(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, _, (anna,) = make_study(session, items=2, annotators=1, raters_per_item=2)
+        for _ in range(2):
+            submit(session, study, anna)
+    here, view, people = seen(sqlite_engine, study, {})
+    with reading(sqlite_engine) as session:
+        (notice,) = notices(here, view, people, unfilled(session, here))
+    assert notice.about == ("open places",)
+    assert "cannot be filled by anybody present" in notice.sentence

@@ -1,0 +1,82 @@
+"""Whether the files in a report or a capsule are those whose hashes it lists.
+
+Of a report these are its data; its own `analysis.py` computes every number again from them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Iterator
+from typing import IO, Any
+from zipfile import BadZipFile, ZipFile
+
+from sqlalchemy import select
+from sqlmodel import Session
+
+from triptych.storage.models import Event, Snapshot, Study
+
+# which file of the zip lists hashes, and under which name
+LISTS = {"snapshot.json": "files", "manifest.json": "sha256"}
+SNAPSHOT = "snapshot.json"
+LARGEST_BYTES = 20_000_000  # of a file that lists others
+UNREADABLE = (
+    *(BadZipFile, OSError, ValueError, LookupError, AttributeError, TypeError),
+    *(NotImplementedError, RecursionError, RuntimeError),
+)
+
+
+def changed_files(archive: ZipFile) -> list[str]:
+    """Names of the files that are missing or are not what the zip lists. Raises one of UNREADABLE."""
+    changed = []
+    for name in archive.namelist():
+        folder, slash, base = name.rpartition("/")
+        for listed, sha256 in _listed_by(archive, name).get(LISTS[base], {}).items() if base in LISTS else ():
+            try:
+                with archive.open(f"{folder}{slash}{listed}") as file:
+                    is_same = _hash(file) == sha256
+            except KeyError:
+                is_same = False
+            changed += [] if is_same else [listed]
+    return changed
+
+
+def _listed_by(archive: ZipFile, name: str) -> dict[str, Any]:
+    if archive.getinfo(name).file_size > LARGEST_BYTES:
+        raise ValueError(name)
+    content: dict[str, Any] = json.loads(archive.read(name))
+    return content
+
+
+def _hash(file: IO[bytes]) -> str:
+    return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # a member of a zip is one
+
+
+def of_reports(session: Session, study: Study) -> Iterator[str]:
+    """Stored reports that are not what they list, or that name an event as the log does not have it."""
+    columns = Snapshot.sha256, Snapshot.event_number, Snapshot.event_hash, Snapshot.scope, Snapshot.file
+    logged = (Event.study_id == Snapshot.study_id) & (Event.number == Snapshot.event_number)
+    query = select(*columns, Event.hash).outerjoin(Event, logged).where(Snapshot.study_id == study.id)
+    for sha256, number, event_hash, scope, file, hash_then in session.execute(query.order_by(Snapshot.id)):
+        where = f"report {sha256[:12]}"
+        if event_hash != hash_then:
+            yield f"{where}: event {number} has another hash in the log."
+        try:
+            yield from (f"{where}: {fault}" for fault in _faults(file, sha256, (scope, event_hash)))
+        except UNREADABLE:
+            yield f"{where}: its file cannot be read."
+
+
+def _faults(file: bytes, sha256: str, made_of: tuple[Any, str]) -> list[str]:
+    """What is wrong with a report's zip. made_of: its scope and the hash of its last event."""
+    with ZipFile(io.BytesIO(file)) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(f"/{SNAPSHOT}"))
+        faults = [f"{changed} is not the file that was stored." for changed in changed_files(archive)]
+        content = archive.read(name)
+    if hashlib.sha256(content).hexdigest() != sha256:
+        faults.append("its file is of another report.")
+    listing = json.loads(content)
+    if (listing["scope"], listing["last_event"]["hash"]) != made_of:
+        faults.append("its file has another scope or last event.")
+    return faults

@@ -1,0 +1,1 @@
+"""Who takes part in a study as its leads run it: where everybody is, and what a lead must know now. No statistic."""

@@ -1,0 +1,178 @@
+"""Notices to leads by mail, through the one server that TRIPTYCH_MAIL names: the app's only outbound connection.
+
+A thread of its own looks at running studies, so that no page and no annotator waits for a mail server. What was sent is
+marked in the database first: of several processes one sends it, and nothing is sent twice.
+"""
+
+from __future__ import annotations
+
+import logging
+import smtplib
+import ssl
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from email.message import EmailMessage
+
+from sqlalchemy import Engine, delete, insert, select
+from sqlalchemy.exc import IntegrityError
+from sqlmodel import Session
+
+from triptych import clock
+from triptych.participants.notices import notices
+from triptych.participants.participant import participants
+from triptych.people import roster
+from triptych.results.frame.counted import kinds_by_default
+from triptych.results.frame.model import Counted
+from triptych.results.frame.upkeep import frame_of
+from triptych.results.progress import overview
+from triptych.results.quality import flags_of
+from triptych.results.unfilled import unfilled
+from triptych.settings import Encryption, MailServer
+from triptych.stats.numbers import counted
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Membership, Person, Role, Setting, Study, StudyState
+from triptych.storage.repeating import repeated
+
+LOOK_SECONDS = 60.0
+TIMEOUT_SECONDS = 20.0
+WHERE = "Open People in Triptych to see everybody and what can be done."
+log = logging.getLogger("triptych.mail")
+
+
+@dataclass(frozen=True)
+class News:
+    """What the leads of a study have not been sent yet. marks: one for each thing, under which it is remembered."""
+
+    study_id: int
+    slug: str
+    title: str
+    marks: tuple[str, ...]
+    sentences: tuple[str, ...]
+    addresses: tuple[str, ...]
+
+
+@dataclass
+class Watch:
+    """Looks at the studies of a database; one that has not changed since is left alone."""
+
+    engine: Engine
+    server: MailServer
+    looked_at: dict[int, int] = field(default_factory=dict)
+
+    def look(self) -> None:
+        """Sends what is new in every running study."""
+        with reading(self.engine) as session:
+            running = Study.state.in_([StudyState.open, StudyState.paused]) & ~Study.demo
+            numbers = dict(map(tuple, session.execute(select(Study.id, Study.event_number).where(running))))
+        for study_id, number in numbers.items():
+            if self.looked_at.get(study_id) == number:
+                continue
+            self.looked_at[study_id] = number
+            with reading(self.engine) as session:
+                news = news_of(session, session.get_one(Study, study_id))
+            if news.marks and news.addresses and self._mark(news):
+                self._send(news)
+
+    def _mark(self, news: News) -> bool:
+        """Whether this process is the one that sends it."""
+        now = clock.now().isoformat()
+        try:
+            with writing(self.engine) as session:
+                session.execute(insert(Setting), [{"key": mark, "value": now} for mark in news.marks])
+        except IntegrityError:
+            return False
+        return True
+
+    def _send(self, news: News) -> None:
+        why = send(self.server, f"Triptych: {news.title}", "\n\n".join((*news.sentences, WHERE)), news.addresses)
+        key = failure_key(news.study_id)
+        with writing(self.engine) as session:
+            session.execute(delete(Setting).where(Setting.key == key))
+            if why:
+                session.execute(insert(Setting).values(key=key, value=why))
+        if why:
+            log.warning("Study %s: a message to its leads was not sent: %s.", news.slug, why)
+        else:
+            log.info("Study %s: a message was sent to %s.", news.slug, counted(len(news.addresses), "lead"))
+
+
+def failure_key(study_id: int) -> str:
+    """Under what the reason is stored why the last message about a study was not sent."""
+    return f"mail failed {study_id}"
+
+
+def failure_of(session: Session, study: Study) -> str:
+    """Why the last message about the study was not sent; empty where it was, or there was none."""
+    return session.scalars(select(Setting.value).where(Setting.key == failure_key(study.id))).first() or ""
+
+
+def news_of(session: Session, study: Study) -> News:
+    """What a study's leads should know and have not been sent."""
+    frame, view = frame_of(session, study), overview(session, study, Counted(kinds_by_default(study)))
+    people = participants(
+        session, study, roster.members_of(session, study), frame, view, flags_of(session, study, frame)
+    )
+    marked = set(session.scalars(select(Setting.key).where(Setting.key.startswith(f"mailed {study.id} "))))
+    sentences, marks = [], []
+    for notice in notices(study, view, people, unfilled(session, study)):
+        fresh = [mark for mark in (f"mailed {study.id} {of}" for of in notice.about) if mark not in marked]
+        if fresh:
+            sentences.append(notice.sentence)
+            marks += fresh
+    leads = select(Person.email).join(Membership, Membership.person_id == Person.id)
+    leads = leads.where(Membership.study_id == study.id, Membership.role == Role.lead, Person.email.is_not(None))
+    addresses = session.scalars(leads.where(Person.disabled_at.is_(None), Person.passcode_hash.is_not(None)))
+    return News(study.id, study.slug, study.title, tuple(marks), tuple(sentences), tuple(filter(None, addresses)))
+
+
+def send(server: MailServer, subject: str, text: str, addresses: Sequence[str]) -> str:
+    """Sends a mail to each address by itself; why it could not be sent, in words without an address, or nothing."""
+    try:
+        with _connected(server) as connection:
+            for address in addresses:
+                mail = EmailMessage()
+                mail["From"], mail["To"], mail["Subject"] = server.sender, address, " ".join(subject.split())
+                mail.set_content(text)
+                connection.send_message(mail)
+    except (OSError, smtplib.SMTPException, ValueError) as error:
+        return _in_words(error)
+    return ""
+
+
+@contextmanager
+def _connected(server: MailServer) -> Iterator[smtplib.SMTP]:
+    context, place = ssl.create_default_context(), (server.host, server.port)
+    if server.encryption == Encryption.tls:
+        connection: smtplib.SMTP = smtplib.SMTP_SSL(*place, timeout=TIMEOUT_SECONDS, context=context)
+    else:
+        connection = smtplib.SMTP(*place, timeout=TIMEOUT_SECONDS)
+    with connection:
+        if server.encryption == Encryption.starttls:
+            connection.starttls(context=context)
+        if server.user:
+            connection.login(server.user, server.password)
+        yield connection
+
+
+def _in_words(error: Exception) -> str:
+    """Never the error's own text, which may quote an address."""
+    words = {
+        smtplib.SMTPAuthenticationError: "the mail server refused the name or the password",
+        smtplib.SMTPRecipientsRefused: "the mail server refused a recipient",
+        smtplib.SMTPSenderRefused: "the mail server refused the sender",
+        smtplib.SMTPNotSupportedError: "the mail server offers no encryption, or no login",
+        smtplib.SMTPException: "the mail server did not take it",
+        ssl.SSLError: "the mail server's certificate or encryption cannot be trusted",
+        TimeoutError: "the mail server did not answer in time",
+        OSError: "the mail server cannot be reached",
+        ValueError: "an address or the sender cannot be written in a mail",
+    }
+    return next(sentence for kind, sentence in words.items() if isinstance(error, kind))
+
+
+@contextmanager
+def watching(engine: Engine, server: MailServer) -> Iterator[None]:
+    """Looks again and again, in a thread."""
+    with repeated(Watch(engine, server).look, "News of studies", LOOK_SECONDS, log):
+        yield

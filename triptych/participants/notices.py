@@ -1,0 +1,40 @@
+"""What a lead must know now: the study is done, a place cannot be filled, or somebody is flagged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from triptych.participants.participant import Participant
+from triptych.results.progress import Overview
+from triptych.results.unfilled import Unfilled
+from triptych.stats.numbers import counted
+from triptych.storage.models import Study, StudyState
+
+MAX_NAMED = 3  # people in a notice
+
+
+class LeadNotice(NamedTuple):
+    """about: a word for each thing it says, by which mails are not repeated; of a person their pseudonym."""
+
+    kind: Literal["success", "warning"]
+    sentence: str
+    about: tuple[str, ...]
+
+
+def notices(
+    study: Study, view: Overview, people: Sequence[Participant], open_places: Unfilled | None = None
+) -> Iterator[LeadNotice]:
+    """Those that hold now, the study first. open_places: those that nobody present can fill."""
+    if view.done >= view.expected > 0 and study.state != StudyState.closed:
+        places = f"All {counted(view.expected, 'place')} are filled"
+        yield LeadNotice("success", f"{places}: the study is done and can be closed.", ("done",))
+    if open_places:
+        yield LeadNotice("warning", open_places.sentence, ("open places",))
+    flagged = [person for person in people if person.is_flagged]
+    if flagged:
+        named = " ".join(f"{person.pseudonym}: {' '.join(person.flags)}" for person in flagged[:MAX_NAMED])
+        more = f" {len(flagged) - MAX_NAMED} more are in the table." if len(flagged) > MAX_NAMED else ""
+        verb = "is" if len(flagged) == 1 else "are"
+        sentence = f"{counted(len(flagged), 'person', 'people')} {verb} flagged. {named}{more}"
+        yield LeadNotice("warning", sentence, tuple(person.pseudonym for person in flagged))

@@ -1,0 +1,179 @@
+"""Everybody who annotates a study, as their leads run it: step, progress, pace, last sign of them, pay due, flags."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+from typing import NamedTuple
+
+from sqlalchemy import case, func, select
+from sqlmodel import Session
+
+from triptych.annotate.reservations import reservation_life
+from triptych.people.roster import Member
+from triptych.results.frame.model import Frame
+from triptych.results.progress import AnnotatorProgress, Overview
+from triptych.storage.models import (
+    FINISHED,
+    Assignment,
+    AssignmentState,
+    EntryAttempt,
+    Login,
+    Membership,
+    Origin,
+    Person,
+    Purpose,
+    Role,
+    Study,
+)
+from triptych.study.settings import settings_of
+
+BEFORE_WORK = (Purpose.training, Purpose.entry_test)
+
+
+class Phase(StrEnum):
+    """How far somebody is. A flag comes on top."""
+
+    invited = "Invited"
+    opened = "Link opened"
+    training = "In training"
+    working = "Working"
+    done = "Done"
+    stopped = "Stopped"
+
+
+@dataclass(frozen=True)
+class Participant:
+    """One annotator. why: they stopped; flags: sentences that ask for a look.
+
+    done, total: items; seconds: median active time of an item; due: pay for what they finished. None where not known.
+    """
+
+    member: Member
+    group: str
+    step: Phase
+    why: str
+    flags: tuple[str, ...]
+    done: int
+    total: int
+    seconds: float | None
+    seen_at: datetime | None
+    due: Decimal | None
+
+    @property
+    def pseudonym(self) -> str:
+        return self.member.pseudonym
+
+    @property
+    def is_flagged(self) -> bool:
+        """Whether a lead should look; nobody has to for somebody who has stopped."""
+        return bool(self.flags) and self.step != Phase.stopped
+
+    @property
+    def state(self) -> str:
+        """The one word for a list."""
+        return "Flagged" if self.is_flagged else self.step
+
+
+class _Signs(NamedTuple):
+    """Of one person: the last login, submission and hold of an item; whether they began to work, or to train."""
+
+    signed_in_at: datetime | None = None
+    submitted_at: datetime | None = None
+    held_until: datetime | None = None
+    works: bool = False
+    trains: bool = False
+
+
+def participants(
+    session: Session,
+    study: Study,
+    members: Sequence[Member],
+    frame: Frame,
+    view: Overview,
+    flags: Mapping[str, Sequence[str]],
+) -> list[Participant]:
+    """The annotators among the members, in the order in which they joined. flags: by pseudonym."""
+    settings, signs = settings_of(study), _signs(session, study)
+    progress = {row.pseudonym: row for row in view.annotators}
+    finished = frame.work[frame.work["state"].isin(FINISHED)]
+    items = finished["annotator"].astype(str).value_counts().to_dict()
+    timed = finished[finished["active_seconds"] > 0]
+    pace = timed["active_seconds"].groupby(timed["annotator"].astype(str)).median().to_dict()
+    is_full = view.done >= view.expected > 0
+    return [
+        Participant(
+            member,
+            settings.annotator_groups.get(name, ""),
+            _step(member, progress.get(name), sign, is_full),
+            _why(member),
+            tuple(flags.get(name, ())),
+            progress[name].done if name in progress else 0,
+            progress[name].total if name in progress else 0,
+            pace.get(name),
+            _seen_at(sign, study),
+            None if settings.pay.per_item is None else settings.pay.per_item * items.get(name, 0),
+        )
+        for member in members
+        if member.role == Role.annotator
+        for name, sign in [(member.pseudonym, signs.get(member.pseudonym, _Signs()))]
+    ]
+
+
+def _signs(session: Session, study: Study) -> dict[str, _Signs]:
+    """By pseudonym."""
+    part = (Membership.study_id == study.id) & (Membership.role == Role.annotator)
+    own = (Assignment.study_id == study.id) & (Assignment.person_id == Person.id)
+    on_web = (Assignment.state == AssignmentState.reserved) & (Assignment.origin == Origin.web)
+    begun = Assignment.purpose.in_(BEFORE_WORK)
+    since = (Login.person_id == Person.id) & (Login.created_at >= Membership.joined_at)
+    signed_in = select(func.max(Login.created_at)).where(since).correlate(Person, Membership).scalar_subquery()
+    tried = select(func.count(EntryAttempt.id)).where(EntryAttempt.membership_id == Membership.id)
+    query = (
+        select(
+            Person.pseudonym,
+            signed_in,
+            func.max(Assignment.submitted_at),
+            func.max(case((on_web, Assignment.expires_at))),
+            func.coalesce(func.sum(case((begun, 0), else_=1)).filter(Assignment.id.is_not(None)), 0),
+            func.coalesce(func.sum(case((begun, 1), else_=0)), 0) + tried.correlate(Membership).scalar_subquery(),
+        )
+        .select_from(Membership)
+        .join(Person, Person.id == Membership.person_id)
+        .outerjoin(Assignment, own)
+        .where(part)
+        .group_by(Person.id, Person.pseudonym, Membership.id, Membership.joined_at)
+    )
+    return {
+        name: _Signs(signed_in_at, submitted_at, held_until, bool(works), bool(trains))
+        for name, signed_in_at, submitted_at, held_until, works, trains in session.execute(query)
+    }
+
+
+def _seen_at(signs: _Signs, study: Study) -> datetime | None:
+    """The last sign of somebody: signing in, submitting, or saving, which extends what they hold."""
+    held = signs.held_until and signs.held_until - reservation_life(study)
+    return max((at for at in (signs.signed_in_at, signs.submitted_at, held) if at), default=None)
+
+
+def _step(member: Member, progress: AnnotatorProgress | None, signs: _Signs, is_full: bool) -> Phase:
+    done, total = (progress.done, progress.total) if progress else (0, 0)
+    if _why(member):
+        return Phase.stopped
+    if done and (done >= total or is_full):
+        return Phase.done
+    if signs.works:
+        return Phase.working
+    if signs.trains:
+        return Phase.training
+    return Phase.opened if signs.signed_in_at or member.consented_at else Phase.invited
+
+
+def _why(member: Member) -> str:
+    """Why somebody stopped; empty for those who have not."""
+    if member.state == "excluded":
+        return f"excluded: {member.excluded_reason}"
+    return "" if member.state == "active" else member.state

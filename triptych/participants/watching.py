@@ -1,0 +1,121 @@
+"""What a viewer sees of a study: annotators as Annotator 1, 2, …, and what they wrote only where a lead allows it.
+
+The order is the one in which they joined, so a number stays with its annotator. This is the one place that knows whose
+number it is; everything that a viewer's page shows comes through it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from sqlalchemy import select
+from sqlmodel import Session
+
+from triptych.results import item_review
+from triptych.results.adjudication import FinalValue
+from triptych.results.frame.highlights import HighlightedItem, Passage
+from triptych.results.frame.model import Counted, Frame
+from triptych.results.frame.upkeep import frame_of
+from triptych.results.item_review import FINAL, Look
+from triptych.results.warnings import Finding
+from triptych.storage.models import Membership, Person, Role, Study
+
+PSEUDONYM = re.compile(r"\b[AL]-[0-9A-Z]{5}\b")
+SOMEBODY = "a lead"
+
+
+@dataclass(frozen=True)
+class Watched:
+    """frame: without pseudonyms. numbers: pseudonym → what is shown instead. explained: explanations are shown."""
+
+    frame: Frame
+    numbers: Mapping[str, str]
+    explained: bool
+
+    def sentence(self, text: str) -> str:
+        """The text without pseudonyms."""
+        for pseudonym, shown in self.numbers.items():
+            text = text.replace(pseudonym, shown)
+        return PSEUDONYM.sub(SOMEBODY, text)
+
+    def findings(self, findings: Iterable[Finding]) -> list[Finding]:
+        """The findings without pseudonyms and without links to ratings."""
+        return [replace(f, sentence=self.sentence(f.sentence), examples=None) for f in findings]
+
+    def look(self, session: Session, study: Study, item: str, counted: Counted) -> Look:
+        """The item as a viewer reads it: no notes to the lead, no reasons. Raises NotFound."""
+        look = item_review.look(session, study, self.frame, item, counted)
+        return replace(look, texts=self.texts(look.texts), remarks=(), final=look.final and self.final(look.final))
+
+    def texts(self, item: HighlightedItem) -> HighlightedItem:
+        """The item's texts with highlights of Annotator 1, 2, …"""
+        candidates = (
+            replace(candidate, passages=tuple(map(self._passage, candidate.passages))) for candidate in item.candidates
+        )
+        return replace(item, context=tuple(map(self._passage, item.context)), candidates=tuple(candidates))
+
+    def _passage(self, passage: Passage) -> Passage:
+        spans = (
+            replace(span, annotator=self._name(span.annotator), comment=span.comment if self.explained else "")
+            for span in passage.spans
+        )
+        return replace(passage, spans=tuple(spans))
+
+    def final(self, final: FinalValue) -> FinalValue:
+        """The final value with who decided it as a viewer may know."""
+        return replace(final, by=self._name(final.by), reason=final.reason if self.explained else "")
+
+    def _name(self, pseudonym: str) -> str:
+        return pseudonym if pseudonym == FINAL else self.numbers.get(pseudonym, SOMEBODY)
+
+
+_watched: dict[int, tuple[Frame, Watched]] = {}
+
+
+def watched(session: Session, study: Study) -> Watched:
+    """What viewers see of the study, up to date with the session's view of the event log."""
+    frame = frame_of(session, study)
+    source, latest = _watched.get(study.id, (None, None))
+    if latest is None or source is not frame:
+        latest = _of(session, study, frame)
+        _watched[study.id] = frame, latest
+    return latest
+
+
+def watched_frame(session: Session, study: Study) -> Frame:
+    """The study's frame without pseudonyms."""
+    return watched(session, study).frame
+
+
+def _of(session: Session, study: Study, frame: Frame) -> Watched:
+    joined = (
+        select(Person.pseudonym)
+        .join(Membership, Membership.person_id == Person.id)
+        .where(Membership.study_id == study.id, Membership.role == Role.annotator)
+        .order_by(Membership.joined_at, Person.id)
+    )
+    everybody = dict.fromkeys([*session.scalars(joined), *frame.work["annotator"].cat.categories])
+    numbers = {pseudonym: f"Annotator {place}" for place, pseudonym in enumerate(everybody, 1)}
+    explained = frame.settings.viewers_read_explanations
+    number, seed, created = frame.name
+    groups = {numbers.get(name, name): group for name, group in frame.settings.annotator_groups.items()}
+    work = frame.work.assign(annotator=frame.work["annotator"].cat.rename_categories(numbers))
+    ratings = frame.ratings.assign(annotator=frame.ratings["annotator"].cat.rename_categories(numbers))
+    if not explained:
+        ratings["explanation"] = ""
+        ratings["reasons"] = ratings["reasons"].cat.add_categories(
+            [] if "" in ratings["reasons"].cat.categories else [""]
+        )
+        ratings.loc[:, "reasons"] = ""
+    changed = replace(
+        frame,
+        work=work,
+        ratings=ratings,
+        leads=frozenset(numbers.get(lead, lead) for lead in frame.leads),
+        settings=frame.settings.model_copy(update={"annotator_groups": groups}),
+        name=(number, seed, f"{created} watched"),
+        watched=True,
+    )
+    return Watched(changed, numbers, explained)

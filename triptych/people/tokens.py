@@ -1,0 +1,205 @@
+"""Tokens of leads' scripts: made, shown once, stored as a hash, used, listed and revoked.
+
+A token acts for its lead in the studies that they lead, or in one of them: it reads, and as it says it writes and
+unblinds. It is signed, so that a forged one costs no query, and it ends with the passcode under which it was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from itsdangerous import BadData, Signer
+from sqlalchemy import ColumnElement, delete, select, update
+from sqlmodel import Session
+
+from triptych import clock, settings
+from triptych.errors import NotAllowed, NotFound
+from triptych.people import passcodes
+from triptych.storage import events
+from triptych.storage.events import EventKind
+from triptych.storage.models import Membership, Person, Role, Study, Token
+from triptych.study import lifecycle
+from triptych.study.persons import Certainty, Who
+
+PREFIX = "triptych_"  # by which people and scanners of repositories know it
+MAX_CHARACTERS = 200
+MAX_NAME_CHARACTERS = 60
+MAX_TOKENS = 20  # of one lead
+LIVES = (timedelta(days=1), timedelta(days=7), timedelta(days=30), timedelta(days=90), timedelta(days=365))
+USE_NOTED_EVERY = timedelta(minutes=1)
+
+
+class Scope(StrEnum):
+    """What a token may do."""
+
+    read = "read"
+    write = "write"
+    unblind = "unblind"
+
+
+@dataclass(frozen=True)
+class Bearer:
+    """What a live token lets its sender do. study_id: the one study that it is for, None for all of the lead's."""
+
+    who: Who
+    scopes: frozenset[Scope]
+    study_id: int | None
+    token_id: int
+    expires_at: datetime
+    used_at: datetime | None
+
+
+@dataclass(frozen=True)
+class TokenFacts:
+    """A token as its lead sees it. study: the title of the one study that it is for, None for all."""
+
+    id: int
+    name: str
+    scopes: tuple[Scope, ...]
+    study: str | None
+    created_at: datetime
+    expires_at: datetime
+    used_at: datetime | None
+
+    @property
+    def expired(self) -> bool:
+        return self.expires_at <= clock.now()
+
+
+def make(
+    session: Session,
+    who: Who,
+    name: str,
+    life: timedelta,
+    scopes: Collection[Scope],
+    study: Study | None = None,
+    certainty: Certainty | None = None,
+) -> str:
+    """A new token of this lead, which is shown once and not stored.
+
+    Raises NotAllowed for a name, life or number of tokens that is not possible, and for one that unblinds without the
+    lead's passcode (`certainty`) or for more than one study.
+    """
+    name = " ".join(name.split())
+    if not name or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
+        raise NotAllowed(f"A token needs a name of 1 to {MAX_NAME_CHARACTERS} characters: what it is used for.")
+    if life not in LIVES:
+        raise NotAllowed("A token is valid for one of the times that are offered.")
+    if who.role != Role.lead:
+        raise NotAllowed("Only a lead makes tokens.")
+    if Scope.unblind in scopes and (certainty is None or certainty.who != who):
+        raise NotAllowed("A token that unblinds is made with your passcode.")
+    if Scope.unblind in scopes and study is None:
+        raise NotAllowed("A token that unblinds is for one study. Choose it.")
+    if len(session.scalars(select(Token.id).where(Token.person_id == who.person_id)).all()) >= MAX_TOKENS:
+        raise NotAllowed(f"You have {MAX_TOKENS} tokens. Revoke one that you do not need.")
+    secret, now = passcodes.new_secret(), clock.now()
+    token = Token(
+        person_id=who.person_id,
+        study_id=study.id if study else None,
+        name=name,
+        secret_hash=passcodes.secret_hash(secret),
+        may_write=Scope.write in scopes,
+        may_unblind=Scope.unblind in scopes,
+        created_at=now,
+        expires_at=now + life,
+    )
+    session.add(token)
+    session.flush()
+    _record(session, who, token, EventKind.token_made)
+    return PREFIX + _signer().sign(secret).decode()
+
+
+def secret_of(text: str) -> str | None:
+    """The secret in a token that was made with this installation's cookie secret; None for anything else."""
+    if not text.startswith(PREFIX) or len(text) > MAX_CHARACTERS:
+        return None
+    try:
+        return _signer().unsign(text.removeprefix(PREFIX)).decode()
+    except (BadData, UnicodeError):
+        return None
+
+
+def _signer() -> Signer:
+    return Signer(settings.cookie_secret(), salt="triptych.token")
+
+
+def bearer(session: Session, secret: str) -> Bearer | None:
+    """Who sends this secret, and what they may do; None if it is unknown, revoked, expired, or its lead disabled."""
+    live = (Token.secret_hash == passcodes.secret_hash(secret)) & (Token.expires_at > clock.now())
+    able = Person.disabled_at.is_(None) & (Person.role == Role.lead)
+    query = select(Token, Person).join(Person, Person.id == Token.person_id).where(live, able)
+    row = session.execute(query).first()
+    if row is None:
+        return None
+    token, person = row
+    who = Who(person.id, person.pseudonym, person.role, person.name, 0)
+    return Bearer(who, frozenset(_scopes(token)), token.study_id, token.id, token.expires_at, token.used_at)
+
+
+def is_to_be_noted(bearer: Bearer) -> bool:
+    """Whether the last use that is stored is older than a list of tokens should show."""
+    return bearer.used_at is None or clock.now() - bearer.used_at > USE_NOTED_EVERY
+
+
+def note_use(session: Session, bearer: Bearer) -> None:
+    session.execute(update(Token).where(Token.id == bearer.token_id).values(used_at=clock.now()))
+
+
+def of_person(session: Session, person_id: int) -> list[TokenFacts]:
+    """The tokens of a lead, newest first, expired ones among them."""
+    query = select(Token, Study.title).outerjoin(Study, Study.id == Token.study_id)
+    own = query.where(Token.person_id == person_id).order_by(Token.id.desc())
+    return [
+        TokenFacts(t.id, t.name, _scopes(t), title, t.created_at, t.expires_at, t.used_at)
+        for t, title in session.execute(own)
+    ]
+
+
+def revoke(session: Session, who: Who, token_id: int) -> None:
+    """The token stops working at once, and is deleted. Raises NotFound for anything but a token of this lead."""
+    own = (Token.id == token_id) & (Token.person_id == who.person_id)
+    token = session.scalars(select(Token).where(own)).first()
+    if token is None:
+        raise NotFound("You have no such token; it was revoked already.")
+    _end(session, who, [token])
+
+
+def revoke_all(session: Session, lead: Person, study: Study | None = None) -> None:
+    """Ends all tokens of a lead, or those that are for one study."""
+    which: ColumnElement[bool] = Token.person_id == lead.id
+    if study is not None:
+        which &= Token.study_id == study.id
+    who = Who(lead.id, lead.pseudonym, lead.role, lead.name, 0)
+    _end(session, who, session.scalars(select(Token).where(which)).all())
+
+
+def forget(session: Session) -> None:
+    """Deletes every token: a database that was restored may hold some that were revoked since."""
+    session.execute(delete(Token))
+
+
+def _end(session: Session, who: Who, tokens: Sequence[Token]) -> None:
+    for token in tokens:
+        _record(session, who, token, EventKind.token_revoked)
+        session.delete(token)
+    session.flush()
+
+
+def _scopes(token: Token) -> tuple[Scope, ...]:
+    further = [(token.may_write, Scope.write), (token.may_unblind, Scope.unblind)]
+    return (Scope.read, *(scope for may, scope in further if may))
+
+
+def _record(session: Session, who: Who, token: Token, kind: EventKind) -> None:
+    """In the log of every study that the token reaches."""
+    led = select(Membership.study_id).where(Membership.person_id == who.person_id, Membership.role == Role.lead)
+    ids = [token.study_id] if token.study_id is not None else sorted(session.scalars(led))
+    values = {"name": token.name, "scopes": list(_scopes(token)), "expires_at": token.expires_at.isoformat()}
+    old, new = (None, values) if kind == EventKind.token_made else (values, None)
+    for study_id in ids:
+        lifecycle.lock(session, study_id)
+        events.record(session, study_id, kind, who.pseudonym, old=old, new=new)

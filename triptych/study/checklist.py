@@ -1,0 +1,182 @@
+"""The checklist before launch: every part of a draft that is done, empty or doubtful, and what stops the launch.
+
+It reads the stored study only, so that what a page shows and what a launch refuses are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from sqlalchemy import func, select
+from sqlmodel import Session
+
+from triptych import settings
+from triptych.rubric.model import Rubric
+from triptych.stats.numbers import counted
+from triptych.storage import host
+from triptych.storage.models import Access, Item, Purpose, Study
+from triptych.study import lifecycle, lint
+from triptych.study.lint import LintFinding
+from triptych.study.settings import StudySettings, settings_of
+
+
+class Mark(StrEnum):
+    """How far a part is: done, left empty, or there but doubtful."""
+
+    done = "done"
+    empty = "empty"
+    doubtful = "doubtful"
+
+
+class SetupSection(StrEnum):
+    """The sections of a study's setup, as its page names them."""
+
+    study = "Study"
+    items = "Items"
+    rubric = "Rubric"
+    assignment = "Who rates what"
+    way_in = "Before the first item"
+    checks = "Checks"
+    plan = "Plan and preregistration"
+    trial = "Try it"
+
+
+@dataclass(frozen=True)
+class CheckPoint:
+    """One line of the checklist; `stops`: the study cannot be launched before it is settled."""
+
+    section: SetupSection
+    mark: Mark
+    text: str
+    advice: str = ""
+    stops: bool = False
+    finding: LintFinding | None = None
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """What the checks look at."""
+
+    study: Study
+    settings: StudySettings
+    rubric: Rubric
+    places: int
+    findings: Sequence[LintFinding]
+
+
+def points(session: Session, study: Study, findings: Sequence[LintFinding] | None = None) -> list[CheckPoint]:
+    """Every line: what stops the launch first, then what is doubtful, empty, done.
+
+    findings: of the linter, where the caller has them already.
+    """
+    places = select(func.sum(Item.raters)).where(Item.study_id == study.id, Item.purpose == Purpose.main)
+    rubric = lifecycle.design_of(session, study).rubric
+    findings = lint.lint_study(session, study) if findings is None else findings
+    draft = _Draft(study, settings_of(study), rubric, session.execute(places).scalar_one() or 0, findings)
+    order = [Mark.doubtful, Mark.empty, Mark.done]
+    lines = [point for check in CHECKS for point in check(draft)]
+    return sorted(lines, key=lambda point: (not point.stops, order.index(point.mark)))
+
+
+def mark_of(lines: Sequence[CheckPoint], section: SetupSection) -> Mark | None:
+    """The gravest mark of a section; None where the checklist says nothing about it."""
+    marks = [point.mark for point in lines if point.section == section]
+    return next((mark for mark in (Mark.doubtful, Mark.empty, Mark.done) if mark in marks), None)
+
+
+def _disk(_: _Draft) -> Iterator[CheckPoint]:
+    kind = "" if settings.is_shared() else host.forgetful()
+    if kind:
+        text = f"The disk of this host does not last ({kind}): at its next restart every rating would be lost."
+        lasts = f"or say with {host.EPHEMERAL}=0 that the data folder is on a disk that lasts"
+        advice = f"Use PostgreSQL elsewhere ({settings.DATABASE}), {lasts}."
+        yield CheckPoint(SetupSection.study, Mark.doubtful, text, advice, True)
+
+
+def _items(draft: _Draft) -> Iterator[CheckPoint]:
+    if not draft.study.item_count:
+        yield CheckPoint(
+            SetupSection.items, Mark.empty, "This study has no items yet.", "Add a file of items first.", True
+        )
+        return
+    items, each = counted(draft.study.item_count, "item"), counted(draft.study.raters_per_item, "annotator")
+    places = counted(draft.places, "annotation")
+    yield CheckPoint(SetupSection.items, Mark.done, f"{items}, {each} for each: {places} in all.")
+    for finding in draft.findings:
+        if finding.severity != "note":
+            yield CheckPoint(SetupSection.items, Mark.doubtful, finding.text, finding.advice, finding.blocking, finding)
+
+
+def _rubric(draft: _Draft) -> Iterator[CheckPoint]:
+    asked = draft.rubric.asked(draft.study.round)
+    yield CheckPoint(
+        SetupSection.rubric, Mark.done, f"{counted(len(asked), 'question')} in the {draft.study.round} round."
+    )
+
+
+def _consent(draft: _Draft) -> Iterator[CheckPoint]:
+    consent = draft.settings.consent
+    if consent.text:
+        yield CheckPoint(
+            SetupSection.way_in, Mark.done, f"A consent text of {counted(len(consent.text.split()), 'word')}."
+        )
+    elif consent.not_needed:
+        yield CheckPoint(SetupSection.way_in, Mark.done, f"No consent is asked, as the log says: {consent.not_needed}")
+    else:
+        advice = "Annotators would start without being asked. Write it, or say why none is needed."
+        yield CheckPoint(SetupSection.way_in, Mark.empty, "The consent text is empty.", advice, True)
+
+
+def _ethics(draft: _Draft) -> Iterator[CheckPoint]:
+    ethics = draft.settings.ethics
+    until = f"Data are stored until {ethics.stored_until}." if ethics.stored_until else ""
+    approval, complaints = (f"{head}: {text}" if text else "" for head, text in _labelled(draft))
+    yield _filled(SetupSection.study, approval, "The approval of an ethics committee is empty.", "Reports print it.")
+    yield _filled(SetupSection.study, until, "How long data are stored is empty.", "The consent page says it.")
+    yield _filled(SetupSection.study, complaints, "Who receives complaints is empty.", "The consent page names them.")
+
+
+def _labelled(draft: _Draft) -> Iterator[tuple[str, str]]:
+    yield "Ethics approval", draft.settings.ethics.approval
+    yield "Complaints go to", draft.settings.ethics.complaints
+
+
+def _filled(section: SetupSection, done: str, empty: str, advice: str) -> CheckPoint:
+    return CheckPoint(section, Mark.done, done) if done else CheckPoint(section, Mark.empty, empty, advice)
+
+
+def _pay(draft: _Draft) -> Iterator[CheckPoint]:
+    pay = draft.settings.pay
+    done = f"{pay.currency} {pay.per_item:.2f} for an item." if pay.per_item is not None else ""
+    yield _filled(SetupSection.assignment, done, "Pay is not set.", "Set it, 0 for volunteers: reports print it.")
+
+
+def _panel(draft: _Draft) -> Iterator[CheckPoint]:
+    if draft.study.access == Access.panel and not draft.settings.panel.return_url:
+        advice = "Annotators would have to find their own way back to the panel."
+        yield CheckPoint(SetupSection.assignment, Mark.empty, "The panel's address to go back to is empty.", advice)
+
+
+def _overlap(draft: _Draft) -> Iterator[CheckPoint]:
+    overlap = draft.settings.overlap
+    if draft.study.raters_per_item == 1 and (overlap.items == 0 or overlap.raters == 1):
+        advice = "Give a part of the items more annotators."
+        yield CheckPoint(
+            SetupSection.assignment, Mark.doubtful, "With one annotator per item nobody can say who agrees.", advice
+        )
+
+
+def _preregistration(draft: _Draft) -> Iterator[CheckPoint]:
+    declaration = draft.settings.preregistration
+    advice = "All comparisons are reported as exploratory."
+    done = "Preregistered; it is frozen with the rest." if declaration.declared else ""
+    yield _filled(SetupSection.plan, done, "Nothing is preregistered.", advice)
+    if declaration.declared and not declaration.family:
+        yield CheckPoint(SetupSection.plan, Mark.empty, "No primary criterion is chosen.", advice)
+
+
+CHECKS: Sequence[Callable[[_Draft], Iterator[CheckPoint]]] = (
+    _disk, _consent, _items, _rubric, _pay, _panel, _overlap, _ethics, _preregistration,
+)  # fmt: skip
