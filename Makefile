@@ -4,8 +4,9 @@ HOST ?= 127.0.0.1
 PORT ?= 8501
 BIN := .venv/bin
 WORKBENCH := components/workbench
+INSTALL_TESTS := tests/deploy/test_installed.py tests/deploy/test_container.py
 
-.PHONY: run test test-deploy lint lint-workbench format bench bench-peers screenshots schema lock audit sbom
+.PHONY: run test test-deploy lint lint-workbench format bench bench-peers screenshots schema commands lock audit sbom release test-install
 
 # Without pip, .venv is what a failed attempt left behind: it is built again.
 define VENV
@@ -31,9 +32,13 @@ run: .venv/run.stamp
 test: .venv/dev.stamp
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
+# the built wheel in an empty environment: installed from the package index, started, uninstalled
+test-install: .venv/dev.stamp
+	$(BIN)/python -m pytest -n 0 -m deploy $(INSTALL_TESTS)
+
 # proxy, two app processes and PostgreSQL on this computer; needs Debian's nginx-light and postgresql
 test-deploy: .venv/dev.stamp
-	$(BIN)/python -m pytest -n 0 -m deploy tests/deploy
+	$(BIN)/python -m pytest -n 0 -m deploy tests/deploy $(addprefix --ignore=,$(INSTALL_TESTS))
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .
@@ -64,7 +69,11 @@ screenshots: .venv/dev.stamp
 	$(BIN)/python -m bench.screenshots
 
 schema: .venv/run.stamp
-	$(BIN)/python -m triptych schema
+	$(BIN)/python -m triptych rubric schema
+
+# docs/commands.md, after a change of the command line
+commands: .venv/dev.stamp
+	PYTHONPATH=.:tests $(BIN)/python -m helpers.command_reference
 
 # after a change of requirements.txt or requirements-dev.txt; UPGRADE=--upgrade also renews what these packages need
 COMPILE = $(BIN)/uv pip compile --quiet --no-config --universal --python-version 3.11 --generate-hashes --no-annotate \
@@ -81,3 +90,10 @@ audit: .venv/dev.stamp
 # the software bill of materials of a release, in CycloneDX
 sbom: .venv/run.stamp
 	@$(BIN)/python -m bench.packages sbom
+
+# wheel, sdist, bill of materials and their checksums in dist/
+release: .venv/dev.stamp
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
+	@$(BIN)/python -m bench.packages sbom
+	cd dist && sha256sum -- * > SHA256SUMS && cat SHA256SUMS

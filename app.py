@@ -11,6 +11,7 @@ from starlette.middleware import Middleware
 
 from components.shell import failure
 from triptych.web import start
+from triptych.web.dialogs import NoErrorDialogs
 from triptych.web.gate import Gate, leave_forwarded_headers_to_the_gate
 from triptych.web.headers import SecurityHeaders
 from triptych.web.heads import limit_what_is_read_before_the_gate
@@ -36,6 +37,7 @@ app = st.App(
     middleware=[
         Middleware(Measured),
         Middleware(SecurityHeaders, index=STREAMLIT_PAGE, base_path=st.get_option("server.baseUrlPath")),
+        Middleware(NoErrorDialogs, base_path=st.get_option("server.baseUrlPath")),
         Middleware(Gate, base_path=st.get_option("server.baseUrlPath")),
     ],
     lifespan=lifespan,

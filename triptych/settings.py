@@ -8,8 +8,11 @@ import os
 import secrets
 import tomllib
 from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from triptych.errors import TriptychError
 
@@ -17,6 +20,7 @@ _PACKAGE = Path(__file__).resolve().parent
 SECRET, TOKEN, DATABASE = "TRIPTYCH_SECRET", "TRIPTYCH_METRICS_TOKEN", "TRIPTYCH_DATABASE_URL"
 ADDRESS, PROXIES, BUDGETS = "TRIPTYCH_ADDRESS", "TRIPTYCH_PROXIES", "TRIPTYCH_BUDGETS"
 SECRETS = (SECRET, TOKEN, "STREAMLIT_SERVER_COOKIE_SECRET")
+MAIL = "TRIPTYCH_MAIL"
 MIN_SECRET_LENGTH = 32
 PLACEHOLDERS = ("change", "example", "secret", "password", "default")
 HOW_TO_MAKE = "Make one with: python3 -c 'import secrets; print(secrets.token_urlsafe(48))'"
@@ -44,6 +48,11 @@ def version() -> str:
     return str(tomllib.loads((app_folder() / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"])
 
 
+def program() -> str:
+    """How this program is called on a command line."""
+    return "triptych" if is_installed() else "python -m triptych"
+
+
 def local_folder() -> Path:
     """Where the database, its backups and the cookie secret live.
 
@@ -54,26 +63,43 @@ def local_folder() -> Path:
 
 def usual_home() -> Path:
     """The folder that the app makes where TRIPTYCH_HOME names none."""
-    if not is_installed():
-        return app_folder() / "data" / "local"
+    checkout = app_folder() if not is_installed() else _checkout_here()
+    if checkout:
+        return checkout / "data" / "local"
     import platformdirs  # not at the top: the doctor reads this module to report missing packages
 
     return Path(platformdirs.user_data_dir("triptych", appauthor=False))
 
 
+def _checkout_here() -> Path | None:
+    """The checkout in whose top folder an installed command was typed, if this user has data there."""
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:  # the folder was deleted meanwhile
+        return None
+    stored = here / "data" / "local" / "triptych.db"
+    if not ((here / "app.py").is_file() and (here / "triptych" / "settings.py").is_file() and stored.is_file()):
+        return None
+    # what another user has laid there is not this user's
+    is_own = os.name == "nt" or stored.stat().st_uid == stored.parent.stat().st_uid == os.getuid()
+    return here if is_own else None
+
+
 @lru_cache(maxsize=8)
 def _existing(folder: str) -> Path:
     path = Path(folder)
-    path.mkdir(parents=True, exist_ok=True)
+    path.mkdir(mode=0o770 if group_may() else 0o700, parents=True, exist_ok=True)
     return path
 
 
 def database_url() -> str:
     """TRIPTYCH_DATABASE_URL, else the SQLite file in the local folder."""
-    url = os.environ.get(DATABASE)
-    if url:
-        return with_driver(url)
-    return f"sqlite:///{local_folder() / 'triptych.db'}"
+    return with_driver(os.environ.get(DATABASE) or f"sqlite:///{local_folder() / 'triptych.db'}")
+
+
+def uses_own_file() -> bool:
+    """Whether the database is the SQLite file in the local folder."""
+    return not os.environ.get(DATABASE)
 
 
 def with_driver(url: str) -> str:
@@ -103,6 +129,52 @@ def budgets() -> tuple[str, ...]:
 
 def _words(name: str) -> tuple[str, ...]:
     return tuple(os.environ.get(name, "").replace(",", " ").split())
+
+
+class Encryption(StrEnum):
+    """How the connection to a mail server is encrypted: from its start, from STARTTLS on, or not at all."""
+
+    tls = "TLS"
+    starttls = "STARTTLS"
+    nothing = "nothing"
+
+
+@dataclass(frozen=True)
+class MailServer:
+    """The one server that mail goes through. user: empty where it asks for none."""
+
+    host: str
+    port: int
+    sender: str
+    encryption: Encryption
+    user: str = ""
+    password: str = field(default="", repr=False)
+
+
+def mail_server() -> MailServer | None:
+    """TRIPTYCH_MAIL, as in smtp://user:password@mail.example.org:587?from=triptych@example.org; None without it.
+
+    smtps: encrypted from the start; smtp: by STARTTLS, except to this computer. Raises UnsafeSettings.
+    """
+    text = os.environ.get(MAIL, "")
+    if not text:
+        return None
+    try:
+        url = urlsplit(text)
+        port, sender = url.port, parse_qs(url.query).get("from", [""])[0]
+    except ValueError:
+        url, port, sender = urlsplit(""), None, ""
+    if url.scheme not in ("smtp", "smtps") or not url.hostname or "@" not in sender or not sender.isprintable():
+        raise UnsafeSettings(
+            f"{MAIL} cannot be read. Write it as smtp://user:password@mail.example.org:587?from=triptych@example.org, "
+            "or smtps:// where encryption begins at once; signs such as @ and / in user or password as %40 and %2F."
+        )
+    plain = Encryption.nothing if is_loopback(url.hostname) else Encryption.starttls
+    encryption = Encryption.tls if url.scheme == "smtps" else plain
+    usual = 465 if encryption == Encryption.tls else 587
+    return MailServer(
+        url.hostname, port or usual, sender, encryption, unquote(url.username or ""), unquote(url.password or "")
+    )
 
 
 def logs_json() -> bool:

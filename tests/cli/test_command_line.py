@@ -42,16 +42,20 @@ def run(monkeypatch, capsys):
 
 
 def test_a_study_is_created_and_launched_without_a_browser(run, sqlite_engine, tmp_path):
-    assert run("add-lead", "Dr Lead")[0] == 0
-    words = ("create-study", "Dr Lead", "Next turns", "dialogue_response", ITEMS)
+    assert run("people", "add-lead", "Dr Lead")[0] == 0
+    words = ("study", "create", "Dr Lead", "Next turns", "dialogue_response", ITEMS)
     code, output, _ = run(*words)
     assert (code, "Nothing was written" in output) == (0, True)
-    assert run("studies")[1] == ""
+    assert run("study", "list")[1] == ""
     assert run(*words, "--raters", "2", "--access", "invited", "--write")[0] == 0
-    assert run("set-state", "Dr Lead", "next-turns", "open")[0] == 0
+    opening = ("study", "set-state", "Dr Lead", "next-turns", "open")
+    assert "consent text is empty" in run(*opening)[2]
+    assert run(*opening, "--no-consent", "Staff try it.")[0] == 0
     guests = tmp_path / "guests.csv"
     guests.write_text("name,email\nAnna,anna@lab.example\nBen,\n")
-    code, output, _ = run("invite", "Dr Lead", "next-turns", "--list", str(guests), "--address", "http://lab:8501/")
+    code, output, _ = run(
+        "people", "invite", "Dr Lead", "next-turns", "--list", str(guests), "--address", "http://lab:8501/"
+    )
     assert code == 0
 
     with reading(sqlite_engine) as session:
@@ -62,38 +66,87 @@ def test_a_study_is_created_and_launched_without_a_browser(run, sqlite_engine, t
         assert [accounts.accept_invitation(session, secret).name for secret in secrets] == ["Anna", "Ben"]
         roles = session.execute(select(Person.name, Membership.role).join(Membership)).all()
     assert sorted(map(tuple, roles)) == [("Anna", "annotator"), ("Ben", "annotator"), ("Dr Lead", "lead")]
-    assert "next-turns\tmain\topen" in run("studies")[1]
+    assert "next-turns\tmain\topen" in run("study", "list")[1]
 
 
 def test_a_mapping_says_which_columns_of_items_are_responses(run, tmp_path):
-    assert run("add-lead", "Dr Lead")[0] == 0
+    assert run("people", "add-lead", "Dr Lead")[0] == 0
     (tmp_path / "wide.csv").write_text("id,prompt,a,b\n1,Why?,So,Thus\n")
     roles = {"id": "item", "prompt": "context", "a": "response", "b": "response"}
     (tmp_path / "mapping.json").write_text(json.dumps({"roles": roles}))
-    words = ("create-study", "Dr Lead", "Wide", "dialogue_response", str(tmp_path / "wide.csv"))
+    words = ("study", "create", "Dr Lead", "Wide", "dialogue_response", str(tmp_path / "wide.csv"))
     assert run(*words)[0] == 2
     code, output, _ = run(*words, "--mapping", str(tmp_path / "mapping.json"))
     assert (code, "Nothing was written" in output) == (0, True)
 
 
-@pytest.mark.parametrize("words", [("migrate",), ("studies",), ("verify",), ("add-lead", "Dr Lead"), ("backup",)])
+def test_unclear_roles_are_written_to_the_mapping(run, tmp_path):
+    (tmp_path / "clear.csv").write_text("item_id,system,annotator,criterion,value\n1,s,x,good,4\n")
+    (tmp_path / "unclear.csv").write_text("a,b,c,model\n1,w1,4,s\n1,w2,5,s\n")
+    out = tmp_path / "roles.json"
+    words = ("study", "import-ratings", "Dr Lead", "T", str(tmp_path / "unclear.csv"), str(tmp_path / "clear.csv"))
+
+    code, _, complaint = run(*words)
+    assert (code, "--mapping-out FILE" in complaint) == (2, True)
+    code, _, complaint = run(*words, "--mapping-out", str(out))
+    assert (code, str(out) in complaint, "unclear.csv: " in complaint) == (2, True, True)
+
+    mapping = json.loads(out.read_text())
+    assert mapping["roles"].keys() == {"item_id", "system", "annotator", "criterion", "value", "a", "b", "c", "model"}
+    mapping["roles"] |= {"a": "item", "b": "annotator", "c": "value"}
+    out.write_text(json.dumps(mapping))
+    code, output, _ = run(*words, "--mapping", str(out))
+    assert (code, "3 ratings" in output) == (0, True)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (
+            "data",
+            "migrate",
+        ),
+        (
+            "study",
+            "list",
+        ),
+        (
+            "data",
+            "verify",
+        ),
+        ("people", "add-lead", "Dr Lead"),
+        (
+            "data",
+            "backup",
+        ),
+    ],
+)
 def test_an_unavailable_database_is_reported(run, monkeypatch, words):
     monkeypatch.setenv("TRIPTYCH_DATABASE_URL", "postgresql://me:geheim@127.0.0.1:1/nothing")
     code, output, complaint = run(*words)
 
     assert (code, output) == (2, "")
     assert complaint.startswith("The database does not answer: ")
-    assert complaint.rstrip().endswith("python -m triptych doctor")
+    assert complaint.rstrip().endswith("python -m triptych server doctor")
     assert "geheim" not in complaint
 
 
 READING = [
-    ("verify",),
-    ("backup",),
-    ("studies",),
-    ("capsule", "a-small-study", "study.zip"),
-    ("export", "a-small-study", "ratings", "ratings.csv"),
-    ("report", "a-small-study", "report"),
+    (
+        "data",
+        "verify",
+    ),
+    (
+        "data",
+        "backup",
+    ),
+    (
+        "study",
+        "list",
+    ),
+    ("study", "capsule", "a-small-study", "study.zip"),
+    ("data", "export", "a-small-study", "ratings", "ratings.csv"),
+    ("report", "make", "a-small-study", "report"),
 ]
 
 
@@ -113,14 +166,14 @@ def test_a_reading_command_creates_and_changes_no_database(run, tmp_path, monkey
     code, output, complaint = run(*words)
     assert (code, output) == (2, "")
     assert "version 0002" in complaint
-    assert complaint.rstrip().endswith("python -m triptych migrate")
+    assert complaint.rstrip().endswith("python -m triptych data migrate")
     assert {path.name: path.read_bytes() for path in tmp_path.glob("*.db")} == before
     assert database.stored_version(engine) == "0002"
     engine.dispose()
 
 
 def test_where_nothing_can_be_verified_the_command_says_so(run, sqlite_engine):
-    code, output, complaint = run("verify")
+    code, output, complaint = run("data", "verify")
 
     assert (code, output) == (2, "")
     assert "no study in this database" in complaint
@@ -142,7 +195,7 @@ def test_a_file_that_is_no_database_is_reported(run, tmp_path, monkeypatch):
     (tmp_path / "triptych.db").write_text("no database, but long enough to be looked at as one\n" * 100)
     monkeypatch.setenv("TRIPTYCH_HOME", str(tmp_path))
     monkeypatch.delenv("TRIPTYCH_DATABASE_URL", raising=False)
-    code, output, complaint = run("studies")
+    code, output, complaint = run("study", "list")
 
     assert (code, output) == (2, "")
     assert "file is not a database" in complaint
@@ -152,9 +205,11 @@ def test_files_of_one_system_each_are_joined(run, tmp_path):
     for system in ("one", "two"):
         (tmp_path / f"{system}.csv").write_text("item_id,context,text\n1,Why?,Because\n2,How?,So\n")
     files = [f"{system}={tmp_path / system}.csv" for system in ("one", "two")]
-    code, output, _ = run("create-study", "Dr Lead", "Two", "dialogue_response", *files)
+    code, output, _ = run("study", "create", "Dr Lead", "Two", "dialogue_response", *files)
     assert "2 items of 2 systems" in output
-    code, _, complaint = run("create-study", "Dr Lead", "Two", "dialogue_response", files[0], str(tmp_path / "two.csv"))
+    code, _, complaint = run(
+        "study", "create", "Dr Lead", "Two", "dialogue_response", files[0], str(tmp_path / "two.csv")
+    )
     assert code == 2
     assert "SYSTEM=FILE" in complaint
 
@@ -162,13 +217,13 @@ def test_files_of_one_system_each_are_joined(run, tmp_path):
 @pytest.mark.parametrize(
     "words, complaint",
     [
-        (("export", "nowhere", "csv", "x.zip"), "no study called 'nowhere'"),
-        (("invite", "Nobody", "nowhere", "Anna"), "no lead called 'Nobody'"),
-        (("set-state", "Nobody", "nowhere", "open"), "no lead called 'Nobody'"),
-        (("capsule", "nowhere", "x.zip"), "no study nowhere"),
-        (("restore", "nowhere.db"), "There is no file nowhere.db"),
-        (("open-capsule", "nowhere.zip", "Dr New"), "no study capsule"),
-        (("create-study", "L", "T", "dialogue_response", "nowhere.csv"), "nowhere.csv cannot be read"),
+        (("data", "export", "nowhere", "csv", "x.zip"), "no study called 'nowhere'"),
+        (("people", "invite", "Nobody", "nowhere", "Anna"), "no lead called 'Nobody'"),
+        (("study", "set-state", "Nobody", "nowhere", "open"), "no lead called 'Nobody'"),
+        (("study", "capsule", "nowhere", "x.zip"), "no study nowhere"),
+        (("data", "restore", "nowhere.db"), "There is no file nowhere.db"),
+        (("study", "open-capsule", "nowhere.zip", "Dr New"), "no study capsule"),
+        (("study", "create", "L", "T", "dialogue_response", "nowhere.csv"), "nowhere.csv cannot be read"),
     ],
 )
 def test_a_refused_command_prints_one_sentence_with_exit_code_2(run, sqlite_engine, words, complaint):
@@ -183,15 +238,15 @@ def lead_in(engine, name="Dr Lead"):
         return accounts.create_lead(session, name, PASSCODE)
 
 
-@pytest.mark.parametrize("command", ["import-ratings", "create-study"])
+@pytest.mark.parametrize("command", ["import-ratings", "create"])
 def test_a_disabled_lead_makes_no_study(run, sqlite_engine, tmp_path, command):
     ratings = tmp_path / "ratings.csv"
     ratings.write_text("item_id,system,annotator,criterion,value\n1,m,w1,fluency,4\n1,m,w2,fluency,5\n")
     lead_in(sqlite_engine)
     with writing(sqlite_engine) as session:
         accounts.lead_called(session, "Dr Lead").disabled_at = clock.now()
-    files = {"import-ratings": [str(ratings)], "create-study": ["dialogue_response", ITEMS]}
-    code, _, complaint = run(command, "Dr Lead", "New", *files[command], "--write")
+    files = {"import-ratings": [str(ratings)], "create": ["dialogue_response", ITEMS]}
+    code, _, complaint = run("study", command, "Dr Lead", "New", *files[command], "--write")
 
     assert (code, "no lead called 'Dr Lead' who can sign in" in complaint) == (2, True)
     with reading(sqlite_engine) as session:
@@ -200,7 +255,7 @@ def test_a_disabled_lead_makes_no_study(run, sqlite_engine, tmp_path, command):
 
 @pytest.mark.parametrize("name", ["Dr  Lead", " Dr Lead\x07", "DR LEAD"])
 def test_add_lead_names_what_sign_in_takes(run, name):
-    code, output, _ = run("add-lead", name)
+    code, output, _ = run("people", "add-lead", name)
     stored = accounts.read_name(name)
 
     assert (code, f"the name {stored} and" in output) == (0, True)
@@ -210,31 +265,31 @@ def test_add_lead_names_what_sign_in_takes(run, name):
 
 
 def test_a_name_too_long_is_refused(run):
-    code, output, complaint = run("add-lead", "x" * (accounts.LONGEST_NAME + 1))
+    code, output, complaint = run("people", "add-lead", "x" * (accounts.LONGEST_NAME + 1))
     assert (code, output, complaint) == (2, "", f"A name has 1 to {accounts.LONGEST_NAME} characters.\n")
 
 
 def test_one_of_a_thing_is_singular(run, sqlite_engine, tmp_path):
     items = tmp_path / "items.csv"
     items.write_text("item_id,context,cand:one\n1,Why?,Because\n")
-    _, output, _ = run("create-study", "Dr Lead", "One", "dialogue_response", str(items))
+    _, output, _ = run("study", "create", "Dr Lead", "One", "dialogue_response", str(items))
     assert "1 item of 1 system," in output
     lead_in(sqlite_engine)
-    assert run("create-study", "Dr Lead", "One", "dialogue_response", str(items), "--write")[0] == 0
-    assert "\t1 item\t" in run("studies")[1]
+    assert run("study", "create", "Dr Lead", "One", "dialogue_response", str(items), "--write")[0] == 0
+    assert "\t1 item\t" in run("study", "list")[1]
 
 
 def test_a_hint_is_a_whole_command(run, sqlite_engine):
     lead_in(sqlite_engine, "O'Neil")
-    _, output, _ = run("create-study", "O'Neil", "Next", "dialogue_response", ITEMS, "--write")
+    _, output, _ = run("study", "create", "O'Neil", "Next", "dialogue_response", ITEMS, "--write")
     hint = output.rpartition("Launch it: python -m triptych ")[2]
 
-    assert run(*shlex.split(hint))[:2] == (0, "next is open.\n")
+    assert run(*shlex.split(hint), "--no-consent", "Staff try it.")[:2] == (0, "next is open.\n")
 
 
 @pytest.mark.parametrize("option", [("--raters", "-3"), ("--most", "0")])
 def test_a_dry_run_refuses_an_impossible_plan(run, option):
-    code, output, complaint = run("create-study", "Dr Lead", "Next", "dialogue_response", ITEMS, *option)
+    code, output, complaint = run("study", "create", "Dr Lead", "Next", "dialogue_response", ITEMS, *option)
     assert (code, output, "at least 1" in complaint or "1 to 100" in complaint) == (2, "", True)
 
 
@@ -242,16 +297,31 @@ def test_a_rubric_is_read_from_the_current_folder(run, tmp_path, monkeypatch):
     (tmp_path / "own.yaml").write_text(SMALL_RUBRIC)
     monkeypatch.chdir(tmp_path)
 
-    assert run("check", "own.yaml")[0] == 0
-    assert run("create-study", "Dr Lead", "Next", "own.yaml", ITEMS)[0] == 0
+    assert run("rubric", "check", "own.yaml")[0] == 0
+    assert run("study", "create", "Dr Lead", "Next", "own.yaml", ITEMS)[0] == 0
 
 
-@pytest.mark.parametrize("words", [("check", "absent.yaml"), ("create-study", "Dr Lead", "T", "absent.yaml", ITEMS)])
+@pytest.mark.parametrize(
+    "words", [("rubric", "check", "absent.yaml"), ("study", "create", "Dr Lead", "T", "absent.yaml", ITEMS)]
+)
 def test_an_absent_rubric_is_named(run, words):
     assert run(*words)[::2] == (2, "absent.yaml cannot be read: No such file or directory.\n")
 
 
-@pytest.mark.parametrize("words", [("studies",), ("migrate",), ("move", "mysql://lab/study")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        (
+            "study",
+            "list",
+        ),
+        (
+            "data",
+            "migrate",
+        ),
+        ("data", "move", "mysql://lab/study"),
+    ],
+)
 def test_an_unknown_kind_of_database_is_refused_in_a_sentence(run, sqlite_engine, monkeypatch, words):
     if words[0] != "move":
         monkeypatch.setenv("TRIPTYCH_DATABASE_URL", "mysql://lab/study")
@@ -263,12 +333,12 @@ def test_an_unknown_kind_of_database_is_refused_in_a_sentence(run, sqlite_engine
 
 def test_an_address_that_is_none_is_refused_in_a_sentence(run, monkeypatch):
     monkeypatch.setenv("TRIPTYCH_DATABASE_URL", "nonsense")
-    assert run("studies") == (2, "", f"{database.NO_ADDRESS}\n")
+    assert run("study", "list") == (2, "", f"{database.NO_ADDRESS}\n")
 
 
 def test_an_export_to_standard_output_is_only_data(run, rated, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    code, output, messages = run("export", rated.slug, "ratings", "-")
+    code, output, messages = run("data", "export", rated.slug, "ratings", "-")
 
     assert (code, output.count("\n"), messages) == (0, 7, "Written to -.\n")
 
@@ -277,7 +347,7 @@ def test_a_link_to_standard_output_stays_a_link(run, rated, tmp_path):
     # not /dev/stdout itself: a fault here would replace it for the whole machine
     device = tmp_path / "stdout"
     device.symlink_to("/proc/self/fd/1")
-    command = [sys.executable, "-m", "triptych", "export", rated.slug, "ratings", str(device)]
+    command = [sys.executable, "-m", "triptych", "data", "export", rated.slug, "ratings", str(device)]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
 
     assert device.is_symlink()
@@ -287,7 +357,7 @@ def test_a_link_to_standard_output_stays_a_link(run, rated, tmp_path):
 def test_an_export_follows_a_link(run, rated, tmp_path):
     (tmp_path / "link.csv").symlink_to(tmp_path / "target.csv")
 
-    assert run("export", rated.slug, "ratings", str(tmp_path / "link.csv"))[0] == 0
+    assert run("data", "export", rated.slug, "ratings", str(tmp_path / "link.csv"))[0] == 0
     assert (tmp_path / "link.csv").is_symlink()
     assert (tmp_path / "target.csv").read_text().count("\n") == 7
 
@@ -297,7 +367,7 @@ def test_an_export_into_a_pipe_leaves_the_pipe(run, rated, tmp_path):
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        assert run("export", rated.slug, "ratings", str(pipe))[0] == 0
+        assert run("data", "export", rated.slug, "ratings", str(pipe))[0] == 0
         assert os.read(reader, 100_000).count(b"\n") == 7
     finally:
         os.close(reader)
@@ -308,7 +378,7 @@ def test_a_lead_cannot_see_studies_of_other_leads(run, sqlite_engine, make_study
     with writing(sqlite_engine) as session:
         study, _, _ = make_study(session)
         accounts.create_lead(session, "Dr Other", PASSCODE)
-    code, _, complaint = run("set-state", "Dr Other", study.slug, "closed")
+    code, _, complaint = run("study", "set-state", "Dr Other", study.slug, "closed")
     assert code == 2
     assert "You lead no study" in complaint
 
@@ -324,15 +394,19 @@ def rated(sqlite_engine, make_study):
 def test_a_running_server_refuses_commands_that_write(run, sqlite_engine, rated, tmp_path):
     lock = database.lock_server(sqlite_engine)
     try:
-        refused = [("add-lead", "Dr Lead"), ("restore", "x.db"), ("set-state", "L", rated.slug, "closed")]
+        refused = [
+            ("people", "add-lead", "Dr Lead"),
+            ("data", "restore", "x.db"),
+            ("study", "set-state", "L", rated.slug, "closed"),
+        ]
         for words in refused:
             code, _, complaint = run(*words)
             assert (code, "Another Triptych is using triptych.db" in complaint) == (2, True), words
-        assert run("backup")[0] == 0
-        assert run("export", rated.slug, "ratings", str(tmp_path / "ratings.csv"))[0] == 0
-        assert run("export", rated.slug, "events", str(tmp_path / "events.zip"))[0] == 0
-        assert run("capsule", rated.slug, str(tmp_path / "study.zip"))[0] == 0
-        assert run("verify")[0] == 0
+        assert run("data", "backup")[0] == 0
+        assert run("data", "export", rated.slug, "ratings", str(tmp_path / "ratings.csv"))[0] == 0
+        assert run("data", "export", rated.slug, "events", str(tmp_path / "events.zip"))[0] == 0
+        assert run("study", "capsule", rated.slug, str(tmp_path / "study.zip"))[0] == 0
+        assert run("data", "verify")[0] == 0
     finally:
         lock.close()
     assert (tmp_path / "ratings.csv").read_text().count("\n") == 7
@@ -340,20 +414,20 @@ def test_a_running_server_refuses_commands_that_write(run, sqlite_engine, rated,
 
 
 def test_a_backup_is_restored_and_a_capsule_opened_by_command(run, sqlite_engine, rated, tmp_path, monkeypatch):
-    assert run("backup")[0] == 0
-    assert run("capsule", rated.slug, str(tmp_path / "study.zip"))[0] == 0
+    assert run("data", "backup")[0] == 0
+    assert run("study", "capsule", rated.slug, str(tmp_path / "study.zip"))[0] == 0
     with writing(sqlite_engine) as session:
         session.add(Person(pseudonym="P-late", created_at=rated.created_at))
     made = backup.listed()[0]
 
-    code, output, _ = run("restore", str(made.path))
+    code, output, _ = run("data", "restore", str(made.path))
 
     assert code == 0, output
     assert rated.slug in output
     with reading(sqlite_engine) as session:
         assert session.scalars(select(Person).where(Person.pseudonym == "P-late")).first() is None
     monkeypatch.setenv("TRIPTYCH_HOME", str(tmp_path / "elsewhere"))
-    code, output, complaint = run("open-capsule", str(tmp_path / "study.zip"), "Dr New")
+    code, output, complaint = run("study", "open-capsule", str(tmp_path / "study.zip"), "Dr New")
     assert code == 0, complaint
     assert "Dr New leads it" in output
-    assert run("verify")[0] == 0
+    assert run("data", "verify")[0] == 0

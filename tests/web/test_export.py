@@ -9,7 +9,7 @@ import io
 import pytest
 from helpers.downloads import get
 from helpers.ratings import first_work, resubmit, set_aside, submit
-from helpers.studies import add_person, full_answers
+from helpers.studies import add_person, full_answers, sure
 from starlette.applications import Starlette
 
 from triptych.formats import long_csv
@@ -107,14 +107,14 @@ def test_exports_name_systems_only_after_unblinding(ask, filled, engine):
     assert blind == {"System 1", "System 2", "System 3"}
     assert not any(name in ask(lead, path).text for path in paths for name in ("plumbum", "stannum", "ferrum"))
     with database.writing(engine) as session:
-        lifecycle.unblind(session, study, lead.pseudonym)
+        lifecycle.unblind(session, study, sure(lead))
     assert {row["system"] for row in rows_of(ask(lead, paths[0]))} == {"plumbum", "stannum", "ferrum"}
 
 
 def test_a_rows_system_is_the_one_shown_at_its_position(ask, filled, engine):
     study, lead, people = filled
     with database.writing(engine) as session:
-        lifecycle.unblind(session, study, lead.pseudonym)
+        lifecycle.unblind(session, study, sure(lead))
         work = first_work(session, people[0])
         item = session.get_one(Item, work.item_id).external_id
         last = {

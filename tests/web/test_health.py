@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from triptych import settings
 from triptych.operations import doctor
+from triptych.operations.doctor import Diagnosis
 from triptych.storage import database
 from triptych.storage.database import DatabaseAway, reading, writing
 from triptych.web import health, routes, start
@@ -77,6 +78,20 @@ def test_a_full_disk_is_not_ready(served, monkeypatch):
     monkeypatch.setattr(doctor, "MIN_FREE_BYTES", 2**62)
 
     assert ready()[0] == 503
+
+
+def test_asked_too_often_it_repeats_its_last_answer(served, monkeypatch):
+    monkeypatch.setenv("TRIPTYCH_BUDGETS", "readiness=2/0.01")
+    looks: list[int] = []
+
+    def look() -> Diagnosis:
+        looks.append(1)
+        return Diagnosis("disk", "room")
+
+    monkeypatch.setitem(health.CHECKS, "disk", look)
+
+    assert {ready()[0] for _ in range(5)} == {200}
+    assert len(looks) == 2
 
 
 def test_an_unavailable_database_is_one_sentence_for_people(tmp_path):

@@ -121,7 +121,9 @@ def test_a_ticket_is_taken_once(server, data, lead):
     assert answers[1].cookie is None
 
 
-@pytest.mark.parametrize("path", ["/auth/ticket", "/auth/sign-out", "/desk/draft", "/desk/renew", "/desk/act"])
+@pytest.mark.parametrize(
+    "path", ["/auth/ticket", "/auth/sign-out", "/desk/draft", "/desk/renew", "/desk/act", "/desk/items"]
+)
 @pytest.mark.parametrize(
     "foreign",
     [
@@ -229,7 +231,7 @@ def test_streamlits_numbers_agent_interface_and_sign_in_are_closed(server, path)
 
 
 def test_the_workbench_address_may_be_cached_for_ever(server):
-    answer = send(server, "GET", f"/assets/{assets.version()}/workbench.js")
+    answer = send(server, "GET", f"/assets/{assets.version()}/workbench/workbench.js")
 
     assert answer.status == 200
     assert "javascript" in answer.headers["Content-Type"]

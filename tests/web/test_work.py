@@ -26,7 +26,7 @@ def at_work(monkeypatch):
             login = login_of(session, who)
 
         def act(action, showing=None, login=login):
-            answer = work._run(work._act, work._refused_desk, login, {"action": action, "showing": showing})
+            answer = work.in_transaction(work._act, work._refused_desk, login, {"action": action, "showing": showing})
             return answer.status_code, json.loads(bytes(answer.body))
 
         return act
@@ -61,10 +61,10 @@ def test_a_study_closed_during_a_submission_refuses_it(postgres_engine, make_stu
     slug, who, view = begin(postgres_engine, make_study)
     act, answer = at_work(postgres_engine, who), work._answer
 
-    def close_first(shown_desk):
+    def close_first(shown_desk, **options):
         monkeypatch.setattr(work, "_answer", answer)
         set_state(postgres_engine, slug, StudyState.closed)
-        return answer(shown_desk)
+        return answer(shown_desk, **options)
 
     monkeypatch.setattr(work, "_answer", close_first)
     status, _ = act(submitting(view, "submission-1"))

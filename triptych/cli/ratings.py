@@ -7,18 +7,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from triptych.cli.studies import items_from, read, rubric_text
+from triptych.cli.files import items_from, name_of, read, rubric_text, write
 from triptych.errors import ImportRefused
 from triptych.exchange.import_ratings import asked_as_proposed, asked_by, proposed
-from triptych.formats.model import ItemFile, in_words
-from triptych.formats.ratings import ENDINGS, read_files
+from triptych.formats.model import ItemFile
+from triptych.formats.ratings import ARCHIVE, ENDINGS, archives, read_files
 from triptych.formats.ratings.assemble import Assembled, assemble
 from triptych.formats.ratings.model import FinishedRatings, RaterKind, in_group
 from triptych.formats.ratings.proposal import ProposedCriterion
-from triptych.formats.ratings.roles import ColumnMapping, Duplicates, read_mapping
+from triptych.formats.ratings.roles import ColumnMapping, Duplicates, RolesNeeded, read_mapping
 
 HUMAN: RaterKind = "human"
 JUDGE: RaterKind = "judge"
+WRITE_MAPPING = "With --mapping-out FILE the roles are written to a file, to be corrected and read with --mapping."
 
 
 def assembled_from(
@@ -52,7 +53,31 @@ def assembled_from(
 
 def _refuse_faulty(name: str, file: FinishedRatings | ItemFile) -> None:
     if not file.ok:
-        raise ImportRefused("\n".join([f"{name} has errors:", *in_words(file.problems)]))
+        raise ImportRefused("\n".join([f"{name} has errors:", *map(str, file.problems)]))
+
+
+def ratings_with_roles(
+    people: Sequence[str], judges: Sequence[str], mapping: ColumnMapping, out: str | None, encoding: str | None
+) -> list[FinishedRatings]:
+    """The ratings in the command's files; the mapping they were read by is written to the file asked for.
+
+    Raises ImportRefused; RolesNeeded where roles are unclear, and then the file holds those that are proposed.
+    """
+    try:
+        files = ratings_in(people, judges, mapping, encoding)
+    except RolesNeeded as unclear:
+        if not out:
+            raise RolesNeeded(f"{unclear}\n{WRITE_MAPPING}", unclear.roles) from unclear
+        _write(out, ColumnMapping(unclear.roles, mapping.duplicates))
+        remedy = f"The roles as they are proposed are in {out}: correct them there, and read it with --mapping."
+        raise RolesNeeded(f"{unclear}\n{remedy}", unclear.roles) from unclear
+    if out:
+        _write(out, mapping_of(files, mapping.duplicates))
+    return files
+
+
+def _write(path: str, mapping: ColumnMapping) -> None:
+    write(path, [mapping.to_json().encode()])
 
 
 def ratings_in(
@@ -60,15 +85,32 @@ def ratings_in(
 ) -> list[FinishedRatings]:
     """The ratings in files by people, each a path or GROUP=PATH, and in files by models; a folder gives all in it.
 
-    Raises ImportRefused.
+    Raises ImportRefused; RolesNeeded with the roles of all files where those of one are unclear.
     """
     read_in: list[FinishedRatings] = []
+    unclear: list[RolesNeeded] = []
     for words, kind in [(words, HUMAN) for words in people] + [(words, JUDGE) for words in judges]:
         group, _, after = words.rpartition("=") if not Path(words).exists() else ("", "", words)
         for path, name in _files_in(Path(after)):
-            files = read_files(read(str(path), encoding), name, kind, mapping.roles)
+            try:
+                content = _content(path, encoding)
+                files = read_files(content, name_of("-", content) if name == "-" else name, kind, mapping.roles)
+            except RolesNeeded as refusal:
+                unclear.append(RolesNeeded(f"{name}: {refusal}", refusal.roles))
+                continue
             read_in += [in_group(file, group) for file in files]
+    if unclear:
+        sources: list[FinishedRatings | RolesNeeded] = [*read_in, *unclear]
+        raise RolesNeeded("\n".join(map(str, unclear)), mapping_of(sources, mapping.duplicates).roles)
     return read_in
+
+
+def _content(path: Path, encoding: str | None) -> bytes:
+    """As `studies.read`, also for the texts in a zip."""
+    data = read(str(path), encoding)
+    if encoding is None or path.suffix.casefold() != f".{ARCHIVE}":
+        return data
+    return archives.recoded_zip(data, dict.fromkeys(archives.unconfirmed(data), encoding))
 
 
 def _files_in(path: Path) -> list[tuple[Path, str]]:
@@ -85,7 +127,7 @@ def mapping_in(path: str | None, duplicates: Duplicates | None) -> ColumnMapping
     return replace(mapping, duplicates=duplicates) if duplicates else mapping
 
 
-def mapping_of(files: Sequence[FinishedRatings], duplicates: Duplicates) -> ColumnMapping:
+def mapping_of(files: Sequence[FinishedRatings | RolesNeeded], duplicates: Duplicates) -> ColumnMapping:
     """How the files were read; where they differ about a column, the first counts."""
     roles: dict[str, str] = {}
     for file in files:

@@ -1,4 +1,4 @@
-"""The workbench's own files, under an address that names their content, so that browsers may cache them for good."""
+"""Our components' own files, under an address that names their content, so that browsers may cache them for good."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from starlette.routing import Route
 
 from triptych.settings import app_folder
 
-FOLDER = app_folder() / "components" / "workbench"
+COMPONENTS = app_folder() / "components"
+MARKDOWN = "workbench/markdown"  # requested only where a study has Markdown
+FOLDERS = ("rubric_builder", "workbench", MARKDOWN, f"{MARKDOWN}/vendor")
 SERVED = (".js", ".css")
 CACHE_FOR_GOOD = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
 @lru_cache(maxsize=1)
 def files() -> dict[str, bytes]:
-    """File name → bytes of the scripts and styles, and nothing else in the folder, as they were when first read."""
-    return {path.name: path.read_bytes() for path in sorted(FOLDER.iterdir()) if path.suffix in SERVED}
+    """Folder and file name → bytes of the scripts and styles, and nothing else, as they were when first read."""
+    paths = [path for folder in FOLDERS for path in sorted((COMPONENTS / folder).iterdir()) if path.suffix in SERVED]
+    return {path.relative_to(COMPONENTS).as_posix(): path.read_bytes() for path in paths}
 
 
 @lru_cache(maxsize=1)
@@ -32,9 +35,9 @@ def version() -> str:
     return digest.hexdigest()[:16]
 
 
-def modules() -> list[str]:
-    """The scripts' names: the page requests all at once instead of one level of imports after the other."""
-    return [name for name in files() if name.endswith(".js")]
+def modules(folder: str) -> list[str]:
+    """The scripts of a folder: the page requests all at once instead of one level of imports after the other."""
+    return [name for name in files() if name.rpartition("/")[0] == folder and name.endswith(".js")]
 
 
 async def _file(request: Request) -> Response:

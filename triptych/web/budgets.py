@@ -33,6 +33,7 @@ class Budget:
 
 
 USUAL = {
+    "connections": Budget(400, 0),
     "handshakes": Budget(300, 5),
     "sign_ins": Budget(60, 1),
     "anonymous_sockets": Budget(200, 0),
@@ -42,6 +43,8 @@ USUAL = {
     "account_messages": Budget(200, 20),
     "requests": Budget(300, 30),
     "body_bytes": Budget(200 * MB, 2 * MB),
+    "personal_data": Budget(120, 1),
+    "readiness": Budget(20, 2),
     "refusal_lines": Budget(60, 1),
 }
 

@@ -1,4 +1,5 @@
-"""A study's data, streamed to its leads only: the long CSV files, other formats and reports as a zip.
+"""A study's data, streamed to its leads only: the long CSV files, other formats and reports as a zip; viewers get the
+page of a report, too, to read.
 
 Streamlit's own download button serves bytes under an address that needs no sign-in; these routes check who is asking.
 Modules that write files are imported when one is requested: pandas alone would double the time of a start.
@@ -6,17 +7,17 @@ Modules that write files are imported when one is requested: pandas alone would 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 from sqlmodel import Session
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from triptych.errors import NotAllowed, NotFound, TriptychError
-from triptych.storage.database import reading
+from triptych.storage.database import reading, see_one_state
 from triptych.storage.models import Role, Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who
@@ -26,6 +27,8 @@ if TYPE_CHECKING:  # the writers of all formats come with it, and annotators nee
     from triptych.formats.writers.model import ExportOptions
 
 NO_STORE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+# a report holds no script, and nothing in it may reach the app around its frame
+READ_ONLY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'"
 Blocks = Callable[[Session, Study], Iterator[bytes]]
 
 
@@ -46,16 +49,14 @@ def _answer(prepare: Callable[[Request, Session, Study], tuple[str, str, Blocks]
     return StreamingResponse(_read(who, slug, blocks), media_type=kind, headers=headers)
 
 
-def refusal(status: int, message: str) -> PlainTextResponse:
-    return PlainTextResponse(message, status_code=status, headers=NO_STORE)
+def refusal(status: int, message: str, headers: Mapping[str, str] = NO_STORE) -> PlainTextResponse:
+    return PlainTextResponse(message, status_code=status, headers=headers)
 
 
 def _read(who: Who, slug: str, blocks: Blocks) -> Iterator[bytes]:
     """The bytes, of one state of the database."""
-    from triptych.exchange import exports
-
     with reading(web_engine()) as session:
-        exports.see_one_state(session)
+        see_one_state(session)
         yield from blocks(session, lifecycle.led_by(session, who, slug))
 
 
@@ -103,6 +104,30 @@ def _report(request: Request, session: Session, study: Study) -> tuple[str, str,
     return f"report-{snapshot.known_hash(session, study, sha256)[:12]}.zip", "application/zip", blocks
 
 
+def _page(request: Request) -> Response:
+    """The page of a report, for the study's leads, and without pseudonyms for its viewers."""
+    from triptych.participants.watching import watched
+    from triptych.reports import snapshot
+
+    who, slug = current_login(request), request.path_params["slug"]
+    if who is None:
+        return refusal(401, "Sign in first.")
+    if who.role == Role.annotator:
+        return refusal(403, "Only leads and viewers read reports.")
+    sha256 = request.path_params["sha256"]
+    try:
+        with reading(web_engine()) as session:
+            if who.role == Role.lead:
+                page = snapshot.page_of(session, lifecycle.led_by(session, who, slug), sha256)
+            elif (study := lifecycle.seen_by(session, who)).slug == slug:
+                page = watched(session, study).sentence(snapshot.page_of(session, study, sha256))
+            else:
+                raise NotFound("You see no study with this address.")
+    except NotFound as error:
+        return refusal(404, str(error))
+    return HTMLResponse(page, headers={**NO_STORE, "Content-Security-Policy": READ_ONLY})
+
+
 def _workbook(request: Request, session: Session, study: Study) -> tuple[str, str, Blocks]:
     """One workbook, to send to its annotator."""
     from triptych.annotate import workbooks
@@ -136,4 +161,5 @@ EXPORT_ROUTES = [
     Route("/workbook/{slug}/{number:int}.xlsx", partial(_answer, _workbook), methods=["GET"]),
     Route("/capsule/{slug}.zip", partial(_answer, _capsule), methods=["GET"]),
     Route("/report/{slug}.zip", partial(_answer, _report), methods=["GET"]),
+    Route("/report/{slug}/{sha256}.html", _page, methods=["GET"]),
 ]

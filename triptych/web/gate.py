@@ -1,5 +1,7 @@
 """The gate: one ASGI layer before everything that the server answers, Streamlit's own routes and sockets included.
 
+A request with a token of a script is judged by the token alone, as if it had brought no cookie.
+
 A request must name this server (421: another name would let a foreign page rebind it), and a socket or a request that
 can change something must come from a page of the same origin (403). Uploads are for signed-in leads. Sockets,
 sign-ins and messages have budgets (429). A request that passes costs no lookup anywhere. docs/security.md says more.
@@ -21,12 +23,15 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from triptych import settings
+from triptych.people import tokens
+from triptych.scripting import home
+from triptych.scripting.address import BASE
 from triptych.storage.database import DatabaseAway
 from triptych.storage.models import Role
-from triptych.web import budgets, origins
+from triptych.web import budgets, messages, origins
 from triptych.web.origins import Reach
 from triptych.web.session import cookie_in, login_secret, who_holds
-from triptych.web.sockets import LoginSockets, live_logins
+from triptych.web.sockets import LoginSockets, OpenSocket, live_logins
 
 UNCHANGING = {"GET", "HEAD", "OPTIONS"}
 HEALTH = {"/healthz", "/readyz", "/_stcore/health"}
@@ -34,8 +39,6 @@ UPLOADS = "/_stcore/upload_file/"
 SIGN_IN = "/auth/ticket"
 SOCKET_SECONDS = 60.0  # after which an address with too many open sockets may try again
 GONE_SECONDS = 2.0
-LONGEST_OF_STRANGERS = 64 * 2**10  # bytes: their pages have a form of a name and a code
-TOO_BIG_CODE = 1009  # of a close, RFC 6455
 log = logging.getLogger("triptych.web")
 
 
@@ -56,9 +59,13 @@ class RequestHeaders(NamedTuple):
     forwarded_for: str
     forwarded_proto: str
     length: str
+    authorization: str
 
 
-NAMES = (b"host", b"origin", b"cookie", b"x-forwarded-for", b"x-forwarded-proto", b"content-length")
+NAMES = (
+    *(b"host", b"origin", b"cookie", b"x-forwarded-for", b"x-forwarded-proto", b"content-length"),
+    b"authorization",
+)
 
 
 def request_headers(headers: list[tuple[bytes, bytes]]) -> RequestHeaders:
@@ -80,8 +87,8 @@ class Gate:
 
     def __init__(self, app: ASGIApp, base_path: str = "") -> None:
         self.app = app
-        prefix = f"/{base_path.strip('/')}" if base_path.strip("/") else ""
-        self.health = HEALTH | {f"{prefix}{path}" for path in HEALTH}
+        self.prefix = f"/{base_path.strip('/')}" if base_path.strip("/") else ""
+        self.health = HEALTH | {f"{self.prefix}{path}" for path in HEALTH}
         self.open_sockets: Counter[str] = Counter()
         self.of_logins = LoginSockets()
 
@@ -94,17 +101,26 @@ class Gate:
             return await self.app(scope, receive, send)
         arrival = request_headers(scope["headers"])
         scope = self._as_the_browser_sees_it(scope, arrival)
+        is_script = self._is_script(scope, arrival)
+        if is_script:
+            scope, arrival = _without_cookies(scope), arrival._replace(cookie="")
         try:
             self._check_name(scope, arrival)
             if scope["type"] == "websocket":
                 scope = self._from_our_page(scope, arrival)
                 return await self._open(scope, arrival, receive, send)
-            if scope["method"] not in UNCHANGING:
+            if is_script or scope["method"] not in UNCHANGING:
                 scope = self._from_our_page(scope, arrival)
                 await self._check_body(scope, arrival)
         except Refused as refusal:
             return await _answer(refusal, scope, receive, send)
         return await self.app(scope, receive, send)
+
+    def _is_script(self, scope: Scope, arrival: RequestHeaders) -> bool:
+        """Whether a token is brought or asked for; what a proxy of ours may add to a browser's requests is none."""
+        kind, _, text = arrival.authorization.partition(" ")
+        brings_token = kind.casefold() == "bearer" and text.strip().startswith((tokens.PREFIX, home.PREFIX))
+        return brings_token or scope["path"].removeprefix(self.prefix).startswith(f"{BASE}/")
 
     def _as_the_browser_sees_it(self, scope: Scope, arrival: RequestHeaders) -> Scope:
         """With the scheme that the browser used and the address that it has, where a proxy of ours forwards them."""
@@ -172,22 +188,24 @@ class Gate:
             return
         cookie = _cookie(scope, arrival)
         try:
-            who = await run_in_threadpool(who_holds, cookie) if login_secret(cookie) else None
+            may_upload = await _is_lead(cookie)
         except DatabaseAway as away:
             raise Refused(503, "away", str(away), wait=3) from away
-        if who is None or who.role != Role.lead:
+        if not may_upload:
             raise Refused(403, "lead", "Only a lead who is signed in may upload files.")
         length = int(arrival.length) if arrival.length.isdecimal() else budgets.MB
         _take("body_bytes", budgets.key_of(login_secret(cookie), ""), length)
 
     async def _open(self, scope: Scope, arrival: RequestHeaders, receive: Receive, send: Send) -> None:
         """A socket within its budgets. Raises Refused."""
-        login = login_secret(_cookie(scope, arrival))
+        cookie = _cookie(scope, arrival)
+        login = login_secret(cookie)
         key = budgets.key_of(login, _address(scope))
         _take("handshakes", key)
+        receive = messages.judged(receive, partial(_is_lead, cookie))
         if login and await _is_live(login):
             pace = [partial(budgets.spending("account_messages").queue, key)]
-            return await self.of_logins.serve(self.app, login, scope, _paced(receive, pace), send)
+            return await self.of_logins.serve(self.app, login, scope, OpenSocket(_paced(receive, pace), send))
         key = budgets.key_of(None, _address(scope))
         if self.open_sockets[key] >= budgets.all_budgets()["anonymous_sockets"].at_once:
             raise Refused(429, "budget", budgets.later(SOCKET_SECONDS), SOCKET_SECONDS)
@@ -196,24 +214,16 @@ class Gate:
         pace += [partial(budgets.spending("all_anonymous_messages").queue, "")]
         self.open_sockets[key] += 1
         try:
-            await self.app(scope, _paced(_short(receive, send), pace), send)
+            socket = OpenSocket(_paced(receive, pace), send)
+            await self.app(scope, socket.receive, socket.send)
         finally:
             self.open_sockets[key] -= 1
             if not self.open_sockets[key]:
                 del self.open_sockets[key]
 
 
-def _short(receive: Receive, send: Send) -> Receive:
-    """`receive` for somebody without a login: a message longer than a form ends the socket."""
-
-    async def receive_short() -> Message:
-        message = await receive()
-        if len(message.get("bytes") or b"") <= LONGEST_OF_STRANGERS:
-            return message
-        await send({"type": "websocket.close", "code": TOO_BIG_CODE})
-        return {"type": "websocket.disconnect", "code": TOO_BIG_CODE}
-
-    return receive_short
+def _without_cookies(scope: Scope) -> Scope:
+    return {**scope, "headers": [(name, value) for name, value in scope["headers"] if name != b"cookie"]}
 
 
 def _paced(receive: Receive, pace: list[partial[float]]) -> Receive:
@@ -233,6 +243,12 @@ def _take(name: str, key: str, amount: float = 1) -> None:
     wait = budgets.spending(name).take(key, amount)
     if wait:
         raise Refused(429, "budget", budgets.later(wait), wait)
+
+
+async def _is_lead(cookie: str | None) -> bool:
+    """Whether a lead who is signed in sends this cookie. Raises DatabaseAway."""
+    who = await run_in_threadpool(who_holds, cookie) if login_secret(cookie) else None
+    return who is not None and who.role == Role.lead
 
 
 async def _is_live(login: str) -> bool:

@@ -56,11 +56,13 @@ class SecurityHeaders:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
-        headers = {**PLAIN, "Content-Security-Policy": policy(self.scripts, Headers(scope=scope).get("host", ""))}
+        of_pages = policy(self.scripts, Headers(scope=scope).get("host", ""))
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(headers)
+                headers = MutableHeaders(scope=message)
+                headers.update(PLAIN)
+                headers.setdefault("Content-Security-Policy", of_pages)  # a report has a stricter one
             await send(message)
 
         closed = scope["path"].startswith(self.closed)

@@ -7,30 +7,46 @@ until none was left, and copied each piece together with all before it, so that 
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from typing import Any
 
 import uvicorn.config
+from starlette.requests import cookie_parser
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from triptych.web import budgets, origins
+from triptych.web.session import cookie_in, login_secret
 
 KB = 2**10
 LONGEST_HEAD = 64 * KB  # as uvicorn's other parser, h11, has it
 HEAD_SECONDS = 30.0
 LONGEST_SOCKET_MESSAGE = 4096 * KB  # the values of a page's widgets; uploads come by HTTP
-TOO_LONG = b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+ENDING = b"Content-Length: 0\r\nConnection: close\r\n\r\n"
+TOO_LONG = b"HTTP/1.1 431 Request Header Fields Too Large\r\n" + ENDING
+TOO_MANY = b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 5\r\n" + ENDING
+_connections: defaultdict[str, dict[LimitedHttp, None]] = defaultdict(dict)  # by address or account, oldest first
 
 
 class LimitedHttp(HttpToolsProtocol):
-    """A connection that ends when the head of a request, or the lines after a body, are too long or take too long."""
+    """A connection that ends when the head of a request, or the lines after a body, are too long or take too long.
+
+    It also ends as the oldest of its address, or account, when that opens more than its budget allows. It counts for
+    an account once a head has shown a login, so that strangers at an address end no connection of somebody signed in.
+    """
 
     def __init__(self, config: uvicorn.Config, *args: Any, **options: Any) -> None:
         config.ws_max_size = min(config.ws_max_size, LONGEST_SOCKET_MESSAGE)
         super().__init__(config, *args, **options)
         self.bytes_of_head = 0
         self.deadline: asyncio.TimerHandle | None = None
+        self.counted_for = ""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn's own
         super().connection_made(transport)
         self._await_head()
+        peer = self.client[0] if self.client else ""
+        if not origins.configured().trusts(peer):
+            self._count_for(budgets.key_of(None, peer))
 
     def data_received(self, data: bytes) -> None:
         self.bytes_of_head += len(data)
@@ -47,6 +63,9 @@ class LimitedHttp(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self.bytes_of_head = 0
         self._stop_waiting()
+        login = self._login() if self.counted_for.startswith("address") else None
+        if login:
+            self._count_for(budgets.key_of(login, ""))
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -59,7 +78,37 @@ class LimitedHttp(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
+        self._count_for("")
         super().connection_lost(exc)
+
+    def handle_websocket_upgrade(self) -> None:
+        self._count_for("")  # the gate counts sockets
+        super().handle_websocket_upgrade()
+
+    def _count_for(self, key: str) -> None:
+        """Counts this connection for an address or account from now on, for none without a key."""
+        counted = _connections[self.counted_for]
+        counted.pop(self, None)
+        if not counted:
+            del _connections[self.counted_for]
+        self.counted_for = key
+        if key:
+            _connections[key][self] = None
+            if len(_connections[key]) > budgets.all_budgets()["connections"].at_once:
+                next(iter(_connections[key])).end()
+
+    def end(self) -> None:
+        """Hangs up, on a request that has no answer yet with one."""
+        self._count_for("")
+        waits = self.cycle is not None and not self.cycle.response_started
+        if waits or (self.bytes_of_head and (self.cycle is None or self.cycle.response_complete)):
+            self.transport.write(TOO_MANY)
+        self.transport.close()
+
+    def _login(self) -> str | None:
+        """The login whose signed secret the head carries."""
+        sent = b"; ".join(value for name, value in self.headers if name == b"cookie").decode("latin-1")
+        return login_secret(cookie_in(cookie_parser(sent), self.scheme == "https"))
 
     def _await_head(self) -> None:
         if self.deadline is None:

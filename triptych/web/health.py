@@ -14,9 +14,11 @@ from triptych.operations import doctor
 from triptych.operations.doctor import Diagnosis
 from triptych.storage import database
 from triptych.storage.database import DatabaseAway
+from triptych.web import budgets
 from triptych.web.session import web_engine
 
 NO_STORE = {"Cache-Control": "no-store"}
+_latest: dict[str, JSONResponse] = {}
 log = logging.getLogger("triptych.web")
 
 
@@ -26,7 +28,16 @@ async def healthz(_: Request) -> JSONResponse:
 
 
 def readyz(_: Request) -> JSONResponse:
-    """200 if the database answers with this program's schema and the disk has room; otherwise 503. Lists each check."""
+    """200 if the database answers with this program's schema and the disk has room; otherwise 503. Lists each check.
+
+    Asked too often, it repeats its last answer, so that nobody makes a load balancer's own question fail.
+    """
+    if not budgets.spending("readiness").take("everybody") or not _latest:
+        _latest["answer"] = _looked()
+    return _latest["answer"]
+
+
+def _looked() -> JSONResponse:
     findings = [_checked(about, check) for about, check in CHECKS.items()]
     ready = not any(finding.problem for finding in findings)
     if not ready:

@@ -27,8 +27,8 @@ from triptych.web.session import cookie_in, login_secret, web_engine
 
 SOCKET = "/_stcore/stream"
 # one label per kind of address, so that neither study nor person becomes a label
-DESK = ("/desk/draft", "/desk/renew", "/desk/act")
-NAMED = (*DESK, "/auth", "/export", "/assets", "/healthz", "/readyz", "/metrics", "/_stcore")
+DESK = ("/desk/draft", "/desk/renew", "/desk/act", "/desk/items")
+NAMED = (*DESK, "/lead", "/auth", "/api", "/export", "/assets", "/healthz", "/readyz", "/metrics", "/_stcore")
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 

@@ -20,6 +20,7 @@ from triptych.storage.database import reading
 from triptych.storage.models import Role
 from triptych.study import lifecycle
 from triptych.study.persons import Who
+from triptych.web import budgets
 from triptych.web.export import NO_STORE, refusal
 from triptych.web.session import current_login, web_engine
 
@@ -42,12 +43,20 @@ def _about_member(session: Session, who: Who, request: Request) -> dict[str, Any
 
 
 def _answer(data_of: PersonalData, request: Request) -> Response:
-    """401 without sign-in, 403 for annotators who ask for others, 404 for people outside this lead's studies."""
+    """401 without sign-in, 403 for annotators who ask for others, 404 for people outside this lead's studies.
+
+    429 for an account that asks too often.
+    """
     who = current_login(request)
     if who is None:
         return refusal(401, "Sign in first.")
+    if who.role == Role.viewer:
+        return refusal(403, "A viewer sees the results of a study and nothing else.")
     if data_of is _about_member and who.role != Role.lead:
         return refusal(403, "Your own data are on the page My data.")
+    wait = budgets.spending("personal_data").take(f"person {who.person_id}")
+    if wait:
+        return refusal(429, budgets.later(wait), {**NO_STORE, "Retry-After": str(budgets.seconds(wait))})
     form = request.path_params["form"]
     if form not in FORMS:
         return refusal(404, f"There is no such file; there are {', '.join(FORMS)}.")

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
 
 from triptych.storage import traces
 from triptych.storage.database import DatabaseAway, DatabaseBusy
+from triptych.web.api import API_ROUTES
 from triptych.web.assets import ASSET_ROUTES
 from triptych.web.export import EXPORT_ROUTES
 from triptych.web.health import HEALTH_ROUTES
 from triptych.web.metrics import METRICS_ROUTES
 from triptych.web.personal import PERSONAL_ROUTES
+from triptych.web.rubrics import RUBRIC_ROUTES
 from triptych.web.session import SESSION_ROUTES
 from triptych.web.work import WORK_ROUTES
 
@@ -20,11 +22,13 @@ from triptych.web.work import WORK_ROUTES
 ROUTES = [
     *WORK_ROUTES,
     *ASSET_ROUTES,
+    *RUBRIC_ROUTES,
     *HEALTH_ROUTES,
     *METRICS_ROUTES,
     *SESSION_ROUTES,
     *EXPORT_ROUTES,
     *PERSONAL_ROUTES,
+    *API_ROUTES,
 ]
 
 
@@ -42,4 +46,9 @@ async def unexpected(_: Request, error: Exception) -> JSONResponse:
     return JSONResponse({"refused": "error", "message": message}, 500, {"Cache-Control": "no-store"})
 
 
-ERRORS = {DatabaseAway: unavailable, Exception: unexpected}
+async def hung_up(_: Request, __: Exception) -> Response:
+    """For nobody: the browser went before it had sent the whole body, which is no error of ours."""
+    return Response(status_code=400)
+
+
+ERRORS = {DatabaseAway: unavailable, ClientDisconnect: hung_up, Exception: unexpected}

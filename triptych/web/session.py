@@ -22,7 +22,7 @@ from starlette.routing import Route
 
 from triptych import settings
 from triptych.errors import NotAllowed
-from triptych.people import accounts, passcodes
+from triptych.people import accounts, passcodes, viewers
 from triptych.people.signing_in import UNKNOWN, Browser
 from triptych.storage import database
 from triptych.storage.database import reading, writing
@@ -70,20 +70,25 @@ def cookie_in(cookies: Mapping[str, str], https: bool) -> str | None:
     return cookies.get(cookie_name(COOKIE, https))
 
 
-def _signer(salt: str = COOKIE) -> Signer:
-    return Signer(settings.cookie_secret(), salt=salt.replace("_", "."))
+def _signer(secret: str, salt: str) -> Signer:
+    return Signer(secret, salt=salt.replace("_", "."))
 
 
 def _unsigned(cookie: str | None, salt: str = COOKIE) -> str | None:
+    return _checked(cookie or "", settings.cookie_secret(), salt)
+
+
+@lru_cache(maxsize=1024)  # every request brings the same cookies again
+def _checked(cookie: str, secret: str, salt: str) -> str | None:
     try:
-        return _signer(salt).unsign(cookie or "").decode()
+        return _signer(secret, salt).unsign(cookie).decode()
     except (BadData, UnicodeError):
         return None
 
 
 def cookie_value(login_secret: str) -> str:
     """What the cookie holds for a login."""
-    return _signer().sign(login_secret).decode()
+    return _signer(settings.cookie_secret(), COOKIE).sign(login_secret).decode()
 
 
 def login_secret(cookie: str | None) -> str | None:
@@ -101,7 +106,7 @@ def _browser_value(browser: Browser, person_id: int) -> str:
     """What the browser's cookie holds once this person has signed in too."""
     people = [*(other for other in browser.people if other != person_id), person_id][-MAX_PEOPLE_OF_BROWSER:]
     written = "-".join([browser.id or passcodes.random_signs(16), *map(str, people)])
-    return _signer(BROWSER_COOKIE).sign(written).decode()
+    return _signer(settings.cookie_secret(), BROWSER_COOKIE).sign(written).decode()
 
 
 def who_holds(cookie: str | None) -> Who | None:
@@ -120,7 +125,7 @@ def current_login(request: Request) -> Who | None:
 
 def is_https(request: Request) -> bool:
     """Whether the browser used https, as the gate knows it."""
-    return request.url.scheme == "https"
+    return request.scope.get("scheme") == "https"
 
 
 def wait_to_sign_in(cookie: str | None, address: str) -> float:
@@ -155,6 +160,7 @@ def _sign_in(request: Request, ticket: str) -> JSONResponse:
         with writing(web_engine()) as session:
             secret = accounts.use_ticket(session, ticket)
             who = accounts.signed_in(session, secret)
+            viewers.refuse_both_sides(session, who, browser_in(request.cookies, is_https(request)).people)
             if previous is not None:
                 accounts.sign_out(session, previous)
     except NotAllowed as refusal:

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from triptych.people import accounts
 from triptych.storage.database import DatabaseAway, reading
+from triptych.web.messages import Unwanted
 from triptych.web.session import web_engine
 
 CHECK_SECONDS = 2.0
@@ -32,7 +33,11 @@ class OpenSocket:
 
     async def receive(self) -> Message:
         """As `receive` of ASGI; after a close nothing is read any more, however the browser takes it."""
-        message = await self._receive()
+        message: Message = {}
+        try:
+            message = await self._receive()
+        except Unwanted as refusal:
+            await self.close(refusal.code, "unwanted message")
         return {"type": "websocket.disconnect", "code": POLICY_CODE} if self._is_closed else message
 
     async def send(self, message: Message) -> None:
@@ -42,10 +47,10 @@ class OpenSocket:
         self._is_closed = message["type"] == "websocket.close"
         await self._send(message)
 
-    async def close(self) -> None:
+    async def close(self, code: int, reason: str) -> None:
         """Ends the connection; the app hears of it as of any other end."""
         with suppress(OSError, RuntimeError):  # it was going by itself
-            await self.send({"type": "websocket.close", "code": POLICY_CODE, "reason": "signed out"})
+            await self.send({"type": "websocket.close", "code": code, "reason": reason})
 
 
 class LoginSockets:
@@ -56,9 +61,8 @@ class LoginSockets:
         self._closing: set[asyncio.Task[None]] = set()
         self._watch: asyncio.Task[None] | None = None
 
-    async def serve(self, app: ASGIApp, login: str, scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve(self, app: ASGIApp, login: str, scope: Scope, socket: OpenSocket) -> None:
         """Serves a socket that ends with its login."""
-        socket = OpenSocket(receive, send)
         self._open[login].add(socket)
         if self._watch is None or self._watch.done():
             self._watch = asyncio.create_task(self._close_ended())
@@ -81,6 +85,7 @@ class LoginSockets:
         live = await run_in_threadpool(live_logins, logins)
         for login in set(logins) - live:
             for socket in self._open.get(login, ()):
-                closing = asyncio.create_task(socket.close())  # it may wait for a browser that does not answer
+                # in a task of its own: it may wait for a browser that does not answer
+                closing = asyncio.create_task(socket.close(POLICY_CODE, "signed out"))
                 self._closing.add(closing)
                 closing.add_done_callback(self._closing.discard)

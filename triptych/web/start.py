@@ -9,7 +9,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,8 +17,9 @@ from sqlalchemy import Engine, QueuePool
 
 from triptych import settings
 from triptych.errors import UnsafeDatabase
-from triptych.operations import logs
+from triptych.operations import backup_schedule, logs
 from triptych.people import accounts
+from triptych.scripting import home
 from triptych.storage import database, host, private
 from triptych.storage.database import reading, writing
 from triptych.web import budgets, metrics
@@ -49,6 +50,7 @@ def running(option: Callable[[str], Any]) -> Iterator[None]:
     try:
         reached_at = address(option)
         budgets.all_budgets()
+        settings.mail_server()
         engine, lock = _open(bound)
     except Exception as error:
         log.critical("The app did not start.", exc_info=error)
@@ -57,12 +59,15 @@ def running(option: Callable[[str], Any]) -> Iterator[None]:
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         raise
     announce(reached_at, bound)
+    if lock:
+        host.write_note(lock, host.RunningAt(reached_at, option("server.port"), bound or EVERYWHERE[2]))
     link = setup_link(engine, reached_at)
     if link:
         hand_out(link, bound)
     log.info("Started.")
     try:
-        yield
+        with _mail(engine), backup_schedule.scheduled(engine), _for_scripts(lock, option):
+            yield
     finally:
         _opener().unlink(missing_ok=True)
         finish_writes(engine)
@@ -70,6 +75,21 @@ def running(option: Callable[[str], Any]) -> Iterator[None]:
         if lock:
             lock.close()
         log.info("Stopped.")
+
+
+def _mail(engine: Engine) -> AbstractContextManager[None]:
+    """What tells leads by mail, where a server for it is named."""
+    server = settings.mail_server()
+    if server is None:
+        return nullcontext()
+    from triptych.participants import mail  # rarely needed, and with it everything that results are computed by
+
+    return mail.watching(engine, server)
+
+
+def _for_scripts(lock: IO[str] | None, option: Callable[[str], Any]) -> AbstractContextManager[None]:
+    """What lets scripts on this computer ask the app that holds the SQLite file; any number may share PostgreSQL."""
+    return nullcontext() if lock is None else home.announced(settings.local_folder(), local_address(option))
 
 
 def _open(bound: str | None) -> tuple[Engine, IO[str] | None]:
@@ -102,15 +122,21 @@ def address(option: Callable[[str], Any]) -> str:
 
     `option` gives Streamlit's setting of a name. Raises UnsafeSettings.
     """
-    path = (option("server.baseUrlPath") or "").strip("/")
-    below = f"/{path}" if path else ""
     origins = configured().origins
-    if origins:
-        return f"{origins[0]}{below}"
+    return f"{origins[0]}{_below(option)}" if origins else local_address(option)
+
+
+def local_address(option: Callable[[str], Any]) -> str:
+    """Where programs on this computer reach the app. `option` gives Streamlit's setting of a name."""
     bound = option("server.address")
     host_name = "127.0.0.1" if bound in EVERYWHERE else bound
     scheme = "https" if option("server.sslCertFile") else "http"
-    return f"{scheme}://{host_name}:{option('server.port')}{below}"
+    return f"{scheme}://{host_name}:{option('server.port')}{_below(option)}"
+
+
+def _below(option: Callable[[str], Any]) -> str:
+    path = (option("server.baseUrlPath") or "").strip("/")
+    return f"/{path}" if path else ""
 
 
 def announce(address: str, bound: str | None) -> None:

@@ -23,6 +23,7 @@ from triptych.annotate import assignments, desk, drafts, reservations
 from triptych.annotate.annotations import read_message
 from triptych.annotate.desk import Desk
 from triptych.annotate.drafts import DraftMessage, Refusal
+from triptych.annotate.own_items import own_items
 from triptych.errors import InvalidAnnotation, SignedOut, TriptychError
 from triptych.people import accounts
 from triptych.rubric.answers import LETTERS
@@ -48,28 +49,28 @@ def refused(status: int, reason: str, message: str, **more: Any) -> JSONResponse
     return JSONResponse({"refused": reason, "message": message, **more}, status_code=status)
 
 
-async def _command(answer: Callable[[str | None, Any], Response], request: Request) -> Response:
+async def command(answer: Callable[[str | None, Any], Response], request: Request) -> Response:
     """One command of a signed-in annotator's own page: `answer` gets their login's secret and the JSON body."""
     if not is_our_own(request):
-        return _unread(refused(403, "foreign", "This request does not come from a Triptych page."))
+        return unread(refused(403, "foreign", "This request does not come from a Triptych page."))
     secret = login_secret(cookie_in(request.cookies, is_https(request)))
     if secret is None:
-        return _unread(refused(401, "signed_out", accounts.SIGNED_OUT))
+        return unread(refused(401, "signed_out", accounts.SIGNED_OUT))
     length = request.headers.get("content-length", "")
     declared = int(length) if length.isdecimal() else USUAL_BODY
     key = budgets.key_of(secret, "")
     wait = budgets.spending("requests").take(key) or budgets.spending("body_bytes").take(key, declared)
     if wait:
         headers = {"Retry-After": str(budgets.seconds(wait))}
-        return _unread(refused(429, "budget", budgets.later(wait)), headers)
+        return unread(refused(429, "budget", budgets.later(wait)), headers)
     limit = USUAL_BODY
     if declared > USUAL_BODY:
         limit = await _in_thread(_longest_body, secret)
         if not limit:
-            return _unread(refused(401, "signed_out", accounts.SIGNED_OUT))
-    body = None if declared > limit else await _body(request, limit)
+            return unread(refused(401, "signed_out", accounts.SIGNED_OUT))
+    body = None if declared > limit else await read_body(request, limit)
     if body is None:
-        return _unread(refused(413, "invalid", f"The message is longer than {limit // KB} KB."))
+        return unread(refused(413, "invalid", f"The message is longer than {limit // KB} KB."))
     return await _in_thread(_parsed, answer, secret, body)
 
 
@@ -85,7 +86,7 @@ async def _in_thread(command: Callable[..., T], *arguments: Any) -> T:
         raise DatabaseBusy(BUSY) from error
 
 
-def _unread(answer: JSONResponse, headers: Mapping[str, str] | None = None) -> JSONResponse:
+def unread(answer: JSONResponse, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """The answer to a message whose body was not read: the server need not take in the rest of it."""
     answer.headers.update({"Connection": "close", **(headers or {})})
     return answer
@@ -98,7 +99,7 @@ def _longest_body(secret: str) -> int:
         return min(USUAL_BODY + BYTES_PER_CHARACTER * assignments.longest_text(session, who), MAX_BODY) if who else 0
 
 
-async def _body(request: Request, limit: int) -> bytearray | None:
+async def read_body(request: Request, limit: int) -> bytearray | None:
     """The bytes that were sent; None once there are more than `limit`."""
     body = bytearray()
     async for chunk in request.stream():
@@ -117,7 +118,7 @@ def _parsed(answer: Callable[[str | None, Any], Response], secret: str, body: by
     return answer(secret, message)
 
 
-def _run(
+def in_transaction(
     run: Callable[[Session, str | None, Any], Response], refuse: Callable[..., Response], secret: str | None, body: Any
 ) -> Response:
     """What is asked, in one transaction, in which `run` finds out who asks; a refusal has changed nothing."""
@@ -132,7 +133,7 @@ def _run(
         return refuse(error, secret, body)
 
 
-def _as_refusal(error: TriptychError, secret: str | None, body: Any) -> JSONResponse:
+def as_refusal(error: TriptychError, secret: str | None, body: Any) -> JSONResponse:
     invalid = isinstance(error, InvalidAnnotation)
     return refused(400 if invalid else 409, "invalid" if invalid else "closed", str(error))
 
@@ -149,7 +150,7 @@ def _refused_desk(error: TriptychError, secret: str | None, body: Any) -> Respon
     except DatabaseAway:
         raise
     except TriptychError:
-        return _as_refusal(error, secret, body)
+        return as_refusal(error, secret, body)
 
 
 def _closed(current: Desk, error: TriptychError) -> JSONResponse:
@@ -164,7 +165,7 @@ def _next_draft(secret: str | None, body: Any) -> Response:
             return JSONResponse({"stored": body["seq"]})
     except InvalidAnnotation:
         pass  # the slow path says so, to people who are signed in
-    return _run(_save_draft, _as_refusal, secret, body)
+    return in_transaction(_save_draft, as_refusal, secret, body)
 
 
 def _save_draft(session: Session, secret: str | None, body: Any) -> JSONResponse:
@@ -178,18 +179,25 @@ def _save_draft(session: Session, secret: str | None, body: Any) -> JSONResponse
 
 def _renew(session: Session, secret: str | None, body: Any) -> JSONResponse:
     who = accounts.signed_in(session, secret)
-    return JSONResponse({"renewed": reservations.renew(session, who, _text(body, "assignment"))})
+    return JSONResponse({"renewed": reservations.renew(session, who, text_of(body, "assignment"))})
 
 
 def _act(session: Session, secret: str | None, body: Any) -> Response:
     who, study = _asked(session, secret, body)
-    return _answer(desk.act(session, study, who, _action(body)))
+    action = _action(body)
+    # after training its items are part of the guidelines, which the browser got without them
+    return _answer(desk.act(session, study, who, action), with_rubric=action.get("kind") == "continue")
+
+
+def _items(session: Session, secret: str | None, body: Any) -> Response:
+    who, study = assignments.asked_by(session, secret, text_of(body, "assignment"))
+    return Response(own_items(session, study, who).model_dump_json(), media_type="application/json")
 
 
 def _asked(session: Session, secret: str | None, body: Any) -> tuple[Who, Study]:
     """Who asks, and of which study; a signed-out person sees that message first, whatever was sent."""
     try:
-        return assignments.asked_by(session, secret, _text(_action(body), "assignment"))
+        return assignments.asked_by(session, secret, text_of(_action(body), "assignment"))
     except InvalidAnnotation:
         accounts.signed_in(session, secret)
         raise
@@ -199,7 +207,7 @@ def _action(body: Any) -> Any:
     return body.get("action") if isinstance(body, dict) else None
 
 
-def _text(message: Any, name: str) -> str:
+def text_of(message: Any, name: str) -> str:
     """A text that the message must carry. Raises InvalidAnnotation."""
     text = message.get(name) if isinstance(message, dict) else None
     if not isinstance(text, str) or not text.isascii() or "\0" in text:
@@ -207,15 +215,16 @@ def _text(message: Any, name: str) -> str:
     return text
 
 
-def _answer(current: Desk) -> Response:
+def _answer(current: Desk, *, with_rubric: bool = False) -> Response:
     if current.view is None:
         return JSONResponse({"nothing": current.nothing})
-    view = current.view.model_dump_json(exclude={"rubric"})
+    view = current.view.model_dump_json(exclude=None if with_rubric else {"rubric"})
     return Response(f'{{"showing": {json.dumps(current.showing)}, "view": {view}}}', media_type="application/json")
 
 
 WORK_ROUTES = [
-    Route("/desk/draft", partial(_command, _next_draft), methods=["POST"]),
-    Route("/desk/renew", partial(_command, partial(_run, _renew, _as_refusal)), methods=["POST"]),
-    Route("/desk/act", partial(_command, partial(_run, _act, _refused_desk)), methods=["POST"]),
+    Route("/desk/draft", partial(command, _next_draft), methods=["POST"]),
+    Route("/desk/renew", partial(command, partial(in_transaction, _renew, as_refusal)), methods=["POST"]),
+    Route("/desk/items", partial(command, partial(in_transaction, _items, as_refusal)), methods=["POST"]),
+    Route("/desk/act", partial(command, partial(in_transaction, _act, _refused_desk)), methods=["POST"]),
 ]

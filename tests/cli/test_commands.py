@@ -1,0 +1,366 @@
+"""The commands: groups, names of earlier versions, JSON, pipes, help that answers at once, and the way to the app."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+
+import click
+import pytest
+from helpers import command_reference
+from helpers.studies import ROOT
+from sqlalchemy import text
+
+from triptych import settings
+from triptych.cli import main as program
+from triptych.cli import server
+from triptych.cli.commands import ENCODINGS, FORMER, RENAMED, LazyCommand, root
+from triptych.errors import NotAllowed, UnsafeDatabase
+from triptych.formats import decode
+from triptych.storage import database, host, private
+from triptych.storage.database import writing
+from triptych.storage.models import Access, Round, StudyState
+
+PASSCODE = "a long passcode 42"
+HEAVY = ("sqlalchemy", "sqlmodel", "pydantic", "numpy", "pandas", "streamlit", "triptych.storage", "segno")
+ITEMS = "item_id,context,cand:one,cand:two\n1,Why?,Because,So\n"
+
+
+def all_commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], LazyCommand]]:
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from all_commands(command, (*path, name))
+        elif isinstance(command, LazyCommand):
+            yield (*path, name), command
+
+
+COMMANDS = dict(all_commands(root()))
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """run(*words, piped=…) → (exit code, standard output, standard error)."""
+
+    def running(*words: str, piped: str = f"{PASSCODE}\n") -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(piped.encode())))
+        code = program.main(words)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return running
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_a_command_has_a_function_for_its_arguments(path):
+    command = COMMANDS[path]
+    arguments = {parameter.name for parameter in command.params} - {"as_json"}
+
+    assert arguments == set(inspect.signature(command.function()).parameters)
+    assert command.help
+    assert all(parameter.help for parameter in command.params)
+
+
+def test_choices_are_those_of_the_program():
+    choices = {
+        parameter.name: list(parameter.type.choices)
+        for command in COMMANDS.values()
+        for parameter in command.params
+        if isinstance(parameter.type, click.Choice)
+    }
+    assert choices["access"] == list(Access)
+    assert choices["round"] == list(Round)
+    assert choices["state"] == [state for state in StudyState if state != StudyState.draft]
+    assert tuple(decode.ENCODINGS) == ENCODINGS
+
+
+def test_the_reference_page_is_written_from_the_commands():
+    assert command_reference.PAGE.read_text(encoding="utf-8") == command_reference.reference()
+
+
+@pytest.mark.parametrize("former", FORMER)
+def test_an_earlier_name_leads_on_with_one_line(run, former):
+    new = (FORMER[former], RENAMED.get(former, former))
+    assert new in COMMANDS
+    code, old_help, warning = run(former, "--help")
+
+    assert (code, old_help) == run(*new, "--help")[:2]
+    assert (warning.count("\n"), " ".join(new) in warning) == (1, True)
+
+
+def test_the_earlier_report_command_leads_on(run, sqlite_engine):
+    code, _, complaint = run("report", "nowhere", "folder")
+
+    assert code == 2
+    assert "is now called `python -m triptych report make`" in complaint
+    assert "no study called 'nowhere'" in complaint
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], ["study", "create", "--help"], ["--version"], ["server", "run", "--help"]]
+)
+def test_help_imports_nothing_slow(words):
+    script = (
+        "import sys; from triptych.cli.main import main\n"
+        f"assert main({words!r}) == 0\n"
+        f"assert not [name for name in sys.modules if name.startswith({HEAVY!r})]"
+    )
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, capture_output=True)
+
+
+def test_answers_are_one_json_object_where_asked(run, tmp_path):
+    (tmp_path / "items.csv").write_text(ITEMS)
+    create = ("study", "create", "Dr Lead", "Two", "dialogue_response", str(tmp_path / "items.csv"), "--json")
+    assert json.loads(run("people", "add-lead", "Dr Lead", "--json")[1])["name"] == "Dr Lead"
+    shown, made = (json.loads(run(*create, *more)[1]) for more in ([], ["--write"]))
+    assert shown | {"study": "two"} == made
+    assert (made["items"], made["systems"], made["problems"]) == (1, 2, [])
+
+    (study,) = json.loads(run("study", "list", "--json")[1])["studies"]
+    assert (study["slug"], study["state"], study["item_count"]) == ("two", "draft", 1)
+    guests = json.loads(run("people", "invite", "Dr Lead", "two", "Ann", "--json")[1])["invited"]
+    assert guests[0]["link"].startswith("http://localhost:8501/?join=")
+    code, output, progress = run("data", "verify", "--json")
+    assert (code, json.loads(output)["holds"], "1 of 1" in progress) == (0, True, True)
+    diagnoses = json.loads(run("server", "doctor", "--json")[1])
+    assert {part["about"] for part in diagnoses["diagnoses"]} >= {"Python", "packages", "folder", "database"}
+
+
+def test_a_refusal_leaves_the_standard_output_empty(run, sqlite_engine):
+    code, output, complaint = run("study", "set-state", "Nobody", "nowhere", "open", "--json")
+    assert (code, output, complaint.count("\n")) == (2, "", 1)
+
+
+PIPED = {
+    "csv": ITEMS,
+    "jsonl": '{"item_id": "1", "context": "Why?", "candidates": [{"system": "a", "text": "So"}]}\n',
+    "json": '[{"item_id": "1", "context": "Why?", "candidates": [{"system": "a", "text": "So"}]}]',
+}
+
+
+@pytest.mark.parametrize("kind", PIPED)
+def test_items_are_read_from_a_pipe(run, kind):
+    code, output, _ = run("study", "create", "L", "T", "dialogue_response", "-", "--json", piped=PIPED[kind])
+    assert (code, json.loads(output)["items"]) == (0, 1)
+
+
+def test_ratings_and_rubrics_are_read_from_a_pipe(run):
+    ratings = "item_id,system,annotator,criterion,value\n1,s,x,good,4\n1,s,y,good,5\n"
+    code, output, _ = run("study", "import-ratings", "L", "T", "-", piped=ratings)
+    assert (code, "2 ratings" in output) == (0, True)
+    rubric = (ROOT / "rubrics" / "rrgen.yaml").read_text()
+    code, output, _ = run("rubric", "check", "-", "--json", piped=rubric)
+    assert (code, json.loads(output)["rubrics"][0]["file"]) == (0, "-")
+    assert run("rubric", "check", "-", piped="criteria: [")[0] == 2
+
+
+def test_a_fault_of_the_program_has_its_own_code(run, monkeypatch, sqlite_engine):
+    monkeypatch.setattr("triptych.cli.study.list_studies", lambda: 1 / 0)
+    code, output, complaint = run("study", "list")
+
+    assert (code, output) == (3, "")
+    shown = re.search(r"server doctor --error (\w+)", complaint)
+    assert shown
+    assert "ZeroDivisionError" in run("server", "doctor", "--error", shown[1])[1]
+
+
+@pytest.mark.parametrize(
+    "words", [["nonsense"], ["study"], ["study", "nonsense"], ["server", "run", "--port", "70000"]]
+)
+def test_wrong_arguments_are_refused_with_the_usage(run, words):
+    code, output, complaint = run(*words)
+    assert (code, output, "Usage: python -m triptych" in complaint) == (2, "", True)
+
+
+def test_a_shell_completes_commands(run, monkeypatch):
+    for shell in ("bash", "zsh", "fish"):
+        assert "_TRIPTYCH_COMPLETE" in run("completion", shell)[1]
+    environment = {"_TRIPTYCH_COMPLETE": "bash_complete", "COMP_WORDS": "triptych study cr", "COMP_CWORD": "2"}
+    completed = subprocess.run(
+        [sys.executable, "-m", "triptych"], cwd=ROOT, env=environment, capture_output=True, text=True
+    )
+    assert completed.stdout.split() == ["plain,create"]
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """Runs `triptych` with these words as far as the start of Streamlit: (exit code, its command or nothing)."""
+
+    def starting(*words: str) -> tuple[int, list[str]]:
+        commands: list[list[str]] = []
+        monkeypatch.setattr("os.execv", lambda _, command: commands.append(command))
+        monkeypatch.setattr("subprocess.call", lambda command: 0)
+        monkeypatch.chdir(ROOT)
+        return program.main(words), commands[0] if commands else []
+
+    return starting
+
+
+def test_without_arguments_the_app_starts_on_a_free_port(started, monkeypatch):
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        port = taken.getsockname()[1]
+        monkeypatch.setattr(server, "FIRST_PORT", port)
+        code, command = started()
+
+    assert (code, "--server.address=127.0.0.1" in command) == (0, True)
+    (chosen,) = (int(part.partition("=")[2]) for part in command if part.startswith("--server.port="))
+    assert port < chosen < port + server.PORTS_TO_TRY
+
+
+def test_a_taken_port_is_refused_where_it_was_named(started, capsys):
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        code, command = started("server", "run", "--port", str(taken.getsockname()[1]))
+    assert (code, command) == (2, [])
+    assert "Address already in use. Without --port a free one is taken." in capsys.readouterr().err
+    for address in ("203.0.113.7", "no name"):
+        with pytest.raises(NotAllowed, match=address):
+            server.port_for(address)
+
+
+def test_a_home_is_made_private_at_any_path(started, monkeypatch, tmp_path):
+    home = tmp_path / "my data; ünïcode" / "home"
+    monkeypatch.setenv("TRIPTYCH_HOME", str(home))
+    assert started()[0] == 0
+    assert home.stat().st_mode & 0o777 == 0o700
+
+
+def test_an_impossible_home_is_refused_in_a_sentence(started, monkeypatch, tmp_path, capsys):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TRIPTYCH_HOME", str(tmp_path / "file" / "home"))
+
+    assert started() == (2, [])
+    assert capsys.readouterr().err == f"{tmp_path / 'file' / 'home'}: Not a directory.\n"
+
+
+@pytest.fixture
+def serving(monkeypatch, tmp_path):
+    """A server on this home, as its lock file shows it."""
+    monkeypatch.delenv("TRIPTYCH_DATABASE_URL", raising=False)
+    lock = host.lock_file(tmp_path / host.LOCK, "")
+    host.write_note(lock, host.RunningAt("http://127.0.0.1:8507", 8507, "127.0.0.1"))
+    with closing(lock):
+        yield lock
+
+
+def test_a_second_start_names_the_first(started, serving, capsys):
+    assert started() == (2, [])
+    assert "running with these data already at http://127.0.0.1:8507" in capsys.readouterr().err
+
+
+def test_the_lock_of_a_stopped_server_stops_nobody(started, serving):
+    serving.close()
+    assert started()[0] == 0
+
+
+@pytest.mark.parametrize(
+    "note", ["", "{", '{"address": 1, "port": "x", "bound": []}', "[]", '{"address": 1}', "\0" * 5000]
+)
+def test_a_lock_file_with_another_note_is_only_a_lock(started, serving, note, capsys):
+    serving.truncate(0)
+    serving.write(note)
+    serving.flush()
+    assert started() == (2, [])
+    assert "running with these data already: " in capsys.readouterr().err
+
+
+def test_the_app_locks_the_file_that_the_command_looks_at(sqlite_engine, monkeypatch, tmp_path):
+    lock = database.lock_server(database.open_engine(f"sqlite:///{settings.local_folder() / 'triptych.db'}"))
+    assert lock is not None
+    with closing(lock):
+        assert host.is_locked(settings.local_folder() / host.LOCK)
+
+
+def test_sharing_shows_the_address_in_the_network(run, serving, monkeypatch):
+    code, _, complaint = run("share")
+    assert (code, "listens on this computer only" in complaint) == (2, True)
+
+    host.write_note(serving, host.RunningAt("http://127.0.0.1:8507/lab", 8507, "::"))
+    monkeypatch.setattr(server, "network_address", lambda: "192.168.1.20")
+    code, output, _ = run("share")
+    assert (code, "  http://192.168.1.20:8507/lab\n" in output, server.PLAIN_HTTP in output) == (0, True, True)
+    assert output.count("█") > 100
+    assert json.loads(run("share", "--json")[1]) == {"address": "http://192.168.1.20:8507/lab", "encrypted": False}
+
+    for behind_a_proxy in (True, False):
+        if behind_a_proxy:
+            host.write_note(serving, host.RunningAt("https://annotate.example.org", 8507, "127.0.0.1"))
+        else:
+            monkeypatch.setenv("TRIPTYCH_ADDRESS", "https://annotate.example.org")
+        code, output, _ = run("share")
+        assert (code, "  https://annotate.example.org\n" in output, server.PLAIN_HTTP in output) == (0, True, False)
+
+
+def test_sharing_without_an_app_says_how_to_start_one(run, monkeypatch):
+    monkeypatch.delenv("TRIPTYCH_DATABASE_URL", raising=False)
+    code, output, complaint = run("share")
+    assert (code, output, "server run --address 0.0.0.0" in complaint) == (2, "", True)
+
+
+def test_a_qr_code_is_square_with_its_three_corners():
+    rows = server.qr_code("http://192.168.1.20:8507")
+    width = len(rows[0])
+    assert {len(row) for row in rows} == {width}
+    assert len(rows) == (width + 1) // 2
+    # a corner begins with seven dark modules, after a border of two light ones
+    assert rows[1][2:9] == rows[1][-9:-2] == " " + "▄" * 5 + " "
+
+
+def test_no_document_installs_a_foreign_package():
+    """The name triptych of the package index belongs to somebody else."""
+    installing = re.compile(r"(?:pipx? install|pipx run|uvx|uv tool (?:install|run))(?: -\S+)* ['\"]?triptych\b(?!-|/)")
+    paths = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "docs" / "deploy").iterdir()]
+    assert installing.search("pipx install triptych")
+    assert f"pipx install ./triptych-{settings.version()}-py3-none-any.whl " in (ROOT / "README.md").read_text()
+    assert not [path for path in paths if path.is_file() and installing.search(path.read_text(encoding="utf-8"))]
+
+
+def test_a_newer_database_is_refused_and_left_alone(run, sqlite_engine, tmp_path):
+    with writing(sqlite_engine) as session:
+        session.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    files = sorted(tmp_path.iterdir())
+    for words in (["data", "migrate"], ["study", "list"], ["people", "add-lead", "Ann"]):
+        code, output, complaint = run(*words)
+        assert (code, output, "A newer Triptych made this database" in complaint) == (2, "", True), words
+    assert database.stored_version(sqlite_engine) == "9999"
+    assert not [path for path in tmp_path.iterdir() if path not in files and "before" in path.name]
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """A folder that looks like a checkout with data, in which an installed command is typed."""
+    monkeypatch.setattr(settings, "is_installed", lambda: True)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "user"))
+    for name in ("app.py", "triptych/settings.py", "data/local/triptych.db"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_an_installed_command_takes_the_data_of_a_checkout(checkout):
+    assert settings.usual_home() == checkout / "data" / "local"
+    (checkout / "app.py").unlink()
+    assert settings.usual_home() == checkout / "user" / "triptych"
+
+
+def test_data_of_another_user_in_a_checkout_are_left_alone(checkout, monkeypatch):
+    monkeypatch.setattr("os.getuid", lambda: checkout.stat().st_uid + 1)
+    assert settings.usual_home() == checkout / "user" / "triptych"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no owners on Windows")
+def test_a_home_of_another_user_is_refused(monkeypatch, tmp_path):
+    if os.geteuid() == 0:
+        os.chown(tmp_path, 4321, -1)
+    monkeypatch.setattr("os.geteuid", lambda: 1234)
+    with pytest.raises(UnsafeDatabase, match="belongs to another user"):
+        private.refuse_unusable()
+    monkeypatch.setenv("TRIPTYCH_GROUP", "1")
+    private.refuse_unusable()

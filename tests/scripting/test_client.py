@@ -1,0 +1,280 @@
+"""A study from a script on the data folder: made of a DataFrame, run, read, judged; what is refused and why."""
+
+from __future__ import annotations
+
+import csv
+import io
+import zipfile
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from helpers.ratings import submit
+from helpers.studies import SMALL_RUBRIC, SYSTEMS, full_answers
+from sqlalchemy import select
+
+import triptych as tt
+from triptych.exchange import judge_scores
+from triptych.exchange.judge_scores import JudgeScore
+from triptych.operations import verify
+from triptych.people import accounts
+from triptych.scripting import calls, messages
+from triptych.scripting.asking import of_home
+from triptych.storage import database
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Event, Item, Person, Study
+from triptych.study.persons import Who
+
+ITEMS = pd.DataFrame(
+    [
+        {"item_id": f"q{n}", "context": f"Question {n}?"}
+        | {f"cand:{name}": f"Answer {n} {name[0]}" for name in SYSTEMS}
+        for n in range(1, 7)
+    ]
+)
+
+
+@pytest.fixture
+def home(tmp_path: Path, sqlite_engine) -> Path:
+    """The data folder of an app that is not running, with one lead."""
+    with writing(sqlite_engine) as session:
+        accounts.create_lead(session, "Ada", "correct horse battery")
+    return tmp_path
+
+
+@pytest.fixture
+def client(home):
+    with tt.open(home) as client:
+        yield client
+
+
+@pytest.fixture
+def study(client) -> tt.StudyClient:
+    return client.create_study("Answers", SMALL_RUBRIC, ITEMS, raters_per_item=2, no_consent="A test.")
+
+
+def rate(engine, study: tt.StudyClient, people: list[str], times: int = 3) -> None:
+    """These annotators rate, as in their browsers."""
+    with writing(engine) as session:
+        row = session.scalars(select(Study).where(Study.slug == study.name)).one()
+        for pseudonym in people:
+            person = session.scalars(select(Person).where(Person.pseudonym == pseudonym)).one()
+            who = Who(person.id, pseudonym, person.role, person.name, 0)
+            for number in range(times):
+                submit(session, row, who, full_answers(fluency=1 + number % 3))
+
+
+def running(client, study, engine) -> pd.DataFrame:
+    study.launch()
+    invited = study.invite(["Ben", "Carla"])
+    rate(engine, study, list(invited["pseudonym"]))
+    return invited
+
+
+def test_a_study_of_a_frame_is_launched_paused_and_listed(client, study):
+    assert study.facts.state == "draft"
+    assert (study.launch().state, study.pause().state, study.reopen().state) == ("open", "paused", "open")
+
+    listed = client.studies()
+    assert listed[["study", "items", "expected", "blind"]].values.tolist() == [["answers", 6, 12, True]]
+    assert client.study("answers").facts == study.refresh()
+
+
+def test_tables_have_the_values_of_the_study(client, study, sqlite_engine):
+    invited = running(client, study, sqlite_engine)
+    items, ratings = study.items(), study.ratings()
+
+    assert sorted(items["item_id"].unique()) == [f"q{n}" for n in range(1, 7)]
+    assert set(items["system"]) == {"System 1", "System 2", "System 3"}
+    assert set(ratings["annotator"]) == set(invited["pseudonym"])
+    assert len(ratings) == 2 * 3 * 3 * 2  # people, items, responses, criteria
+    assert str(ratings["submitted_at"].dtype).startswith("datetime64")
+    assert ratings["missing"].dtype == bool
+    assert study.highlights().empty
+
+
+def test_every_link_is_shown_once_and_leads_to_the_app(client, study):
+    study.launch()
+    invited = study.invite(pd.DataFrame([{"name": "Ben", "group": "expert"}, {"name": "Carla", "email": "c@lab.test"}]))
+
+    assert all(link.startswith("http://127.0.0.1:8501/?join=") for link in invited["link"])
+    assert list(study.new_links(invited["pseudonym"][:1])["link"]) != list(invited["link"][:1])
+    with pytest.raises(tt.ImportRefused, match="Takes part already"):
+        study.invite(["Ben"])
+
+
+def test_a_page_goes_on_where_the_last_one_ended(client, study, sqlite_engine):
+    running(client, study, sqlite_engine)
+    with reading(sqlite_engine) as session:
+        asker = of_home(session, "")
+        for name in ("items", "ratings"):
+            read = calls.BY_NAME[name].read
+            assert read is not None
+            pages, after = [], ""
+            while after is not None:
+                page = read(session, asker, messages.TablePage(study=study.name, after=after, limit=2))
+                pages.append(page.rows)
+                after = page.next
+            assert len(pages) == 3
+            assert sum(pages, []) == read(session, asker, messages.TablePage(study=study.name)).rows
+
+
+def test_results_are_the_numbers_of_a_report(client, study, sqlite_engine, tmp_path):
+    running(client, study, sqlite_engine)
+    made = study.report(tmp_path / "report.zip")
+    with zipfile.ZipFile(tmp_path / "report.zip") as archive:
+        name = next(name for name in archive.namelist() if name.endswith("/results.csv"))
+        printed = list(csv.DictReader(io.StringIO(archive.read(name).decode("utf-8-sig"))))
+    values = {tuple(row[c] for c in ("part", "criterion", "system", "baseline", "statistic")): row for row in printed}
+
+    numbers = study.results()
+    place = ("systems", "fluency", "System 1", "", "mean")
+    mean = numbers.set_index(["part", "criterion", "system", "baseline", "statistic"]).loc[place]
+    assert mean["value"] == pytest.approx(float(values[place]["value"]))
+    with_intervals = numbers.dropna(subset=["low", "high"])
+    assert not with_intervals.empty
+    assert (with_intervals["low"] <= with_intervals["high"]).all()
+    for row in with_intervals.itertuples():
+        where = (row.part, row.criterion, row.system, row.baseline)
+        assert float(values[(*where, f"{row.statistic} low")]["value"]) == pytest.approx(row.low)
+    ends = [p for p in values for end in (" low", " high") if (*p[:4], p[4].removesuffix(end)) in values.keys() - {p}]
+    assert len(numbers) + len(ends) == len(values)
+    assert set(study.results("agreement")["part"]) == {"agreement"}
+    assert list(study.reports()["sha256"]) == [made.sha256]
+
+
+def test_reading_results_is_logged_as_a_look(client, study, sqlite_engine):
+    running(client, study, sqlite_engine)
+    study.results()
+    study.results()
+
+    with reading(sqlite_engine) as session:
+        assert list(session.scalars(select(Event.kind).where(Event.kind == "results opened"))) == ["results opened"]
+
+
+def test_a_dry_run_stores_nothing(client, study, sqlite_engine):
+    numbers = study.dry_run(annotators=3, items=6)
+
+    assert "planted effects" in numbers.attrs["sentence"]
+    assert not numbers[numbers["part"] == "systems"].empty
+    assert study.refresh().done == 0
+    assert study.ratings().empty
+
+
+# Judges
+
+
+def scores(study: tt.StudyClient, items: list[str] | None = None) -> pd.DataFrame:
+    """A judge's scores of all candidates, or of those of some items."""
+    shown = study.items()
+    shown = shown[shown["item_id"].isin(items)] if items else shown
+    return shown[["item_id", "system"]].assign(criterion="fluency", value=2)
+
+
+def test_a_judge_is_appended_and_the_log_holds(client, study, sqlite_engine):
+    running(client, study, sqlite_engine)
+    study.results()
+    first = study.append_scores("some-model", scores(study, ["q1", "q2"]))
+    again = study.append_scores("some-model", scores(study, ["q3"]))
+
+    assert (first.items, first.ratings, again.judge) == (2, 6, first.judge)
+    judged = study.ratings().query("annotator_kind == 'judge'")
+    assert set(judged["annotator"]) == {first.judge}
+    assert len(judged) == 9
+    assert not study.results("judges").empty
+    with reading(sqlite_engine) as session:
+        row = session.scalars(select(Study).where(Study.slug == study.name)).one()
+        assert verify.verify(session, row).sentence.startswith("The log of")
+        assert set(session.scalars(select(Item.taken).where(Item.study_id == row.id))) <= {0, 1, 2}
+    assert study.refresh().done == 6  # a judge fills no place
+
+
+def test_a_score_that_fits_nothing_is_refused_with_its_place(client, study):
+    study.launch()
+    fitting = scores(study, ["q1"])
+    for column, value, message in (
+        ("item_id", "q99", "Score 1: the study has no item 'q99'."),
+        ("system", "plumbum", "has no response of 'plumbum'; it has System 1, System 2, System 3"),
+        ("criterion", "charm", "no criterion 'charm'"),
+        ("value", 9, "'9.0' does not fit the scale of 'Fluency'"),
+    ):
+        wrong = fitting.assign(**{column: [value, *fitting[column][1:]]})
+        with pytest.raises(tt.ImportRefused, match=message):
+            study.append_scores("some-model", wrong)
+    study.append_scores("some-model", fitting)
+    with pytest.raises(tt.Conflict, match="has scored q1 before"):
+        study.append_scores("Some-Model", fitting)
+    with pytest.raises(tt.ImportRefused, match="Unknown columns: model"):
+        study.append_scores("other", fitting.assign(model="x"))
+
+
+def test_a_draft_takes_no_scores(client, study):
+    with pytest.raises(tt.Conflict, match="Launch the study first"):
+        study.append_scores("some-model", scores(study, ["q1"]))
+
+
+def test_appending_takes_systems_by_name_only_after_the_unblinding(engine, make_study):
+    with writing(engine) as session:
+        study, lead, _ = make_study(session)
+        score = [JudgeScore("item-1", "plumbum", "verdict", "accept", "Fits.")]
+        with pytest.raises(tt.ImportRefused, match="no response of 'plumbum'"):
+            judge_scores.append(session, study, "model", score, lead.pseudonym)
+        study.unblinded_at = study.opened_at
+        assert judge_scores.append(session, study, "model", score, lead.pseudonym).ratings == 1
+
+
+# What a script on the data folder may not, and who it acts for
+
+
+def test_the_data_folder_proves_no_passcode(client, study):
+    study.launch()
+    with pytest.raises(tt.NotAllowed, match="needs a token that may unblind"):
+        study.unblind()
+
+
+def test_an_error_in_the_items_makes_no_study(client):
+    with pytest.raises(tt.ImportRefused, match="The items cannot be used"):
+        client.create_study("Empty", SMALL_RUBRIC, pd.concat([ITEMS, ITEMS]))
+    with pytest.raises(tt.InvalidRubric):
+        client.create_study("No rubric", "key: [", ITEMS)
+    assert client.studies().empty
+
+
+def test_a_launch_says_what_stops_it(client):
+    study = client.create_study("Without consent", SMALL_RUBRIC, ITEMS)
+    with pytest.raises(tt.Conflict, match="consent text is empty"):
+        study.launch()
+
+
+def test_of_several_leads_the_script_names_one(home):
+    with writing(database.open_engine(f"sqlite:///{home / 'triptych.db'}")) as session:
+        accounts.create_lead(session, "Grace", "correct horse battery")
+    with pytest.raises(tt.NotFound, match="several leads"):
+        tt.open(home)
+    with tt.open(home, lead="Grace") as client:
+        assert client.asking.lead.startswith("L-")
+        assert client.studies().empty
+    with pytest.raises(tt.NotFound, match="no lead called"):
+        tt.open(home, lead="Nobody")
+
+
+def test_no_app_starts_on_a_folder_that_a_script_holds(home):
+    engine = database.open_engine(f"sqlite:///{home / 'triptych.db'}")
+    with tt.open(home), pytest.raises(Exception, match="Another Triptych is using"):
+        database.lock_server(engine)
+    lock = database.lock_server(engine)
+    assert lock is not None
+    with pytest.raises(tt.NotFound, match="no running app"):
+        tt.open(home)
+    lock.close()
+
+
+def test_a_folder_without_a_database_is_named(tmp_path):
+    with pytest.raises(tt.NotFound, match="does not exist"):
+        tt.open(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("url", ["annotate.example.org", "file:///etc/passwd", "http://"])
+def test_an_address_that_is_none_is_refused(url):
+    with pytest.raises(tt.NotAllowed, match="no address of an app"):
+        tt.connect(url, token="x")

@@ -1,0 +1,124 @@
+"""`triptych data`: a study's data as files, and the care of the database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from sqlalchemy import make_url, select
+from sqlmodel import Session
+
+from triptych import settings
+from triptych.cli import files
+from triptych.cli.opening import alone, to_read, written
+from triptych.cli.output import Reply, for_people, note
+from triptych.errors import NotFound
+from triptych.operations import against as earlier
+from triptych.operations import backup as backups
+from triptych.operations import move as moving
+from triptych.operations import verify as verifying
+from triptych.stats.numbers import counted
+from triptych.storage import database
+from triptych.storage.models import Study
+from triptych.study import lifecycle
+
+COMMAND_LINE = "command line"
+
+
+def export(study: str, format: str, file: str) -> Reply:
+    """A study's data in a format."""
+    with database.reading(to_read()) as session, for_people():
+        files.write(file, _exported(session, study, format))
+    return files.reply(file, f"Written to {file}.", study=study, format=format)
+
+
+def _exported(session: Session, slug: str, name: str) -> Iterator[bytes]:
+    """A study in a format, or one of the tables "ratings" and "highlights" as CSV. Raises NotFound."""
+    # numpy and the writers take a second to import, which no other command needs
+    from triptych.exchange import exports
+    from triptych.formats.long_csv import write_csv
+    from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
+    from triptych.formats.writers.model import ExportOptions
+    from triptych.formats.writers.writing import in_blocks
+    from triptych.results.frame.rows import export_highlights, export_ratings
+
+    database.see_one_state(session)
+    study = lifecycle.by_slug(session, slug)
+    if name == "ratings":
+        return in_blocks(write_csv(export_ratings(session, study), RATINGS_HEADER))
+    if name == "highlights":
+        return in_blocks(write_csv(export_highlights(session, study), HIGHLIGHTS_HEADER))
+    return exports.export_zip(session, study, name, ExportOptions(0, None))
+
+
+def backup() -> Reply:
+    """A backup, with the last event of each study."""
+    made = backups.make(to_read())
+    lines = [f"{made.path} ({made.size:,} bytes)", *_lines_of(made.heads)]
+    return Reply(lines, {"file": str(made.path), "bytes": made.size, "studies": _values_of(made.heads)})
+
+
+def restore(file: str) -> Reply:
+    """The database as a backup holds it."""
+    engine = database.open_engine(settings.database_url())
+    with alone(engine):
+        restored = backups.restore(engine, Path(file), COMMAND_LINE, alone=True)
+    again = "withdrew or was erased after this backup and is in it again: repeat that."
+    lines = [f"Restored {restored.name}. The state before is in {restored.before or 'no file: it was empty'}."]
+    lines += [*_lines_of(restored.heads), *(f"{pseudonym} {again}" for pseudonym in restored.again)]
+    before = str(restored.before) if restored.before else None
+    values = {"before": before, "studies": _values_of(restored.heads), "again": list(restored.again)}
+    return Reply(lines, {"restored": restored.name, **values})
+
+
+def _lines_of(heads: Sequence[backups.Head]) -> list[str]:
+    return [f"{head.slug}: last event {head.number}, hash {head.hash}" for head in heads]
+
+
+def _values_of(heads: Sequence[backups.Head]) -> list[dict[str, str | int]]:
+    return [{"study": head.slug, "event": head.number, "hash": head.hash} for head in heads]
+
+
+def move(target: str, study: Sequence[str]) -> Reply:
+    """A copy of the database in another one."""
+    old = database.open_engine(settings.database_url())
+    new = database.open_engine(settings.with_driver(target))
+    note("Copying, then reading every row back.")
+    with alone(old), alone(new):
+        moved = [table for table in moving.move(old, new, study) if table.rows]
+    lines = [f"{part.table}: {counted(part.rows, 'row')}, the same in both ({part.digest[:12]})." for part in moved]
+    lines.append(f"Every event chain holds. Start the app with TRIPTYCH_DATABASE_URL={make_url(target)!r}.")
+    return Reply(lines, {"tables": [{"table": part.table, "rows": part.rows} for part in moved]})
+
+
+def migrate() -> Reply:
+    """The database in this program's schema."""
+    written(lambda _: None)
+    return Reply([f"The database is at version {database.HEAD}."], {"version": database.HEAD})
+
+
+def verify(against: str | None) -> Reply:
+    """Every study compared with its event log, and with what an earlier file says."""
+    heads = earlier.read(against) if against else []
+    with database.reading(to_read()) as session:
+        studies = session.scalars(select(Study).order_by(Study.id)).all()
+        verdicts = []
+        for number, study in enumerate(studies, 1):
+            note(f"Checking {study.slug}, {number} of {len(studies)} …")
+            verdicts.append(verifying.verify(session, study))
+        comparisons = [earlier.compare(session, head) for head in heads]
+    if not verdicts:
+        raise NotFound("There is no study in this database, so nothing was checked.")
+    database_name = repr(make_url(settings.database_url()))  # the environment decides which database it is
+    lines = [f"{verdict.slug}: {verdict.sentence}" for verdict in verdicts]
+    lines += [*(comparison.sentence for comparison in comparisons), f"Checked: {database_name}."]
+    holds = all(verdict.holds for verdict in verdicts) and all(comparison.holds for comparison in comparisons)
+    values = {
+        "holds": holds,
+        "studies": [
+            {"study": verdict.slug, "holds": verdict.holds, "sentence": verdict.sentence} for verdict in verdicts
+        ],
+        "against": [{"holds": comparison.holds, "sentence": comparison.sentence} for comparison in comparisons],
+        "database": database_name,
+    }
+    return Reply(lines, values, 0 if holds else 1)

@@ -1,0 +1,103 @@
+"""Files named on a command line: read, written, `-` for the standard input and output."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from triptych.cli.output import Reply
+from triptych.errors import ImportRefused, InvalidRubric
+from triptych.formats import ItemFile, ReadOptions, join_files, read_items
+from triptych.formats.decode import recoded
+from triptych.rubric.files import read_rubric, shipped_rubrics
+
+STANDARD_STREAM = ("-", "/dev/stdout")
+# the first bytes of a file without a name: what it is
+SIGNATURES = {b"PK": "xlsx", b"PAR1": "parquet", b"{": "jsonl", b"[": "json"}
+
+
+def reply(file: str, *lines: str, **values: Any) -> Reply:
+    """What is said about a file that was written, apart from the file where that is the standard output."""
+    return Reply(lines, {"file": file, **values}, data_on_stdout=file in STANDARD_STREAM)
+
+
+def rubric_text(name: str) -> str:
+    """The YAML of a rubric file, of the standard input, or of a shipped rubric by its key. Raises InvalidRubric."""
+    if name == "-":
+        try:
+            return read(name).decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise InvalidRubric("The standard input cannot be read as UTF-8 text.") from error
+    return read_rubric(shipped_rubrics().get(name, Path(name)))
+
+
+def read(path: str, encoding: str | None = None) -> bytes:
+    """A file's bytes; a text that is not UTF-8 is read in the encoding that was confirmed. Raises ImportRefused."""
+    try:
+        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        return recoded(data, encoding) if encoding else data
+    except OSError as error:
+        raise ImportRefused(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def items_from(files: Sequence[str], encoding: str | None = None, mapping: str | None = None) -> ItemFile:
+    """Items of one file, or of several that are given as SYSTEM=FILE. Raises ImportRefused.
+
+    mapping: a file that says what the columns are, for files whose names do not.
+    """
+    roles = _roles_in(mapping) if mapping else {}
+    if len(files) == 1 and not _parted(files[0])[0]:
+        content = read(files[0], encoding)
+        return read_items(content, name_of(files[0], content), ReadOptions(roles=tuple(roles.items())))
+    parted = [_parted(file) for file in files]
+    if not all(system for system, _ in parted):
+        raise ImportRefused("Of several files each holds the texts of one system: give them as SYSTEM=FILE.")
+    return join_files([(Path(path).name, read(path, encoding), system) for system, path in parted])
+
+
+def name_of(path: str, content: bytes) -> str:
+    """A file's name, whose ending is its format; what is piped in has its format by its first bytes, else CSV."""
+    if path != "-":
+        return Path(path).name
+    beginning = content.removeprefix(b"\xef\xbb\xbf").lstrip()
+    ending = next((ending for mark, ending in SIGNATURES.items() if beginning.startswith(mark)), "csv")
+    return f"standard input.{ending}"
+
+
+def _roles_in(path: str) -> Mapping[str, str]:
+    from triptych.formats.ratings.roles import read_mapping  # numpy takes half a second, which few commands need
+
+    return read_mapping(read(path).decode("utf-8", "replace")).roles
+
+
+def _parted(file: str) -> tuple[str, str]:
+    """(system, path); a path that is there may hold a sign of equality itself."""
+    system, _, path = file.partition("=")
+    return (system, path) if path and not Path(file).exists() else ("", file)
+
+
+def write(path: str, blocks: Iterable[bytes]) -> None:
+    """Writes a file that is complete or absent; links are followed, "-" is standard output. Raises OSError.
+
+    A device or a pipe is written to as it is.
+    """
+    if path in STANDARD_STREAM:
+        sys.stdout.buffer.writelines(blocks)
+        sys.stdout.buffer.flush()
+        return
+    if Path(path).exists() and not Path(path).is_file():
+        with Path(path).open("wb") as stream:
+            stream.writelines(blocks)
+        return
+    target = Path(path).resolve()
+    # in a folder that others may write to, nobody has laid a link or a file of their own under this name before
+    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        with part.open("xb") as file:
+            file.writelines(blocks)
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,60 @@
+"""The database as a command opens it: to read next to any server, or to write while no server uses the same file."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TypeVar
+
+import click
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from triptych import settings
+from triptych.cli.output import note
+from triptych.storage import database, private
+
+T = TypeVar("T")
+
+
+@contextmanager
+def private_and_patient(context: click.Context) -> Iterator[None]:
+    """New files are private except `for_people`; writes wait for another program, and say so."""
+    context.obj = os.umask(private.umask())
+    try:
+        with database.patient(note):
+            yield
+    finally:
+        os.umask(context.obj)
+
+
+def to_read() -> Engine:
+    """The database as it is, for a command that may run next to a server of any version."""
+    return database.open_to_read(settings.database_url())
+
+
+def written(command: Callable[[Session], T]) -> T:
+    """Runs a command in a transaction of its own, while no server uses the same SQLite file."""
+    engine = database.open_engine(settings.database_url())
+    with alone(engine):
+        database.migrate(engine)
+        with database.writing(engine) as session:
+            return command(session)
+
+
+@contextmanager
+def alone(engine: Engine) -> Iterator[None]:
+    """No server uses the same SQLite file meanwhile."""
+    with ExitStack() as stack:
+        lock = database.lock_server(engine)
+        if lock:
+            stack.enter_context(lock)
+        yield
+
+
+def passcode(question: str) -> str:
+    """Typed without being shown, or the first line of what is piped in."""
+    return getpass.getpass(question) if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")

@@ -1,0 +1,61 @@
+"""What a command says: its answer on the standard output, everything else on the standard error."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import click
+
+PLAIN = "\t\u200c\u200d"  # besides what is printable; the joiners belong to letters and emoji
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a command has to say. lines: for people; values: the same for `--json`; code: its exit code.
+
+    data_on_stdout: the standard output holds data already, so that the reply goes to the standard error.
+    """
+
+    lines: Sequence[str]
+    values: Mapping[str, Any] = field(default_factory=dict)
+    code: int = 0
+    data_on_stdout: bool = False
+
+    def print(self, as_json: bool) -> None:
+        stream = sys.stderr if self.data_on_stdout else sys.stdout
+        if as_json:
+            stream.write(json.dumps(self.values, ensure_ascii=True) + "\n")
+        else:
+            stream.writelines(f"{visible(line)}\n" for line in self.lines)
+
+
+def note(text: str) -> None:
+    """Says on the standard error how far a long command is, or what it waits for."""
+    sys.stderr.write(f"{visible(text)}\n")
+    sys.stderr.flush()
+
+
+def complain(text: str) -> None:
+    """Says on the standard error what went wrong, in one line or several."""
+    sys.stderr.write(f"{visible(text, PLAIN + chr(10))}\n")
+
+
+def visible(text: str, plain: str = PLAIN) -> str:
+    """The text as a terminal may have it: a stored title or id cannot hide, colour or write over other words."""
+    return "".join(c if c.isprintable() or c in plain else repr(c)[1:-1] for c in text)
+
+
+@contextmanager
+def for_people() -> Iterator[None]:
+    """Files written meanwhile belong to the person who asked for them, and get the permissions of their other files."""
+    private_umask = os.umask(click.get_current_context().obj)
+    try:
+        yield
+    finally:
+        os.umask(private_umask)

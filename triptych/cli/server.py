@@ -1,0 +1,143 @@
+"""`triptych server` and `triptych share`: start the app, check the installation, show the way to it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+from triptych import settings
+from triptych.cli.output import Reply, note
+from triptych.errors import NotAllowed, NotFound
+from triptych.operations import doctor as examination
+from triptych.stats.numbers import counted
+from triptych.storage import host
+
+FIRST_PORT, PORTS_TO_TRY = 8501, 50
+LOOPBACK = "127.0.0.1"
+EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 (compared with)
+NOBODY = ("192.0.2.1", 9)  # an address of RFC 5737, which no computer has
+HALVES = {(False, False): "█", (False, True): "▀", (True, False): "▄", (True, True): " "}  # dark modules are empty
+PLAIN_HTTP = (
+    "Warning: this is plain http. Anybody in this network can read along, passcodes and cookies too. Use it among "
+    "people you trust, or set up https: docs/deploying.md."
+)
+
+
+def run(address: str | None, port: int | None) -> Reply:
+    """Becomes the app, started from the folder that holds it. Raises UnsafeDatabase, NotAllowed."""
+    home = settings.local_folder().resolve()
+    _refuse_second(home / host.LOCK)
+    bound = address or os.environ.get("STREAMLIT_SERVER_ADDRESS") or LOOPBACK
+    if port or "STREAMLIT_SERVER_PORT" not in os.environ:
+        port = port_for(bound, port)
+    place = home if settings.uses_own_file() else f"the database that {settings.DATABASE} names"
+    note(f"Triptych {settings.version()}. Its data are in {place}. Ctrl+C stops it.")
+    os.environ["TRIPTYCH_HOME"] = str(home)
+    # Streamlit reads .streamlit/ in the current folder, and -P keeps that folder out of the import path: files that
+    # happen to lie where the command is typed change no setting and replace no module.
+    os.chdir(settings.app_folder())
+    command = [sys.executable, "-P", "-m", "streamlit", "run", "app.py", f"--server.address={bound}"]
+    command += [f"--server.port={port}"] if port else []
+    if os.name != "nt":  # there, exec returns to the prompt while the app still runs
+        os.execv(sys.executable, command)  # noqa: S606
+    return Reply((), code=subprocess.call(command))  # noqa: S603 (no shell; every part is ours or an option's value)
+
+
+def _refuse_second(lock: Path) -> None:
+    """Raises UnsafeDatabase where a server runs on this home: two on one SQLite file would harm it."""
+    if not settings.uses_own_file() or not lock.exists():
+        return
+    place = host.noted(lock)
+    at = f" at {place.address}" if place else ""
+    host.lock_file(lock, f"Triptych is running with these data already{at}: {lock.parent}.").close()
+
+
+def port_for(bound: str, port: int | None = None) -> int:
+    """The port to listen on: the one asked for, or the first free one. Raises NotAllowed where there is none."""
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(bound, None, type=socket.SOCK_STREAM)[0]
+    except OSError as error:
+        raise NotAllowed(f"{bound} is no address of this computer: {error.strerror}.") from error
+    ports = [port] if port else range(FIRST_PORT, FIRST_PORT + PORTS_TO_TRY)
+    for candidate in ports:
+        try:
+            with socket.socket(family, kind, protocol) as probe:
+                if os.name != "nt":  # as the server does: an address that was in use until now is free
+                    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind((place[0], candidate, *place[2:]))
+            return candidate
+        except OSError as error:
+            refusal = error.strerror
+    if port:
+        raise NotAllowed(f"Port {port} of {bound} cannot be used: {refusal}. Without --port a free one is taken.")
+    raise NotAllowed(f"No port from {ports[0]} to {ports[-1]} of {bound} can be used: {refusal}. Name one with --port.")
+
+
+def doctor(error: str | None) -> Reply:
+    """Every diagnosis, or one stored trace."""
+    if error:
+        from triptych.storage import traces
+
+        lines = traces.text_of(error).split("\n")
+        return Reply(lines, {"error": error, "trace": lines})
+    diagnoses = list(examination.examine())
+    problems = sum(diagnosis.problem for diagnosis in diagnoses)
+    last = f"{counted(problems, 'problem')} found." if problems else "No problem found."
+    values = [{"about": part.about, "text": part.text, "problem": part.problem} for part in diagnoses]
+    lines = [*map(str, diagnoses), last]
+    return Reply(lines, {"problems": problems, "diagnoses": values}, 1 if problems else 0)
+
+
+def share() -> Reply:
+    """What a colleague in the same network opens. Raises NotFound, NotAllowed where nobody can."""
+    address = settings.addresses()[0].rstrip("/") if settings.addresses() else _address_in_network()
+    warnings = [] if address.startswith("https:") else [PLAIN_HTTP]
+    lines = ["Colleagues in the same network open:", "", f"  {address}", "", *qr_code(address), "", *warnings]
+    return Reply(lines, {"address": address, "encrypted": not warnings})
+
+
+def _address_in_network() -> str:
+    """The address of the app that runs on the home, as other computers of the network reach it."""
+    lock = settings.local_folder() / host.LOCK
+    place = host.noted(lock) if settings.uses_own_file() and host.is_locked(lock) else None
+    start = f"{settings.program()} server run --address 0.0.0.0"
+    if place is None:
+        raise NotFound(f"No app runs on {lock.parent}. Start one that the network reaches: {start}")
+    scheme, _, rest = place.address.partition("://")
+    authority, _, path = rest.partition("/")
+    if authority.rpartition(":")[0] not in (LOOPBACK, "localhost", place.bound):
+        return place.address  # of a proxy before it
+    if settings.is_loopback(place.bound):
+        raise NotAllowed(
+            f"The app at {place.address} listens on this computer only. Stop it and start it with: {start}"
+        )
+    own = network_address() if place.bound in EVERYWHERE else place.bound
+    return f"{scheme}://{f'[{own}]' if ':' in own else own}:{place.port}" + (f"/{path}" if path else "")
+
+
+def network_address() -> str:
+    """This computer's address in its network. Raises NotFound where it is in none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(NOBODY)  # chooses the network card; a datagram socket sends nothing by it
+            own = str(probe.getsockname()[0])
+        except OSError:
+            own = LOOPBACK
+    if settings.is_loopback(own):
+        raise NotFound("This computer is in no network, so nobody else can reach it.")
+    return own
+
+
+def qr_code(text: str) -> list[str]:
+    """A QR code of half blocks, light on a dark terminal; a code that is light on dark is read, too."""
+    import segno
+
+    rows = [list(row) for row in segno.make(text, error="m", micro=False).matrix_iter(border=2)]
+    rows += [[0] * len(rows[0])] * (len(rows) % 2)
+    return [
+        "".join(HALVES[bool(upper), bool(lower)] for upper, lower in zip(above, below, strict=True))
+        for above, below in zip(rows[::2], rows[1::2], strict=True)
+    ]

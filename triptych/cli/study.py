@@ -1,0 +1,167 @@
+"""`triptych study`: studies without the browser, through the functions that the pages use."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from sqlalchemy import select
+from sqlmodel import Session
+
+from triptych import settings
+from triptych.cli import files as files_of
+from triptych.cli import ratings
+from triptych.cli.opening import alone, passcode, to_read, written
+from triptych.cli.output import Reply, for_people
+from triptych.cli.people import acting_lead
+from triptych.formats.ratings.roles import Duplicates
+from triptych.formats.texts.text_format import proposals
+from triptych.operations import capsule as capsules
+from triptych.people import accounts
+from triptych.rubric.files import parse_rubric
+from triptych.stats.numbers import counted
+from triptych.storage import database
+from triptych.storage.models import Access, Round, Study, StudyState
+from triptych.study import launch, lifecycle, saved_setting
+from triptych.study.persons import Who
+from triptych.study.settings import USUAL_CHECKS, USUAL_ORDER, Formats
+
+NOTHING_WRITTEN = "Nothing was written. Add --write to make the study."
+
+
+def list_studies() -> Reply:
+    """One line, or one object, per study."""
+    with database.reading(to_read()) as session:
+        studies = session.scalars(select(Study).order_by(Study.id)).all()
+    lines = [
+        f"{study.slug}\t{study.round}\t{study.state}\t{counted(study.item_count, 'item')}\t{study.title}"
+        for study in studies
+    ]
+    keys = ("slug", "title", "round", "state", "access", "item_count", "raters_per_item", "event_number", "event_hash")
+    return Reply(lines, {"studies": [{key: getattr(study, key) for key in keys} for study in studies]})
+
+
+def create(
+    lead: str,
+    title: str,
+    rubric: str,
+    files: Sequence[str],
+    mapping: str | None,
+    raters: int,
+    most: int | None,
+    access: str,
+    round: str,
+    markdown: Sequence[str],
+    encoding: str | None,
+    write: bool,
+) -> Reply:
+    """What files of items would become; with `write` they become a draft."""
+    plan = lifecycle.StudyPlan(
+        title=title,
+        raters_per_item=raters,
+        access=Access(access),
+        round=Round(round),
+        items_per_annotator=most,
+        checks=USUAL_CHECKS,
+        item_order=USUAL_ORDER,
+        formats=Formats.model_validate(dict.fromkeys(markdown, "markdown")),
+    )
+    lifecycle.refuse_unusable_plan(plan)
+    text = files_of.rubric_text(rubric)
+    file = files_of.items_from(files, encoding, mapping)
+    asked = parse_rubric(text, rubric)
+    lifecycle.refuse_silent(asked, plan.round)
+    questions = len(asked.asked(plan.round))
+    problems = [str(problem) for problem in file.problems]
+    values = {"items": len(file.items), "systems": len(file.systems), "questions": questions, "problems": problems}
+    size = f"{counted(len(file.items), 'item')} of {counted(len(file.systems), 'system')}"
+    lines = [*problems, f"{size}, {counted(questions, 'question')} each."]
+    lines += [
+        f"{field}: {proposal.marked} of {counted(proposal.texts, 'text')} look like Markdown (--markdown)."
+        for field, proposal in proposals(file.items).items()
+        if proposal.format != getattr(plan.formats, field)
+    ]
+    if not file.ok:
+        return Reply(lines, values, 2)
+    study = _made(write, lead, lambda session, who: lifecycle.create_from_file(session, plan, text, file, who))
+    if study is None:
+        return Reply([*lines, NOTHING_WRITTEN], {**values, "study": None})
+    launching = f"{settings.program()} {shlex.join(['study', 'set-state', lead, study.slug, 'open'])}"
+    consent = "Write its consent text under Setup, or add --no-consent REASON."
+    lines += [f"The draft study {study.slug} was made. {consent}", f"Launch it: {launching}"]
+    return Reply(lines, {**values, "study": study.slug})
+
+
+def import_ratings(
+    lead: str,
+    title: str,
+    files: Sequence[str],
+    judge: Sequence[str],
+    items: str | None,
+    mapping: str | None,
+    mapping_out: str | None,
+    duplicates: Duplicates | None,
+    rubric: str | None,
+    positive: Sequence[str],
+    encoding: str | None,
+    write: bool,
+) -> Reply:
+    """What finished ratings from elsewhere would become; with `write` they become a closed study."""
+    from triptych.exchange import import_ratings as ratings_import  # numpy, which no other command here needs
+
+    plan = lifecycle.StudyPlan(title=title)
+    lifecycle.refuse_unusable_plan(plan)
+    roles = ratings.mapping_in(mapping, duplicates)
+    with for_people():
+        read_in = ratings.ratings_with_roles(files, judge, roles, mapping_out, encoding)
+    assembled = ratings.assembled_from(plan.title, read_in, items, rubric, positive, roles.duplicates, encoding)
+    problems, summary = list(map(str, assembled.problems)), list(assembled.summary())
+    values = {"problems": problems, "summary": summary, "study": None}
+    if not assembled.ok:
+        return Reply([*problems, *summary], values, 2)
+    study = _made(write, lead, lambda session, who: ratings_import.import_ratings(session, plan, assembled, who))
+    done = f"The study {study.slug} was made." if study else NOTHING_WRITTEN
+    return Reply([*problems, *summary, done], {**values, "study": study and study.slug})
+
+
+def _made(write: bool, lead: str, make: Callable[[Session, Who], Study]) -> Study | None:
+    """The study that the lead makes; None without --write."""
+    return written(lambda session: make(session, acting_lead(session, lead))) if write else None
+
+
+def set_state(lead: str, study: str, state: str, no_consent: str | None) -> Reply:
+    """Launches, opens, pauses or closes a study of this lead."""
+    changed = written(lambda session: _set_state(session, lead, study, StudyState(state), no_consent))
+    return Reply([f"{changed.slug} is {state}."], {"study": changed.slug, "state": state})
+
+
+def _set_state(session: Session, lead: str, slug: str, state: StudyState, no_consent: str | None) -> Study:
+    who = acting_lead(session, lead)
+    study = lifecycle.led_by(session, who, slug)
+    if no_consent:
+        path = "consent.not_needed"
+        saved_setting.write(session, study, path, no_consent, saved_setting.value_of(study, path), who.pseudonym)
+    if study.state == StudyState.draft and state == StudyState.open:
+        launch.launch(session, study, who.pseudonym)
+    else:
+        lifecycle.set_state(session, study, state, who.pseudonym)
+    return study
+
+
+def capsule(study: str, file: str) -> Reply:
+    """One study in one file."""
+    with for_people():
+        files_of.write(file, capsules.pieces(to_read(), study))
+    return files_of.reply(file, f"The study is in {file}.", study=study)
+
+
+def open_capsule(file: str, lead: str) -> Reply:
+    """A study from its file, in an empty database, with a new lead."""
+    engine = database.open_engine(settings.database_url())
+    secret = passcode("Passcode of the new lead: ")
+    with alone(engine):
+        head = capsules.open_capsule(Path(file), engine, lead, secret)
+    name = accounts.read_name(lead)
+    values = {"study": head.slug, "events": head.number, "hash": head.hash, "lead": name}
+    return Reply([f"The study {head.slug} is there with {counted(head.number, 'event')}, and {name} leads it."], values)

@@ -1,0 +1,10 @@
+"""Where the calls are, and the headers that go with them."""
+
+from __future__ import annotations
+
+import re
+
+BASE = "/api/v1"
+KEY = "Idempotency-Key"
+LEAD = "X-Triptych-Lead"  # the name, percent-encoded, of the lead for whom somebody acts who has the data folder
+IN_PATH = re.compile(r"{(\w+)}")

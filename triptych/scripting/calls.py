@@ -1,0 +1,445 @@
+"""Every call of a script: its name, its address, what it asks for, and the functions of the rooms below that answer it.
+
+HTTP and the data folder share this table; `web/api` makes routes of it, `openapi` the document.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+from sqlmodel import Session
+
+from triptych import settings
+from triptych.errors import Conflict, ImportRefused, NotAllowed
+from triptych.formats import ItemFile, ReadOptions, read_items
+from triptych.people import invitations, signing_in
+from triptych.people.tokens import Scope
+from triptych.rubric.files import parse_rubric, shipped_rubrics
+from triptych.scripting import tables
+from triptych.scripting.asking import Asker, studies_of, study_of
+from triptych.scripting.messages import (
+    Asking,
+    CreatedStudy,
+    DryRunNumbers,
+    DryRunRequest,
+    Guests,
+    Judged,
+    NewState,
+    NewStudy,
+    NoFields,
+    OfReport,
+    OfStudy,
+    PersonalLink,
+    PersonalLinks,
+    Pseudonyms,
+    ReportFacts,
+    Reports,
+    Results,
+    Scores,
+    Studies,
+    StudiesPage,
+    StudyFacts,
+    TablePage,
+    TableRows,
+    Zip,
+)
+from triptych.storage.database import see_one_state
+from triptych.storage.models import Study, StudyState
+from triptych.study import launch, lifecycle, saved_setting
+from triptych.study.lifecycle import StudyLine, StudyPlan
+from triptych.study.settings import USUAL_CHECKS, USUAL_ORDER
+
+GUEST_COLUMNS = ("name", "email", "group")
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call. path: below the address of this version, with fields of the request in braces.
+
+    read: in a session that only reads, so that nothing that takes long keeps others from writing. write: then, in one
+    transaction, with what was read. Either may be left out; the last one gives the answer.
+    """
+
+    name: str
+    method: str
+    path: str
+    scope: Scope
+    request: type[BaseModel]
+    answer: type[BaseModel]
+    summary: str
+    read: Callable[[Session, Asker, Any], Any] | None = None
+    write: Callable[[Session, Asker, Any, Any], BaseModel] | None = None
+
+
+# Reading
+
+
+def _asking(session: Session, asker: Asker, _: NoFields) -> Asking:
+    own = studies_of(session, asker) if asker.study_id is not None else []
+    return Asking(
+        lead=asker.who.pseudonym,
+        scopes=sorted(asker.scopes),
+        study=own[0].slug if own else None,
+        expires_at=asker.bearer.expires_at if asker.bearer else None,
+        version=settings.version(),
+    )
+
+
+def _facts(line: StudyLine) -> dict[str, Any]:
+    study = line.study
+    return {
+        "study": study.slug,
+        "title": study.title,
+        "state": study.state,
+        "round": study.round,
+        "access": study.access,
+        "items": study.item_count,
+        "annotators": line.annotators,
+        "done": line.done,
+        "expected": line.expected,
+        "blind": study.unblinded_at is None,
+        "demo": study.demo,
+    }
+
+
+def _facts_of(session: Session, study: Study) -> StudyFacts:
+    return StudyFacts(**_facts(lifecycle.line_of(session, study)))
+
+
+def _list_studies(session: Session, asker: Asker, page: StudiesPage) -> Studies:
+    lines = [line for line in lifecycle.lines_for_lead(session, asker.who) if asker.study_id in (None, line.study.id)]
+    slugs = [line.study.slug for line in lines]
+    begin = slugs.index(page.after) + 1 if page.after in slugs else 0
+    shown = lines[begin : begin + page.limit]
+    has_more = begin + page.limit < len(lines)
+    return Studies(
+        studies=[StudyFacts(**_facts(line)) for line in shown], next=shown[-1].study.slug if has_more else None
+    )
+
+
+def _study(session: Session, asker: Asker, request: OfStudy) -> StudyFacts:
+    return _facts_of(session, study_of(session, asker, request.study))
+
+
+def _paged(table: Callable[[Session, Study, int, int], TableRows]) -> Callable[[Session, Asker, TablePage], TableRows]:
+    def read(session: Session, asker: Asker, page: TablePage) -> TableRows:
+        see_one_state(session)
+        return table(session, study_of(session, asker, page.study), page.number, page.limit)
+
+    return read
+
+
+def _read_results(session: Session, asker: Asker, request: OfStudy) -> Any:
+    from triptych.scripting import numbers  # pandas and SciPy, which annotators need not wait for
+
+    return numbers.read(session, study_of(session, asker, request.study))
+
+
+def _results(session: Session, asker: Asker, request: OfStudy, reading: Any) -> Results:
+    _log_look(session, study_of(session, asker, request.study), asker, reading.collection)
+    results: Results = reading.results
+    return results
+
+
+def _log_look(session: Session, study: Study, asker: Asker, collection: Any) -> None:
+    """As the results page does."""
+    from triptych.results import looking
+
+    if collection is not None and not collection.untested:
+        looking.log_look(session, study, collection.filled, collection.planned, asker.who.pseudonym)
+
+
+def _reports(session: Session, asker: Asker, request: OfStudy) -> Reports:
+    return Reports(reports=_reports_of(session, study_of(session, asker, request.study)))
+
+
+def _reports_of(session: Session, study: Study) -> list[ReportFacts]:
+    from triptych.reports import snapshot
+
+    return [
+        ReportFacts(
+            sha256=made.sha256,
+            event_number=made.event_number,
+            event_hash=made.event_hash,
+            made_at=made.made_at,
+            made_by=made.made_by,
+            bytes=made.size,
+        )
+        for made in snapshot.listed(session, study)
+    ]
+
+
+def _report_file(session: Session, asker: Asker, request: OfReport) -> Zip:
+    from triptych.reports import snapshot
+
+    return Zip(content=snapshot.file_of(session, study_of(session, asker, request.study), request.sha256))
+
+
+def _dry_run(session: Session, asker: Asker, request: DryRunRequest) -> DryRunNumbers:
+    from triptych.scripting import numbers
+    from triptych.simulate.annotators import Recipe
+    from triptych.simulate.dry_run import dry_run
+
+    study = study_of(session, asker, request.study)
+    recipe = Recipe(items=request.items, annotators=request.annotators, gap=request.gap, seed=request.seed)
+    done = dry_run(session, study, recipe)
+    rows = numbers.listed(done.analysis)
+    return DryRunNumbers(sentence=done.sentence, annotations=done.annotations, columns=list(numbers.COLUMNS), rows=rows)
+
+
+# Writing
+
+
+def _read_new_study(_: Session, asker: Asker, request: NewStudy) -> ItemFile:
+    if asker.study_id is not None:
+        raise NotAllowed("This token is for one study and makes no other.")
+    file = read_items(request.items.content, request.items.name, ReadOptions(roles=tuple(request.roles.items())))
+    if not file.ok:
+        raise ImportRefused("\n".join(["The items cannot be used:", *map(str, file.problems)]))
+    return file
+
+
+def _create_study(session: Session, asker: Asker, request: NewStudy, file: ItemFile) -> CreatedStudy:
+    plan = StudyPlan(
+        title=request.title,
+        raters_per_item=request.raters_per_item,
+        access=request.access,
+        round=request.round,
+        items_per_annotator=request.items_per_annotator,
+        checks=USUAL_CHECKS,
+        item_order=USUAL_ORDER,
+    )
+    shipped = shipped_rubrics().get(request.rubric)
+    text = shipped.read_text(encoding="utf-8") if shipped else request.rubric
+    rubric = parse_rubric(text)
+    study = lifecycle.create_from_file(session, plan, text, file, asker.who)
+    for path, value in (("consent.text", request.consent), ("consent.not_needed", request.no_consent)):
+        if value:
+            saved_setting.write(session, study, path, value, saved_setting.value_of(study, path), asker.who.pseudonym)
+    warnings = [*(str(problem) for problem in file.problems), *lifecycle.misfits(rubric, file)]
+    return CreatedStudy(**_facts(lifecycle.line_of(session, study)), warnings=warnings)
+
+
+def _set_state(session: Session, asker: Asker, request: NewState, _: None) -> StudyFacts:
+    study = study_of(session, asker, request.study)
+    if study.state == StudyState.closed:
+        raise Conflict("This study is closed. A lead opens it again in the app.")
+    if study.state == StudyState.draft and request.state == StudyState.open:
+        launch.launch(session, study, asker.who.pseudonym)
+    else:
+        lifecycle.set_state(session, study, StudyState(request.state), asker.who.pseudonym)
+    return _facts_of(session, study)
+
+
+def _invite(session: Session, asker: Asker, request: Guests, _: None) -> PersonalLinks:
+    study = study_of(session, asker, request.study)
+    with io.StringIO(newline="") as typed:
+        rows = [[getattr(guest, column) for column in GUEST_COLUMNS] for guest in request.people]
+        csv.writer(typed).writerows([GUEST_COLUMNS, *rows])
+        guests = invitations.read_list(session, study, typed.getvalue().encode())
+    if not guests.ok:
+        raise ImportRefused("\n".join(["Nobody was invited:", *map(str, guests.problems)]))
+    return _links(invitations.invite_all(session, study, guests.guests, asker.who.pseudonym))
+
+
+def _new_links(session: Session, asker: Asker, request: Pseudonyms, _: None) -> PersonalLinks:
+    study = study_of(session, asker, request.study)
+    return _links(invitations.renew(session, study, request.people, asker.who.pseudonym))
+
+
+def _links(invited: list[invitations.Invited]) -> PersonalLinks:
+    return PersonalLinks(
+        people=[PersonalLink(pseudonym=guest.pseudonym, link=f"/?join={guest.secret}") for guest in invited]
+    )
+
+
+def _append_scores(session: Session, asker: Asker, request: Scores, _: None) -> Judged:
+    from triptych.exchange import judge_scores
+    from triptych.exchange.judge_scores import JudgeScore
+
+    study = study_of(session, asker, request.study)
+    scores = [
+        JudgeScore(score.item_id, score.system, score.criterion, score.value, score.explanation)
+        for score in request.scores
+    ]
+    appended = judge_scores.append(session, study, request.judge, scores, asker.who.pseudonym)
+    return Judged(judge=appended.judge, items=appended.items, ratings=appended.ratings)
+
+
+def _build_report(session: Session, asker: Asker, request: OfStudy) -> Any:
+    from triptych.reports.build import build_report
+
+    see_one_state(session)
+    study = study_of(session, asker, request.study)
+    return build_report(session, study), _read_results(session, asker, request).collection
+
+
+def _keep_report(session: Session, asker: Asker, request: OfStudy, built: Any) -> ReportFacts:
+    from triptych.reports import snapshot
+
+    report, collection = built
+    study = study_of(session, asker, request.study)
+    _log_look(session, study, asker, collection)
+    snapshot.keep(session, study, report, asker.who.pseudonym)
+    return next(made for made in _reports_of(session, study) if made.sha256 == report.sha256)
+
+
+def _unblind(session: Session, asker: Asker, request: OfStudy, _: None) -> StudyFacts:
+    if asker.bearer is None:
+        raise NotAllowed("Unblinding asks for a lead's passcode: do it in the app, or with a token that unblinds.")
+    study = study_of(session, asker, request.study)
+    lifecycle.unblind(session, study, signing_in.proved_by(asker.bearer))
+    return _facts_of(session, study)
+
+
+READ, WRITE, UNBLIND = Scope.read, Scope.write, Scope.unblind
+CALLS = (
+    Call("asking", "GET", "/asking", READ, NoFields, Asking, "Who asks, and what they may do.", _asking),
+    Call("studies", "GET", "/studies", READ, StudiesPage, Studies, "The lead's studies, newest first.", _list_studies),
+    Call(
+        "create_study",
+        "POST",
+        "/studies",
+        WRITE,
+        NewStudy,
+        CreatedStudy,
+        "Make a draft study of a file of items.",
+        _read_new_study,
+        _create_study,
+    ),
+    Call("study", "GET", "/studies/{study}", READ, OfStudy, StudyFacts, "One study.", _study),
+    Call(
+        "set_state",
+        "POST",
+        "/studies/{study}/state",
+        WRITE,
+        NewState,
+        StudyFacts,
+        "Launch, pause or reopen a study.",
+        None,
+        _set_state,
+    ),
+    Call(
+        "items",
+        "GET",
+        "/studies/{study}/items",
+        READ,
+        TablePage,
+        TableRows,
+        "Items and their candidates, a row for each candidate.",
+        _paged(tables.items),
+    ),
+    Call(
+        "ratings",
+        "GET",
+        "/studies/{study}/ratings",
+        READ,
+        TablePage,
+        TableRows,
+        "Ratings, a row for each value; a page holds whole annotations.",
+        _paged(tables.ratings),
+    ),
+    Call(
+        "highlights",
+        "GET",
+        "/studies/{study}/highlights",
+        READ,
+        TablePage,
+        TableRows,
+        "Highlights, a row for each.",
+        _paged(tables.highlights),
+    ),
+    Call(
+        "results",
+        "GET",
+        "/studies/{study}/results",
+        READ,
+        OfStudy,
+        Results,
+        "Every number of the results, with its interval. The log notes that results were opened.",
+        _read_results,
+        _results,
+    ),
+    Call(
+        "dry_run",
+        "POST",
+        "/studies/{study}/dry-run",
+        READ,
+        DryRunRequest,
+        DryRunNumbers,
+        "What simulated annotators would give; nothing is stored.",
+        _dry_run,
+    ),
+    Call(
+        "invite",
+        "POST",
+        "/studies/{study}/invitations",
+        WRITE,
+        Guests,
+        PersonalLinks,
+        "Invite annotators, all of them or nobody; each gets a personal link.",
+        None,
+        _invite,
+    ),
+    Call(
+        "new_links",
+        "POST",
+        "/studies/{study}/links",
+        WRITE,
+        Pseudonyms,
+        PersonalLinks,
+        "New personal links; the earlier ones stop working.",
+        None,
+        _new_links,
+    ),
+    Call(
+        "append_scores",
+        "POST",
+        "/studies/{study}/scores",
+        WRITE,
+        Scores,
+        Judged,
+        "Add the scores of a judge (a model) to a launched study.",
+        None,
+        _append_scores,
+    ),
+    Call(
+        "make_report",
+        "POST",
+        "/studies/{study}/reports",
+        WRITE,
+        OfStudy,
+        ReportFacts,
+        "Make a report of the study as it is now.",
+        _build_report,
+        _keep_report,
+    ),
+    Call("reports", "GET", "/studies/{study}/reports", READ, OfStudy, Reports, "The reports that were made.", _reports),
+    Call(
+        "report_file",
+        "GET",
+        "/studies/{study}/reports/{sha256}.zip",
+        READ,
+        OfReport,
+        Zip,
+        "A report as it was frozen.",
+        _report_file,
+    ),
+    Call(
+        "unblind",
+        "POST",
+        "/studies/{study}/unblinding",
+        UNBLIND,
+        OfStudy,
+        StudyFacts,
+        "Show the names of the systems to all leads, for good.",
+        None,
+        _unblind,
+    ),
+)
+BY_NAME = {call.name: call for call in CALLS}

@@ -1,0 +1,178 @@
+"""The two ways from a script to a study: to a running app by HTTP, and to the data folder itself."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import secrets
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import IO, Any, Protocol, cast
+from urllib.parse import quote, urlencode, urlsplit
+
+from pydantic import BaseModel, ValidationError
+from sqlalchemy import Engine
+
+from triptych import settings
+from triptych.errors import ImportRefused, NotAllowed, TriptychError, UnsafeDatabase
+from triptych.scripting import asking, home
+from triptych.scripting.address import BASE, IN_PATH, KEY, LEAD
+from triptych.scripting.asking import Asker
+from triptych.scripting.calls import BY_NAME, Call
+from triptych.scripting.messages import Zip, what_does_not_fit
+from triptych.scripting.refusals import error_of
+from triptych.storage import database
+from triptych.storage.database import DatabaseAway, reading, writing
+
+ANSWER_SECONDS = 600.0  # a report of a large study takes minutes
+TRIES = 5
+FIRST_WAIT_SECONDS = 0.5
+MAX_WAIT_SECONDS = 30.0
+AGAIN = {429, 502, 503, 504}  # statuses after which the same request is sent again
+
+
+class Connection(Protocol):
+    """One of the two ways. url: of the app, without a slash at its end; empty where it is not known."""
+
+    url: str
+
+    def call(self, name: str, **fields: Any) -> BaseModel:
+        """The answer to a call. Raises the error that it is refused with, DatabaseAway where nobody answers."""
+
+    def close(self) -> None: ...
+
+
+class HttpConnection:
+    """Calls of a running app. headers: what proves who asks."""
+
+    def __init__(self, url: str, headers: dict[str, str]) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise NotAllowed(f"{url!r} is no address of an app. Write it as https://annotate.example.org.")
+        self.url, self.headers = url.rstrip("/"), headers
+        # a redirect, or a proxy on the way to this very computer, would see the token
+        proxies = {} if settings.is_loopback(parts.hostname) else urllib.request.getproxies()
+        self.opener = urllib.request.build_opener(urllib.request.ProxyHandler(proxies), _NoRedirect)
+
+    def call(self, name: str, **fields: Any) -> BaseModel:
+        """See Connection; what is refused for a moment is sent again, under the same key."""
+        call = BY_NAME[name]
+        content = self._sent(call, fields, secrets.token_hex(16))
+        if call.answer is Zip:
+            return Zip(content=content)
+        return call.answer.model_validate_json(content)
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def _sent(self, call: Call, fields: dict[str, Any], key: str) -> bytes:
+        path = IN_PATH.sub(lambda match: quote(str(fields[match[1]]), safe=""), call.path)
+        rest = {name: value for name, value in fields.items() if f"{{{name}}}" not in call.path}
+        headers, body = {**self.headers, "Accept": "application/json"}, None
+        address = f"{self.url}{BASE}{path}"
+        if call.method == "GET":
+            address += f"?{urlencode(rest)}" if rest else ""
+        else:
+            body = json.dumps(rest).encode()
+            headers |= {"Content-Type": "application/json", KEY: key}
+        request = urllib.request.Request(address, body, headers, method=call.method)  # noqa: S310 (http or https)
+        for left in range(TRIES - 1, -1, -1):
+            try:
+                with self.opener.open(request, timeout=ANSWER_SECONDS) as answer:
+                    content: bytes = answer.read()
+                    return content
+            except urllib.error.HTTPError as error:
+                if error.code not in AGAIN or not left:
+                    raise _refusal(error, self.url) from error
+                wait = error.headers.get("Retry-After", "")
+                seconds = float(wait) if wait.isdecimal() else FIRST_WAIT_SECONDS * 2 ** (TRIES - left - 1)
+            except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+                if not left:
+                    reason = getattr(error, "reason", error)
+                    raise DatabaseAway(f"{self.url} does not answer: {reason}.") from error
+                seconds = FIRST_WAIT_SECONDS * 2 ** (TRIES - left - 1)
+            time.sleep(min(seconds, MAX_WAIT_SECONDS))
+        raise AssertionError("The last try returns or raises.")
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        """No token goes to another address."""
+
+
+def _refusal(error: urllib.error.HTTPError, url: str) -> TriptychError:
+    try:
+        body = json.loads(error.read())
+        return error_of(body["refused"], body["message"])
+    except (ValueError, KeyError, TypeError):
+        return DatabaseAway(f"{url} answers {error.code}, as no Triptych does. Is this its address?")
+
+
+class HomeConnection:
+    """Calls on the database of a data folder that no app is using; none can start until this is closed."""
+
+    def __init__(self, engine: Engine, lock: IO[str] | None, lead: str, url: str) -> None:
+        self.engine, self.lock, self.lead, self.url = engine, lock, lead, url.rstrip("/")
+
+    def call(self, name: str, **fields: Any) -> BaseModel:
+        """See Connection."""
+        call = BY_NAME[name]
+        try:
+            message = call.request.model_validate(fields)
+        except ValidationError as error:
+            raise ImportRefused(what_does_not_fit(error)) from error
+        seen = None
+        with reading(self.engine) as session:
+            asker = self._asker(session, call)
+        if call.read:
+            with reading(self.engine) as session:
+                seen = call.read(session, asker, message)
+        if call.write:
+            with writing(self.engine) as session:
+                return call.write(session, asker, message, seen)
+        return cast(BaseModel, seen)
+
+    def _asker(self, session: Any, call: Call) -> Asker:
+        asker = asking.of_home(session, self.lead)
+        asking.refuse_without(asker, call.scope)
+        return asker
+
+    def close(self) -> None:
+        """Lets the app start again."""
+        self.engine.dispose()
+        if self.lock:
+            self.lock.close()
+
+
+def by_token(url: str, token: str) -> HttpConnection:
+    """To the app at this address, with a lead's token."""
+    return HttpConnection(url, {"Authorization": f"Bearer {token}"})
+
+
+def to_home(folder: Path | None, lead: str, url: str) -> HttpConnection | HomeConnection:
+    """To a data folder: by the app where one is running on it, else on its database itself.
+
+    Without a folder the database that the environment names. Raises NotFound, UnsafeDatabase.
+    """
+    place = database_of(folder)
+    engine = database.open_existing(place)
+    try:
+        lock = database.lock_server(engine)
+    except UnsafeDatabase:
+        engine.dispose()
+        app = home.running_app(database.sqlite_path(place).parent if folder is None else folder)
+        return HttpConnection(app.url, {"Authorization": f"Bearer {app.key}", LEAD: quote(lead)})
+    return HomeConnection(engine, lock, lead, url)
+
+
+def database_of(folder: Path | None) -> str:
+    """The address of the database in a data folder; without one, of that which the environment names."""
+    return settings.database_url() if folder is None else f"sqlite:///{folder / 'triptych.db'}"
+
+
+def as_upload(name: str, content: bytes) -> dict[str, str]:
+    """A file as a request holds it."""
+    return {"name": os.path.basename(name), "content": base64.b64encode(content).decode()}  # noqa: PTH119 (no path)

@@ -1,0 +1,63 @@
+"""How a script that has the data folder proves itself to the app that runs on it: by a private file in the folder.
+
+The app writes it at each start, with a new key, and deletes it at its end. Two programs on one SQLite file could harm
+it, so while the app holds the file a script asks the app; otherwise the script holds the file itself.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from triptych.errors import NotFound
+
+FILE = "running.json"
+PREFIX = "triptych-home_"
+_keys: list[str] = []  # of this process
+
+
+@dataclass(frozen=True)
+class RunningApp:
+    """Where the app answers on this computer, and the key that it takes."""
+
+    url: str
+    key: str
+
+
+@contextmanager
+def announced(folder: Path, url: str) -> Iterator[None]:
+    """Inside it scripts that can read the folder's private files find this app."""
+    key, path = PREFIX + secrets.token_urlsafe(32), folder / FILE
+    path.unlink(missing_ok=True)  # of an app that was killed
+    with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
+        json.dump({"url": url, "key": key}, file)
+    _keys.append(key)
+    try:
+        yield
+    finally:
+        _keys.remove(key)
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+
+
+def is_key(text: str) -> bool:
+    """Whether this is the key of this process; takes as long for any text."""
+    return sum(hmac.compare_digest(key.encode(), text.encode("utf-8", "replace")) for key in _keys) > 0
+
+
+def running_app(folder: Path) -> RunningApp:
+    """The app that uses this folder. Raises NotFound."""
+    try:
+        content = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        return RunningApp(str(content["url"]), str(content["key"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise NotFound(
+            f"Another program uses the database in {folder}, and it is no running app that this user may ask. "
+            "Wait until it is done, or use connect() with a token."
+        ) from error

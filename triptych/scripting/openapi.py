@@ -1,0 +1,81 @@
+"""The OpenAPI document of the calls, for programs that are not written in Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic.json_schema import models_json_schema
+
+from triptych import settings
+from triptych.scripting.address import BASE, IN_PATH, KEY
+from triptych.scripting.calls import CALLS, Call
+from triptych.scripting.messages import MAX_ROWS, Zip
+from triptych.scripting.refusals import REFUSALS
+
+REFERENCE = "#/components/schemas/{model}"
+ABOUT = (
+    "Send a token of a lead as `Authorization: Bearer …`; the page Account makes one. Cookies do not count. A page of "
+    f"a table has at most {MAX_ROWS} entries and names the next one. A request that changes something may carry the "
+    f"header `{KEY}`, a text of its own: sent again within a day it acts once, and personal links are left out of the "
+    "repeated answer. While a study is blind, systems are called System 1, System 2, … everywhere."
+)
+
+
+def document() -> dict[str, Any]:
+    """OpenAPI 3.1, as JSON."""
+    models = {model for call in CALLS for model in (call.request, call.answer)} - {Zip}
+    ordered = sorted(models, key=lambda model: model.__name__)
+    _, schemas = models_json_schema([(model, "validation") for model in ordered], ref_template=REFERENCE)
+    definitions = schemas["$defs"]
+    paths: dict[str, dict[str, Any]] = {}
+    for call in CALLS:
+        paths.setdefault(f"{BASE}{call.path}", {})[call.method.lower()] = _operation(call, definitions)
+    definitions["Refusal"] = {
+        "type": "object",
+        "required": ["refused", "message"],
+        "properties": {"refused": {"enum": [*REFUSALS, "budget", "too_long"]}, "message": {"type": "string"}},
+    }
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Triptych", "version": settings.version(), "description": ABOUT},
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "schemas": definitions,
+        },
+    }
+
+
+def _operation(call: Call, definitions: dict[str, Any]) -> dict[str, Any]:
+    schema = definitions[call.request.__name__]
+    in_path = IN_PATH.findall(call.path)
+    rest = {name: field for name, field in schema.get("properties", {}).items() if name not in in_path}
+    properties = schema.get("properties", {})
+    parameters = [{"name": name, "in": "path", "required": True, "schema": properties[name]} for name in in_path]
+    operation: dict[str, Any] = {
+        "operationId": call.name,
+        "summary": call.summary,
+        "description": f"For tokens that may {call.scope}.",
+        "responses": {"200": _answer(call), "default": _refusal()},
+    }
+    if call.method == "GET":
+        parameters += [{"name": name, "in": "query", "schema": field} for name, field in rest.items()]
+    else:
+        parameters.append({"name": KEY, "in": "header", "schema": {"type": "string", "maxLength": 200}})
+        body = {"type": "object", "properties": rest, "additionalProperties": False}
+        body["required"] = [name for name in schema.get("required", []) if name in rest]
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}
+    return operation | {"parameters": parameters}
+
+
+def _answer(call: Call) -> dict[str, Any]:
+    if call.answer is Zip:
+        return {"description": "The file.", "content": {"application/zip": {}}}
+    schema = {"$ref": REFERENCE.format(model=call.answer.__name__)}
+    return {"description": call.summary, "content": {"application/json": {"schema": schema}}}
+
+
+def _refusal() -> dict[str, Any]:
+    schema = {"$ref": REFERENCE.format(model="Refusal")}
+    return {"description": "What was wrong, in words.", "content": {"application/json": {"schema": schema}}}

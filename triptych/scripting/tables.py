@@ -1,0 +1,77 @@
+"""Items, ratings and highlights of a study, a page at a time, with the names of systems that a lead may read now."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import select
+from sqlmodel import Session
+
+from triptych.scripting.messages import TableRows
+from triptych.storage.models import Candidate, Item, Purpose, Study, System, Turn
+from triptych.study.system_names import system_names
+
+ITEM_COLUMNS = ("item_id", "context", "system", "text", "meta", "extra_texts")
+
+
+def items(session: Session, study: Study, number: int, count: int) -> TableRows:
+    """A row for each candidate of the items that annotators rate; of conversations, a line for each turn."""
+    names = system_names(session, study)
+    shown = (Item.study_id == study.id) & (Item.purpose == Purpose.main) & ~Item.retired & (Item.id > number)
+    page = session.scalars(select(Item).where(shown).order_by(Item.id).limit(count + 1)).all()
+    of_page = [item.id for item in page[:count]]
+    turns = _turns(session, of_page)
+    candidates = (
+        select(Candidate.item_id, System.blind_code, Candidate.text, Candidate.turns)
+        .join(System, System.id == Candidate.system_id)
+        .where(Candidate.item_id.in_(of_page))
+        .order_by(System.blind_code)  # the order of the file would tell which system is which
+    )
+    by_item = defaultdict(list)
+    for item_id, code, text, spoken in session.execute(candidates):
+        by_item[item_id].append([names[code], lines(spoken) if spoken else text or ""])
+    rows = [
+        [item.external_id, turns.get(item.id, item.context), *candidate, item.meta, item.extra_texts]
+        for item in page[:count]
+        for candidate in by_item[item.id]
+    ]
+    return TableRows(columns=list(ITEM_COLUMNS), rows=rows, next=str(of_page[-1]) if len(page) > count else None)
+
+
+def _turns(session: Session, item_ids: Sequence[int]) -> dict[int, str]:
+    query = select(Turn.item_id, Turn.speaker, Turn.text).where(Turn.item_id.in_(item_ids)).order_by(Turn.position)
+    spoken = defaultdict(list)
+    for item_id, speaker, text in session.execute(query):
+        spoken[item_id].append((speaker, text))
+    return {item_id: lines(turns) for item_id, turns in spoken.items()}
+
+
+def lines(turns: Iterable[Sequence[str]]) -> str:
+    """A conversation as text, a line for each turn."""
+    return "\n".join(f"{speaker}: {text}" for speaker, text in turns)
+
+
+def ratings(session: Session, study: Study, number: int, count: int) -> TableRows:
+    """All ratings of the next `count` annotations, with the columns of ratings.csv."""
+    from triptych.formats.ratings_csv import RATINGS_HEADER
+    from triptych.results.frame.rows import annotations_after, export_ratings
+
+    part, has_more = annotations_after(session, study, number, count)
+    return _table(RATINGS_HEADER, export_ratings(session, study, part), part, has_more)
+
+
+def highlights(session: Session, study: Study, number: int, count: int) -> TableRows:
+    """The next `count` highlights, with the columns of highlights.csv."""
+    from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER
+    from triptych.results.frame.rows import export_highlights, highlights_after
+
+    part, has_more = highlights_after(session, study, number, count)
+    return _table(HIGHLIGHTS_HEADER, export_highlights(session, study, part), part, has_more)
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[Any]], part: range, has_more: bool) -> TableRows:
+    return TableRows(
+        columns=list(header), rows=[list(row) for row in rows], next=str(part.stop - 1) if has_more else None
+    )

@@ -1,0 +1,262 @@
+"""The routes for scripts: the calls of `scripting/calls` by HTTP, each judged by the token that it brings alone.
+
+Who asks is found out before a body is read. What takes long is read first and written in a transaction of its own, in
+which a request with an idempotency key is stored with its answer, so that the same request acts once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import lru_cache, partial
+from typing import Any, TypeVar, cast
+from urllib.parse import unquote
+
+from pydantic import BaseModel, ValidationError
+from sqlalchemy import delete, select
+from sqlalchemy.exc import IntegrityError
+from sqlmodel import Session
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from triptych import clock
+from triptych.errors import Conflict, ImportRefused, SignedOut, TriptychError
+from triptych.people import passcodes, tokens
+from triptych.scripting import asking, home, openapi
+from triptych.scripting.address import BASE, KEY, LEAD
+from triptych.scripting.asking import Asker
+from triptych.scripting.calls import CALLS, Call
+from triptych.scripting.messages import OfStudy, PersonalLink, PersonalLinks, Zip, what_does_not_fit
+from triptych.scripting.refusals import word_and_status
+from triptych.storage.database import DatabaseAway, reading, writing
+from triptych.storage.models import StoredAnswer
+from triptych.web import budgets
+from triptych.web.session import web_engine
+from triptych.web.work import KB, read_body, refused, unread
+
+MAX_BODY = 28 * 2**20  # a file of 20 MB in Base64, and what goes with it
+MAX_KEY_CHARACTERS = 200
+ANSWERS_LIVE = timedelta(days=1)
+NO_TOKEN = "Send a token as Authorization: Bearer …; a lead makes one on the page Account."  # noqa: S105
+BAD_TOKEN = "This token is unknown, revoked or expired. A lead makes another one on the page Account."  # noqa: S105
+NO_STORE = {"Cache-Control": "no-store"}
+T = TypeVar("T")
+# few, so that scripts that ask for much leave the processor to annotators
+_threads = ThreadPoolExecutor(2, thread_name_prefix="scripts")
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What a request proves itself with. secret: of a token, empty for the key of the data folder; lead: then whose."""
+
+    secret: str
+    lead: str = ""
+
+    @property
+    def account(self) -> str:
+        return f"token {passcodes.secret_hash(self.secret)}" if self.secret else "home"
+
+
+def proof_in(request: Request) -> Proof | None:
+    """Raises SignedOut for what is no token, at no cost to the database; None where nothing was sent."""
+    kind, _, text = request.headers.get("authorization", "").partition(" ")
+    if kind.casefold() != "bearer":
+        return None
+    if home.is_key(text):
+        return Proof("", unquote(request.headers.get(LEAD, "")))
+    secret = tokens.secret_of(text.strip())
+    if secret is None:
+        raise SignedOut(BAD_TOKEN)
+    return Proof(secret)
+
+
+async def answer(call: Call, request: Request) -> Response:
+    """The answer to one call."""
+    address = request.client.host if request.client else ""
+    try:
+        proof = proof_in(request)
+        if proof is None:
+            raise SignedOut(NO_TOKEN)
+    except SignedOut as error:
+        # a stranger's own count, so that nobody who guesses takes anything from the holder of a token
+        wait = budgets.spending("requests").take(budgets.key_of(None, address))
+        return _too_much(wait) if wait else _refusal(error)
+    declared = request.headers.get("content-length", "")
+    length = int(declared) if declared.isdecimal() else 0
+    wait = budgets.spending("requests").take(proof.account)
+    if not wait and call.method != "GET":
+        wait = budgets.spending("body_bytes").take(proof.account, length or 256 * KB)
+    if wait:
+        return _too_much(wait)
+    try:
+        await _in_thread(_identified, call, proof)
+        content = b"" if call.method == "GET" or length > MAX_BODY else await read_body(request, MAX_BODY)
+        if content is None or length > MAX_BODY:
+            return unread(refused(413, "too_long", f"A request has at most {MAX_BODY // 2**20} MB."))
+        return await _in_thread(_answered, call, proof, request, bytes(content))
+    except DatabaseAway:
+        raise  # the script asks again
+    except TriptychError as error:
+        return _refusal(error)
+
+
+async def _in_thread(command: Callable[..., T], *arguments: Any) -> T:
+    return await asyncio.get_running_loop().run_in_executor(_threads, command, *arguments)
+
+
+def _refusal(error: TriptychError) -> JSONResponse:
+    word, status = word_and_status(error)
+    refusal = unread(refused(status, word, str(error)), NO_STORE)
+    if status == 401:
+        refusal.headers["WWW-Authenticate"] = "Bearer"
+    return refusal
+
+
+def _too_much(wait: float) -> JSONResponse:
+    headers = {**NO_STORE, "Retry-After": str(budgets.seconds(wait))}
+    return unread(refused(429, "budget", budgets.later(wait)), headers)
+
+
+def _asker(session: Session, call: Call, proof: Proof) -> Asker:
+    """Who asks. Raises SignedOut, NotFound, and NotAllowed where the token may not do this."""
+    if not proof.secret:
+        asker = asking.of_home(session, proof.lead)
+    else:
+        bearer = tokens.bearer(session, proof.secret)
+        if bearer is None:
+            raise SignedOut(BAD_TOKEN)
+        asker = asking.of_token(bearer)
+    asking.refuse_without(asker, call.scope)
+    return asker
+
+
+def _identified(call: Call, proof: Proof) -> None:
+    """Makes sure who asks before a body is read, and notes that their token is used."""
+    with reading(web_engine()) as session:
+        asker = _asker(session, call, proof)
+    if asker.bearer and tokens.is_to_be_noted(asker.bearer):
+        with writing(web_engine()) as session:
+            tokens.note_use(session, asker.bearer)
+
+
+def _answered(call: Call, proof: Proof, request: Request, content: bytes) -> Response:
+    message = _message(call, request, content)
+    key = request.headers.get(KEY, "") if call.write and call.method != "GET" else ""
+    if len(key) > MAX_KEY_CHARACTERS or not (key.isascii() and key.isprintable()):
+        raise ImportRefused(f"{KEY} is a text of at most {MAX_KEY_CHARACTERS} ASCII characters.")
+    digest = hashlib.sha256(b"\0".join([call.name.encode(), str(request.url.path).encode(), content])).hexdigest()
+    try:
+        result = _run(call, proof, message, key, digest)
+    except IntegrityError:
+        if not key:
+            raise
+        result = _run(call, proof, message, key, digest)  # the same request was stored a moment ago
+    if isinstance(result, Zip):
+        return Response(result.content, media_type="application/zip", headers=NO_STORE)
+    body = result if isinstance(result, dict) else result.model_dump(mode="json")
+    return JSONResponse(body, headers=NO_STORE)
+
+
+def _message(call: Call, request: Request, content: bytes) -> BaseModel:
+    """The request, typed. Raises ImportRefused naming what does not fit."""
+    fields: dict[str, Any] = dict(request.query_params)
+    if call.method != "GET":
+        try:
+            body = json.loads(content or b"{}")
+        except (ValueError, RecursionError) as error:
+            raise ImportRefused("The body is not JSON.") from error
+        if not isinstance(body, dict) or fields:
+            raise ImportRefused("The body is a JSON object, and nothing is in the query.")
+        fields = body
+    if fields.keys() & request.path_params.keys():
+        raise ImportRefused("What the address names is not in the body too.")
+    try:
+        return call.request.model_validate(fields | request.path_params)
+    except ValidationError as error:
+        raise ImportRefused(what_does_not_fit(error)) from error
+
+
+def _run(call: Call, proof: Proof, message: BaseModel, key: str, digest: str) -> BaseModel | dict[str, Any]:
+    """What the call gives, or has given to the same request before."""
+    with reading(web_engine()) as session:
+        before = _answer_before(session, call, proof, message, key, digest)
+        asker = _asker(session, call, proof)
+    if before is not None:
+        return before
+    seen = None
+    if call.read:
+        with reading(web_engine()) as session:
+            seen = call.read(session, asker, message)
+    if call.write is None:
+        return cast(BaseModel, seen)
+    with writing(web_engine()) as session:
+        # again: it may have been answered, or the token revoked, since
+        before = _answer_before(session, call, proof, message, key, digest)
+        if before is not None:
+            return before
+        asker = _asker(session, call, proof)
+        result = call.write(session, asker, message, seen)
+        if key:
+            _store(session, asker, key, digest, result)
+        return result
+
+
+def _key_of(asker: Asker, key: str) -> str:
+    """Keys of one token are no concern of another."""
+    return f"{asker.bearer.token_id if asker.bearer else 'home'} {key}"
+
+
+def _answer_before(
+    session: Session, call: Call, proof: Proof, message: BaseModel, key: str, digest: str
+) -> dict[str, Any] | None:
+    """The stored answer to the same request; None where it is new. Raises Conflict for another one with this key."""
+    if not key:
+        return None
+    asker = _asker(session, call, proof)
+    if isinstance(message, OfStudy):
+        asking.study_of(session, asker, message.study)  # they may have been removed from it since
+    own = (StoredAnswer.person_id == asker.who.person_id) & (StoredAnswer.key == _key_of(asker, key))
+    stored = session.scalars(select(StoredAnswer).where(own)).first()
+    if stored is None:
+        return None
+    if stored.request_hash != digest:
+        raise Conflict(f"This {KEY} was sent with another request. Give each request a key of its own.")
+    return stored.answer
+
+
+def _store(session: Session, asker: Asker, key: str, digest: str, result: BaseModel) -> None:
+    """Keeps the answer for a day, without the secrets of personal links."""
+    if isinstance(result, PersonalLinks):
+        result = PersonalLinks(people=[PersonalLink(pseudonym=link.pseudonym, link=None) for link in result.people])
+    session.execute(delete(StoredAnswer).where(StoredAnswer.stored_at < clock.now() - ANSWERS_LIVE))
+    session.add(
+        StoredAnswer(
+            person_id=asker.who.person_id,
+            key=_key_of(asker, key),
+            request_hash=digest,
+            answer=result.model_dump(mode="json"),
+            stored_at=clock.now(),
+        )
+    )
+    session.flush()
+
+
+@lru_cache(maxsize=1)
+def _document() -> bytes:
+    return json.dumps(openapi.document(), ensure_ascii=False).encode()
+
+
+def _openapi(_: Request) -> Response:
+    return Response(_document(), media_type="application/json")
+
+
+API_ROUTES = [
+    Route(f"{BASE}/openapi.json", _openapi, methods=["GET"]),
+    *(Route(f"{BASE}{call.path}", partial(answer, call), methods=[call.method]) for call in CALLS),
+]

@@ -1,0 +1,30 @@
+"""Keeps away Streamlit's error dialogs, which take keys, clicks and the focus from a page that still works.
+
+Streamlit has the switch, in what it tells each browser at connecting, but no option for it. What the dialogs say,
+components/shell/line.py says in a line of its own.
+"""
+
+from __future__ import annotations
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+HOST_CONFIG = "/_stcore/host-config"
+SHOWN = b'"blockErrorDialogs":false'
+BLOCKED = b'"blockErrorDialogs":true '  # of the same length, so that the answer's headers stay true
+
+
+class NoErrorDialogs:
+    """ASGI middleware; `base_path` is Streamlit's server.baseUrlPath."""
+
+    def __init__(self, app: ASGIApp, base_path: str = "") -> None:
+        self.app = app
+        self.path = f"/{base_path.strip('/')}{HOST_CONFIG}" if base_path.strip("/") else HOST_CONFIG
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_changed(message: Message) -> None:
+            if message["type"] == "http.response.body":
+                message["body"] = message.get("body", b"").replace(SHOWN, BLOCKED)
+            await send(message)
+
+        is_host_config = scope["type"] == "http" and scope["path"] == self.path
+        await self.app(scope, receive, send_changed if is_host_config else send)

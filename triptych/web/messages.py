@@ -1,0 +1,112 @@
+"""What a message of Streamlit's sockets may be: of which kind, how long, and with how many entries.
+
+A message is one field of Streamlit's BackMsg. Its entries (widgets, names of files, messages that the browser holds)
+are counted as protobuf writes them; Streamlit takes them one by one on the event loop, millions if it is sent as many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+
+from starlette.types import Message, Receive
+
+from triptych.storage.database import DatabaseAway
+
+LONGEST = 64 * 2**10  # bytes, but for leads: pages hold short forms, and the workbench sends its texts by HTTP
+MOST_ENTRIES = 2000
+STOP, RERUN, FILES, HEARTBEAT, OPERATION = 7, 11, 16, 17, 19  # the kinds that our pages send, by number
+KINDS = {STOP, RERUN, FILES, HEARTBEAT, OPERATION}
+WIDGETS = 2  # of RERUN
+IDS = (b"$$ID", b"$$STREAMLIT_INTERNAL_KEY")  # how those of widgets begin
+UNREADABLE_CODE, TOO_BIG_CODE, LATER_CODE = 1002, 1009, 1013  # of a close
+
+
+class Unwanted(Exception):
+    """A message that no page of ours sends: it ends its socket, with this code of RFC 6455."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+def judged(receive: Receive, is_lead: Callable[[], Awaitable[bool]]) -> Receive:
+    """`receive`, which passes over messages of other kinds and raises Unwanted for what no page sends.
+
+    `is_lead` is asked only where it matters: for long messages, and those that announce uploads.
+    """
+
+    async def receive_judged() -> Message:
+        while True:
+            message = await receive()
+            if message["type"] != "websocket.receive":
+                return message
+            content = message.get("bytes") or b""
+            try:
+                kind = kind_of(content)
+                if (len(content) > LONGEST or kind == FILES) and not await is_lead():
+                    raise Unwanted(TOO_BIG_CODE)
+            except ValueError as error:
+                raise Unwanted(UNREADABLE_CODE) from error
+            except DatabaseAway as away:
+                raise Unwanted(LATER_CODE) from away
+            if kind in KINDS:
+                return message
+
+    return receive_judged
+
+
+def kind_of(content: bytes) -> int:
+    """The number of the one field. Raises ValueError where it is not one, has too many entries or invented widgets."""
+    fields = list(_fields(content, 1))
+    if not fields:
+        raise ValueError("The message is empty.")
+    kind, body = fields[0]
+    entries = list(_fields(body, MOST_ENTRIES)) if kind in (RERUN, FILES) else []
+    states = [part for number, part in entries if kind == RERUN and number == WIDGETS]
+    if len(states) > 1:
+        raise ValueError("The message has several lists of widgets.")
+    for state in states:
+        for _, widget in _fields(state, MOST_ENTRIES):
+            _refuse_invented(widget)
+    return kind
+
+
+def _refuse_invented(widget: bytes) -> None:
+    """Raises ValueError for a widget without an id as Streamlit makes them: it takes others for our session's keys."""
+    parts = dict(_fields(widget, 2))
+    if not parts.get(1, b"").startswith(IDS):
+        raise ValueError("The message has a widget that is on no page.")
+
+
+def _fields(content: bytes, most: int) -> Iterator[tuple[int, bytes]]:
+    """The fields of a message, as number and bytes (none for numbers). Raises ValueError for more than `most`."""
+    place = 0
+    while place < len(content):
+        if most <= 0:
+            raise ValueError("The message has too many entries.")
+        most -= 1
+        tag, place = _varint(content, place)
+        length = 0
+        match tag & 7:
+            case 0:
+                _, place = _varint(content, place)
+            case 1 | 5 as fixed:
+                place += 8 if fixed == 1 else 4
+            case 2:
+                length, place = _varint(content, place)
+            case _:
+                raise ValueError("The message has groups, which no page sends.")
+        yield tag >> 3, content[place : place + length]
+        place += length
+    if place > len(content):
+        raise ValueError("The message ends within a field.")
+
+
+def _varint(content: bytes, place: int) -> tuple[int, int]:
+    """A number of variable length, and the place after it. Raises ValueError."""
+    value = 0
+    for shift, byte in enumerate(content[place : place + 10]):
+        value |= (byte & 0x7F) << 7 * shift
+        if byte < 0x80:
+            return value, place + shift + 1
+    raise ValueError("The message ends within a number.")
