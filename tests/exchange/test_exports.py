@@ -14,7 +14,7 @@ import pytest
 import yaml
 from helpers.downloads import get
 from helpers.exports import FORMULA, HALF_POINTS, annotate, opened, rejecting, table, unzipped
-from helpers.studies import SYSTEMS, add_person, draft_items, full_answers, join
+from helpers.studies import SYSTEMS, add_person, draft_items, full_answers, join, sure
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select, update
@@ -125,7 +125,7 @@ def test_an_export_names_systems_only_after_the_unblinding(filled, key):
     blind = "".join(f"{name} {readable(name, data)}" for name, data in unzipped(session, study, key).items())
     assert not [name for name in SYSTEMS if name in blind]
     assert "System 1" in blind
-    lifecycle.unblind(session, study, lead.pseudonym)
+    lifecycle.unblind(session, study, sure(lead))
     named = "".join(readable(name, data) for name, data in unzipped(session, study, key).items())
     assert all(name in named for name in SYSTEMS)
 
@@ -170,7 +170,7 @@ def test_ratings_of_an_unblinded_lead_are_marked_in_exports(sqlite_engine, make_
         study, lead, people = make_study(session, items=3, raters_per_item=3)
         own_row = join(session, study, lead)
         annotate(session, study, own_row, fluency())
-        lifecycle.unblind(session, study, lead.pseudonym)
+        lifecycle.unblind(session, study, sure(lead))
         late = [annotate(session, study, who, fluency()) for who in (own_row, *people)][0]
         rows = table(unzipped(session, study, "potato")["annotations.csv"])
         typed = pd.read_parquet(io.BytesIO(unzipped(session, study, "parquet")["data/annotations.parquet"]))
@@ -255,7 +255,7 @@ def test_the_exported_log_keeps_superseded_values_and_its_chain(filled):
         submission=uuid.uuid4().hex, answers=full_answers(fluency=3),
     )  # fmt: skip
     annotations.submit(session, people[0], message)
-    lifecycle.unblind(session, study, lead.pseudonym)
+    lifecycle.unblind(session, study, sure(lead))
     log = lines(unzipped(session, study, "events")["events.jsonl"])
     assert [event["number"] for event in log] == list(range(1, study.event_number + 1))
     edited = next(event for event in log if event["kind"] == "annotation edited")
@@ -293,7 +293,7 @@ def test_a_pair_prefers_the_higher_mean_among_raters_of_both(sqlite_engine, make
         study, lead, people = make_study(session, items=1)
         annotate(session, study, people[0], fluency(plumbum=3, stannum=1, ferrum=2))
         annotate(session, study, people[1], fluency(plumbum=2, stannum=1, ferrum=3))
-        lifecycle.unblind(session, study, lead.pseudonym)
+        lifecycle.unblind(session, study, sure(lead))
         pair_of = {(row["chosen_system"], row["rejected_system"]): row for row in pairs_of(session, study)}
         assert {pair: (row["margin"], row["n_annotators"]) for pair, row in pair_of.items()} == {
             ("plumbum", "stannum"): (1.5, 2),
@@ -316,7 +316,7 @@ def test_ties_within_the_margin_are_dropped_and_counted(filled):
 
 def test_accept_and_reject_become_the_unpaired_form_by_majority(filled):
     session, study, lead, _ = filled
-    lifecycle.unblind(session, study, lead.pseudonym)
+    lifecycle.unblind(session, study, sure(lead))
     rows = lines(unzipped(session, study, "trl")["unpaired.jsonl"])
     rejected = [(row["system"], row["n_annotators"], row["share_positive"]) for row in rows if not row["label"]]
     assert rejected == [("plumbum", 1, 0.0)]
@@ -353,7 +353,7 @@ def test_the_last_speaker_of_a_dialogue_becomes_the_user(dialogues):
 
 def test_viewer_scores_are_positive_when_the_first_is_better(dialogues):
     session, study = dialogues
-    lifecycle.unblind(session, study, "P-lead")
+    lifecycle.unblind(session, study, sure("P-lead"))
     (example,) = json.loads(unzipped(session, study, "llm-comparator")["system-1-and-2.json"])["examples"]
     first_is_one = example["output_text_a"].endswith("one")
     shares = [(0.75 - 0.25), (0.8 - 0.405), (1 - 0)]

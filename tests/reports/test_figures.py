@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import combinations
 from xml.etree import ElementTree
 
 import pytest
@@ -12,6 +13,8 @@ from helpers.present import present
 
 from triptych.reports import figures
 from triptych.reports.figures import PrintedFigure
+from triptych.results.criterion import CriterionResult
+from triptych.rubric import palette
 
 LONG = {1: "gpt-4o-mini-2024-07-18-finetuned", 2: "llama $x^2$ <script>alert(1)</script>", 3: 'a "b" & עברית'}
 SEAL = "Snapshot " + "0123456789abcdef" * 4
@@ -20,6 +23,10 @@ SEAL = "Snapshot " + "0123456789abcdef" * 4
 def drawn(names: dict[int, str], annotators: int = 3) -> list[PrintedFigure]:
     study = analysis(crossed(items=4, annotators=annotators, systems=3, gap=0.4))
     return list(figures.figures_of(study.criteria[0], study.contrasts, names, SEAL))
+
+
+def first_result() -> CriterionResult:
+    return analysis(crossed(items=4, annotators=3, systems=3)).criteria[0]
 
 
 @pytest.fixture(scope="module")
@@ -74,8 +81,52 @@ def test_no_label_leaves_the_paper(size):
         assert 0 <= tight.y0 <= tight.y1 <= figure.get_figheight()
 
 
+def test_a_name_without_letters_in_the_font_is_a_number():
+    for figure in drawn({1: "模型甲", 2: "ayã עברית", 3: "llama 🦙"}):
+        drawing = figure.files[f"{figure.name}-page.svg"]
+        texts = "".join(ElementTree.fromstring(drawing).itertext())
+        for number in ("[1]", "[2]"):
+            assert number in texts
+            assert f"{number} is " in figure.caption
+        assert "模型甲" in figure.caption
+        assert "模" not in texts
+        assert "עברית" in texts
+
+
 def test_captions_say_n_and_what_intervals_are():
     few, many = ({figure.name: figure.caption for figure in drawn(NAMES, annotators)} for annotators in (3, 6))
     assert "n = 36 answers on 4 items by 3 annotators" in few["c1-means"]
     assert "Thin:" not in few["c1-differences"]
     assert "Thin: 95 % interval for annotators like these." in many["c1-differences"]
+
+
+def test_names_that_differ_in_their_middle_stay_different():
+    ends = "a-name-of-a-system-{}-fine-tuned-on-our-data"
+    plot = present(figures.means(first_result(), {n: ends.format(n) for n in (1, 2, 3)}))
+    labels = [label.get_text() for label in figures._drawn(plot, "column").axes[0].get_yticklabels()]
+    assert [label.replace("\n", "") for label in labels] == [ends.format(n) for n in (1, 2, 3)]
+
+
+def test_a_very_long_name_is_in_the_caption():
+    plot = figures.in_font(present(figures.means(first_result(), {1: "x" * 61, 2: "b", 3: "c"})))
+    assert list(plot.labels) == [("[1]",), ("b",), ("c",)]
+    assert plot.caption.endswith(f"[1] is {'x' * 61}.")
+
+
+@pytest.mark.parametrize("size", list(figures.WIDTH_INCHES))
+@pytest.mark.parametrize("systems", [2, 20])
+def test_no_two_labels_overlap(size, systems):
+    study = analysis(crossed(items=4, annotators=3, systems=systems, gap=0.1))
+    names = {n: f"meta-llama/Meta-Llama-3-{n}B-Instruct-fine-tuned" for n in range(1, systems + 1)}
+    result = study.criteria[0]
+    for plot in (figures.differences(result, study.contrasts, names), figures.means(result, names)):
+        figure = figures._drawn(present(plot), size)
+        figure.draw_without_rendering()
+        for labels in (figure.axes[0].get_yticklabels(), figure.axes[0].get_xticklabels()):
+            boxes = [label.get_window_extent() for label in labels if label.get_text()]
+            assert not any(first.overlaps(second) for first, second in combinations(boxes, 2))
+
+
+def test_no_two_options_look_alike():
+    colours = palette.of_options([n == 0 for n in range(50)])
+    assert len(set(zip(colours, figures._hatches(colours), strict=True))) == 50

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers.analyses import analysis
-from helpers.frames import likert_rubric, make_frame
+from helpers.frames import crossed, likert_rubric, make_frame
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +14,8 @@ from triptych.reports.heds import _effect
 from triptych.reports.methods_text import statistics
 from triptych.reports.numbers import Book
 from triptych.reports.tables import contrasts, main_table
+from triptych.results.frame.collection import Planned
+from triptych.study.settings import Preregistration, StudySettings
 
 # words of the text: (part, statistic) of which results.csv must hold a number
 NEEDED = {
@@ -21,17 +23,46 @@ NEEDED = {
     "t-tests clustered by item and annotator": (("contrasts", "p"),),
     "Holm": (("contrasts", "p Holm"), ("contrasts", "p Holm these annotators")),
     "Benjamini and Hochberg": (("contrasts", "p Benjamini-Hochberg"),),
-    "Raised letters": (("contrasts", "p Holm"),),
+    "Raised letters": (("contrasts", "p Holm"), ("contrasts", "p Holm these annotators")),
+    "Raised numbers": (("contrasts", "p Holm"), ("contrasts", "p Holm these annotators")),
     "least squares": (("contrasts", "difference"),),
     "proportional odds": (("ordinal", "difference"),),
     "Agreement is": (("agreement", "alpha"),),
     "jackknife": (("agreement", "alpha low"),),
     "95 % intervals clustered": (("systems", "interval low"),),
     "alternative annotator test": (("judges", "epsilon"),),
+    "practically equal": (("contrasts", "p equivalence"),),
+    "Schuirmann": (("contrasts", "p equivalence"),),
+    "p is adjusted by Holm": (("contrasts", "p Holm"), ("contrasts", "p Holm these annotators")),
+    "a difference is clear only with an adjusted p": (
+        ("contrasts", "p Holm"),
+        ("contrasts", "p Holm these annotators"),
+    ),
+    "clustered by group": (("systems", "interval low"), ("contrasts", "p these annotators")),
+    "exploratory": (("contrasts", "p Holm"), ("contrasts", "p Holm these annotators")),
+    "percent agreement": (("agreement", "percent"),),
+    "Means and shares": (("systems", "interval low"),),
+    "In intervals t has": (("systems", "interval low"),),
+    "Metrics (": (("metrics", "Kendall"),),
 }
 
 
-def some_study(seed: int, annotators: int, items: int, systems: int, share: float, points: int):
+DECLARED = (
+    StudySettings(),
+    StudySettings(preregistration=Preregistration(margins={"c1": 0.5})),
+    StudySettings(preregistration=Preregistration(criteria=("c2",), interim_bound=0, margins={"c1": 0.5})),
+    StudySettings(group_field="dialogue"),
+)
+PLANNED = (
+    Planned(),
+    Planned(places=1000, looks=frozenset({("2026-01-01", "L-1")})),
+    Planned(imported=True, closed=True),
+)
+
+
+def some_study(
+    seed: int, annotators: int, items: int, systems: int, share: float, points: int, criteria: int = 1, **part
+):
     """Random ratings; `share` of them is in."""
     rng = np.random.default_rng(seed)
     item, rater, system = (grid.ravel() for grid in np.indices((items, annotators, systems)))
@@ -39,10 +70,10 @@ def some_study(seed: int, annotators: int, items: int, systems: int, share: floa
     rows["value"] = rng.integers(1, points + 1, len(rows)).astype(float)
     rows = rows[rng.random(len(rows)) < share].reset_index(drop=True)
     rows["item"], rows["annotator"] = "item-" + rows["item"].astype(str), "P-" + rows["annotator"].astype(str)
-    return make_frame(likert_rubric(), rows)
+    return make_frame(likert_rubric(criteria), rows, **part)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     annotators=st.integers(1, 7),
@@ -50,9 +81,14 @@ def some_study(seed: int, annotators: int, items: int, systems: int, share: floa
     systems=st.integers(1, 3),
     share=st.sampled_from([0.15, 0.5, 1.0]),
     points=st.sampled_from([1, 2, 7]),
+    declared=st.sampled_from(DECLARED),
+    planned=st.sampled_from(PLANNED),
 )
-def test_no_sentence_names_a_test_without_its_numbers(seed, annotators, items, systems, share, points):
-    study = analysis(some_study(seed, annotators, items, systems, share, points))
+def test_no_sentence_names_a_test_without_its_numbers(
+    seed, annotators, items, systems, share, points, declared, planned
+):
+    part = {"settings": declared, "planned": planned, "criteria": 2}
+    study = analysis(some_study(seed, annotators, items, systems, share, points, **part))
     book = Book.of(study)
     sentences = [*statistics(study, book), _effect(book, "c1"), *main_table(study, book).notes]
     text = " ".join([*sentences, contrasts(study, book).notes[0]])
@@ -75,3 +111,11 @@ def test_tests_are_named_by_how_they_are_clustered(annotators, clustered):
     text = " ".join(statistics(study, Book.of(study)))
     assert f"with t-tests clustered {clustered}" in text
     assert "There is a single test, so that its p is not adjusted." in text
+
+
+@pytest.mark.parametrize(("systems", "raised"), [(3, ["a,b", "a", ""]), (9, ["8", "7", "6"])])
+def test_the_main_table_names_or_counts_systems_below(systems, raised):
+    study = analysis(crossed(items=30, annotators=6, systems=systems, gap=1.0, points=12))
+    table = main_table(study, Book.of(study))
+    assert [row[1].raised for row in reversed(table.rows[:systems])][:3] == raised
+    assert f"Raised {'letters' if systems == 3 else 'numbers'}:" in " ".join(table.notes)

@@ -21,7 +21,7 @@ import pytest
 import yaml
 from helpers.ratings import exclude, submit
 from helpers.reports import SECRET_WORDS, again, new_study, numbers, opened, report_of, some_answers, unpack
-from helpers.studies import SMALL_RUBRIC, SYSTEMS, draft_items, full_answers, join
+from helpers.studies import SMALL_RUBRIC, SYSTEMS, draft_items, full_answers, join, sure
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from openpyxl import load_workbook
@@ -210,7 +210,7 @@ def test_an_unblinded_report_has_names_and_order_seeds(tmp_path, monkeypatch):
         study, lead, people = new_study(session, items=2, annotators=2)
         for who in people * 2:
             submit(session, study, who, some_answers(rng))
-        lifecycle.unblind(session, study, lead.pseudonym)
+        lifecycle.unblind(session, study, sure(lead))
     report = report_of(engine, study)
 
     rows = list(csv.DictReader(io.StringIO(report.files["assignments.csv"].decode())))
@@ -226,7 +226,7 @@ def test_a_report_marks_what_a_lead_rated_after_the_unblinding(sqlite_engine):
         study, lead, people = new_study(session, items=2, annotators=3)
         join(session, study, lead)
         before = submit(session, study, people[0])
-        lifecycle.unblind(session, study, lead.pseudonym)
+        lifecycle.unblind(session, study, sure(lead))
         late = [submit(session, study, who) for who in (lead, people[1])][0]
     report = report_of(sqlite_engine, study)
 

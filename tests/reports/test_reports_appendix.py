@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -155,6 +156,17 @@ def test_the_script_adjusts_declared_criteria_as_their_own_family(tmp_path):
     everything = analysed(rows)[0]
     smallest = [min(contrast.holm or 1 for contrast in each.contrasts_of("slider")) for each in (analysis, everything)]
     assert smallest[0] <= smallest[1]
+
+
+def test_the_script_recomputes_differences_by_group(tmp_path):
+    analysis, further = analysed(some_ratings(5, 3, 12, 3))
+    groups = {name: ("crowd", "expert")[at % 2] for at, name in enumerate(analysis.people_names)}
+    settings = declaring().model_copy(update={"annotator_groups": groups})
+    analysis = replace(analysis, frame=replace(analysis.frame, settings=settings))
+    book = compared(analysis, further, tmp_path)
+    assert "crowd against expert" in {number.baseline for number in book.numbers if number.part == "group differences"}
+    assert "group_differences" in {table.name for table in tables_of(analysis, book)}
+    assert "Annotators were in groups (crowd, expert)." in " ".join(statistics(analysis, book))
 
 
 @pytest.mark.parametrize(("items", "together"), [(12, 1), (13, 12)])

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from helpers import browser
+from helpers.present import present
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from openpyxl import load_workbook
@@ -61,6 +62,44 @@ def test_latex_from_people_is_balanced_and_without_commands(text):
     assert escaped.isascii() or not tex.UNKNOWN.search("".join(sign for sign in escaped if not sign.isascii()))
 
 
+# what TeX prints for everything that may be in an escaped text; nothing else may be in it
+PRINTED = {
+    r"\textbackslash{}": "\\", r"\textasciicircum{}": "^", r"\textasciitilde{}": "~", r"\textless{}": "<",
+    r"\textgreater{}": ">", r"\textbar{}": "|", r"\dots{}": "…", r"\(\times\)": "×", r"\(-\)": "-",
+    r"\allowbreak{}": "",
+    "{[}": "[", "{]}": "]", "{*}": "*", "{}": "", "{---}": "—", "{--}": "–", "{``}": "“", "{''}": "”", "`": "‘",
+    "'": "’", **dict.fromkeys(("---", "--", "``", "''"), "ligature"),
+    **{f"\\{sign}": sign for sign in "{}$&#_%"},
+}  # fmt: skip
+TOKEN = re.compile(
+    r"\\triptychchar\{([0-9A-F]{4,6})\}|"
+    + "|".join(map(re.escape, sorted(PRINTED, key=len, reverse=True)))
+    + r"|[^\\{}$&#^_~%\x00-\x1f\[\]*<>|\"`']"
+)
+ALIKE = str.maketrans({"'": "’", "`": "‘", '"': "”", "−": "–", "\u00a0": " ", "\u00ad": ""})
+
+
+def as_printed(latex: str) -> str:
+    """What TeX prints of an escaped text; fails at anything that it may not hold."""
+    out, at = [], 0
+    while at < len(latex):
+        token = present(TOKEN.match(latex, at))
+        out.append(chr(int(token[1], 16)) if token[1] else PRINTED.get(token[0], token[0]))
+        at = token.end()
+    return "".join(out)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=40) | st.text("\\{}$&#^_~%[]*-`?!<>|\"' a1"))
+def test_tex_prints_a_text_as_it_was_written(text):
+    assert as_printed(tex.escaped(text)) == " ".join(html.readable(text).split()).translate(ALIKE)
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, "0123456789abcdef" * 4, "a−b “c” ‘d’ – — … ×"])
+def test_tex_prints_hostile_text_as_it_was_written(text):
+    assert as_printed(tex.escaped(text)) == " ".join(html.readable(text).split()).translate(ALIKE)
+
+
 def test_every_latex_row_has_a_cell_per_column():
     latex = tex.tabular(table_of(HOSTILE))
     body = latex.split(r"\toprule")[1].split(r"\bottomrule")[0].replace(r"\midrule", "")
@@ -100,6 +139,7 @@ def test_latex_compiles_with_any_text_and_fits_the_page(packages, tmp_path):
     wide = Table("wide", "Wide", ("A title",) * 9, ((Cell("some words in a cell"),) * 9,) * 70, (HOSTILE[5],))
     tables = [tex.tabular(table_of(HOSTILE)), tex.tabular(wide)]
     parts = [*tables, *(tex.escaped(words) + "\n\n" for words in [*HOSTILE, "Snapshot " + "0123456789abcdef" * 4])]
+    parts += [tex.tabular(table_of(["a", "b"]))] * 70
     (tmp_path / "hostile.tex").write_text(tex.document("hostile.tex", "a\nb % c", parts), encoding="utf-8")
     (tmp_path / "main.tex").write_text(
         f"\\documentclass{{article}}\\usepackage{{{packages}}}\\begin{{document}}\\input{{hostile.tex}}\\end{{document}}\n"

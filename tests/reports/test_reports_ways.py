@@ -15,8 +15,10 @@ from helpers.studies import add_person, full_answers
 from sqlalchemy import inspect, select, update
 from starlette.applications import Starlette
 
+from triptych.annotate import exclusions
 from triptych.cli import main as command_line
 from triptych.errors import NotFound
+from triptych.people import accounts, invitations
 from triptych.reports import heds, snapshot
 from triptych.reports.build import build_report
 from triptych.results.frame.model import Counted
@@ -26,6 +28,7 @@ from triptych.storage import database
 from triptych.storage.models import Item, Kind, Person, Role
 from triptych.study import design, lifecycle
 from triptych.study.design import Parts
+from triptych.study.persons import Who
 from triptych.web import export
 from triptych.web.session import web_engine
 
@@ -129,17 +132,21 @@ def test_a_report_is_given_to_the_study_s_lead_only(sqlite_engine, make_study, m
 def test_one_command_writes_the_whole_report(make_study, tmp_path, capsys):
     study, *_ = rated(web_engine(), make_study)
 
-    assert command_line.main(["report", study.slug, str(tmp_path / "new" / "folder")]) == 0
+    assert command_line.main(["report", "make", study.slug, str(tmp_path / "new" / "folder")]) == 0
 
     folder = tmp_path / "new" / "folder"
     written = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert {"results.tex", "report.html", "heds.json", "analysis.py", "stats/undefined.py"} <= written
-    assert f"{len(written)} files. Snapshot " in capsys.readouterr().out
+    printed = capsys.readouterr()
+    assert f"{len(written)} files. Snapshot " in printed.out
+    shares = [int(line.partition("%")[0]) for line in printed.err.splitlines() if line.endswith("…")]
+    assert shares[0] == 0
+    assert shares == sorted(set(shares))
 
 
 def test_the_command_says_that_a_study_is_not_there(tmp_path, capsys):
     web_engine()  # there is a database, with no such study
-    assert command_line.main(["report", "nowhere", str(tmp_path)]) == 2
+    assert command_line.main(["report", "make", "nowhere", str(tmp_path)]) == 2
     assert "There is no study called 'nowhere'." in capsys.readouterr().err
 
 
@@ -191,3 +198,28 @@ def test_a_database_of_the_first_release_keeps_its_rows(tmp_path, monkeypatch):
         assert session.scalars(select(Person.name)).all() == ["Ada"]
     assert len(list(tmp_path.glob(f"old-before-{database.HEAD}-*.db"))) == 1
     engine.dispose()
+
+
+def test_viewers_read_a_blind_report_without_pseudonyms(make_study, monkeypatch):
+    study, lead, people = rated(web_engine(), make_study)
+    with database.writing(web_engine()) as session:
+        exclusions.exclude(session, study, people[0].pseudonym, "too fast", lead.pseudonym)
+        secret = invitations.invite_one(session, study, "Hana", "", Role.viewer, lead.pseudonym).secret
+        person = accounts.invited(session, secret)
+    viewer = Who(person.id, person.pseudonym, person.role, person.name, 0)
+    report = freeze(web_engine(), study)
+    app = Starlette(routes=export.EXPORT_ROUTES)
+
+    def read(who):
+        monkeypatch.setattr(export, "current_login", lambda request: who)
+        return asyncio.run(get(app, f"/report/{study.slug}/{report.sha256}.html"))
+
+    pages = {who: read(who) for who in (lead, viewer)}
+    assert people[0].pseudonym in pages[lead].text
+    page = pages[viewer].text
+    assert "Annotator 1: too fast" in page and "System 1" in page
+    hidden = [*(who.pseudonym for who in (lead, *people)), "plumbum", "stannum", "ferrum", "Zinnober"]
+    assert [words for words in hidden if words in page] == []
+    for answer in pages.values():
+        assert answer.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
+        assert answer.headers["cache-control"] == "no-store"

@@ -1,4 +1,4 @@
-"""The demo studies: present at a first start, marked, half filled by simulated annotators, deleted for good."""
+"""The demo studies: present at a first start, marked, filled by simulated annotators, deleted for good."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from helpers.database_files import files_of
+from helpers.ratings import assigned
 from helpers.studies import ROOT, add_person, count_items, draft_items
 from sqlalchemy import func, select
 
-from triptych.annotate import assignments
+from triptych.annotate import assignments, onboarding
 from triptych.operations import verify
 from triptych.people import accounts
 from triptych.privacy import erasure
@@ -20,9 +21,26 @@ from triptych.rubric.files import shipped_rubrics
 from triptych.simulate import demo
 from triptych.storage import database, events
 from triptych.storage.database import Wiped
-from triptych.storage.models import Assignment, Explanation, Highlight, Item, Kind, Origin, Person, Rating, Role, Study
+from triptych.storage.events import EventKind
+from triptych.storage.models import (
+    Assignment,
+    EntryAttempt,
+    Event,
+    Explanation,
+    Highlight,
+    Item,
+    Kind,
+    Membership,
+    Origin,
+    Person,
+    Purpose,
+    Rating,
+    Role,
+    Study,
+)
 from triptych.study import lifecycle
 from triptych.study.persons import Who
+from triptych.study.settings import settings_of
 
 
 @pytest.fixture
@@ -35,13 +53,61 @@ def demo_studies(session) -> list[Study]:
     return list(session.scalars(select(Study).where(Study.demo).order_by(Study.id)))
 
 
-def test_there_is_one_open_demo_study_for_each_shipped_rubric(loaded):
+def demo_of(session, key: str) -> Study:
+    return session.scalars(select(Study).where(Study.seed == f"demo {key}")).one()
+
+
+def test_there_is_one_demo_study_for_each_shipped_rubric(loaded):
     with database.reading(loaded) as session:
         demos = demo_studies(session)
 
         assert {lifecycle.design_of(session, study).rubric.key for study in demos} == set(shipped_rubrics())
-        assert {(study.state, study.access, study.raters_per_item) for study in demos} == {("open", "open", 3)}
+        assert {(study.access, study.raters_per_item) for study in demos} == {("open", 3)}
+        assert [study.state for study in demos] == ["open", "open", "closed", "open"]
         assert all(study.item_count >= 12 for study in demos)
+
+
+def test_the_log_of_every_demo_study_proves_its_rows(loaded):
+    with database.reading(loaded) as session:
+        assert all(verify.verify(session, study).holds for study in demo_studies(session))
+
+
+def test_the_finished_demo_study_has_all_annotations_and_a_declaration(loaded):
+    with database.reading(loaded) as session:
+        study = demo_of(session, demo.FINISHED)
+        line, declared = lifecycle.line_of(session, study), settings_of(study).preregistration
+
+        assert (line.done, line.expected, line.annotators) == (42, 42, 6)
+        assert set(declared.criteria) == set(lifecycle.design_of(session, study).criteria)
+        assert declared.primary_criterion in declared.criteria
+
+
+def test_one_demo_study_has_every_step_before_the_first_item(loaded):
+    with database.reading(loaded) as session:
+        study = demo_of(session, demo.STEP_BY_STEP)
+        steps = onboarding.way_in(session, study)
+        attempts = session.scalars(select(EntryAttempt)).all()
+        members = session.scalars(select(Membership).where(Membership.study_id == study.id)).all()
+
+    assert [step.split(" ")[1] for step in steps] == ["consent", "instructions", "training", "entry", "first"]
+    assert len(members) == len(attempts) == 2
+    assert all(member.consented_at and member.instructions_read_at for member in members)
+    assert all(attempt.passed and attempt.right == attempt.asked == 7 for attempt in attempts)
+
+
+def test_one_demo_study_is_imported_and_goes_on(loaded):
+    with database.writing(loaded) as session:
+        study = demo_of(session, demo.IMPORTED)
+        line = lifecycle.line_of(session, study)
+        origins = set(session.scalars(select(Assignment.origin).where(Assignment.study_id == study.id)))
+        kinds = session.scalars(select(Event.kind).where(Event.study_id == study.id)).all()
+        guest, _ = accounts.join_open_study(session, study, "Kim")
+        work = assigned(session, study, Who(guest.id, guest.pseudonym, guest.role, guest.name, 0))
+
+    assert (line.done, line.expected) == (26, 39)
+    assert origins == {Origin.simulated}
+    assert EventKind.ratings_imported in kinds
+    assert work.purpose == Purpose.main
 
 
 def test_loading_twice_makes_nothing_twice(loaded):
@@ -100,25 +166,30 @@ def test_two_processes_that_start_together_load_it_once(engine):
     assert sorted(counts) == [0, len(shipped_rubrics())]
 
 
-def test_one_study_is_half_done_by_simulated_annotators_only(loaded):
+def test_one_demo_study_is_half_done(loaded):
     with database.reading(loaded) as session:
-        half_done = next(study for study in demo_studies(session) if "customer reviews" in study.title)
-        work = list(session.scalars(select(Assignment).where(Assignment.submitted_at.is_not(None))))
-        people = list(session.scalars(select(Person)))
+        half_done = demo_of(session, demo.HALF_DONE)
+        of_study = Assignment.study_id == half_done.id
+        work = list(session.scalars(select(Assignment).where(of_study, Assignment.submitted_at.is_not(None))))
 
-        assert {assignment.study_id for assignment in work} == {half_done.id}
         assert {assignment.origin for assignment in work} == {Origin.simulated}
         assert {assignment.state for assignment in work} == {"submitted", "skipped", "ignored"}
         assert 0.4 <= len(work) / (half_done.item_count * 3) <= 0.7
         assert all(assignment.active_seconds > 0 for assignment in work)
-        assert {(person.kind, person.pseudonym[:4]) for person in people} == {(Kind.simulated, "SIM-")}
         assert session.execute(select(func.count()).select_from(Highlight)).scalar_one() > 0
-        assert events.first_broken(session, half_done.id) is None
+
+
+def test_only_simulated_annotators_work_in_demo_studies(loaded):
+    with database.reading(loaded) as session:
+        assert set(session.scalars(select(Person.kind))) == {Kind.simulated}
+        assert set(session.scalars(select(Assignment.origin))) == {Origin.simulated}
 
 
 def test_simulated_annotators_who_leave_free_their_items(loaded):
     with database.reading(loaded) as session:
-        finished = select(Assignment.item_id).where(Assignment.state.in_(["submitted", "ignored"]))
+        finished = select(Assignment.item_id).where(
+            Assignment.state.in_(["submitted", "ignored"]), Assignment.purpose == Purpose.main
+        )
         done = Counter(session.scalars(finished))
 
         assert all(item.taken == done[item.id] for item in session.scalars(select(Item)))

@@ -14,9 +14,19 @@ from helpers.studies import full_answers
 from triptych.results.frame.model import Counted
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.simulate import planner
-from triptych.simulate.planner import PERCENT, advise, bases, chances, pay_per_hour, pooled_components, preset, rounds
-from triptych.stats.components import PRESETS, Components
-from triptych.stats.power import Plan, effort
+from triptych.simulate.planner import (
+    PERCENT,
+    Aim,
+    advise,
+    bases,
+    chances,
+    pay_per_hour,
+    pooled_components,
+    preset,
+    rounds,
+)
+from triptych.stats.components import PRESETS, Components, Pilot
+from triptych.stats.power import Plan, effort, power
 from triptych.stats.undefined import UndefinedStatistic
 from triptych.storage import database
 from triptych.storage.models import Membership, Role
@@ -40,18 +50,23 @@ def analysed(frame) -> StudyAnalysis:
     return StudyAnalysis(frame, Counted(), {code: f"System {code}" for code in frame.systems})
 
 
+def pilots(frame) -> list[Pilot]:
+    """The paired differences of the first criterion."""
+    analysis = analysed(frame)
+    ratings = analysis.ratings[0]
+    return list(planner._pilots(ratings, planner._estimated(analysis.contrasts_of(ratings.criterion.key))))
+
+
 def test_components_of_a_round_average_over_pairs_of_systems():
     # differences of crossed() have a residual of sqrt(2), and neither items nor annotators with tastes for a system
-    pooled = pooled_components(analysed(crossed(80, 8, systems=3, points=21)).contrasts)
+    pooled = pooled_components(pilots(crossed(80, 8, systems=3, points=21)))
     assert pooled.residual == pytest.approx(2**0.5, rel=0.1)
     assert max(pooled.item, pooled.annotator) < 0.3
 
 
 def test_too_few_ratings_give_a_reason_instead_of_components():
     assert pooled_components(()) == planner.NOT_YET
-    assert (
-        "no item was rated by two annotators" in pooled_components(analysed(crossed(6, 3, raters=1)).contrasts).reason
-    )
+    assert "no item was rated by two annotators" in pooled_components(pilots(crossed(6, 3, raters=1))).reason
 
 
 def test_shares_of_answers_are_planned_in_percent():
@@ -82,7 +97,7 @@ def test_an_outlook_gives_chance_hours_cost_and_advice():
     worth = effort(Plan(200, 3, 5), 60, 12.0)
     assert (worth.hours, worth.hours_each, worth.cost) == (10.0, 2.0, 120.0)
     advice = advise(Plan(200, 3, 5), 0.4, Components(0.2, 0.5, 0.8))
-    assert advice.sentence.startswith("A few more annotators buy more than more items")
+    assert advice.sentence.startswith("More annotators buy more than more items")
     with pytest.raises(UndefinedStatistic, match="3 raters per item need 3 annotators"):
         advise(Plan(20, 3, 2), 0.4, SOME)
 
@@ -101,6 +116,60 @@ def test_the_map_grows_and_leaves_out_impossible_designs():
     assert np.isnan(table.shares[0]).all()
     assert table.shares[1, 0] < table.shares[4, 4]
     assert (np.diff(table.shares[1:], axis=1) > -0.1).all()
+
+
+def shown(share: float) -> str:
+    """As sentences and the map print a chance."""
+    return f"{100 * share:.0f} %"
+
+
+@pytest.mark.parametrize("shape", [{}, {"systems": 3, "criteria": 2}, {"shown": 1}, {"group": 5}])
+@pytest.mark.parametrize("annotators", [3, 6, 16])
+@pytest.mark.parametrize("items", [20, 80])
+def test_the_sentence_says_what_the_map_shows(shape, annotators, items):
+    plan = Plan(items, 2, annotators, **shape)
+    advice, table = advise(plan, 0.6, SOME), chances(plan, 0.6, SOME)
+    row, column = table.annotators.index(annotators), table.items.index(items)
+    now, wider, longer = (shown(table.shares[at]) for at in ((row, column), (row + 1, column), (row, column + 1)))
+    assert f"would show in {now} of such studies" in advice.plan.sentence
+    people, more_items = table.annotators[row + 1], table.items[column + 1]
+    if advice.sentence.startswith("Neither"):
+        words = f"Neither {people - annotators} more annotators nor {more_items - items} more items would change"
+        assert advice.sentence.startswith(words)
+        assert max(table.shares[row + 1, column], table.shares[row, column + 1]) < table.shares[row, column] + 0.04
+    else:
+        assert f"{people} annotators in place of {annotators} would" in advice.sentence
+        assert f"would take the chance from {now} to {wider}" in advice.sentence
+        assert f"{more_items} items in place of {items}" in advice.sentence
+        assert advice.sentence.endswith(f"to {longer}.")
+
+
+def test_a_pilot_leaves_open_how_many_items_are_needed():
+    analysis = analysed(crossed(40, 6, systems=2, points=21))
+    basis = next(planner._bases(analysis, "pilot"))
+    plan = Plan(60, 2, 8)
+    between = present(planner.chance_between(basis, plan, 0.8))
+    assert between.low < power(plan, 0.8, basis.components).share < present(between.high)
+    needed = planner.solve(basis, plan, 0.8)
+    assert present(needed.between).low <= present(needed.count) <= present(present(needed.between).high)
+    assert planner.chance_between(preset("high", 4), plan, 0.8) is None
+    assert planner.solve(preset("high", 4), plan, 0.8).between is None
+
+
+def test_groups_of_items_take_half_of_the_items_tastes():
+    scatter = planner.scatter_of(Plan(50, 2, 8, group=5), SOME)
+    assert scatter.item == scatter.group == pytest.approx(SOME.item * 0.5**0.5)
+    assert planner.scatter_of(Plan(50, 2, 8), SOME) == SOME
+
+
+def test_a_plan_is_stated_in_words():
+    plan = Plan(80, 2, 10, overlap=20, systems=3, criteria=2, shown=2, group=4)
+    words = planner.sample_in_words(plan, Aim(0.5, 0.3, contrast="System 2 against System 1"))
+    assert words == (
+        "80 items in groups of 4, 2 annotators per item, 2 of 3 systems at a time, 10 annotators in total (that many "
+        "for 20 items, one for the others); planned to show a difference of 0.5 points (System 2 against System 1) "
+        "with p adjusted by Holm over 6 tests; systems within ±0.3 count as practically equal."
+    )
 
 
 def test_the_planner_reads_the_leads_own_rounds_of_a_series(sqlite_engine, make_study):

@@ -35,14 +35,12 @@ from triptych.formats.writers.writing import zipped
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.loading import GIVEN_STATE
 from triptych.results.frame.rows import export_highlights, export_ratings
-from triptych.storage import events, writes
+from triptych.storage import events
 from triptych.storage.answers import ANSWER, select_answers
 from triptych.storage.models import (
     SEEN,
     Assignment,
     Candidate,
-    Event,
-    EventDetail,
     Highlight,
     Item,
     Membership,
@@ -61,12 +59,6 @@ from triptych.study.system_names import system_names
 
 BATCH = 300
 Groups = dict[Any, list[Any]]
-
-
-def see_one_state(session: Session) -> None:
-    """Makes all that the session reads from now on one state of the database; call it before the first query."""
-    if not writes.is_sqlite(session):  # SQLite shows a transaction one state anyway
-        session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
 
 
 def check_request(session: Session, study: Study, key: str, options: ExportOptions) -> None:
@@ -225,6 +217,8 @@ def _annotations(selection: Selection) -> Select[*tuple[Any, ...]]:
             (Assignment.version - 1).label("version"),
             Assignment.submitted_at,
             Assignment.active_seconds,
+            Assignment.text_view,
+            Assignment.arrangement,
             Membership.excluded_at.is_not(None).label("excluded"),
             Membership.excluded_reason.label("exclusion_reason"),
             _after_unblinding().label("after_unblinding"),
@@ -311,26 +305,14 @@ def _rows(session: Session, query: Select[*tuple[Any, ...]], ids: Sequence[int])
 
 def _events(session: Session, study: Study) -> Iterator[dict[str, Any]]:
     """The log in order. While the study is blind, values that would tell which system is which are withheld."""
-    query = (
-        select(Event, EventDetail, Item.external_id)
-        .outerjoin(EventDetail, EventDetail.event_id == Event.id)
-        .outerjoin(Assignment, Assignment.id == Event.assignment_id)
-        .outerjoin(Item, Item.id == Assignment.item_id)
-        .where(Event.study_id == study.id)
-        .order_by(Event.number)
-        .execution_options(yield_per=1000)
-    )
-    names = events.blind_names(session, study)
-    for event, detail, item_id in session.execute(query):
-        values = [detail.old, detail.new] if detail else [None, None]
-        withheld = bool(names) and events.tells_systems(values, names)
+    for entry in events.entries(session, study):
         yield {
-            **event.model_dump(exclude={"id", "at"}),
-            "at": event.at.isoformat(),
-            "item_id": item_id,
-            "salt": detail.salt if detail and not withheld else None,
-            "old": None if withheld else values[0],
-            "new": None if withheld else values[1],
-            "rows_sha256": events.rows_digest(detail.rows) if detail and not withheld else None,
-            "withheld": withheld,
+            **entry.event.model_dump(exclude={"id", "at"}),
+            "at": entry.event.at.isoformat(),
+            "item_id": entry.item,
+            "salt": entry.detail.salt if entry.detail else None,
+            "old": entry.old,
+            "new": entry.new,
+            "rows_sha256": events.rows_digest(entry.detail.rows) if entry.detail else None,
+            "withheld": entry.withheld,
         }

@@ -10,10 +10,11 @@ from __future__ import annotations
 import secrets
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
+from functools import partial
 from typing import Any
 
-from sqlalchemy import Table, bindparam, insert, inspect, select, update
+from sqlalchemy import ColumnElement, bindparam, insert, select, update
 from sqlmodel import Session, SQLModel
 
 from triptych import clock
@@ -58,6 +59,7 @@ ASKED_FOR_SCORES = (
     "Annotators would be asked for {titles}, which judges alone gave. Close the study, or leave these scores out."
 )
 ITEMS_ONLY = "{names}: these are items without ratings. Make a new study of them, or add the file with the ratings."
+MAX_NAMED = 500  # items that one query names
 VERSION = 2  # an annotation that was submitted once stands at version 2
 PREFIXES: dict[str, str] = {Kind.human: "A", Kind.judge: "J", Kind.simulated: "S"}
 ORIGINS: dict[str, Origin] = {Kind.human: Origin.imported, Kind.judge: Origin.judge, Kind.simulated: Origin.simulated}
@@ -116,16 +118,21 @@ def import_ratings(
         titles = [criterion.title for criterion in scores]
         raise ImportRefused(ASKED_FOR_SCORES.format(titles=", ".join(titles)))
     if not stays_open:
-        most = max(_humans(ratings).values(), default=1)
+        most = max(_raters(ratings).values(), default=1)
         plan = replace(plan, access=Access.invited, raters_per_item=min(max(most, 1), MOST_RATERS))
     study = lifecycle.create_from_file(session, plan, ratings.asked.yaml, _as_file(ratings), who)
-    writer = _Writer(session, study, ratings, plan.raters_per_item if stays_open else 0)
-    writer.give_places()  # they are part of the design that opening hashes
-    lifecycle.set_state(session, study, StudyState.open, who.pseudonym)
-    writer.write(who.pseudonym)
-    if not stays_open:
-        lifecycle.set_state(session, study, StudyState.closed, who.pseudonym)
+    write(session, study, ratings, who.pseudonym, stays_open=stays_open)
     return study
+
+
+def write(session: Session, study: Study, ratings: Assembled, actor: str, *, stays_open: bool = False) -> None:
+    """Writes ratings without errors into the draft that was made of their items, and launches it."""
+    writer = WorkWriter(session, study, ratings, study.raters_per_item if stays_open else 0)
+    writer.give_places()  # they are part of the design that opening hashes
+    lifecycle.set_state(session, study, StudyState.open, actor)
+    writer.write(actor)
+    if not stays_open:
+        lifecycle.set_state(session, study, StudyState.closed, actor)
 
 
 def _as_file(ratings: Assembled) -> ItemFile:
@@ -134,9 +141,9 @@ def _as_file(ratings: Assembled) -> ItemFile:
     return ItemFile("ratings", ratings.items, (), {}, (), tuple(systems), (), (), ())
 
 
-def _humans(ratings: Assembled) -> Counter[str]:
-    """Item → people who rated it: no judge, nobody excluded, no repeat."""
-    people = (work for work in ratings.works if work.kind == Kind.human and work.annotator not in ratings.excluded)
+def _raters(ratings: Assembled, kind: Kind = Kind.human) -> Counter[str]:
+    """Item → annotators of this kind who rated it: nobody excluded, no repeat."""
+    people = (work for work in ratings.works if work.kind == kind and work.annotator not in ratings.excluded)
     return Counter(work.item for work in people if not work.of)
 
 
@@ -151,29 +158,49 @@ class _Row:
     positions: dict[str, int]
 
 
-class _Writer:
-    """Writes one import, table by table."""
+class WorkWriter:
+    """Writes one import, table by table. names: blind code → what the files call a system, where not by its name."""
 
-    def __init__(self, session: Session, study: Study, ratings: Assembled, raters: int) -> None:
-        self.session, self.study, self.ratings, self.raters = session, study, ratings, raters
+    def __init__(
+        self,
+        session: Session,
+        study: Study,
+        ratings: Assembled,
+        raters: int = 0,
+        names: Mapping[int, str] | None = None,
+    ) -> None:
+        self.session, self.study, self.ratings, self.raters, self.names = session, study, ratings, raters, names
         self.now = clock.now()
         self.design = lifecycle.design_of(session, study)
 
     def write(self, actor: str) -> None:
         people = self._people()
+        rows, slots = self._work(people)
+        excluded = sorted(person.pseudonym for (_, name), person in people.items() if name in self.ratings.excluded)
+        joined = sorted(person.pseudonym for person in people.values())
+        counts = self.ratings.counts() | {"files": list(self.ratings.files), "joined": joined, "excluded": excluded}
+        record = partial(events.record, self.session, self.study.id)
+        record(EventKind.ratings_imported, actor, new=counts)
+        for group in dict.fromkeys(self.ratings.annotator_groups.values()):
+            of_group = [name for name, other in self.ratings.annotator_groups.items() if other == group]
+            members = [person.pseudonym for (_, name), person in people.items() if name in of_group]
+            set_group(self.session, self.study, members, group, actor)
+        self._record(rows, slots, actor)
+
+    def append(self, people: Mapping[tuple[str, str], Person], actor: str) -> None:
+        """Writes work of people who take part already."""
+        self._record(*self._work(people), actor)
+
+    def _work(self, people: Mapping[tuple[str, str], Person]) -> tuple[list[_Row], list[dict[str, Any]]]:
+        """Writes all annotations; returns them, and the rows of their slots."""
         rows = self._assignments(people, self._items())
         slots = self._slots(rows)
         self._ratings(rows)
         self._highlights(rows)
-        excluded = sorted(person.pseudonym for (_, name), person in people.items() if name in self.ratings.excluded)
-        joined = sorted(person.pseudonym for person in people.values())
-        counts = self.ratings.counts() | {"files": list(self.ratings.files), "joined": joined, "excluded": excluded}
-        events.record(self.session, self.study.id, EventKind.ratings_imported, actor, new=counts)
-        for group in dict.fromkeys(self.ratings.annotator_groups.values()):
-            members = [
-                p.pseudonym for (_, name), p in people.items() if self.ratings.annotator_groups.get(name) == group
-            ]
-            set_group(self.session, self.study, members, group, actor)
+        return rows, slots
+
+    def _record(self, rows: Sequence[_Row], slots: Sequence[dict[str, Any]], actor: str) -> None:
+        """An event for each annotation, as if it had been submitted here."""
         by_assignment = defaultdict(list)
         for slot in slots:
             by_assignment[slot["assignment_id"]].append(slot)
@@ -181,27 +208,27 @@ class _Writer:
             number = row.assignment_id
             carried = inserted(Assignment, [{"id": number, **row.columns}], row.person.pseudonym)
             carried |= inserted(Slot, by_assignment[number])
+            new = _logged(row)
             events.record(
-                self.session,
-                self.study.id,
-                EventKind.imported,
-                actor,
-                assignment_id=number,
-                new=_logged(row),
-                rows=carried,
+                self.session, self.study.id, EventKind.imported, actor, assignment_id=number, new=new, rows=carried
             )
 
     def _items(self) -> dict[str, int]:
-        main = Item.study_id == self.study.id, Item.purpose == Purpose.main
-        rows = self.session.execute(select(Item.external_id, Item.id).where(*main))
+        rows = self.session.execute(select(Item.external_id, Item.id).where(*self._main()))
         return {row.external_id: row.id for row in rows}
+
+    def _main(self) -> list[ColumnElement[bool]]:
+        """The study's main items; of many, those alone that the ratings name, if they are few."""
+        named = {item.external_id for item in self.ratings.items}
+        few = [Item.external_id.in_(named)] if len(named) <= MAX_NAMED else []
+        return [Item.study_id == self.study.id, Item.purpose == Purpose.main, *few]
 
     def _people(self) -> dict[tuple[str, str], Person]:
         """A person of this study for every name, its kind with it."""
         taken = set(self.session.scalars(select(Person.pseudonym)))
         people = {}
         for kind, name in self.ratings.annotators:
-            pseudonym = next(p for p in _pseudonyms(PREFIXES[kind]) if p not in taken)
+            pseudonym = next(p for p in pseudonyms(PREFIXES[kind]) if p not in taken)
             taken.add(pseudonym)
             people[kind, name] = Person(kind=Kind(kind), pseudonym=pseudonym, name=name, created_at=self.now)
         self.session.add_all(people.values())
@@ -217,7 +244,7 @@ class _Writer:
             membership.excluded_reason = self.ratings.excluded[name] or "excluded before"
         return membership
 
-    def _assignments(self, people: dict[tuple[str, str], Person], items: Mapping[str, int]) -> list[_Row]:
+    def _assignments(self, people: Mapping[tuple[str, str], Person], items: Mapping[str, int]) -> list[_Row]:
         """First the main annotations, then the repeats, which point at them."""
         works = [work for work in self.ratings.works if not work.of]
         repeats = [work for work in self.ratings.works if work.of]
@@ -268,12 +295,15 @@ class _Writer:
 
     def _slots(self, rows: Sequence[_Row]) -> list[dict[str, Any]]:
         query = (
-            select(Item.external_id, System.name, Candidate.id)
+            select(Item.external_id, System.name, System.blind_code, Candidate.id)
             .join(Candidate, Candidate.item_id == Item.id)
             .join(System, System.id == Candidate.system_id)
-            .where(Item.study_id == self.study.id, Item.purpose == Purpose.main)
+            .where(*self._main())
         )
-        candidates = {(item, system): number for item, system, number in self.session.execute(query)}
+        candidates = {
+            (item, name if self.names is None else self.names[code]): number
+            for item, name, code, number in self.session.execute(query)
+        }
         slots = [
             {
                 "assignment_id": row.assignment_id,
@@ -303,42 +333,30 @@ class _Writer:
         self._insert(Explanation, [_explanation(*pair) for pair in rated if pair[1].explanation or pair[1].reasons])
 
     def _highlights(self, rows: Sequence[_Row]) -> None:
-        self._insert(
-            Highlight,
-            [
-                {
-                    "assignment_id": row.assignment_id,
-                    "position": row.positions[mark.system],
-                    "turn": mark.span.turn,
-                    "start": mark.span.start,
-                    "end": mark.span.end,
-                    "label": mark.label,
-                    "quote": mark.span.quote,
-                    "comment": mark.comment,
-                }
-                for row in rows
-                for mark in row.work.highlights
-            ],
-        )
+        marks: list[dict[str, Any]] = []
+        for row in rows:
+            for mark in row.work.highlights:
+                place = {"assignment_id": row.assignment_id, "position": row.positions[mark.system]}
+                marks.append({**place, **asdict(mark.span), "label": mark.label, "comment": mark.comment})
+        self._insert(Highlight, marks)
 
     def give_places(self) -> None:
-        """An item has as many places as people rated it, and more if the study goes on; judges take none."""
-        humans = _humans(self.ratings)
-        filling = update(_table(Item)).where(Item.id == bindparam("item"))
+        """An item has as many places as people rated it, and more if the study goes on; judges take none.
+
+        In a demo study simulated annotators take them.
+        """
+        raters = _raters(self.ratings, Kind.simulated if self.study.demo else Kind.human)
+        filling = update(Item.__table__).where(Item.id == bindparam("item"))
         self.session.connection().execute(
             filling.values(raters=bindparam("places"), taken=bindparam("filled")),
             [
-                {"item": number, "places": max(humans[name], self.raters), "filled": humans[name]}
+                {"item": number, "places": max(raters[name], self.raters), "filled": raters[name]}
                 for name, number in self._items().items()
             ],
         )
 
 
-def _table(model: type[SQLModel]) -> Table:
-    return inspect(model).local_table
-
-
-def _pseudonyms(prefix: str) -> Iterator[str]:
+def pseudonyms(prefix: str) -> Iterator[str]:
     while True:
         yield f"{prefix}-{passcodes.random_signs(5)}"
 
@@ -370,25 +388,13 @@ def _explanation(rating_id: int, rating: ReadRating) -> dict[str, Any]:
 def _logged(row: _Row) -> dict[str, Any]:
     """The values for the event log."""
     positions: dict[str | None, int] = dict(row.positions.items())
-    return LoggedAnnotation(
-        state=AssignmentState.submitted,
-        version=VERSION - 1,
-        ratings=tuple(
-            LoggedRating(
-                positions.get(r.system), r.criterion, r.number, r.option, r.missing, list(r.reasons), r.explanation
-            )
-            for r in row.work.ratings
-        ),
-        highlights=tuple(
-            LoggedHighlight(
-                positions[m.system],
-                m.span.turn,
-                m.span.start,
-                m.span.end,
-                m.label,
-                m.comment,
-                m.span.quote if m.span.start is None else None,
-            )
-            for m in row.work.highlights
-        ),
-    ).to_json()
+    ratings, highlights = [], []
+    for r in row.work.ratings:
+        value = r.criterion, r.number, r.option, r.missing
+        ratings.append(LoggedRating(positions.get(r.system), *value, list(r.reasons), r.explanation))
+    for mark in row.work.highlights:
+        turn, start, end, quote = astuple(mark.span)
+        words = mark.label, mark.comment, quote if start is None else None
+        highlights.append(LoggedHighlight(positions[mark.system], turn, start, end, *words))
+    parts = {"ratings": tuple(ratings), "highlights": tuple(highlights)}
+    return LoggedAnnotation(state=AssignmentState.submitted, version=VERSION - 1, **parts).to_json()

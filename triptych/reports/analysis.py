@@ -5,8 +5,8 @@
 needs Python 3.11 or newer, NumPy and SciPy, and nothing else. It ends with 0 if every number is the same to the last
 printed digit, and names those that are not. It shows that the printed numbers follow from these files: `stats/` next to
 it holds the functions that made them, copied from the program. The formulas are checked elsewhere, by
-independent implementations and published examples (docs/validation.md in the program's source). Intervals of agreement,
-strengths and correlations resample items with NumPy's default generator; another NumPy may draw other items.
+independent implementations and published examples (docs/validation.md in the program's source). Intervals of strengths
+and correlations resample items with NumPy's default generator; another NumPy may draw other items.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import numpy as np
 
 from triptych.stats.analysis.annotators import Worker, reading_speeds, repeated, with_self
 from triptych.stats.analysis.collection import Collected
+from triptych.stats.analysis.final_values import FinalMeans, final_means
 from triptych.stats.analysis.judges import JudgeOf, judges
 from triptych.stats.analysis.listing import Listing
 from triptych.stats.analysis.pay import PayNumbers, pay_numbers, work_times
@@ -100,6 +101,7 @@ class Files(StudyNumbers):
             spans=spans(self.marks) if self.marks else (),
             speeds=reading_speeds(numbers(work, "active_seconds"), words, column(work, "annotator")),
             pay=self.pay(),
+            finals=tuple(self.finals()),
         )
 
     def lengths(self) -> Iterator[LengthOf]:
@@ -112,6 +114,16 @@ class Files(StudyNumbers):
         people = [row for row in counted(self.rows) if row["annotator_kind"] != "judge"]
         scores = [row for row in self.rows if row["beside"] == "1"]
         return judges(self.read(people), self.read(scores), self.people_names, self.codebook["epsilon"])
+
+    def finals(self) -> Iterator[FinalMeans]:
+        """The ratings again, with the final values in their place."""
+        rows = counted(self.rows)
+        missing = {(v.key, option.key) for v in self.variables for option in v.options if option.missing}
+        changed = [_with_final(row, missing) for row in rows]
+        for given, final in zip(self.ratings, self.read(changed), strict=True):
+            of_criterion = [row for row in rows if row["criterion"] == given.variable.key]
+            decided = np.array([_is_decided(row) for row in of_criterion], dtype=bool)
+            yield from final_means(given, final, decided, self.systems)
 
     def pay(self) -> PayNumbers | None:
         if "pay" not in self.codebook:
@@ -145,6 +157,19 @@ class Files(StudyNumbers):
 
 def counted(rows: Rows) -> Rows:
     return [row for row in rows if row["counted"] == "1"]
+
+
+def _is_decided(row: dict[str, str]) -> bool:
+    return bool(row["final_value"] or row["final_option"])
+
+
+def _with_final(row: dict[str, str], missing: Collection[tuple[str, str]]) -> dict[str, str]:
+    """The rating as it would be with its final value, if it has one."""
+    if not _is_decided(row):
+        return row
+    option = row["final_option"]
+    unanswered = "1" if (row["criterion"], option) in missing else "0"
+    return {**row, "value": row["final_value"], "option": option, "missing": unanswered}
 
 
 def column(rows: Rows, name: str) -> np.ndarray:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from sqlmodel import Session
 
+from triptych import settings
 from triptych.exchange import exports
 from triptych.formats.writers.codebook import COLUMNS, codebook
 from triptych.formats.writers.model import ExportOptions, File
@@ -43,12 +44,15 @@ from triptych.study.system_names import system_names
 if TYPE_CHECKING:
     from triptych.reports.figures import PrintedFigure
 
+FINAL_NUMBER = "The final value that was decided for what was rated, where it is a number; one table counts it."
+FINAL_OPTION = "The final value, where it is an option."
 BESIDE = "Whether it is a judge's score that is compared with the ratings that count."
 GROUP = "Items whose errors hang together; the item's own id where no field groups them."
 WORDS = "Words of the response; empty where it has no text."
 TO_READ = "Words of the item's context and of all its responses."
 CHARACTERS = "Length of the text in Unicode code points."
 COUNTED = "Whether the rating, or the annotation's ratings, are behind the numbers of this report."
+Tell = Callable[[float, str], None]
 OF_THEIR_OWN = {
     "results.tex": ["results", "ordinal", "ranks", "strengths"],
     "agreement.tex": ["agreement", "reliability", "repeats"],
@@ -112,25 +116,36 @@ class ReportParts:
         return paragraph(self.facts, self.analysis, self.book)
 
 
-def build_report(session: Session, study: Study, scope: Counted | None = None) -> Report:
-    """The report of the study as this session sees it; on PostgreSQL call `exports.see_one_state` first.
+def build_report(
+    session: Session, study: Study, scope: Counted | None = None, tell: Tell = lambda share, doing: None
+) -> Report:
+    """The report of the study as this session sees it; on PostgreSQL call `database.see_one_state` first.
 
-    scope: the filters; without them, those of the results page.
+    scope: the filters; without them, those of the results page. tell: called with the share done, 0 to 1, and what is
+    done next.
     """
+    tell(0, "Reading the ratings")
     scope = scope or Counted(kinds_by_default(study))
     frame = build_frame(session, study)
     analysis = StudyAnalysis(frame, scope, system_names(session, study))
+    tell(0.05, "Analysing texts, highlights and judges")
     facts = facts_of(session, study, analysis)
     further = further_of(session, study, analysis, facts.pay)
+    tell(0.1, "Looking for what a reader must know")
     facts = replace(facts, caveats=caveats(session, study, analysis))
+    tell(0.15, "Computing every number")
     book = Book.of(analysis, further.numbers)
+    tell(0.25, "Writing the data")
     files = {file.name: b"".join(file.blocks) for file in _data(session, study, analysis, facts, further)}
     files["snapshot.json"] = _snapshot(facts, scope, files)
     sha256 = hashlib.sha256(files["snapshot.json"]).hexdigest()
-    tables = (*printed.tables_of(analysis, book), printed.findings(facts.caveats), printed.not_run(analysis))
+    of_words = printed.decisions(further.finals), printed.findings(facts.caveats), printed.not_run(analysis)
+    tables = (*printed.tables_of(analysis, book), *of_words)
     last = f"last event {facts.study.event_number} {facts.study.event_hash}"
     seal = f"Snapshot {sha256}, study {facts.study.slug}, {last}."
+    tell(0.3, "Drawing the figures")
     sheet, drawn = heds.full_sheet(facts, analysis, book, seal), _figures(analysis, seal)
+    tell(0.85, "Writing tables and documents")
     parts = ReportParts(facts, analysis, book, sheet, tables, drawn, sha256, seal)
     files |= {file.name: b"".join(file.blocks) for file in _documents(parts)}
     files["README.md"] = _readme(parts, files).encode()
@@ -147,6 +162,8 @@ def _data(session: Session, study: Study, analysis: StudyAnalysis, facts: Facts,
     columns = {
         **descriptions,
         "item_group": GROUP,
+        "final_value": FINAL_NUMBER,
+        "final_option": FINAL_OPTION,
         "counted": COUNTED,
         "beside": BESIDE,
         "words": WORDS,
@@ -155,7 +172,7 @@ def _data(session: Session, study: Study, analysis: StudyAnalysis, facts: Facts,
     }
     made = {"columns": columns, **choices(analysis)}
     yield json_file("codebook.json", {**codebook(finished, ExportOptions()), **made, **_pay(facts, analysis.scope)})
-    yield csv_file("ratings.csv", data.RATINGS_HEADER, data.rating_rows(analysis, further.words))
+    yield csv_file("ratings.csv", data.RATINGS_HEADER, data.rating_rows(analysis, further.words, further.finals))
     twice = data.rating_rows(further.twice) if further.twice else iter(())
     yield csv_file("repeats.csv", data.RATINGS_HEADER, twice)
     yield csv_file("annotations.csv", data.ANNOTATIONS_HEADER, data.annotation_rows(analysis, further.reading))
@@ -283,7 +300,9 @@ def _html(parts: ReportParts) -> str:
         "Systems": "System 1, 2, …: the study is blind" if facts.blind else "under their names",
         "Ratings": analysis.scope.sentence,
     }
-    return html.page(facts.study.title, about, _sections(parts), f"Made with Triptych. {parts.seal}")
+    return html.page(
+        facts.study.title, about, _sections(parts), f"Made with Triptych {settings.version()}. {parts.seal}"
+    )
 
 
 def _sections(parts: ReportParts) -> Iterator[ReportSection]:
@@ -304,7 +323,7 @@ def _sections(parts: ReportParts) -> Iterator[ReportSection]:
         f"{exclusion.what} {exclusion.which}: {exclusion.reason or 'no reason given'}"
         for exclusion in parts.facts.exclusions
     ]
-    yield ReportSection("Exclusions", "" if left_out else "Nothing was left out.", left_out)
+    yield ReportSection("Exclusions", "" if left_out else "No annotator and no item was left out.", left_out)
     yield ReportSection("Methods", parts.methods)
     if more := [table for table in rest if table.rows and table.appendix]:
         yield ReportSection("Appendix", tables=more, table_titles=True)
@@ -313,6 +332,7 @@ def _sections(parts: ReportParts) -> Iterator[ReportSection]:
 def _readme(parts: ReportParts, files: dict[str, bytes]) -> str:
     listed = "\n".join(f"- `{name}`: {words}" for name, words in ABOUT.items())
     return (
-        f"# Report\n\n{parts.seal}\n\n{listed}\n\nEvery number in these files comes from one list, results.csv. Texts "
-        "that annotators wrote are not in a report; the exports of the study have them.\n"
+        f"# Report\n\n{parts.seal} Made with Triptych {settings.version()}.\n\n{listed}\n\n"
+        "Every number in these files comes from one list, results.csv. Texts that annotators "
+        "wrote are not in a report; the exports of the study have them.\n"
     )

@@ -18,6 +18,7 @@ from triptych.reports.cells import Table
 from triptych.reports.further import beside, words_of
 from triptych.reports.html import readable
 from triptych.reports.numbers import HEADER, Book
+from triptych.results.adjudication import FinalValue
 from triptych.results.criterion import group_names
 from triptych.results.frame.counted import counting
 from triptych.results.study_analysis import StudyAnalysis
@@ -40,6 +41,8 @@ RATINGS_HEADER = (
     "counted",
     "beside",
     "item_group",
+    "final_value",
+    "final_option",
     "words",
     "submitted_at",
     "active_seconds",
@@ -60,10 +63,12 @@ ANNOTATIONS_HEADER = (
 HIGHLIGHTS_HEADER = ("item_id", "system", "turn", "characters", "annotator", "start", "end", "label")
 
 
-def rating_rows(analysis: StudyAnalysis, words: pd.Series | None = None) -> Iterator[tuple[Cell, ...]]:
+def rating_rows(
+    analysis: StudyAnalysis, words: pd.Series | None = None, finals: Mapping[str, FinalValue] | None = None
+) -> Iterator[tuple[Cell, ...]]:
     """Every rating of the frame in a stable order, with a mark whether it counts in this report.
 
-    words: of each candidate, by (item, system).
+    words: of each candidate, by (item, system). finals: item → its final values.
     """
     counted, lengths = counting(analysis.frame, analysis.scope), words_of(analysis, words)
     groups = group_names(analysis.frame)
@@ -85,6 +90,7 @@ def rating_rows(analysis: StudyAnalysis, words: pd.Series | None = None) -> Iter
             int(row.counted),
             int(row.beside),
             groups[row.item],
+            *_final(row, finals or {}),
             None if pd.isna(row.words) else int(row.words),
             *_time(row),
         )
@@ -109,6 +115,13 @@ def highlight_rows(analysis: StudyAnalysis, readings: pd.DataFrame | None) -> It
         ends = (None, None) if pd.isna(row.start) else (int(row.start), int(row.end))
         turn = None if row.turn == WHOLE else row.turn
         yield row.item, analysis.names[row.system], turn, row.length, row.annotator, *ends, row.label or None
+
+
+def _final(row: Any, finals: Mapping[str, FinalValue]) -> tuple[Cell, ...]:
+    """The number and the option that was decided for what was rated."""
+    final = finals.get(row.item)
+    value = final.values.get((row.system, row.criterion)) if final else None
+    return (None, value) if isinstance(value, str) else (value, None)
 
 
 def _work(row: Any) -> tuple[Cell, ...]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import yaml
-
 from triptych import stats
 from triptych.formats.writers.model import File
 from triptych.formats.writers.writing import text_file
 from triptych.reports import analysis
 from triptych.reports.facts import Facts
+from triptych.rubric import yaml_text
 from triptych.study.preregistration import declared
 
 STATS = Path(stats.__file__).parent
@@ -56,7 +55,7 @@ def _paragraphs(facts: Facts) -> Iterator[str]:
 
 def citation(facts: Facts, authors: Sequence[str], sha256: str) -> str:
     """CITATION.cff in the Citation File Format 1.2.0; without authors it names those of the study."""
-    return yaml.safe_dump(
+    return yaml_text.write(
         {
             "cff-version": "1.2.0",
             "type": "dataset",
@@ -66,9 +65,7 @@ def citation(facts: Facts, authors: Sequence[str], sha256: str) -> str:
             "date-released": f"{facts.as_of:%Y-%m-%d}",
             "authors": [{"name": name} for name in authors or [f"The authors of the study {facts.study.slug}"]],
             "keywords": ["human evaluation", "Triptych"],
-        },
-        sort_keys=False,
-        allow_unicode=True,
+        }
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import func, select
+from sqlalchemy import Select, func, select
 from sqlmodel import Session
 
 from triptych.results.frame.counted import mostly_ignored
@@ -17,6 +17,7 @@ from triptych.rubric.model import Rubric
 from triptych.stats.undefined import Undefined
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
+    RATED,
     Assignment,
     Candidate,
     Event,
@@ -24,10 +25,12 @@ from triptych.storage.models import (
     Membership,
     Origin,
     Person,
+    PlannedItem,
     Purpose,
     Role,
     Study,
     System,
+    has_value,
 )
 from triptych.study import design, lifecycle
 from triptych.study.design import Amendment
@@ -51,12 +54,15 @@ class Exclusion:
 
 @dataclass(frozen=True)
 class Facts:
-    """has_texts: whether any candidate has a text. as_of: time of the last event.
+    """has_texts: whether any candidate has a text. as_of: time of the last event. imported: all annotations were made
+    elsewhere; planned: items were given out by a plan; workbooks: some annotations were made in files. text_views:
+    annotations of the main items by how their annotators saw the texts, where that is known.
 
     outputs: candidates of the main items, by the systems' names that may be written. settings: how annotators were
     found, what was declared before launch, what the lead answered of the datasheet. pay: what the work pays, or why
     that is not known. amendments: what was changed since launch, oldest first. standings: how each annotator met the
-    checks. caveats: what a reader must know, the gravest first.
+    checks. arrangements: annotations by how several responses were shown, where that is known. caveats: what a reader
+    must know, the gravest first.
     """
 
     study: Study
@@ -64,7 +70,10 @@ class Facts:
     as_of: datetime
     blind: bool
     imported: bool
+    planned: bool
+    workbooks: bool
     has_texts: bool
+    text_views: dict[str, int]
     rubric: Rubric
     outputs: dict[str, int]
     items: int
@@ -72,6 +81,7 @@ class Facts:
     pay: PayMeter | Undefined
     amendments: tuple[Amendment, ...]
     standings: tuple[Standing, ...]
+    arrangements: dict[str, int]
     caveats: tuple[Finding, ...] = ()
 
 
@@ -88,13 +98,17 @@ def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
     )
     last = select(Event.at).where(Event.study_id == study.id).order_by(Event.number.desc()).limit(1)
     settings = settings_of(study)
+    origins = {*session.scalars(select(Assignment.origin).where(Assignment.study_id == study.id).distinct())}
     return Facts(
         study=study,
         settings=settings,
         as_of=session.scalars(last).one(),
         blind=study.unblinded_at is None,
-        imported=_was_imported(session, study),
+        imported=bool(origins) and origins <= {Origin.imported, Origin.judge},
+        planned=_has(session, select(PlannedItem.id).where(PlannedItem.study_id == study.id)),
+        workbooks=Origin.workbook in origins,
         has_texts=_has_texts(session, study),
+        text_views=_text_views(session, study),
         rubric=lifecycle.design_of(session, study).rubric,
         outputs={analysis.names[code]: count for code, count in session.execute(outputs)},
         items=session.scalars(select(func.count()).select_from(Item).where(*main)).one(),
@@ -102,19 +116,35 @@ def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
         pay=meter_of(settings.pay, analysis.frame, analysis.scope.kinds),
         amendments=tuple(design.amendments(session, study)),
         standings=standings(session, study, analysis.scope.kinds),
+        arrangements=_arrangements(session, study),
     )
 
 
-def _was_imported(session: Session, study: Study) -> bool:
-    """Whether all its annotations were made elsewhere."""
-    origins = set(session.scalars(select(Assignment.origin).where(Assignment.study_id == study.id).distinct()))
-    return bool(origins) and origins <= {Origin.imported, Origin.judge}
+def _arrangements(session: Session, study: Study) -> dict[str, int]:
+    query = (
+        select(Assignment.arrangement, func.count())
+        .where(Assignment.study_id == study.id, Assignment.purpose == Purpose.main)
+        .where(Assignment.arrangement.is_not(None), has_value(Assignment.state, *RATED))
+        .group_by(Assignment.arrangement)
+        .order_by(func.count().desc(), Assignment.arrangement)
+    )
+    return dict(session.execute(query).tuples().all())
+
+
+def _has(session: Session, query: Select[int]) -> bool:
+    return session.scalars(query.limit(1)).first() is not None
 
 
 def _has_texts(session: Session, study: Study) -> bool:
     with_text = (func.coalesce(Candidate.text, "") != "") | Candidate.turns.is_not(None)
     query = select(Candidate.id).join(Item, Item.id == Candidate.item_id).where(Item.study_id == study.id, with_text)
-    return session.scalars(query.limit(1)).first() is not None
+    return _has(session, query)
+
+
+def _text_views(session: Session, study: Study) -> dict[str, int]:
+    seen = (Assignment.study_id == study.id, Assignment.purpose == Purpose.main, Assignment.state.in_(RATED))
+    query = select(Assignment.text_view, func.count()).where(*seen, Assignment.text_view.is_not(None))
+    return {view.value: number for view, number in session.execute(query.group_by(Assignment.text_view))}
 
 
 def _annotators(session: Session, study: Study, analysis: StudyAnalysis) -> list[Exclusion]:

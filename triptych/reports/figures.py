@@ -7,22 +7,27 @@ from __future__ import annotations
 
 import io
 import math
-import warnings
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from xml.sax.saxutils import quoteattr
 
 import matplotlib
+import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.font_manager import findfont
+from matplotlib.ft2font import FT2Font
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from triptych.reports.html import readable
-from triptych.results.contrasts import foremost
 from triptych.results.criterion import CriterionResult, interval_note
+from triptych.results.evidence import foremost
 from triptych.rubric import palette
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.systems import SystemResult
@@ -33,16 +38,15 @@ from triptych.stats.undefined import Undefined
 
 WIDTH_INCHES = {"column": 3.03, "page": 6.3}
 FONT_POINTS = {"column": 7, "page": 8}
-LONGEST_NAME = {"column": 20, "page": 26}  # letters
+LINE_LETTERS = {"column": 20, "page": 26}  # of a name; of an answer in the legend twice as many
+LONGEST_NAME = 60  # letters; a longer one is in the caption
 LINE_INCHES, AXIS_INCHES = 0.16, 0.42
 BELOW = 0.33  # of a row: one interval would hide the other
 MAX_PAIRS = 12
 MAX_POINT_TICKS = 11
 LABELLED_SHARE = 0.07  # of a bar: a smaller part has no room for its answer
-HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++")
+HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "oo", "||||", "----")
 
-# an SVG holds the letter all the same; the PDF shows a box
-warnings.filterwarnings("ignore", message=r"Glyph \d+ .* missing from font")
 # text in an SVG is text, so that any letter of a name is printed where the reader has a font for it
 matplotlib.rcParams.update(
     {
@@ -64,9 +68,8 @@ matplotlib.rcParams.update(
 
 @dataclass(frozen=True)
 class Plot:
-    """What a figure shows. labels: of its rows, from top to bottom; draw: its content, the rows at 0, 1, 2, …
-
-    legend: (answer, colour, hatch); name: of its files.
+    """What a figure shows. labels: of its rows, from top to bottom, a system or two of which the second is subtracted;
+    draw: its content, the rows at 0, 1, 2, …; legend: (answer, colour, hatch); name: of its files.
     """
 
     name: str
@@ -92,7 +95,30 @@ def figures_of(
     """The figures of one criterion. seal: which snapshot they are of; every file says so."""
     for plot in (differences(result, contrasts, names), means(result, names), answers(result, names)):
         if plot:
-            yield _printed(plot, seal)
+            yield _printed(in_font(plot), seal)
+
+
+def in_font(plot: Plot) -> Plot:
+    """The plot with a number in the place of each name that is too long or that the font has no letters for.
+
+    Its caption says which name a number means.
+    """
+    letters = FT2Font(findfont(matplotlib.rcParams["font.sans-serif"][0])).get_charmap()
+    names = dict.fromkeys([*chain.from_iterable(plot.labels), *(title for title, _, _ in plot.legend)])
+    strange = [
+        name
+        for name in names
+        if len(name) > LONGEST_NAME or any(ord(letter) not in letters for letter in readable(name))
+    ]
+    if not strange:
+        return plot
+    key = {name: f"[{n}]" for n, name in enumerate(strange, 1)}
+    return replace(
+        plot,
+        caption=f"{plot.caption} {'; '.join(f'{sign} is {name}' for name, sign in key.items())}.",
+        labels=[tuple(key.get(name, name) for name in label) for label in plot.labels],
+        legend=[(key.get(title, title), colour, hatch) for title, colour, hatch in plot.legend],
+    )
 
 
 def means(result: CriterionResult, names: dict[int, str]) -> Plot | None:
@@ -134,7 +160,7 @@ def differences(result: CriterionResult, contrasts: Sequence[Contrast], names: d
         for row, (_, estimate) in enumerate(estimates):
             _draw_interval(axes, row, estimate.these, palette.THESE, width=3.5)
             _draw_interval(axes, row + BELOW, estimate.alike, palette.ALIKE, width=1, caps=True)
-            axes.plot(estimate.mean, row, "o", color=palette.THESE, markeredgecolor="white", markersize=5)
+            axes.plot(estimate.mean, row, "o", color="black", markeredgewidth=0, markersize=2.6)  # hides no interval
         intervals = [interval for _, estimate in estimates for interval in (estimate.these, estimate.alike)]
         axes.set_xlim(*_reach(intervals, result.widest))
         _mark_difference(axes, result.share)
@@ -148,7 +174,7 @@ def differences(result: CriterionResult, contrasts: Sequence[Contrast], names: d
         "Thick: 95 % interval for these annotators." if thick else "",
         "Thin: 95 % interval for annotators like these." if thin else "",
     ]
-    labels = [(f"{names[contrast.system]} −", names[contrast.baseline]) for contrast, _ in estimates]
+    labels = [(names[contrast.system], names[contrast.baseline]) for contrast, _ in estimates]
     return Plot(f"{result.criterion.key}-differences", " ".join(filter(None, caption)), labels, draw)
 
 
@@ -159,7 +185,7 @@ def answers(result: CriterionResult, names: dict[int, str]) -> Plot | None:
     if not rows:
         return None
     colours = _colours(result, len(titles))
-    hatches = [""] * len(titles) if result.points else [HATCHES[n % len(HATCHES)] for n in range(len(titles))]
+    hatches = [""] * len(titles) if result.points else _hatches(colours)
     legend = list(zip(titles, colours, hatches, strict=True))
 
     def draw(axes: Axes) -> None:
@@ -169,18 +195,14 @@ def answers(result: CriterionResult, names: dict[int, str]) -> Plot | None:
         _mark_shares(axes)
 
     caption = f"{result.criterion.title}: shares of the answers that each system got, in the order of the legend."
-    caption += f" {_number_of(result)}"
+    caption += f" n = {counted(sum(sum(of_system) for _, of_system in rows), 'answer')}."
     return Plot(f"{result.criterion.key}-answers", caption, [(name,) for name, _ in rows], draw, legend)
 
 
 def _number_of(result: CriterionResult) -> str:
     """As in: n = 240 answers on 20 items by 6 annotators."""
-    intervals = [system.interval for system in result.systems if isinstance(system.interval, Interval)]
-    words = f"n = {counted(result.n, 'answer')}"
-    if intervals:
-        items, people = (max(getattr(interval, of) for interval in intervals) for of in ("items", "annotators"))
-        words += f" on {counted(items, 'item')} by {counted(people, 'annotator')}"
-    return f"{words}."
+    items, people = counted(result.items, "item"), counted(result.annotators, "annotator")
+    return f"n = {counted(result.n, 'answer')} on {items} by {people}."
 
 
 def _numbers_behind(counts: Sequence[int]) -> str:
@@ -233,6 +255,8 @@ def _mark_scale(axes: Axes, result: CriterionResult) -> None:
         _mark_shares(axes)
     elif result.points and len(result.points) <= MAX_POINT_TICKS:
         axes.set_xticks(result.points, [f"{point:g}" for point in result.points])
+    elif all(end % 4 == 0 for end in result.ends):
+        axes.set_xticks(np.linspace(*result.ends, 5))
     else:
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
 
@@ -244,8 +268,12 @@ def _mark_shares(axes: Axes) -> None:
 def _mark_difference(axes: Axes, share: bool) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], min_n_ticks=3))
     scale = 100 if share else 1
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(scale * value, 6):+g}" if value else "0"))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _signed(round(scale * value, 6))))
     axes.set_xlabel("Difference in percentage points" if share else "Difference in points")
+
+
+def _signed(number: float) -> str:
+    return f"{number:+g}".replace("-", "−") if number else "0"
 
 
 def _counts(result: CriterionResult, names: dict[int, str]) -> tuple[list[str], list[tuple[str, Sequence[int]]]]:
@@ -270,6 +298,16 @@ def _colours(result: CriterionResult, count: int) -> list[str]:
     return [palette.along_scale(place / max(count - 1, 1)) for place in range(count)]
 
 
+def _hatches(colours: Sequence[str]) -> list[str]:
+    """Of each option: no two have both colour and hatch in common, and neighbours differ in grey, too."""
+    seen: Counter[str] = Counter()
+    hatches = []
+    for colour in colours:
+        hatches.append(HATCHES[(colours.index(colour) + seen[colour]) % len(HATCHES)])
+        seen[colour] += 1
+    return hatches
+
+
 def _printed(plot: Plot, seal: str) -> PrintedFigure:
     files = {}
     for size in WIDTH_INCHES:
@@ -289,11 +327,12 @@ def _printed(plot: Plot, seal: str) -> PrintedFigure:
 
 
 def _drawn(plot: Plot, size: str) -> Figure:
-    longest, points = LONGEST_NAME[size], FONT_POINTS[size]
-    labels = [_row_label(label, longest) for label in plot.labels]
+    letters, points = LINE_LETTERS[size], FONT_POINTS[size]
+    labels = [_row_label(label, letters) for label in plot.labels]
     lines = 1 + max(label.count("\n") for label in labels)
-    columns = _legend_columns(plot, size)
-    legend_rows = math.ceil(len(plot.legend) / columns)
+    answers_shown = ["\n".join(_lines(title, 2 * letters)) for title, _, _ in plot.legend]
+    columns = _legend_columns(answers_shown, size)
+    legend_rows = math.ceil(len(plot.legend) / columns) * (1 + max((w.count("\n") for w in answers_shown), default=0))
     height = LINE_INCHES * ((lines + 0.4) * len(labels) + 1.1 * legend_rows) + AXIS_INCHES
     with matplotlib.rc_context({"font.size": points}):
         figure = Figure((WIDTH_INCHES[size], height), layout="constrained")
@@ -303,11 +342,11 @@ def _drawn(plot: Plot, size: str) -> Figure:
         axes.tick_params(axis="y", length=0)
         axes.set_ylim(len(labels) - 0.5, -0.5)
         if plot.legend:
-            shown = [_short(title, 2 * longest) for title, _, _ in plot.legend]
             boxes = [Patch(facecolor=c, hatch=h, edgecolor="white") for _, c, h in plot.legend]
+            by_column = [at for column in range(columns) for at in range(column, len(boxes), columns)]  # reads by row
             figure.legend(
-                boxes,
-                shown,
+                [boxes[at] for at in by_column],
+                [answers_shown[at] for at in by_column],
                 loc="outside lower center",
                 ncols=columns,
                 frameon=False,
@@ -318,20 +357,26 @@ def _drawn(plot: Plot, size: str) -> Figure:
     return figure
 
 
-def _row_label(parts: tuple[str, ...], longest: int) -> str:
-    """On one line where it fits; every part on its own otherwise."""
-    line = " ".join(readable(part) for part in parts)
-    return line if len(line) <= longest else "\n".join(_short(part, longest) for part in parts)
+def _row_label(names: tuple[str, ...], letters: int) -> str:
+    """On one line where it fits; every name on its own otherwise."""
+    line = " − ".join(map(readable, names))
+    return line if len(line) <= letters else " −\n".join("\n".join(_lines(name, letters)) for name in names)
 
 
-def _legend_columns(plot: Plot, size: str) -> int:
-    """How many answers fit next to each other."""
-    letters = max((len(_short(title, 2 * LONGEST_NAME[size])) for title, _, _ in plot.legend), default=0)
-    inches = 0.32 + letters * FONT_POINTS[size] * 0.0088
-    return max(min(int(WIDTH_INCHES[size] / inches), len(plot.legend)), 1)
+def _lines(words: str, letters: int) -> list[str]:
+    """The words broken into lines of that many letters, after a sign between words where there is one."""
+    lines = [""]
+    for piece in re.findall(r"[^\s/_.:,-]*[\s/_.:,-]*", readable(words)):
+        if len((lines[-1] + piece).rstrip()) > letters:
+            lines.append("")
+        lines[-1] += piece
+    broken = [line[at : at + letters] for line in lines for at in range(0, len(line.rstrip()), letters)]
+    return [line.strip() for line in broken] or [""]
 
 
-def _short(words: str, longest: int) -> str:
-    """Cut in the middle: names of systems often differ at their ends."""
-    words, half = readable(words), (longest - 1) // 2
-    return words if len(words) <= longest else f"{words[:half]}…{words[-half:]}"
+def _legend_columns(titles: Sequence[str], size: str) -> int:
+    """How many answers fit next to each other: all of them, or as many as the longest leaves room for."""
+    inches = [0.29 + max(map(len, title.split("\n"))) * FONT_POINTS[size] * 0.0085 for title in titles]
+    if sum(inches) <= WIDTH_INCHES[size]:
+        return max(len(titles), 1)
+    return max(int(WIDTH_INCHES[size] / max(inches)), 1)

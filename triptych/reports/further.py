@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 from sqlmodel import Session
 
+from triptych.results.adjudication import FinalValue, both_versions, final_values
 from triptych.results.annotators import repeated, speeds_of, with_self
 from triptych.results.frame.counted import counting
 from triptych.results.frame.model import Frame
@@ -28,13 +30,14 @@ class Further:
     twice: the ratings of what was rated twice, as triptych.results.twice_rated gives them, None where nothing was;
     words: of each candidate, by (item, system). readings: who read which text and marked what, as
     triptych.texts.readings_of gives it, None where the rubric asks for no highlights. reading: words to read in each
-    item. numbers: the analyses.
+    item. finals: of items with final values. numbers: the analyses.
     """
 
     twice: StudyAnalysis | None = None
     words: pd.Series | None = None
     readings: pd.DataFrame | None = None
     reading: dict[str, int] = field(default_factory=dict)
+    finals: Mapping[str, FinalValue] = field(default_factory=dict)
     numbers: BesideRatings = BesideRatings()
 
 
@@ -42,7 +45,8 @@ def further_of(session: Session, study: Study, analysis: StudyAnalysis, pay: Pay
     """All of it for one analysis."""
     asked = analysis.frame.rubric.highlights
     readings = readings_of(session, study, analysis.frame, analysis.scope) if asked else None
-    return further_from(analysis, twice_rated(session, study, analysis.frame), texts_of(session, study), readings, pay)
+    twice, texts = twice_rated(session, study, analysis.frame), texts_of(session, study)
+    return further_from(analysis, twice, texts, readings, pay, final_values(session, study))
 
 
 def further_from(
@@ -51,6 +55,7 @@ def further_from(
     texts: Texts,
     readings: pd.DataFrame | None = None,
     pay: PayMeter | Undefined | None = None,
+    finals: Mapping[str, FinalValue] | None = None,
 ) -> Further:
     """The same of what was read; `twice` as triptych.results.twice_rated gives it."""
     counts = counting(twice, analysis.scope).any()
@@ -63,9 +68,15 @@ def further_from(
         spans=() if readings is None or readings.empty else spans(readings),
         speeds=speeds_of(analysis.frame, analysis.scope, texts),
         pay=pay.numbers if isinstance(pay, PayMeter) else None,
+        finals=both_versions(analysis, finals or {}),
     )
     return Further(
-        replace(analysis, frame=twice) if len(twice.ratings) else None, texts.words, readings, texts.reading, numbers
+        replace(analysis, frame=twice) if len(twice.ratings) else None,
+        texts.words,
+        readings,
+        texts.reading,
+        finals or {},
+        numbers,
     )
 
 

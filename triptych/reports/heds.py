@@ -31,6 +31,7 @@ from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import Criterion
 from triptych.rubric.scales import Best, Choice, Likert, NumberScale, shown
 from triptych.stats.diagnostics import FlaggedRate
+from triptych.stats.numbers import counted
 from triptych.stats.undefined import Undefined
 from triptych.storage import events
 from triptych.storage.events import EventKind
@@ -131,22 +132,36 @@ def _of_study(facts: Facts, analysis: StudyAnalysis, book: Book, seal: str) -> I
         "2.4": Answer((place,) if place else ()),
         "2.5": Answer((place,) if place else ()),
         "3.1.1": Answer(text=f"{facts.items} items. Outputs per system: {per_system}."),
-        "3.1.2": Answer((6,), "The items were selected before they were uploaded; all that were uploaded are used."),
+        "3.1.2": Answer((6,), _selected(facts, analysis)),
         "3.2.1": Answer(text=f"{book['study', '', 'annotators'].printed}, of kind: {', '.join(analysis.kinds)}."),
         "3.2.2.2": _paid(facts),
         "3.2.3": Answer(text=facts.settings.recruitment.how),
         "3.2.4": Answer(text=_training(facts)),
         "3.2.5": Answer(text=_eligible(facts)),
-        "3.3.2": Answer(text="A web page (Triptych), one item at a time."),
+        "3.3.2": Answer(text=f"A web page (Triptych), one item at a time{'; also workbooks' * facts.workbooks}."),
         "3.3.3.1": Answer(_quality(facts, book)),
         "3.3.3.2": Answer(text=_quality_words(facts, book)),
         "3.3.4.1": Answer(text=f"codebook.json of the report holds every word of the form. {seal}"),
         "3.3.4.2": Answer(text=_shown(facts)),
-        "3.3.5": Answer((5,), "No limit of time; an item that is left for half an hour goes to another evaluator."),
+        "3.3.5": Answer((5,), _no_limit(facts)),
     }
+    if facts.settings.ethics.approval:
+        answers["5.1"] = Answer(text=facts.settings.ethics.approval)
     if facts.imported:
         answers |= dict.fromkeys(ELSEWHERE, Answer(text=UNKNOWN))
     return (((number, ""), answer) for number, answer in answers.items() if answer)
+
+
+def _selected(facts: Facts, analysis: StudyAnalysis) -> str:
+    """How the items came about; ratings of those taken out later still count."""
+    taken_out = len(analysis.frame.meta) - facts.items
+    used = f"{counted(taken_out, 'item')} taken out later" if taken_out else "all that were uploaded are used"
+    return f"The items were selected before they were uploaded; {used}."
+
+
+def _no_limit(facts: Facts) -> str:
+    minutes = counted(facts.settings.reservation_minutes, "minute")
+    return f"No limit of time; an item that is left for {minutes} may go to another evaluator."
 
 
 def _paid(facts: Facts) -> Answer:

@@ -10,9 +10,11 @@ from triptych.results.pay import rate_of
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import Criterion
 from triptych.rubric.scales import shown
+from triptych.stats.analysis.collection import bound_in_words
 from triptych.stats.analysis.statistics import Number
 from triptych.stats.equivalence import Equivalence
 from triptych.stats.intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR, Interval
+from triptych.stats.numbers import counted
 from triptych.stats.proportional_odds import ProportionalOdds
 from triptych.stats.undefined import Undefined
 from triptych.study.preregistration import declared
@@ -25,6 +27,7 @@ SCALES = {
     "best": "the best response",
 }
 
+ARRANGEMENTS = {"side_by_side": "side by side", "one_at_a_time": "one at a time"}
 ITEM_ORDERS = {
     "finish": "Items were assigned in blocks, so that each was finished before many others began.",
     "cover": "All items were assigned once before any was assigned again.",
@@ -44,30 +47,76 @@ def paragraph(facts: Facts, analysis: StudyAnalysis, book: Book) -> str:
 
 
 def _design(facts: Facts, analysis: StudyAnalysis, book: Book) -> Iterator[str]:
-    annotators = book["study", "", "annotators"].printed
+    annotators = counted(analysis.n_annotators, "annotator")
     if not analysis.n_ratings:
         yield "There is no rating yet."
         return
     kinds = " and ".join(analysis.kinds)
-    systems = f"{len(facts.outputs)} {'system' if len(facts.outputs) == 1 else 'systems'}"
+    systems = counted(len(facts.outputs), "system")
     yield (
-        f"{annotators} annotators (kind: {kinds}) rated responses of {systems} to {_items(facts, analysis, book)}"
-        + ("." if facts.imported else f"; {facts.study.raters_per_item} annotators per item were planned.")
+        f"{annotators} (kind: {kinds}) rated responses of {systems} to {_items(facts, analysis, book)}"
+        + ("." if facts.imported else f"; {_planned(facts.study.raters_per_item)} planned.")
     )
     asked = "; ".join(_asked(result.criterion) for result in analysis.judged)
-    yield f"They judged {len(analysis.judged)} {'criterion' if len(analysis.judged) == 1 else 'criteria'}: {asked}."
+    yield f"They judged {counted(len(analysis.judged), 'criterion', 'criteria')}: {asked}."
+    if facts.rubric.deviations:
+        yield f"Deviations from the original protocol: {_ended(facts.rubric.deviations)}"
     if facts.imported:
         yield "The ratings were collected elsewhere and imported; the order on screen is not known."
+        return
+    yield from _shown(facts, analysis)
+    yield from text_views(facts)
+    yield from _arranged(facts)
+    if facts.planned:
+        yield "Items were assigned by a plan."
+    elif facts.study.raters_per_item > 1:
+        yield ITEM_ORDERS[analysis.frame.settings.item_order]
+    if facts.rubric.training:
+        yield f"Annotators began with {len(facts.rubric.training)} training items with feedback."
+
+
+def _shown(facts: Facts, analysis: StudyAnalysis) -> Iterator[str]:
+    """How responses were shown; their order is named where ratings have a place in it."""
+    if not analysis.systems:
+        return
+    if not (analysis.frame.ratings["position"] > 0).any():
+        yield "Responses were shown without the names of their systems."
         return
     together = "side by side" if facts.study.presentation == "side_by_side" else "one after another"
     yield (
         f"The responses of an item were shown {together}, without the names of their systems, in an order balanced "
         "over annotators and items by minimisation (Pocock and Simon 1975)."
     )
-    if facts.study.raters_per_item > 1:
-        yield ITEM_ORDERS[analysis.frame.settings.item_order]
-    if facts.rubric.training:
-        yield f"Annotators began with {len(facts.rubric.training)} training items with feedback."
+
+
+FIELD_NAMES = {"context": "contexts", "responses": "responses", "extra_texts": "further texts"}
+
+
+def text_views(facts: Facts) -> Iterator[str]:
+    """What was shown formatted, and how many annotations were made of something else."""
+    fields = [FIELD_NAMES[field] for field in facts.settings.formats.markdown]
+    if not fields:
+        return
+    sentence = f"Of each item the {' and the '.join(fields)} were shown as formatted Markdown"
+    written, mixed = (facts.text_views.get(view, 0) for view in ("written", "mixed"))
+    parts = [f"{counted(written, 'annotation')} made from the texts as they were written"] if written else []
+    parts += [f"{counted(mixed, 'annotation')} with some texts too large to be formatted"] if mixed else []
+    yield f"{sentence}, except in {' and in '.join(parts)}." if parts else f"{sentence}."
+
+
+def _arranged(facts: Facts) -> Iterator[str]:
+    """The share of annotations whose responses were shown this way or that, where either was possible."""
+    every = sum(facts.arrangements.values())
+    if every and facts.study.presentation == "side_by_side":
+        shares = (
+            f"{ARRANGEMENTS[name]} in {100 * count / every:.0f}% ({count})"
+            for name, count in facts.arrangements.items()
+        )
+        yield f"Of {counted(every, 'annotation')}, the responses were {' and '.join(shares)}."
+
+
+def _planned(raters: int) -> str:
+    return f"{counted(raters, 'annotator')} per item {'was' if raters == 1 else 'were'}"
 
 
 def _items(facts: Facts, analysis: StudyAnalysis, book: Book) -> str:
@@ -79,12 +128,17 @@ def _items(facts: Facts, analysis: StudyAnalysis, book: Book) -> str:
 
 
 def _people(facts: Facts, book: Book) -> Iterator[str]:
-    """How annotators were found, which rules a panel enforced, what they were paid."""
+    """How annotators were found, which rules a panel enforced, who approved the study, what they were paid."""
     recruitment = facts.settings.recruitment
     if recruitment.how:
         yield f"Recruitment: {_ended(recruitment.how)}"
     if recruitment.eligibility:
         yield f"Eligibility, as the panel enforced it: {_ended('; '.join(recruitment.eligibility))}"
+    ethics = facts.settings.ethics
+    if ethics.approval:
+        yield f"The study was approved: {_ended(ethics.approval)}"
+    if ethics.stored_until:
+        yield f"Data are stored until {ethics.stored_until:%Y-%m-%d}."
     if isinstance(facts.pay, Undefined):
         return
     seconds, median, lowest = (
@@ -108,7 +162,7 @@ def _declared(facts: Facts) -> Iterator[str]:
     if facts.amendments:
         count = len(facts.amendments)
         listed = "; ".join(f"{amendment.at:%Y-%m-%d}: {amendment.reason}" for amendment in facts.amendments)
-        yield f"The design had {count} {'amendment' if count == 1 else 'amendments'} after launch ({listed})."
+        yield f"The design had {counted(count, 'amendment')} after launch ({listed})."
 
 
 def _ended(words: str) -> str:
@@ -128,19 +182,37 @@ def statistics(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     """How the numbers were made; a method is named where a number of it is in results.csv."""
     yield from _intervals(analysis)
     yield from _comparison(analysis, book)
+    clustered = book.defined("systems", "interval low") or book.defined("contrasts", "p these annotators")
+    if clustered and analysis.frame.settings.group_field:
+        yield (
+            f"Items are grouped by the field {analysis.frame.settings.group_field} of the items file: errors of "
+            "differences, means and agreement are clustered by group in place of item."
+        )
     if any(isinstance(contrast.equivalence, Equivalence) for contrast in analysis.contrasts):
         yield (
             "Whether systems are practically equal, within a margin set before launch, was tested by two one-sided "
             "tests (Schuirmann 1987) with the same errors, each pair by itself."
         )
-    if analysis.collection.sentence:
-        yield analysis.collection.sentence
+    yield from _collection(analysis, book)
+    yield from _groups(analysis, book)
     yield from _models(analysis)
     yield from _judges(analysis, book)
     yield from _agreement(analysis, book)
     if any(result.missing for result in analysis.criteria):
-        yield "Answers that the rubric marks as missing are left out of the numbers and counted apart."
+        yield (
+            "Missing answers (options that the rubric marks so, responses that annotators set aside) are left out of "
+            "the numbers and counted apart."
+        )
     yield analysis.scope.sentence
+
+
+def _collection(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
+    """What of the plan was in; which p is clear until the end is said where there is a test."""
+    numbers = analysis.collection
+    tested = not numbers.bound or book.defined("contrasts", "p these annotators")
+    words = numbers.sentence if tested else numbers.sentence.replace(bound_in_words(numbers.bound), "")
+    if words := " ".join(words.split()):
+        yield words
 
 
 def _intervals(analysis: StudyAnalysis) -> Iterator[str]:
@@ -203,6 +275,19 @@ def _agreement(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
             yield f"Alpha is not defined for {result.criterion.title}: {_ended(why)}"
 
 
+def _groups(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
+    """How groups of annotators were compared."""
+    if not book.defined("group differences", "difference"):
+        return
+    yield (
+        f"Annotators were in groups ({', '.join(sorted(set(analysis.groups.values())))}). Differences of systems were "
+        "estimated in each group by the same least squares, and compared between groups with errors clustered by item "
+        "over both groups and by annotator within each, and the degrees of freedom of the smaller group."
+    )
+    if book.defined("group differences", "p") or book.defined("group differences", "p these annotators"):
+        yield "Their tests are adjusted by Holm, those inside groups and those between groups each as one family."
+
+
 def _models(analysis: StudyAnalysis) -> Iterator[str]:
     """The second look at the differences, where a criterion has one."""
     fitted = [fit.criterion for fit in analysis.ordinal_models if isinstance(fit.model, ProportionalOdds)]
@@ -238,4 +323,4 @@ def _left_out(facts: Facts) -> Iterator[str]:
     for what in ("annotator", "item"):
         count = sum(exclusion.what == what and not exclusion.counted for exclusion in facts.exclusions)
         if count:
-            yield f"{count} {what}{'s' if count > 1 else ''} left out, with reasons in exclusions.csv."
+            yield f"{counted(count, what)} left out, with reasons in exclusions.csv."

@@ -34,7 +34,7 @@ class PartTable:
 
     def table(self, analysis: StudyAnalysis, book: Book, about: str = "") -> Table:
         """Without rows where there is nothing to show; cut where it is longer than anybody reads."""
-        titles, notes = {result.criterion.key: result.criterion.title for result in analysis.criteria}, Notes()
+        titles, notes = {"": "All criteria", **analysis.titles}, Notes()
         if self.across:
             header, rows = self._systems_by_criteria(titles, book, notes)
         else:
@@ -103,10 +103,22 @@ CONTRASTS = PartTable(
     "contrasts",
     "Systems against each other",
     (*of.DIFFERENCE, *of.WINS, of.SIGNED_RANK),
-    "Mean difference, first system minus second, where one annotator rated both on the same item; 95 % intervals that "
-    "speak for these annotators, and for annotators like these; the test that goes with the second; Wilcoxon's test "
-    "on item means.",
+    "Difference by least squares with effects of items, annotators and systems, first system minus second, and the "
+    "share of their ratings that it rests on; 95 % intervals that speak for these annotators, and for annotators like "
+    "these, with the test that goes with each. Wins, ties, losses and Wilcoxon's test are about items where one "
+    "annotator rated both.",
     "Systems",
+    appendix=False,
+)
+FINAL_VALUES = PartTable(
+    "final values",
+    "final_values",
+    "Ratings as given and with final values",
+    of.FINAL_VALUES,
+    "As given: the means of all other tables. With final values: the same means, where every rating of a response that "
+    "was decided about has its final value. They have no interval and no test: one decision is no sample of ratings.",
+    "System",
+    "The item",
     appendix=False,
 )
 MAJORITY = PartTable(
@@ -120,6 +132,17 @@ MAJORITY = PartTable(
     appendix=False,
 )
 APPENDIX = (
+    PartTable(
+        "group differences",
+        "group_differences",
+        "Systems by group of annotators",
+        of.DIFFERENCE,
+        "Mean difference of two systems in each group of annotators, by the same least squares fitted to its ratings "
+        "alone; then how far these differences of two groups are apart. 95 % intervals for these annotators, and, "
+        "where each group has five or more, for annotators like these. The tests inside groups are one family, those "
+        "between groups another; that a test between groups is not clear does not show that they agree.",
+        "Systems and groups",
+    ),
     PartTable(
         "ordinal",
         "ordinal",
@@ -178,14 +201,15 @@ APPENDIX = (
         "pair_means",
         "Two annotators on average",
         of.PAIRS,
-        "Means over all two annotators. Kappa: Cohen's, weighted by the level of the scale.",
+        "Means over all two annotators. Kappa: Cohen's, weighted by the level of the scale. All criteria: the means of "
+        "pairs whose units are those of every criterion; only where all criteria have the same scale of points.",
     ),
     PartTable(
         "without annotator",
         "without",
         "Agreement without each annotator",
         of.WITHOUT,
-        "Krippendorff's alpha of the others, over the units that two of them rated.",
+        "Krippendorff's alpha of the others, over the units that two or more of them rated.",
         "Annotator left out",
     ),
     PartTable(
@@ -253,17 +277,17 @@ APPENDIX = (
         "Place on screen and time",
         (*of.POSITION_EFFECT, *of.ORDER_EFFECT),
         "Do ratings depend on the place on screen? Least squares on places and systems within annotations; Wald's test "
-        "that no place shifts them, clustered by item and annotator. First to last: change in scale points from an "
-        "annotator's first annotation to their last, with the 95 % interval for annotators like these where there are "
-        "five or more, else for these.",
+        "that no place shifts them, clustered by item and annotator, below five annotators by item alone. First to "
+        "last: change in scale points (of shares, from 0 to 1) from an annotator's first annotation to their last, "
+        "with the 95 % interval for annotators like these where there are five or more, else for these.",
     ),
     PartTable(
         "effects",
         "shifts",
         "Places on screen",
         of.AT_PLACE,
-        "Shift from the mean of all places, in scale points, with 95 % intervals as above; how often the one response "
-        "that an annotator rated above all others was there.",
+        "Shift from the mean of all places, in scale points (of shares, from 0 to 1), with 95 % intervals as above; "
+        "how often the one response that an annotator rated above all others was there.",
         "Place",
     ),
     PartTable(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
+from zipfile import ZipFile
 
 from sqlalchemy import Select, func, select
 from sqlmodel import Session
@@ -14,6 +16,8 @@ from triptych.errors import NotFound
 from triptych.results.frame.model import Counted
 from triptych.storage.models import Snapshot, Study
 from triptych.study import lifecycle
+
+PAGE = "report.html"
 
 if TYPE_CHECKING:
     from triptych.reports.build import Report
@@ -78,6 +82,13 @@ def known_hash(session: Session, study: Study, sha256: str) -> str:
 def file_of(session: Session, study: Study, sha256: str) -> bytes:
     """The zip file of a snapshot. Raises NotFound."""
     return _first(session, _of(study, Snapshot.file).where(Snapshot.sha256 == sha256))
+
+
+def page_of(session: Session, study: Study, sha256: str) -> str:
+    """The HTML page of a snapshot. Raises NotFound."""
+    with ZipFile(BytesIO(file_of(session, study, sha256))) as packed:
+        name = next(name for name in packed.namelist() if name.rpartition("/")[2] == PAGE)
+        return packed.read(name).decode()
 
 
 def _of(study: Study, column: Any) -> Select[Any]:

@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from string import ascii_lowercase
 
 from triptych.reports.cells import NONE, Cell, Notes, Table, limits, number_cells
 from triptych.reports.numbers import Book, name_of
-from triptych.reports.part_tables import APPENDIX, CONTRASTS, MAJORITY
-from triptych.results.contrasts import HOCHBERG
+from triptych.reports.part_tables import APPENDIX, CONTRASTS, FINAL_VALUES, MAJORITY
+from triptych.results.adjudication import FinalValue
 from triptych.results.criterion import CriterionResult, interval_note, titles_apart
+from triptych.results.evidence import HOCHBERG
 from triptych.results.study_analysis import StudyAnalysis
+from triptych.results.verdicts import clear_of
 from triptych.results.warnings import Finding, all_not_run
 from triptych.rubric.answers import LETTERS
 from triptych.stats.analysis.listing import SET_APART
 from triptych.stats.analysis.statistics import AGREEMENT, SYSTEM, columns
 from triptych.stats.undefined import Undefined
 
-SMALL_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+MOST_LETTERS = 8  # systems; with more of them a cell of the main table would be mostly letters
 
 
 def tables_of(analysis: StudyAnalysis, book: Book) -> Iterator[Table]:
     """All tables of a report, the one that a paper prints first. A study without ratings has none but the first."""
     yield main_table(analysis, book)
     more = [table(analysis, book) for table in (contrasts, agreement, item_means, answers, order)]
-    more += [described.table(analysis, book) for described in (MAJORITY, *APPENDIX)]
+    more += [described.table(analysis, book) for described in (MAJORITY, FINAL_VALUES, *APPENDIX)]
     yield from (made for made in more if made.rows)
 
 
 def main_table(analysis: StudyAnalysis, book: Book) -> Table:
     """Systems by criteria: mean with interval, and over which other systems a system stands clearly higher."""
     notes = Notes()
-    letters = {name_of(analysis, code): SMALL_LETTERS[n % 26] for n, code in enumerate(analysis.frame.systems)}
+    names = [name_of(analysis, code) for code in analysis.frame.systems]
+    letters = dict(zip(names, ascii_lowercase if _lettered(analysis) else [""] * len(names), strict=False))
     rated = [result for result in analysis.criteria if result.systems and result.criterion.per_response]
     rows = [
         (
@@ -49,19 +53,22 @@ def main_table(analysis: StudyAnalysis, book: Book) -> Table:
     )
 
 
+def _lettered(analysis: StudyAnalysis) -> bool:
+    return len(analysis.frame.systems) <= MOST_LETTERS
+
+
 def _mean(book: Book, result: CriterionResult, name: str, notes: Notes, raised: str) -> Cell:
     place = ("systems", result.criterion.key)
     return notes.cell(book.get(*place, "mean", name), limits(book, *place, "interval", name), raised)
 
 
 def _above(analysis: StudyAnalysis, result: CriterionResult, name: str, letters: dict[str, str]) -> str:
-    """The letters of the systems that this one stands clearly above, after Holm's adjustment."""
+    """The systems that this one stands clearly above, after Holm's adjustment: their letters, or how many."""
     beaten = []
-    for contrast in analysis.contrasts_of(result.criterion.key):
-        if contrast.clear:
-            worse = contrast.baseline if contrast.higher == contrast.system else contrast.system
-            beaten += [letters[analysis.name(worse)]] if analysis.name(contrast.higher) == name else []
-    return ",".join(sorted(beaten))
+    for contrast in clear_of(analysis.contrasts_of(result.criterion.key)):
+        worse = contrast.baseline if contrast.higher == contrast.system else contrast.system
+        beaten += [letters[analysis.name(worse)]] if analysis.name(contrast.higher) == name else []
+    return ",".join(sorted(beaten)) if _lettered(analysis) else str(len(beaten) or "")
 
 
 def _n_row(analysis: StudyAnalysis, book: Book, rated: Sequence[CriterionResult]) -> tuple[Cell, ...]:
@@ -90,15 +97,19 @@ def main_notes(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     kinds = "Means" if len(shares) < len(analysis.criteria) else "Shares"
     about = (f"{result.criterion.title}: share of “{result.counts_as}”." for result in shares)
     yield " ".join(filter(None, [f"{kinds} with intervals.", interval_note(*analysis.criteria), *about]))
-    if book.defined("contrasts", "p Holm"):
-        bound = f"p < {analysis.collection.bound:g}"
-        yield f"Raised letters: the systems that this one stands clearly above, {bound}. {analysis.family}"
+    alike = book.defined("contrasts", "p Holm")
+    if alike or book.defined("contrasts", "p Holm these annotators"):
+        speaks = "" if alike else " for these annotators (others may differ)"
+        bound = f"adjusted p < {analysis.collection.bound:g}"
+        raised = "letters: the" if _lettered(analysis) else "numbers: how many"
+        yield f"Raised {raised} systems this one is clearly above{speaks}, {bound}. {analysis.family}"
 
 
 def contrasts(analysis: StudyAnalysis, book: Book) -> Table:
     """Every two systems under every criterion."""
     adjusted = book.defined("contrasts", "p Benjamini-Hochberg")
-    notes = CONTRASTS.about, analysis.family, HOCHBERG if adjusted else ""
+    about = CONTRASTS.about if book.defined("contrasts", "difference") else ""
+    notes = about, analysis.family, HOCHBERG if adjusted else ""
     return CONTRASTS.table(analysis, book, " ".join(filter(None, notes)))
 
 
@@ -133,20 +144,23 @@ def item_means(analysis: StudyAnalysis, book: Book) -> Table:
         for name in (name_of(analysis, code) for code in analysis.frame.systems)
     )
     about = (
-        "Mean ± SD over items, each with the mean of its ratings, however many there are; SD with divisor n - 1. Where "
-        "items have different numbers of ratings this is not the mean over all ratings."
+        "Mean ± SD over items, each with the mean of its ratings, however many there are; SD with divisor n - 1. In "
+        "brackets the mean over all ratings, where it is another number: items then have different numbers of ratings. "
+        "Shares are written from 0 to 1."
     )
     header = ("System", *(result.criterion.title for result in rated))
     return Table("item_means", "Item means", header, rows if rated else (), (about, *notes.sentences()))
 
 
 def _item_mean(book: Book, criterion: str, name: str, notes: Notes) -> Cell:
-    mean, spread = (book.get("systems", criterion, f"{of} of item means", name) for of in ("mean", "sd"))
-    if mean is None or spread is None or mean.value is None:
+    names = ("mean of item means", "sd of item means", "mean of ratings")
+    mean, spread, pooled = (book.get("systems", criterion, statistic, name) for statistic in names)
+    if mean is None or spread is None or pooled is None or mean.value is None:
         return notes.cell(mean)
+    of_ratings = "" if pooled.printed == mean.printed else f" ({pooled.printed})"
     if spread.value is None:
-        return Cell(mean.printed, notes.sign(spread.printed))
-    return Cell(f"{mean.printed} ± {spread.printed}")
+        return Cell(f"{mean.printed}{of_ratings}", notes.sign(spread.printed))
+    return Cell(f"{mean.printed} ± {spread.printed}{of_ratings}")
 
 
 def answers(analysis: StudyAnalysis, book: Book) -> Table:
@@ -206,6 +220,17 @@ def plain_table(name: str, title: str, header: Sequence[str], rows: Iterable[Seq
 def findings(caveats: Iterable[Finding]) -> Table:
     """What a reader must know, the gravest first."""
     return plain_table("findings", "What a reader must know", ("Finding",), ([each.sentence] for each in caveats))
+
+
+def decisions(finals: Mapping[str, FinalValue]) -> Table:
+    """Who decided final values, when and why."""
+    header = ("Item", "Decided by", "When (UTC)", "Final values", "Why")
+    rows = (
+        [item, final.by, f"{final.at:%Y-%m-%d %H:%M}", str(len(final.values)), final.reason or "answered when asked"]
+        for item, final in finals.items()
+        if final.at is not None
+    )
+    return plain_table("decisions", "Who decided final values", header, rows)
 
 
 def not_run(analysis: StudyAnalysis) -> Table:

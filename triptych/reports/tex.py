@@ -6,6 +6,7 @@ All ten characters that mean something to TeX are escaped. Letters that pdfLaTeX
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterable, Sequence
@@ -13,6 +14,7 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 
 from triptych.reports.cells import Cell, Table
+from triptych.reports.html import readable
 
 SPECIAL = str.maketrans(
     {
@@ -29,19 +31,19 @@ SPECIAL = str.maketrans(
         "<": r"\textless{}",
         ">": r"\textgreater{}",
         "|": r"\textbar{}",
-        '"': "''",
+        '"': "{''}",  # in braces, as dashes and quotes next to each other make other ones
         "[": "{[}",  # after the end of a row TeX would take it, and a *, for an order
         "]": "{]}",
         "*": "{*}",
-        "–": "--",
-        "—": "---",
-        "“": "``",
-        "”": "''",
+        "–": "{--}",
+        "—": "{---}",
+        "“": "{``}",
+        "”": "{''}",
         "‘": "`",
         "’": "'",
         "…": r"\dots{}",
         "×": r"\(\times\)",
-        "−": "--",
+        "−": "{--}",
         "\u00a0": " ",
         "\u00ad": "",
     }
@@ -51,7 +53,8 @@ KNOWN = "¡¢£¤¥§©ª®¯°±²³´µ¶·¸¹º¼½¾¿À-ÏÑ-Ýßà-ïñ-�
 UNKNOWN = re.compile(rf"[^\x20-\x7e{KNOWN}]")
 MINUS = re.compile(r"(?<![\w.)-])-(?=\d)")
 HASH = re.compile(r"\b[0-9a-f]{64}\b")
-LIGATURE = re.compile(r"--+|[?!]`|``|''|<<|>>|,,")
+FLOAT_END = re.compile(r"\\end\{(?:table|figure)\}\n")
+IN_LIGATURE = re.compile(r"(?<=-)(?=-)|(?<=[?!`])(?=`)|(?<=')(?=')|(?<=,)(?=,)")  # between its signs
 COMMANDS = r"""% A letter that this engine may not know: XeLaTeX and LuaLaTeX print it, pdfLaTeX prints its code.
 \providecommand{\triptychchar}[1]{\ifdefined\Umathchar\char"#1 \else[U+#1]\fi}
 % A table that is wider than the line is made smaller where the package graphicx is loaded.
@@ -61,6 +64,7 @@ COMMANDS = r"""% A letter that this engine may not know: XeLaTeX and LuaLaTeX pr
 PROSE = 0.4  # of the line, for a column of sentences next to others
 WIDE = 6  # columns; a wider table is set smaller
 LONG = 40  # rows, half as many of sentences; the rest goes on in another float: one higher than a page loses its end
+FLOATS = 10  # tables and figures in a row; LaTeX stops when too many wait for a page
 HEAD = """% {about}
 % Needs \\usepackage{{booktabs}}. Written as it is: \\input{{{name}}}
 """
@@ -68,7 +72,7 @@ HEAD = """% {about}
 
 def escaped(text: str) -> str:
     """The text for TeX, on one line."""
-    pieces = (_escaped(piece) for piece in LIGATURE.sub(lambda m: "\0".join(m[0]), " ".join(text.split())).split("\0"))
+    pieces = (_escaped(piece) for piece in IN_LIGATURE.split(" ".join(readable(text).split())))
     return "{}".join(pieces)
 
 
@@ -148,7 +152,9 @@ def _notes(table: Table) -> str:
 
 def document(name: str, about: str, parts: Iterable[str]) -> str:
     """A file to be read with \\input: our comment, our two commands, the parts."""
-    return HEAD.format(about=one_line(about), name=name) + COMMANDS + "\n" + "\n".join(parts)
+    floats = itertools.count(1)
+    paged = FLOAT_END.sub(lambda match: match[0] + "\\clearpage\n" * (not next(floats) % FLOATS), "\n".join(parts))
+    return HEAD.format(about=one_line(about), name=name) + COMMANDS + "\n" + paged
 
 
 def one_line(text: str) -> str:

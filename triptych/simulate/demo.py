@@ -1,27 +1,37 @@
-"""The demo studies: one per shipped rubric, so that a first start has something to look at.
+"""The demo studies: one per shipped rubric, each with simulated ratings, for a first look at everything.
 
-They are marked, left out of totals and removed by one button. That they were loaded once is kept in the database,
-so that removed ones stay away.
+One is half done, one finished, one has every step before the first item, one was imported. They are marked, left out of
+totals and removed by one button. That they were loaded once is kept in the database, so that removed ones stay away.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
-from pathlib import Path
 from random import Random
+from types import MappingProxyType
+from typing import Any
 
 from sqlalchemy import Engine, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 
 from triptych import clock
-from triptych.annotate import assignments, reservations
+from triptych.annotate import assignments, entry_test, onboarding, reservations
 from triptych.annotate.annotations import SetAsideMessage, SubmitMessage, set_aside_item, submit
 from triptych.annotate.assignments import Nothing
 from triptych.annotate.reservations import Assigned
-from triptych.formats import ItemDraft, read_items
-from triptych.rubric.files import load_rubric, shipped_rubrics
+from triptych.exchange import import_ratings
+from triptych.formats import read_items
+from triptych.formats.model import ItemFile
+from triptych.formats.ratings import read_ratings
+from triptych.formats.ratings.assemble import Assembled, assemble, own_rubric
+from triptych.people import accounts
+from triptych.rubric.answers import LETTERS
+from triptych.rubric.files import shipped_rubrics, text_hash
+from triptych.rubric.model import Rubric
 from triptych.settings import app_folder
 from triptych.simulate.annotators import SimulatedCandidate, generate_answers, message_of
 from triptych.storage import database, events
@@ -35,22 +45,92 @@ from triptych.storage.models import (
     Membership,
     Origin,
     Person,
+    Purpose,
+    Reference,
     Setting,
     Slot,
+    StoredCriterion,
     Study,
     StudyState,
+    System,
 )
-from triptych.study import lifecycle
+from triptych.study import contents, design, lifecycle
+from triptych.study.check_items import add_check_items, sorted_out
 from triptych.study.persons import Who
+from triptych.study.settings import settings_of
 
 DEMO = app_folder() / "data" / "demo"
 LOADED = "demo_loaded"
 ACTOR = "demo"
-HALF_DONE = "rrgen"
-SEVERITY = {"SIM-1": -0.3, "SIM-2": 0.0, "SIM-3": 0.2, "SIM-4": 0.5}
-ITEMS_EACH = 6
-QUALITY = {"retrieval-template": -0.2, "seq2seq-small": -0.7, "tuned-7b": 0.9}
 NOTHING_TO_ANSWER = "restaurant-05"
+
+
+@dataclass(frozen=True)
+class DemoStudy:
+    """How a demo study was run.
+
+    people: pseudonym → severity; each rates `items_each` items at most. quality: system → how good it is, apart from
+    luck. skips_first: who skips their first item. settings: as `design.Parts` has them. ratings: a file in `DEMO` to
+    import instead.
+    """
+
+    people: Mapping[str, float]
+    quality: Mapping[str, float]
+    items_each: int = 6
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    skips_first: str = ""
+    is_finished: bool = False
+    ratings: str = ""
+
+
+@dataclass(frozen=True)
+class DemoFiles:
+    """The files of a demo study, read."""
+
+    yaml: str
+    rubric: Rubric
+    items: ItemFile
+    ratings: Assembled | None = None
+
+
+HALF_DONE, FINISHED, STEP_BY_STEP, IMPORTED = "rrgen", "dialogue_response", "esc_dialogue", "mental_health_qa"
+CONSENT = (
+    "This is a demo. In a study of yours, this text says what the study is for, what is stored and how long, who can "
+    "read it, what is paid, and what happens to ratings if somebody withdraws. Here, what you rate is stored under a "
+    "pseudonym until a lead removes the demo studies."
+)
+DECLARED = {
+    "criteria": ["appropriateness", "contextualization", "listening", "correctness"],
+    "primary_criterion": "appropriateness",
+    "primary_contrast": "Each pair of systems; the difference in the share of appropriate responses.",
+    "sample": "14 dialogues, three annotators for each, six annotators in all: as many as a demo needs.",
+    "stop_rule": "Collection stops when every dialogue has three annotations.",
+    "exclusions": "An annotator who answers faster than the texts can be read.",
+}
+# in the order in which they are made; the newest study comes first in every list
+DEMOS: Mapping[str, DemoStudy] = MappingProxyType(
+    {
+        IMPORTED: DemoStudy({}, {}, ratings="mental_health_qa_ratings.csv"),
+        STEP_BY_STEP: DemoStudy(
+            {"SIM-1": -0.3, "SIM-2": 0.2},
+            {"supporter-base": -0.4, "supporter-plan": 0.7, "supporter-ft": -0.6},
+            5,
+            {"consent": {"text": CONSENT}, "entry": {"kind": "gold", "gold_items": 2}},
+        ),
+        FINISHED: DemoStudy(
+            {"SIM-1": -0.3, "SIM-2": 0.0, "SIM-3": 0.2, "SIM-4": 0.5, "SIM-5": 0.1, "SIM-6": -0.1},
+            {"lm-finetuned": -1.3, "lm-grounded": 0.2, "human": 1.6},
+            7,
+            {"consent": {"not_needed": "Simulated annotators are no people."}, "preregistration": DECLARED},
+            is_finished=True,
+        ),
+        HALF_DONE: DemoStudy(
+            {"SIM-1": -0.3, "SIM-2": 0.0, "SIM-3": 0.2, "SIM-4": 0.5},
+            {"retrieval-template": -0.2, "seq2seq-small": -0.7, "tuned-7b": 0.9},
+            skips_first="SIM-2",
+        ),
+    }
+)
 
 
 def load_demo(engine: Engine) -> int:
@@ -58,102 +138,152 @@ def load_demo(engine: Engine) -> int:
     with database.reading(engine) as session:
         if session.get(Setting, LOADED) is not None:
             return 0
+    files = [_files(key) for key in DEMOS]
     try:
         with database.writing(engine) as session:
             # first of all: a second process that starts at the same moment waits here, and then has nothing to do
             session.execute(insert(Setting).values(key=LOADED, value=clock.now().isoformat()))
-            return _load(session)
+            for key, own in zip(DEMOS, files, strict=True):
+                _make(session, key, DEMOS[key], own)
     except IntegrityError:
         return 0
+    return len(DEMOS)
 
 
-def _load(session: Session) -> int:
-    paths = {key: path for key, path in shipped_rubrics().items() if (DEMO / f"{key}.jsonl").exists()}
-    # the newest study comes first in every list: the one that has results already
-    for key in sorted(paths, key=lambda key: key == HALF_DONE):
-        items = _items(key)
-        study = _make(session, paths[key], items)
-        if key == HALF_DONE:
-            _fill(session, study, items)
-    return len(paths)
+def _files(key: str) -> DemoFiles:
+    """What the files of a demo study hold; read before anything is written, as others wait for a writer."""
+    yaml = shipped_rubrics()[key].read_text(encoding="utf-8")
+    rubric = contents.parsed(text_hash(yaml), yaml)
+    items, name = read_items((DEMO / f"{key}.jsonl").read_bytes(), f"{key}.jsonl"), DEMOS[key].ratings
+    if not name:
+        return DemoFiles(yaml, rubric, items)
+    file = read_ratings((DEMO / name).read_bytes(), name, "simulated")
+    names = list(dict.fromkeys(rating.criterion for rating in file.ratings))
+    return DemoFiles(yaml, rubric, items, assemble([file], own_rubric(rubric, yaml, names), items))
 
 
-def _items(key: str) -> Sequence[ItemDraft]:
-    return read_items((DEMO / f"{key}.jsonl").read_bytes(), f"{key}.jsonl").items
-
-
-def _make(session: Session, path: Path, items: Sequence[ItemDraft]) -> Study:
-    rubric = load_rubric(path)
-    plan = lifecycle.StudyPlan(title=f"Demo: {rubric.title}", demo=True, seed=f"demo {rubric.key}")
-    study = lifecycle.create_study(session, plan, path.read_text(encoding="utf-8"), items, ACTOR)
+def _make(session: Session, key: str, demo: DemoStudy, files: DemoFiles) -> None:
+    rubric = files.rubric
+    plan = lifecycle.StudyPlan(title=f"Demo: {rubric.title}", demo=True, seed=f"demo {key}")
+    main, checks = sorted_out(files.items.items)
+    study = lifecycle.create_study(session, plan, files.yaml, main, ACTOR)
+    if checks:
+        add_check_items(session, study, checks, ACTOR)
+    if demo.settings:
+        design.amend(session, study, design.Parts(settings=dict(demo.settings)), "", ACTOR)
+    if files.ratings:
+        import_ratings.write(session, study, files.ratings, ACTOR, stays_open=True)
+        return
     lifecycle.set_state(session, study, StudyState.open, ACTOR)
-    return study
+    _Crowd(session, study, rubric, demo).work()
+    if demo.is_finished:
+        lifecycle.set_state(session, study, StudyState.closed, ACTOR)
 
 
-def _fill(session: Session, study: Study, items: Sequence[ItemDraft]) -> None:
-    """Half of the study's annotations, by simulated annotators, through the same door as everybody's."""
-    rng = Random(study.seed)  # noqa: S311 (a demo, no secret)
-    qualities = {
-        candidate.text: QUALITY.get(candidate.system, 0) + rng.gauss(0, 0.6)
-        for item in items
-        for candidate in item.candidates
-    }
-    for pseudonym, severity in SEVERITY.items():
-        who = _enrol(session, study, pseudonym)
-        _annotate(session, study, who, qualities, severity, rng)
-    _give_back(session, study)
+class _Crowd:
+    """Simulated annotators of one study, who work through the same door as everybody."""
+
+    def __init__(self, session: Session, study: Study, rubric: Rubric, demo: DemoStudy) -> None:
+        self.session, self.study, self.rubric, self.demo = session, study, rubric, demo
+        self.rng = Random(study.seed)  # noqa: S311 (a demo, no secret)
+        self.ids = dict(map(tuple, session.execute(select(Item.id, Item.external_id).where(Item.study_id == study.id))))
+        self.candidates = self._candidates()
+        self.references = self._references()
+
+    def _candidates(self) -> dict[int, SimulatedCandidate]:
+        """Every candidate by its id: as good as its system, with some luck."""
+        rows = select(Candidate, System.name).join(System, System.id == Candidate.system_id)
+        rows = rows.where(System.study_id == self.study.id).order_by(Candidate.id)
+        candidates = {}
+        for candidate, system in self.session.execute(rows):
+            quality = self.demo.quality.get(system, 0) + self.rng.gauss(0, 0.6)
+            turns = tuple(turn[1] for turn in candidate.turns or ())
+            candidates[candidate.id] = SimulatedCandidate(quality, candidate.text, turns)
+        return candidates
+
+    def _references(self) -> dict[int, list[tuple[str, int, float]]]:
+        """Id of a training or gold item → criterion, place of the candidate in the file, value."""
+        references: dict[int, list[tuple[str, int, float]]] = defaultdict(list)
+        rows = select(Reference.item_id, StoredCriterion.key, Reference.position, Reference.accepted)
+        rows = rows.join(StoredCriterion).where(StoredCriterion.study_id == self.study.id)
+        for item, key, place, accepted in self.session.execute(rows):
+            references[item].append((key, place, float(accepted)))
+        return references
+
+    def work(self) -> None:
+        """One after another takes the steps before the first item, rates their share and leaves."""
+        for pseudonym, severity in self.demo.people.items():
+            who, done = _enrol(self.session, self.study, pseudonym), 0
+            work = self._arrive(who)
+            while done < self.demo.items_each and not isinstance(work, Nothing):
+                self._began_earlier(work)
+                skips = pseudonym == self.demo.skips_first and not done
+                done += work.purpose == Purpose.main
+                work = self._finish(who, work, severity, skips)
+                if work == Nothing.entry:
+                    work = self._go_on(who)
+            _give_back(self.session, self.study)
+
+    def _arrive(self, who: Who) -> Assigned | Nothing:
+        consent = settings_of(self.study).consent
+        if consent.text:
+            accounts.consent(self.session, self.study, who, consent.version)
+        onboarding.read_instructions(self.session, self.study, who, onboarding.wording_of(self.study))
+        return assignments.current(self.session, self.study, who)
+
+    def _go_on(self, who: Who) -> Assigned | Nothing:
+        """Begins the entry test, or leaves the page that says how it went."""
+        step = onboarding.step(self.session, self.study, who)
+        if step and step.stage == onboarding.Stage.test:
+            entry_test.start(self.session, self.study, who)
+        return assignments.current(self.session, self.study, who)
+
+    def _began_earlier(self, work: Assigned) -> None:
+        """A few minutes ago, so that the time taken looks like reading; but not before the entry test began."""
+        values: dict[str, Any] = {"origin": Origin.simulated}
+        if work.purpose != Purpose.entry_test:
+            values["reserved_at"] = clock.now() - timedelta(seconds=self.rng.randint(240, 420))
+        self.session.execute(update(Assignment).where(Assignment.id == work.id).values(values))
+        events.record(self.session, work.study_id, EventKind.simulated, events.PROGRAM, assignment_id=work.id)
+
+    def _finish(self, who: Who, work: Assigned, severity: float, skips: bool) -> Assigned | Nothing:
+        """Rates the item or sets it aside; returns what comes next."""
+        message = {"active_seconds": self.rng.randint(90, 230), **message_of(work.token, work.version, self.rng)}
+        if self.ids[work.item_id] == NOTHING_TO_ANSWER:
+            message |= {"kind": "ignore", "reason": "nothing_to_answer"}
+            return set_aside_item(self.session, who, SetAsideMessage(**message)).next
+        if skips:
+            message |= {"kind": "skip", "reason": "unclear"}
+            return set_aside_item(self.session, who, SetAsideMessage(**message)).next
+        answers = self._answers(work, severity)
+        return submit(self.session, who, SubmitMessage(**message, kind="submit", answers=answers)).next
+
+    def _answers(self, work: Assigned, severity: float) -> dict[str, Any]:
+        """As good as the candidates are; where there are references, those."""
+        slots = select(Slot.candidate_id).where(Slot.assignment_id == work.id).order_by(Slot.position)
+        shown = list(self.session.scalars(slots))
+        seen = [self.candidates[number] for number in shown]
+        answers = generate_answers(self.rubric, self.study.round, seen, self.rng, severity)
+        for key, place, value in self.references[work.item_id]:
+            slot = shown.index(sorted(shown)[place])  # a reference counts the candidates as the file had them
+            answers["ratings"][LETTERS[slot]][key] = value
+        return answers
 
 
 def _enrol(session: Session, study: Study, pseudonym: str) -> Who:
-    person = Person(kind=Kind.simulated, pseudonym=pseudonym, created_at=clock.now())
-    session.add(person)
-    session.flush()
+    person = session.scalars(select(Person).where(Person.pseudonym == pseudonym)).first()
+    if person is None:
+        person = Person(kind=Kind.simulated, pseudonym=pseudonym, created_at=clock.now())
+        session.add(person)
+        session.flush()
     session.add(Membership(study_id=study.id, person_id=person.id, joined_at=clock.now()))
     session.flush()
     events.record(session, study.id, EventKind.joined, pseudonym, subject=pseudonym)
     return Who(person.id, person.pseudonym, person.role, None, 0)
 
 
-def _annotate(
-    session: Session, study: Study, who: Who, qualities: dict[str | None, float], severity: float, rng: Random
-) -> None:
-    work = assignments.current(session, study, who)
-    for number in range(ITEMS_EACH):
-        if isinstance(work, Nothing):
-            return
-        _began_earlier(session, work, rng)
-        message = {"active_seconds": rng.randint(90, 230), **message_of(work.token, work.version, rng)}
-        item = session.get_one(Item, work.item_id)
-        if item.external_id == NOTHING_TO_ANSWER:
-            ignoring = SetAsideMessage(**message, kind="ignore", reason="nothing_to_answer")
-            work = set_aside_item(session, who, ignoring).next
-        elif who.pseudonym == "SIM-2" and number == 0:
-            skipping = SetAsideMessage(**message, kind="skip", reason="unclear")
-            work = set_aside_item(session, who, skipping).next
-        else:
-            shown = list(_candidates(session, work, qualities))
-            rubric = lifecycle.design_of(session, study).rubric
-            answers = generate_answers(rubric, study.round, shown, rng, severity)
-            work = submit(session, who, SubmitMessage(**message, kind="submit", answers=answers)).next
-
-
-def _began_earlier(session: Session, work: Assigned, rng: Random) -> None:
-    """A few minutes ago, so that the time taken looks like reading."""
-    began = clock.now() - timedelta(seconds=rng.randint(240, 420))
-    earlier = update(Assignment).where(Assignment.id == work.id)
-    session.execute(earlier.values(origin=Origin.simulated, reserved_at=began))
-    events.record(session, work.study_id, EventKind.simulated, events.PROGRAM, assignment_id=work.id)
-
-
-def _candidates(session: Session, work: Assigned, qualities: dict[str | None, float]) -> Iterator[SimulatedCandidate]:
-    """The candidates in the slots; quality is looked up by text, so that no system name is read here."""
-    texts = select(Candidate.text).join(Slot, Slot.candidate_id == Candidate.id).where(Slot.assignment_id == work.id)
-    for text in session.scalars(texts.order_by(Slot.position)):
-        yield SimulatedCandidate(quality=qualities[text], text=text)
-
-
 def _give_back(session: Session, study: Study) -> None:
-    """Frees the last items given to the simulated annotators, who will not do them."""
+    """Frees the item given to the simulated annotator last, who will not do it."""
     held = select(Assignment).where(Assignment.study_id == study.id, Assignment.state == AssignmentState.reserved)
     for work in session.scalars(held):
         work.origin, work.expires_at = Origin.simulated, clock.now() - timedelta(seconds=1)

@@ -4,34 +4,46 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
-from sqlalchemy import func, select
 from sqlmodel import Session
 
-from triptych.results.criterion import ends_of, variable_of
+from triptych.results.criterion import StudyRatings, ends_of, variable_of
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.pay import hourly
 from triptych.results.study_analysis import StudyAnalysis, analyse
 from triptych.stats.analysis.contrasts import Contrast
-from triptych.stats.components import PRESETS, Components, variance_components
+from triptych.stats.columns import present
+from triptych.stats.components import PRESETS, Components, Pilot
 from triptych.stats.intervals import Estimate
-from triptych.stats.power import Plan, items_needed, power, power_to_show_equal, what_more_buys
+from triptych.stats.power import (
+    Advice,
+    Plan,
+    annotators_needed,
+    items_needed,
+    more,
+    power,
+    power_to_show_equal,
+    what_more_buys,
+)
 from triptych.stats.undefined import Undefined, or_undefined
-from triptych.storage.models import Study, System
+from triptych.storage.models import Study
 from triptych.study import design, lifecycle
 from triptych.study.design import Parts
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 from triptych.study.system_names import system_names
 
-ROUGHLY = 200  # simulated studies behind one cell of the map, where a few percent more or less do not matter
+RESAMPLES = 60  # pilots as they might have come out
+TAILS = (0.025, 0.975)
 PERCENT = 100
-STEPS = (0.5, 0.75, 1, 1.5, 2)
+SHARES = "percentage points"
+FEWER = (0.5, 0.75)
+GROUP_SHARE = 0.5  # of the items' taste, where nothing is known about groups of items
 NOT_YET = Undefined("There are no ratings of two systems side by side yet.")
 
 
@@ -41,7 +53,8 @@ class Basis:
 
     components: of a paired difference, in points; width: of the scale in points, 100 where answers are counted as
     shares, in percent. seconds: median active seconds of an annotation, None where not known. mean_difference:
-    between two systems of that round in points, None for a preset.
+    between two systems of that round in points, None for a preset. pilots: the paired differences of every two
+    systems that the components come from, none for a preset.
     """
 
     title: str
@@ -49,6 +62,23 @@ class Basis:
     width: float
     seconds: float | None = None
     mean_difference: float | None = None
+    pilots: tuple[Pilot, ...] = field(default=(), compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Between:
+    """A 95 % interval that comes from how little a pilot knows of the scatter; high is None where nothing suffices."""
+
+    low: float
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Needed:
+    """How many items or annotators give a chance of 80 %, and how sure the pilot makes that."""
+
+    count: int | Undefined
+    between: Between | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +93,17 @@ class Chances:
 def preset(name: str, width: float) -> Basis:
     """What is known before any pilot: `name` is low or high scatter, on a scale of this width in points."""
     return Basis(f"{name.capitalize()} scatter, as in published studies", PRESETS[name].on_scale(width), width)
+
+
+def in_groups(components: Components) -> Components:
+    """Where nothing is known about groups of items: half of the variance of the items' tastes is the group's."""
+    if components.group:
+        return components
+    return replace(
+        components,
+        item=components.item * math.sqrt(1 - GROUP_SHARE),
+        group=components.item * math.sqrt(GROUP_SHARE),
+    )
 
 
 def rounds(session: Session, who: Who, study: Study) -> list[Study]:
@@ -86,41 +127,86 @@ def _bases(analysis: StudyAnalysis, study_round: str) -> Iterator[Basis]:
     measured = seconds[seconds > 0]
     median = float(measured.median()) if len(measured) else None
     for ratings in analysis.ratings:
-        contrasts = analysis.contrasts_of(ratings.criterion.key)
-        components = pooled_components(contrasts)
+        contrasts = _estimated(analysis.contrasts_of(ratings.criterion.key))
+        pilots = tuple(_pilots(ratings, contrasts))
+        components = pooled_components(pilots)
         if not isinstance(components, Undefined):
             low, high = ends_of(ratings.criterion)
-            unit = PERCENT if contrasts[0].share else 1
-            apart = unit * float(np.mean([abs(estimate.mean) for _, estimate in _estimated(contrasts)]))
+            unit = PERCENT if contrasts[0][0].share else 1
+            apart = unit * float(np.mean([abs(estimate.mean) for _, estimate in contrasts]))
             title = f"{ratings.criterion.title} ({study_round} round)"
-            yield Basis(title, components.on_scale(unit), unit * (high - low), median, apart)
+            yield Basis(title, components.on_scale(unit), unit * (high - low), median, apart, pilots)
 
 
 def _estimated(contrasts: Sequence[Contrast]) -> list[tuple[Contrast, Estimate]]:
     return [(contrast, contrast.difference) for contrast in contrasts if isinstance(contrast.difference, Estimate)]
 
 
-def pooled_components(contrasts: Sequence[Contrast]) -> Components | Undefined:
+def _pilots(ratings: StudyRatings, contrasts: Sequence[tuple[Contrast, Estimate]]) -> Iterator[Pilot]:
+    """The paired differences of every two systems that an annotator rated on one item."""
+    _, items, groups = present(ratings.number, ratings.item, ratings.group)
+    first = np.sort(np.unique(items, return_index=True)[1])
+    for contrast, _ in contrasts:
+        sides = contrast.table.of((contrast.system, contrast.baseline))
+        both = ~np.isnan(sides).any(axis=1)
+        item = contrast.table.items[both]
+        yield Pilot.build(sides[both, 0] - sides[both, 1], item, contrast.table.annotators[both], groups[first][item])
+
+
+def pooled_components(pilots: Sequence[Pilot]) -> Components | Undefined:
     """One set of components for all pairs of systems: their variances averaged; a sentence where none is defined."""
-    pairs = [or_undefined(_components, contrast) for contrast, _ in _estimated(contrasts)]
+    pairs = [or_undefined(pilot.components) for pilot in pilots]
     defined = [components for components in pairs if isinstance(components, Components)]
     if not defined:
         return next((reason for reason in pairs if isinstance(reason, Undefined)), NOT_YET)
-    parts = [[getattr(components, part) for components in defined] for part in ("item", "annotator", "residual")]
+    return _pooled(defined)
+
+
+def _pooled(pairs: Sequence[Components]) -> Components:
+    parts = [[getattr(components, part) for components in pairs] for part in ("item", "annotator", "residual", "group")]
     return Components(*(math.sqrt(np.mean(np.square(values))) for values in parts))
 
 
-def _components(contrast: Contrast) -> Components:
-    pairs = contrast.table.pairs(contrast.system, contrast.baseline)
-    return variance_components(pairs.differences, pairs.items, pairs.annotators)
+@lru_cache(maxsize=64)
+def resampled(basis: Basis) -> tuple[Components, ...]:
+    """Scatter as the pilot might have shown it with other items and annotators; none for a preset."""
+    unit = PERCENT if basis.width == PERCENT else 1
+    defined = [pilot for pilot in basis.pilots if isinstance(or_undefined(pilot.components), Components)]
+    draws = zip(*(pilot.resampled(RESAMPLES) for pilot in defined), strict=True)
+    return tuple(_pooled(pairs).on_scale(unit) for pairs in draws)
 
 
-def tests_of(session: Session, study: Study) -> int:
-    """Pairs of systems × criteria that p will be adjusted over, those declared if some are; at least 1."""
+@lru_cache(maxsize=256)
+def chance_between(basis: Basis, plan: Plan, shift: float) -> Between | None:
+    """Between which chances the plan's own is, from how much the pilot can know; None for a preset."""
+    scatter = _quantiles(basis, plan, shift)
+    if scatter is None:
+        return None
+    low, high = (power(plan, shift, components).share for components in scatter)
+    return Between(low, high)
+
+
+def _quantiles(basis: Basis, plan: Plan, shift: float) -> tuple[Components, Components] | None:
+    """The resampled scatter with the lowest and the highest chance but for the tails."""
+    draws = [scatter_of(plan, components) for components in resampled(basis)]
+    if not draws:
+        return None
+    ranked = sorted(draws, key=lambda components: power(plan, shift, components).share)
+    low, high = (ranked[round(tail * (len(ranked) - 1))] for tail in TAILS)
+    return low, high
+
+
+def scatter_of(plan: Plan, components: Components) -> Components:
+    """The scatter that a plan meets: with tastes of groups where its items hang together."""
+    return in_groups(components) if plan.group > 1 else components
+
+
+def shape_of(session: Session, study: Study) -> tuple[list[str], int]:
+    """What a lead may call the systems, and how many criteria decide, those declared if some are; at least one."""
     comparable = set(_comparable(session, study))
     declared = settings_of(study).preregistration.family
-    systems = session.scalars(select(func.count()).select_from(System).where(System.study_id == study.id)).one()
-    return max(1, math.comb(systems, 2) * len(comparable & declared if declared else comparable))
+    systems = list(system_names(session, study).values())
+    return systems, max(1, len(comparable & declared if declared else comparable))
 
 
 def _comparable(session: Session, study: Study) -> list[str]:
@@ -129,20 +215,46 @@ def _comparable(session: Session, study: Study) -> list[str]:
     return [criterion.key for criterion in asked if not variable_of(criterion).not_comparable]
 
 
-def declare(session: Session, study: Study, plan: Plan, shift: float, margin: float, unit: str, actor: str) -> None:
-    """Hands a plan to the preregistration of a draft: size, the difference to show, and the margin where it has none.
+@dataclass(frozen=True)
+class Aim:
+    """What a plan is made for. shift: the difference to show, margin: up to which systems are practically equal, 0 for
+    none, both in points of the criteria; unit: of the shift, in words; contrast: in words, empty for every two systems.
+    """
 
-    unit: of the difference, in words; margin: in points of the criteria, 0 for none. Raises Conflict after launch.
+    shift: float
+    margin: float = 0.0
+    unit: str = "points"
+    contrast: str = ""
+
+
+def declare(session: Session, study: Study, plan: Plan, aim: Aim, actor: str) -> None:
+    """Hands a plan to the preregistration of a draft: contrast, size, and the margin where it has none.
+
+    Raises Conflict after launch.
     """
     before = settings_of(study).preregistration
-    sample = (
-        f"{plan.items} items, {plan.raters} annotators per item, {plan.annotators} annotators in total"
-        f"{'' if plan.overlap is None else f' (that many for {plan.overlap} items, one for the others)'}; planned to "
-        f"show a difference of {shift:g} {unit} with p adjusted over {plan.tests} tests."
-    )
+    margin = aim.margin / (PERCENT if aim.unit == SHARES else 1)  # shares are stored from 0 to 1
     margins = (dict.fromkeys(_comparable(session, study), margin) if margin else {}) | before.margins
-    values = before.model_dump(mode="json") | {"sample": sample, "margins": margins}
+    values = before.model_dump(mode="json") | {
+        "sample": sample_in_words(plan, aim),
+        "margins": margins,
+        "primary_contrast": aim.contrast or before.primary_contrast,
+    }
     design.amend(session, study, Parts(settings={"preregistration": values}), "", actor)
+
+
+def sample_in_words(plan: Plan, aim: Aim) -> str:
+    """The size of a plan, and what it is for, as the preregistration states it."""
+    groups = f" in groups of {plan.group}" if plan.group > 1 else ""
+    each = "per response, each shown alone" if plan.shown == 1 else "per item"
+    shown = f", {plan.shown} of {plan.systems} systems at a time" if 1 < plan.shown < plan.systems else ""
+    rest = "" if plan.overlap is None else f" (that many for {plan.overlap} items, one for the others)"
+    raters = f"{plan.raters} annotators {each}{shown}, {plan.annotators} annotators in total{rest}"
+    equal = f"; systems within ±{aim.margin:g} count as practically equal" if aim.margin else ""
+    return (
+        f"{plan.items} items{groups}, {raters}; planned to show a difference of {aim.shift:g} {aim.unit} "
+        f"({aim.contrast or 'every two systems'}) with p adjusted by Holm over {plan.tests} tests{equal}."
+    )
 
 
 def pay_per_hour(study: Study, seconds: float) -> float | None:
@@ -153,17 +265,39 @@ def pay_per_hour(study: Study, seconds: float) -> float | None:
     return None if pay.floor_per_hour is None else float(pay.floor_per_hour)
 
 
-solve = lru_cache(maxsize=64)(items_needed)  # items with which a plan shows a shift with a chance of 80 %
 equal = lru_cache(maxsize=64)(power_to_show_equal)  # chance that equal systems are shown to be equal
-# The chance to show that systems lie so many points apart, with advice, once for each point of the sliders. Raises
-# UndefinedStatistic for a plan that cannot be (more raters per item than annotators, fewer than two items).
-advise = lru_cache(maxsize=512)(what_more_buys)
+
+
+@lru_cache(maxsize=512)
+def advise(plan: Plan, shift: float, components: Components) -> Advice:
+    """The chance to show that a system is so many points above the others, with advice.
+
+    Raises UndefinedStatistic for a plan that cannot be (more raters per item than annotators, fewer than two items).
+    """
+    return what_more_buys(plan, shift, components)
+
+
+@lru_cache(maxsize=64)
+def solve(basis: Basis, plan: Plan, shift: float, what: str = "items") -> Needed:
+    """The items, or with `what` the annotators, with which a plan shows a shift with a chance of 80 %."""
+    needed = items_needed if what == "items" else annotators_needed
+    count = needed(plan, shift, scatter_of(plan, basis.components))
+    scatter = _quantiles(basis, plan, shift)
+    if scatter is None:
+        return Needed(count)
+    most, least = (needed(plan, shift, components) for components in scatter)
+    if isinstance(least, Undefined):
+        return Needed(count)
+    return Needed(count, Between(least, None if isinstance(most, Undefined) else most))
 
 
 @lru_cache(maxsize=64)
 def chances(plan: Plan, shift: float, components: Components) -> Chances:
     """The chance around a plan: half to twice its items and annotators, the raters per item as they are."""
-    items, annotators = (sorted({max(2, round(step * of)) for step in STEPS}) for of in (plan.items, plan.annotators))
+    items, annotators = (
+        sorted({*(max(2, round(step * of)) for step in FEWER), of, more(of), 2 * of})
+        for of in (plan.items, plan.annotators)
+    )
     shares = [
         [_chance(replace(plan, items=item, annotators=people), shift, components) for item in items]
         for people in annotators
@@ -172,5 +306,5 @@ def chances(plan: Plan, shift: float, components: Components) -> Chances:
 
 
 def _chance(plan: Plan, shift: float, components: Components) -> float:
-    chance = or_undefined(power, plan, shift, components, ROUGHLY)
-    return float("nan") if isinstance(chance, Undefined) else chance.rate.share
+    chance = or_undefined(power, plan, shift, components)
+    return float("nan") if isinstance(chance, Undefined) else chance.share

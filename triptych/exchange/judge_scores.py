@@ -1,0 +1,177 @@
+"""Scores of a judge (a model) are added to a launched study as they come.
+
+They are read as ratings from a file are, and each item becomes an annotation of the judge, with an event of its own.
+Systems are called what a lead may read: in a blind study by System 1, 2, …, so that no score tells which is which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import select
+from sqlmodel import Session
+
+from triptych import clock
+from triptych.errors import Conflict, ImportRefused, NotAllowed
+from triptych.exchange.import_ratings import PREFIXES, WorkWriter, pseudonyms
+from triptych.formats.model import CandidateDraft, ItemDraft, ItemFile
+from triptych.formats.ratings.assemble import Assembled, assemble, own_rubric
+from triptych.formats.ratings.model import FinishedRatings, ImportedRating
+from triptych.people import accounts
+from triptych.storage.models import (
+    Assignment,
+    AssignmentState,
+    Candidate,
+    Item,
+    Kind,
+    Membership,
+    Person,
+    Purpose,
+    Role,
+    Study,
+    StudyState,
+    System,
+)
+from triptych.study import lifecycle
+from triptych.study.system_names import system_names
+
+NAMED_AT_ONCE = 500  # items in one query
+MAX_NAMED = 5  # items that a message names
+
+
+@dataclass(frozen=True)
+class JudgeScore:
+    """One value. system: what a lead may call it, None for a criterion about the item."""
+
+    item_id: str
+    system: str | None
+    criterion: str
+    value: bool | float | str
+    explanation: str = ""
+
+
+@dataclass(frozen=True)
+class Appended:
+    """judge: the pseudonym."""
+
+    judge: str
+    items: int
+    ratings: int
+
+
+def append(session: Session, study: Study, judge: str, scores: Sequence[JudgeScore], actor: str) -> Appended:
+    """Stores all scores, or nothing. They count where a lead counts judges; no place of an annotator is filled.
+
+    Raises Conflict for a draft and for items that the judge has scored before, NotAllowed for an unusable name or a
+    judge who was excluded, ImportRefused with a line for each score that fits no item, response or scale.
+    """
+    study = lifecycle.lock(session, study.id)
+    if study.state == StudyState.draft:
+        raise Conflict("Launch the study first: until then its items and questions may change.")
+    name = accounts.read_name(judge)
+    labels = system_names(session, study)
+    ratings = _assembled(session, study, name, scores, labels)
+    person = _judge(session, study, name)
+    _refuse_scored(session, study, person, ratings)
+    WorkWriter(session, study, ratings, names=labels).append({(Kind.judge, name): person}, actor)
+    return Appended(person.pseudonym, len(ratings.works), sum(len(work.ratings) for work in ratings.works))
+
+
+def _assembled(
+    session: Session, study: Study, judge: str, scores: Sequence[JudgeScore], labels: dict[int, str]
+) -> Assembled:
+    """The annotations to be. Raises ImportRefused."""
+    items = _items(session, study, {score.item_id for score in scores}, labels)
+    unknown = [
+        f"Score {row}: the study has no item {score.item_id!r}."
+        for row, score in enumerate(scores, 1)
+        if score.item_id not in items
+    ]
+    unknown += [
+        f"Score {row}: item {score.item_id!r} has no response of {score.system!r}; it has "
+        f"{', '.join(candidate.system for candidate in items[score.item_id].candidates)}."
+        for row, score in enumerate(scores, 1)
+        if score.item_id in items
+        and score.system is not None
+        and score.system not in [candidate.system for candidate in items[score.item_id].candidates]
+    ]
+    if unknown:
+        raise ImportRefused("\n".join(unknown[:MAX_NAMED]))
+    design = lifecycle.design_of(session, study)
+    asked = own_rubric(design.rubric, "", list(dict.fromkeys(score.criterion for score in scores)))
+    not_asked = sorted({name for name, key in asked.names.items() if key and key not in design.criteria})
+    if not_asked:
+        raise ImportRefused(f"Not asked in the {study.round} round: {', '.join(not_asked)}.")
+    read = [_rating(score, judge, row) for row, score in enumerate(scores, 1)]
+    listed = ItemFile("items", tuple(items.values()), (), {}, (), tuple(labels.values()), (), (), ())
+    ratings = assemble([FinishedRatings("scores", "scores", read)], asked, listed)
+    if not ratings.ok:
+        errors = [problem for problem in ratings.problems if problem.severity == "error"]
+        raise ImportRefused("\n".join(str(problem).replace("Row ", "Score ", 1) for problem in errors))
+    return ratings
+
+
+def _rating(score: JudgeScore, judge: str, row: int) -> ImportedRating:
+    value = ("yes" if score.value else "no") if isinstance(score.value, bool) else str(score.value)
+    return ImportedRating(
+        item=score.item_id,
+        system=score.system,
+        annotator=judge,
+        kind="judge",
+        row=row,
+        criterion=score.criterion,
+        value=value,
+        missing=False,
+        explanation=score.explanation.replace("\0", "").strip(),
+    )
+
+
+def _items(session: Session, study: Study, names: set[str], labels: dict[int, str]) -> dict[str, ItemDraft]:
+    """Those of these items that there are, with what a lead may call the systems of their candidates."""
+    systems: dict[str, list[str]] = {}
+    printable = sorted(name for name in names if name.isprintable())
+    for start in range(0, len(printable), NAMED_AT_ONCE):
+        query = (
+            select(Item.external_id, System.blind_code)
+            .join(Candidate, Candidate.item_id == Item.id)
+            .join(System, System.id == Candidate.system_id)
+            .where(Item.study_id == study.id, Item.purpose == Purpose.main)
+            .where(Item.external_id.in_(printable[start : start + NAMED_AT_ONCE]))
+            .order_by(Item.id, System.blind_code)
+        )
+        for name, code in session.execute(query):
+            systems.setdefault(name, []).append(labels[code])
+    return {
+        name: ItemDraft(name, "", (), tuple(CandidateDraft(system, "") for system in called), {}, {}, row)
+        for row, (name, called) in enumerate(systems.items(), 1)
+    }
+
+
+def _judge(session: Session, study: Study, name: str) -> Person:
+    """The study's judge of this name, who takes part from now on if there was none. Raises NotAllowed."""
+    of_study = (Membership.study_id == study.id) & (Membership.role == Role.annotator)
+    query = select(Person, Membership).join(Membership, Membership.person_id == Person.id)
+    for person, membership in session.execute(query.where(of_study, Person.kind == Kind.judge)):
+        if accounts.folded(person.name) == accounts.folded(name):
+            if membership.excluded_at is not None:
+                raise NotAllowed(f"{person.pseudonym} was excluded from this study by a lead.")
+            return person
+    taken = set(session.scalars(select(Person.pseudonym).where(Person.kind == Kind.judge)))
+    pseudonym = next(free for free in pseudonyms(PREFIXES[Kind.judge]) if free not in taken)
+    judge = Person(kind=Kind.judge, pseudonym=pseudonym, name=name, created_at=clock.now())
+    session.add(judge)
+    session.flush()
+    accounts.enrol(session, study, judge.id, pseudonym)
+    return judge
+
+
+def _refuse_scored(session: Session, study: Study, judge: Person, ratings: Assembled) -> None:
+    """Raises Conflict for items that this judge has scored."""
+    scored = (Assignment.study_id == study.id) & (Assignment.person_id == judge.id)
+    done = select(Item.external_id).join(Assignment, Assignment.item_id == Item.id)
+    before = set(session.scalars(done.where(scored, Assignment.state != AssignmentState.expired)))
+    again = [work.item for work in ratings.works if work.item in before]
+    if again:
+        named = ", ".join(again[:MAX_NAMED]) + (" …" if len(again) > MAX_NAMED else "")
+        raise Conflict(f"{judge.pseudonym} has scored {named} before. Give all scores of an item in one call.")
