@@ -2,53 +2,67 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
 
 import streamlit as st
 
-from components.shell import live, state
+from components.shell import live, places, state
 from components.shell.entrance import LOGO
+from components.shell.frame import frame
+from components.shell.line import say_unknown_address, watch_line
+from components.shell.places import FORMER, PLACES
 from components.sign_in import account
 from triptych.people import accounts
 from triptych.storage.database import DatabaseAway
 from triptych.study.persons import Who
 
-PAGES_OF_ANNOTATORS = {
-    "": [
-        ("annotator/my_work.py", "My work"),
-        ("annotator/annotate.py", "Annotate"),
-        ("annotator/my_data.py", "My data"),
+# the first is the start page
+PAGES_OF_ANNOTATORS = [
+    ("annotator/my_work.py", "My work"),
+    ("annotator/annotate.py", "Annotate"),
+    ("annotator/my_data.py", "My data"),
+]
+# of the one study that they see; none of these pages reaches a command that changes anything
+PAGES_OF_VIEWERS = [
+    ("viewer/results.py", "Results"),
+    ("viewer/items.py", "Items"),
+    ("viewer/report.py", "Report"),
+]
+# besides the places of a study
+PAGES_OF_LEADS = [
+    ("lead/studies.py", "Studies"),
+    ("lead/new_study.py", "New study"),
+    ("lead/import_ratings.py", "Import ratings"),
+    ("lead/account.py", "Account"),
+    ("lead/help.py", "Help"),
+]
+
+
+def pages_of(role: str) -> list[st.Page]:
+    """The pages that people of this role may open, the first as the start page; no other page exists for them."""
+    # a lead may annotate too
+    own = {
+        "viewer": PAGES_OF_VIEWERS,
+        "annotator": PAGES_OF_ANNOTATORS,
+        "lead": [*PAGES_OF_LEADS, *PAGES_OF_ANNOTATORS],
+    }[role]
+    (start, first), *others = own
+    # a link to a page leads to the first of its addresses: the start page has its own name besides the bare address
+    pages = [
+        st.Page(start, title=first, visibility="hidden"),
+        st.Page(start, title=first, default=True, url_path="start"),
     ]
-}
-# by menu; pages without a heading are always in view, the first as the start page
-PAGES_OF_LEADS = {
-    "": [("lead/studies.py", "Studies")],
-    "New": [
-        ("lead/new_study.py", "New study"),
-        ("lead/import_ratings.py", "Import ratings"),
-        ("lead/planner.py", "Planner"),
-    ],
-    "Study": [
-        ("lead/study.py", "Overview"),
-        ("lead/design.py", "Design"),
-        ("lead/preview.py", "Preview"),
-        ("lead/dry_run.py", "Dry run"),
-        ("lead/people.py", "People"),
-        ("lead/workbooks.py", "Workbooks"),
-        ("lead/log.py", "Log"),
-    ],
-    "Results": [
-        ("lead/results.py", "Results"),
-        ("lead/quality.py", "Quality"),
-        ("lead/items.py", "Items"),
-        ("lead/ratings.py", "Ratings"),
-        ("lead/report.py", "Report"),
-    ],
-}
-# a lead may annotate too
-ALL_PAGES = {**PAGES_OF_LEADS, "My work": PAGES_OF_ANNOTATORS[""]}
-# a bookmark opens the sign-in page for somebody signed out, and its own page after the sign-in
-BOOKMARKS = [Path(path).stem for pages in ALL_PAGES.values() for path, _ in pages][1:]
+    pages += [st.Page(path, title=title) for path, title in others]
+    if role != "lead":
+        return pages
+    screens = [(screen, places.title_of(place, screen)) for place, screens in PLACES.items() for screen in screens]
+    pages += [st.Page(screen.page, title=title, url_path=screen.path) for screen, title in screens]
+    return pages + [st.Page(partial(move_on, page), title="Moved", url_path=path) for path, page in FORMER.items()]
+
+
+def move_on(page: str) -> None:
+    """From an address of earlier versions to where its page is now."""
+    st.switch_page(page, query_params=st.query_params.to_dict())
 
 
 def entrance(who: Who | None) -> tuple[str, str] | None:
@@ -66,33 +80,35 @@ def entrance(who: Who | None) -> tuple[str, str] | None:
     return None
 
 
-def pages_of(who: Who) -> dict[str, list[st.Page]]:
-    """The pages this person may open, the first as the start page; no other page exists for them."""
-    allowed = ALL_PAGES if who.role == "lead" else PAGES_OF_ANNOTATORS
-    start, first = allowed[""][0]
-    pages = {menu: [st.Page(path, title=title) for path, title in of if path != start] for menu, of in allowed.items()}
-    # the start page has the bare address, and its own name as well
-    by_name = st.Page(start, title=first, visibility="hidden")
-    return {**pages, "": [st.Page(start, title=first, default=True, url_path="start"), *pages[""], by_name]}
-
-
 def show() -> None:
     """Show the requested page, if this person may open it."""
     who = state.identify()
     door = entrance(who)
     if who is None or door:
         path, title = door or ("everyone/sign_in.py", "Sign in")
-        aliases = [st.Page(path, title=title, url_path=name, visibility="hidden") for name in BOOKMARKS]
-        st.navigation([st.Page(path, title=title, default=True), *aliases], position="hidden").run()
+        # a bookmark opens the sign-in page for somebody signed out, and its own page after the sign-in
+        bookmarks = {page.url_path for page in pages_of("lead")} - {""}
+        aliases = [st.Page(path, title=title, url_path=name, visibility="hidden") for name in sorted(bookmarks)]
+        st.set_page_config(page_title=f"{title} · Triptych")
+        st.navigation([st.Page(path, title=title, default=True, url_path="start"), *aliases], position="hidden").run()
+        return
+    is_lead = who.role == "lead"
+    page = st.navigation(pages_of(who.role), position="hidden" if is_lead else "top")
+    if page.url_path in FORMER:
+        page.run()
+    if is_lead:
+        frame(who, page.url_path or "studies", page.title, lambda: account(who.pseudonym))
     else:
-        page = st.navigation(pages_of(who), position="top")
+        st.set_page_config(page_title=f"{page.title} · Triptych")
         st.logo(str(LOGO), size="large")
         account(who.pseudonym)
-        state.turn_to(page.url_path)
-        page.run()
+    say_unknown_address(page.url_path)
+    state.turn_to(page.url_path)
+    page.run()
 
 
 st.set_page_config(page_title="Triptych", page_icon=str(LOGO), layout="wide")
+watch_line()
 try:
     show()
 except DatabaseAway as away:

@@ -22,6 +22,12 @@ def app_address() -> str:
     return f"{origin}{url.path.rpartition('/')[0]}"
 
 
+def own_path(path: str) -> str:
+    """The path of something that the app serves, as this browser asks for it."""
+    base = st.get_option("server.baseUrlPath").strip("/")
+    return f"/{base}/{path}" if base else f"/{path}"
+
+
 def reaches_this_computer_only() -> bool:
     """Whether the address works on no other computer, because the lead uses the one that runs the app."""
     return urlsplit(app_address()).hostname in THIS_COMPUTER

@@ -6,17 +6,23 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from components.shell.certainty import certain
-from components.shell.choices import choose
+from components.shell.choices import certain, choose
 from components.shell.words import NONE, moment
-from triptych.operations.backup import Backup, Head, Restored
+from triptych import clock, settings
+from triptych.operations.backup import Backup, Head, Restored, folder
+from triptych.operations.backup_schedule import MAX_KEPT, Schedule, ScheduleState
 from triptych.stats.numbers import counted
 from triptych.storage.models import Study
-from triptych.study.persons import Who
+from triptych.study.persons import Certainty, Who
 
 CONTENT_NOTE = (
-    "A backup holds the whole database at the moment you press the button: every study, including names. Everybody can "
-    "go on working meanwhile, and everything saved before is in it."
+    "A backup holds the whole database at the moment it is made: every study, including names. Everybody can go on "
+    "working meanwhile, and everything saved before is in it."
+)
+EVERY = {0: "Never", 24: "Every day", 168: "Every week"}  # hours
+SCHEDULE_NOTE = (
+    "For the whole installation, while the app runs; a backup that was missed is made when the app starts. Beyond the "
+    "number kept the oldest scheduled backup is deleted; those made by hand stay."
 )
 RESTORE_NOTE = (
     "The backup replaces the database. What was saved since is no longer in it; a backup of the present state is made "
@@ -29,7 +35,7 @@ COMMAND_NOTE = (
 )
 CAPSULE_NOTE = (
     "One file with all of this study: its own database, rubric, codebook and hashes. It opens on another machine with "
-    "python -m triptych open-capsule. It contains people by pseudonym only, and systems by name."
+    "triptych study open-capsule. It contains people by pseudonym only, and systems by name."
 )
 
 
@@ -39,8 +45,33 @@ def make_button() -> bool:
     return st.button("Back up now", icon=":material/backup:")
 
 
+def last_backup(backups: Sequence[Backup], schedule: ScheduleState) -> None:
+    """When the last backup was made and how large it is, when the next is due, and why one failed."""
+    if schedule.failure:
+        st.warning(f"The last scheduled backup failed. {schedule.failure}")
+    last = f"{moment(backups[0].at)}, {_size(backups[0])}" if backups else "none yet"
+    due = schedule.due
+    following = "" if due is None else f" Next: {moment(due)}." if due > clock.now() else " Next: within minutes."
+    st.text(f"Last backup: {last}.{following}")
+
+
+def choose_schedule(now: Schedule) -> Schedule:
+    """How often the app makes a backup by itself, and how many it keeps."""
+    st.header("By itself", anchor=False)
+    with st.container(horizontal=True):
+        names = EVERY if now.every_hours in EVERY else {now.every_hours: f"Every {now.every_hours} hours", **EVERY}
+        every = choose("Make a backup", names, f"backup-every-{now.every_hours}", now.every_hours, width=240)
+        kept = st.number_input(
+            "Scheduled backups kept", 1, MAX_KEPT, now.kept, key=f"backups-kept-{now.kept}", width=240
+        )
+    st.caption(SCHEDULE_NOTE)
+    return Schedule(every, int(kept))
+
+
 def backup_table(backups: Sequence[Backup], slug: str) -> None:
     """The backups in the folder, and this study's last event in each."""
+    st.text("They are in this folder of the computer that runs Triptych. Copy them to another computer.")
+    st.code(str(folder()), language=None, wrap_lines=True)
     if not backups:
         st.text("There is no backup yet.")
         return
@@ -51,21 +82,25 @@ def backup_table(backups: Sequence[Backup], slug: str) -> None:
             {
                 "Made": moment(made.at),
                 "File": made.name,
-                "Size": f"{made.size / 2**20:.1f} MB",
+                "Size": _size(made),
                 "Last event of this study": NONE if number is None else str(number),
             }
         )
     st.dataframe(rows, hide_index=True, key="backups")
-    st.text("The backups are in this folder of the computer that runs Triptych. Copy them to another computer.")
-    st.code(str(backups[0].path.parent), language=None, wrap_lines=True)
 
 
-def choose_restore(backups: Sequence[Backup], allowed: bool, heads: Sequence[Head], who: Who) -> str | None:
+def _size(made: Backup) -> str:
+    return f"{made.size / 2**20:.1f} MB"
+
+
+def choose_restore(
+    backups: Sequence[Backup], allowed: bool, heads: Sequence[Head], who: Who
+) -> tuple[str, Certainty] | None:
     """The backup to restore, once the lead is certain. `heads`: every study's last event as it is now."""
     with st.expander("Restore a backup", key="go-back"):
         if not allowed:
             st.text(COMMAND_NOTE)
-            st.code("python -m triptych restore FILE", language=None)
+            st.code(f"{settings.program()} data restore FILE", language=None)
             return None
         by_name = {made.name: made for made in backups if made.path.suffix == ".db"}
         if not by_name:
@@ -74,8 +109,8 @@ def choose_restore(backups: Sequence[Backup], allowed: bool, heads: Sequence[Hea
         names = {name: f"{moment(made.at)} ({name})" for name, made in by_name.items()}
         chosen = choose("Backup", names, "backup")
         losses = f"{_losses(by_name[chosen], heads)} {RESTORE_NOTE}"
-        is_certain = certain(who, "Restore this backup", losses, "restore")
-    return chosen if is_certain else None
+        certainty = certain(who, "Restore this backup", losses, "restore")
+    return (chosen, certainty) if certainty else None
 
 
 def _losses(made: Backup, heads: Sequence[Head]) -> str:

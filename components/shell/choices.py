@@ -8,7 +8,11 @@ from typing import Any, TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from components.shell import state
+from triptych.study.persons import Certainty, Who
+
 Key = TypeVar("Key")
+ASKED = "Your passcode (you last gave it more than 15 minutes ago)"
 
 
 def choose(
@@ -37,3 +41,19 @@ def confirmed(label: str, consequence: str, button: str, key: str, sure: str = "
         st.text(consequence)
         ticked = not sure or st.checkbox(sure, key=f"{key}-sure")
         return st.button(button, key=key, disabled=not ticked, **{"type": "primary", **more})
+
+
+def certain(who: Who, label: str, losses: str, key: str) -> Certainty | None:
+    """Draws what will be lost and the button; once the lead is sure and gave their passcode lately, or now: that."""
+    with st.form(f"certain-{key}", border=False):
+        st.text(losses)
+        is_fresh = state.passcode_is_fresh(who)
+        passcode = "" if is_fresh else st.text_input(ASKED, type="password", autocomplete="current-password")
+        is_sure = st.checkbox("I am sure", key=f"certain-{key}-sure")
+        pressed = state.form_button(label, f"certain-{key}-pressed", type="primary")
+    if pressed and not is_sure:
+        state.say("Nothing was done. Tick the box first.", "info")
+    certainty = state.certainty(who, passcode) if pressed and is_sure else None
+    if pressed and not certainty:
+        state.show_messages()
+    return certainty

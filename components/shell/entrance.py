@@ -36,7 +36,7 @@ def column(title: str, sentence: str | None = None, width: int = WIDTH) -> Itera
     """A centred column with the logo, a heading and a sentence; the caller escapes text of users."""
     with st.container(horizontal_alignment="center"), st.container(width=width):
         st.space("large")
-        st.image(LOGO, width=56)
+        st.image(LOGO, width=56, alt="")
         st.title(title, anchor=False)
         if sentence:
             st.write(sentence)

@@ -1,30 +1,44 @@
-"""Every rating in an AgGrid. What is filtered out never reaches the browser, so filters run in Python first."""
+"""A page of ratings in an AgGrid. Filters and order are those of all rows, so the grid itself has none."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
+import streamlit as st
 from st_aggrid import AgGrid
 
 HEIGHT = 560
+# behind the grid's frame, which is transparent until the grid is there
+LOADING = """<style>
+.st-key-ratings-grid { position: relative; }
+.st-key-ratings-grid::before { content: "Loading the ratings …"; position: absolute; padding: 0.5rem; }
+.st-key-ratings-grid > * { position: relative; }
+</style>"""
 WIDTHS = {"Criterion": 190, "Explanation": 320, "Reasons": 160, "Submitted (UTC)": 180, "Response": 105, "Value": 130}
 
 
-def ratings_grid(rows: pd.DataFrame, key: str) -> None:
-    """A read-only grid; texts are text cells, so nothing in them is run or loaded."""
+def ratings_grid(rows: pd.DataFrame, key: str) -> dict[str, Any] | None:
+    """The row that is clicked. Texts are text cells, so nothing in them is run or loaded."""
     columns = [{"field": name, "width": WIDTHS.get(name, 125), "tooltipField": name} for name in rows.columns]
     options = {
         "columnDefs": columns,
-        "defaultColDef": {"sortable": True, "filter": True, "resizable": True, "editable": False},
+        "defaultColDef": {"sortable": False, "filter": False, "resizable": True, "editable": False},
+        "rowSelection": {"mode": "singleRow", "checkboxes": False, "enableClickSelection": True},
         "enableCellTextSelection": True,
         "tooltipShowDelay": 600,
     }
-    AgGrid(
-        rows,
-        gridOptions=options,
-        height=HEIGHT,
-        key=key,
-        update_on=[],
-        allow_unsafe_jscode=False,
-        show_toolbar=False,
-        server_sync_strategy="server_wins",
-    )
+    st.html(LOADING)
+    with st.container(key="ratings-grid"):
+        answer = AgGrid(
+            rows,
+            gridOptions=options,
+            height=HEIGHT,
+            key=key,
+            update_on=["selectionChanged"],
+            allow_unsafe_jscode=False,
+            show_toolbar=False,
+            server_sync_strategy="server_wins",
+        )
+    chosen = answer.selected_rows
+    return None if chosen is None or not len(chosen) else dict(chosen.iloc[0])

@@ -19,7 +19,7 @@ from triptych.people import accounts, signing_in
 from triptych.people.signing_in import Browser
 from triptych.storage import database
 from triptych.storage.models import Person, Role
-from triptych.study.persons import Who
+from triptych.study.persons import Certainty, Who
 from triptych.web.budgets import later
 from triptych.web.session import browser_in, cookie_in, wait_to_sign_in, web_engine, who_holds
 
@@ -33,7 +33,7 @@ SHORTCODE = re.compile(r":(?=[\w+\-/]+:)")
 AUTOLINK = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=[\w.+\-])(?=@)", re.IGNORECASE)
 _identified = threading.local()
 T = TypeVar("T")
-MAY_OPEN = {"annotator": {Role.annotator, Role.lead}, "lead": {Role.lead}}
+MAY_OPEN = {"annotator": {Role.annotator, Role.lead}, "lead": {Role.lead}, "viewer": {Role.viewer}}
 
 
 @dataclass(frozen=True)
@@ -122,14 +122,14 @@ def was_signed_in() -> bool:
 def require(role: str) -> Who:
     """The signed-in person, if they may open this page; otherwise a message, and the page stops.
 
-    `role` is "annotator" (leads may annotate too) or "lead".
+    `role` is "annotator" (leads may annotate too), "lead" or "viewer".
     """
     who = _identified.__dict__.pop("who", None) or current_person()
     if who is None:
         say("You are signed out. Reload the page to sign in again; everything that was saved is safe.")
         st.stop()
     if who.role not in MAY_OPEN[role]:
-        say("This page is for leads. Your own pages are in the bar above.")
+        say(f"This page is for {role}s. Your own pages are in the bar above.")
         st.stop()
     return who
 
@@ -164,14 +164,14 @@ def form_button(label: str, key: str, **options: Any) -> bool:
     page reads it here. `key` names the study, the form and the button. The form must not have `clear_on_submit`: the
     run that reads the click would get its fields empty (see `numbered`).
     """
-    st.form_submit_button(label, on_click=_note_click, args=(key,), **options)
-    clicks = recall(CLICKS, frozenset())
-    remember(CLICKS, clicks - {key})
-    return key in clicks
-
-
-def _note_click(key: str) -> None:
-    remember(CLICKS, recall(CLICKS, frozenset()) | {key})
+    clicks: set[str] | None = recall(CLICKS)
+    if clicks is None:
+        remember(CLICKS, clicks := set())
+    # the next click may end a callback at any use of the session state, so it changes what is in there already
+    st.form_submit_button(label, on_click=clicks.add, args=(key,), **options)
+    clicked = key in clicks
+    clicks.discard(key)
+    return clicked
 
 
 def numbered(name: str) -> str:
@@ -241,19 +241,17 @@ def _unless_too_often(command: Callable[[], T]) -> T | None:
 
 def passcode_is_fresh(who: Who) -> bool:
     """Whether the lead typed their passcode less than 15 minutes ago, signing in or in this tab."""
-    typed_at = recall(PASSCODE_TYPED_AT)
-    if typed_at is not None and clock.now() - typed_at < accounts.PASSCODE_LIFE:
-        return True
     with reading() as session:
-        return accounts.passcode_is_fresh(session, who)
+        return accounts.passcode_is_fresh(session, who, recall(PASSCODE_TYPED_AT))
 
 
-def confirm_passcode(who: Who, passcode: str) -> bool:
-    """Whether this is the lead's passcode; if not, a message says so."""
-    person = _unless_too_often(lambda: signing_in.confirm(engine(), who, passcode, browser()))
-    if person is not None:
+def certainty(who: Who, passcode: str) -> Certainty | None:
+    """What an act that cannot be undone asks for; None without the lead's passcode, and a message says so."""
+    typed_at, is_fresh = recall(PASSCODE_TYPED_AT), passcode_is_fresh(who)
+    proof = _unless_too_often(lambda: signing_in.certain(engine(), who, typed_at, passcode, browser()))
+    if proof and not is_fresh:
         remember(PASSCODE_TYPED_AT, clock.now())
-    return person is not None
+    return proof
 
 
 def arrival() -> Arrival | None:

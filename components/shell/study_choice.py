@@ -1,4 +1,4 @@
-"""Which study a lead's page is about: the address names it, a box changes it."""
+"""Which study a lead's page is about: the address names it, and nothing else."""
 
 from __future__ import annotations
 
@@ -8,43 +8,46 @@ from contextlib import contextmanager
 import streamlit as st
 
 from components.shell import state
-from components.shell.choices import choose
+from triptych.errors import NotFound
+from triptych.stats.numbers import counted
 from triptych.storage.models import Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 
 
 @contextmanager
-def chosen_study(who: Who, title: str = "") -> Iterator[tuple[state.Session, Study]]:
-    """The page's title and the box to choose a study; the chosen one, for what the page reads of it at first.
+def chosen_study(who: Who) -> Iterator[tuple[state.Session, Study]]:
+    """The study that the address names, for what the page reads of it at first; stops where they lead no such study.
 
-    The page's messages follow what is drawn in here.
+    Its name, state and places, and the page's heading stand in the frame, which the router draws before the page. The
+    page's messages follow what is drawn in here.
     """
-    if title:
-        st.title(title, anchor=False)
     with state.reading() as session:
-        slug = _choose(lifecycle.for_lead(session, who))
-    with state.reading() as session:
-        yield session, lifecycle.led_by(session, who, slug)
+        yield session, _led(session, who)
     state.show_messages()
 
 
-def _choose(studies: Sequence[Study]) -> str:
-    """The slug in the address, or the newest study's; stops the page where there is none to choose."""
-    if not studies:
-        st.info("You lead no study yet.")
-        st.stop()
-    titles = titles_of(studies)
-    requested = st.query_params.get("study", studies[0].slug)
-    if requested not in titles:
+def _led(session: state.Session, who: Who) -> Study:
+    try:
+        return lifecycle.led_by(session, who, st.query_params.get("study", ""))
+    except NotFound:
         st.error("You lead no study with this address. Open one from the list of studies.")
         st.stop()
-    # a key per address: otherwise the box would keep a study that the address no longer names
-    chosen = choose("Study", titles, f"study-{requested}", requested)
-    st.query_params["study"] = chosen
-    return chosen
+
+
+@contextmanager
+def watched_study(who: Who, place: str) -> Iterator[tuple[state.Session, Study]]:
+    """The one study that a viewer sees, below the page's heading, for what the page reads of it at first."""
+    with state.reading() as session:
+        study = lifecycle.seen_by(session, who)
+        line = lifecycle.line_of(session, study)
+        st.title(place, anchor=False)
+        blind = "Blind" if study.unblinded_at is None else "Unblinded"
+        progress = f"{line.done:,} of {counted(line.expected, 'annotation')}"
+        st.text(" · ".join([study.title, study.state.capitalize(), progress, blind]))
+        yield session, study
 
 
 def titles_of(studies: Sequence[Study]) -> dict[str, str]:
-    """Slug → title, with what tells rounds of one title apart."""
-    return {study.slug: f"{study.title} ({'demo' if study.demo else study.round})" for study in studies}
+    """Slug → title, with what tells rounds of one title apart; that of a demo study begins with "Demo"."""
+    return {study.slug: study.title if study.demo else f"{study.title} ({study.round})" for study in studies}

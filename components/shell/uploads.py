@@ -2,39 +2,75 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+from itertools import islice
+
 import streamlit as st
 
 from components.shell import state
 from triptych.errors import ImportRefused
 from triptych.formats.decode import SAVE_AS, UnconfirmedEncoding, decode, recoded, refuse_other_content
+from triptych.formats.ratings import ARCHIVE, archives
+from triptych.stats.numbers import counted
+
+SHOWN_FILES = 5
 
 
 def content_of(upload: st.runtime.uploaded_file_manager.UploadedFile) -> bytes | None:
     """The file's bytes, a text as UTF-8; None while its encoding is to be confirmed, which this asks for.
 
-    What is no text at all is left to its reader.
+    The same for the texts in a zip. What is no text at all is left to its reader.
     """
-    data, key = upload.getvalue(), f"encoding-{upload.file_id}"
-    encoding = state.recall(key)
-    if encoding is not None:
-        st.text(f"{upload.name} is read as {encoding}.")
-        return recoded(data, encoding)
+    data, key = upload.getvalue(), f"encodings-{upload.file_id}"
+    confirmed: Mapping[str, str] | None = state.recall(key)
+    if confirmed is None:
+        questions = _questions(upload.name, data)
+        if questions:
+            _ask(upload.name, questions, key)
+            return None
+        state.remember(key, confirmed := {})
+    if not confirmed:
+        return data
+    for name, encoding in islice(confirmed.items(), SHOWN_FILES):
+        st.text(f"{name} is read as {encoding}.")
+    _mention_others(confirmed)
+    return archives.recoded_zip(data, confirmed) if _is_zip(upload.name) else recoded(data, confirmed[upload.name])
+
+
+def _is_zip(name: str) -> bool:
+    return name.casefold().endswith(f".{ARCHIVE}")
+
+
+def _questions(name: str, data: bytes) -> dict[str, UnconfirmedEncoding]:
+    """Each text to ask about; those of a zip by their names in it."""
     try:
+        if _is_zip(name):
+            return archives.unconfirmed(data)
         refuse_other_content(data)
         decode(data)
     except UnconfirmedEncoding as question:
-        state.say(
-            f"{upload.name}: {question.at_fault}. It looks like {question.encoding}. Read so, it begins:", "warning"
-        )
-        st.text(question.lines)
-        st.button(
-            f"Read it as {question.encoding}",
-            key=f"confirm-{key}",
-            on_click=state.remember,
-            args=(key, question.encoding),
-        )
-        st.caption(f"If letters look wrong: {SAVE_AS}")
-        return None
+        return {name: question}
     except ImportRefused:
         pass
-    return data
+    return {}
+
+
+def _ask(upload_name: str, questions: Mapping[str, UnconfirmedEncoding], key: str) -> None:
+    """The likely encoding of each text and its first lines, to be confirmed together."""
+    for name, question in islice(questions.items(), SHOWN_FILES):
+        place = name if name == upload_name else f"{upload_name}, {name}"
+        state.say(f"{place}: {question.at_fault}. It looks like {question.encoding}. Read so, it begins:", "warning")
+        st.text(question.lines)
+    encodings = {name: question.encoding for name, question in questions.items()}
+    _mention_others(encodings)
+    label = f"Read it as {question.encoding}" if len(questions) == 1 else "Read them so"
+    st.button(label, key=f"confirm-{key}", on_click=state.remember, args=(key, encodings))
+    st.caption(f"If letters look wrong: {SAVE_AS}")
+
+
+def _mention_others(encodings: Mapping[str, str]) -> None:
+    """How many files in which encoding there are besides those shown."""
+    others = Counter(islice(encodings.values(), SHOWN_FILES, None))
+    if others:
+        st.text("And " + ", ".join(f"{counted(number, 'file')} in {name}" for name, number in others.items()) + ".")

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import streamlit as st
 
 from triptych.stats.numbers import written, written_or_reason
 from triptych.stats.undefined import Undefined
 
 NONE = "–"
+DEMO_NOTE = "A demo: invented texts, to try the screens out. Nobody waits for this work or uses it."
 # besides marks the places where Streamlit finds an address, to make a link of it
 MARKS = re.compile(r"[^\w\s.,;:?!()'%/+-]|_|(?<=:)(?=//)|(?<=www)(?=\.)", re.IGNORECASE)
 
@@ -23,6 +28,14 @@ def duration(minutes: int | None) -> str:
 
 def moment(at: datetime | None) -> str:
     return "never" if at is None else f"{at:%Y-%m-%d %H:%M} UTC"
+
+
+def clock_time(at: datetime) -> str:
+    """The time of day where the browser is, or in UTC where it does not say."""
+    zone = st.context.timezone or ""
+    with suppress(ValueError, LookupError, OSError):  # no zone, or none of this name on this computer
+        return f"{at.astimezone(ZoneInfo(zone)):%H:%M}"
+    return f"{at:%H:%M} UTC"
 
 
 def percent(share: float) -> str:

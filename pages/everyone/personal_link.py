@@ -34,6 +34,7 @@ def choose_passcode() -> None:
 
 def accept() -> Person:
     with state.writing() as session:
+        st.query_params["study"] = accounts.invited_to(session, secret).slug  # where the link leads
         return accounts.accept_invitation(session, secret)
 
 

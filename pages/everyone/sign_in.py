@@ -6,6 +6,7 @@ import streamlit as st
 
 from components.shell import state
 from components.shell.entrance import column
+from components.shell.words import DEMO_NOTE
 from triptych.errors import NotAllowed, NotFound, StudyNotOpen
 from triptych.people import accounts, signing_in
 from triptych.storage.models import Study
@@ -48,6 +49,8 @@ def take_part(studies: list[Study], why_not: str) -> None:
         return
     with st.form("take_part", border=False):
         slug = choose(studies, "join_study")
+        if all(study.demo for study in studies):
+            st.caption(DEMO_NOTE)
         name = st.text_input("Your name", max_chars=accounts.LONGEST_NAME, autocomplete="name")
         st.caption("Only the lead of the study sees your name. In results you appear under a pseudonym.")
         if state.form_button("Start", "take_part", type="primary", width="stretch"):

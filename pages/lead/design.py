@@ -1,114 +1,119 @@
-"""The design of one study: everything a lead decides, launch, and amendments after it."""
+"""Setup of one study: what a lead decides, saved as it is typed, the checklist, launch, and amendments after it."""
 
 from __future__ import annotations
 
 import streamlit as st
 
+from components.rubric_builder import rubric_builder
 from components.shell import state
 from components.shell.study_choice import chosen_study
-from components.study import design_items, preregistration_form, settings_form
-from components.study.launch_form import frozen, launch_form
+from components.study import design_items, sections, setup_fields
+from components.study.launch_form import frozen, launch_form, what_comes_first
+from components.study.lifecycle_bar import lifecycle_bar
 from components.study.plan_form import plan_form
-from components.study.rubric_editor import rubric_editor
-from components.study.rubric_preview import rubric_preview
-from components.study.settings_form import DesignRequest, is_draft
+from components.study.saved_field import SettingsSheet
+from triptych.annotate import onboarding, rubric_form
 from triptych.rubric.model import Rubric
-from triptych.storage.models import Study
-from triptych.study import design, lifecycle, lint, pairing, plans
+from triptych.storage.models import StudyState
+from triptych.study import design, lifecycle, pairing, plans, saved_setting
 from triptych.study import launch as launching
+from triptych.study.checklist import SetupSection
 from triptych.study.design import Parts
+from triptych.study.settings import settings_of
+from triptych.study.system_names import marked_names
 
-SAVED_MESSAGE, SEEN = "Saved.", "sections seen"
+SAVED_MESSAGE, WHY = "Saved.", "Amend: why you change something (dated, and printed in reports)"
 
 
-def save(study: Study, request: DesignRequest | None) -> None:
-    """Save what a form asked for, or show why it cannot be saved."""
-    if request is not None:
-        state.run_command(design.amend, study, request.parts, request.reason, who.pseudonym, done=SAVED_MESSAGE)
+def change(parts: Parts | None) -> None:
+    """Change what is more than one setting, or show why it cannot be changed."""
+    if parts is not None:
+        state.run_command(design.amend, study, parts, sheet.reason, who.pseudonym, done=SAVED_MESSAGE)
         st.rerun()
 
 
-def what_is_asked(study: Study, rubric: Rubric) -> None:
-    label, address = "See it as annotators will", {"study": study.slug}
-    st.page_link("lead/preview.py", label=label, icon=":material/visibility:", query_params=address)
-    if not is_draft(study):
-        st.caption("The rubric is fixed after launch: ratings refer to its criteria.")
-        rubric_preview(rubric, rubric.asked(study.round))
-        return
+def items(sheet: SettingsSheet, rubric: Rubric) -> None:
     with state.reading() as session:
-        text = lifecycle.rubric_text(session, study)
-    changed = rubric_editor(text, f"rubric_text-{study.slug}")
-    if changed is None:
-        return
-    if st.button("Use this rubric", type="primary", disabled=changed[0] == text):
-        save(study, DesignRequest(Parts(rubric_yaml=changed[0]), ""))
-    with st.expander(f"{len(changed[1].asked(study.round))} questions in the {study.round} round"):
-        rubric_preview(changed[1], changed[1].asked(study.round))
-
-
-def items(study: Study, rubric: Rubric) -> None:
-    with state.reading() as session:
-        lines = design.item_lines(session, study)
+        lines, names = design.item_lines(session, study), marked_names(session, study)
+    doubtful = {point.finding.name_mark for point in points if point.finding} | {*settings_of(study).common_names}
+    if sheet.is_draft and (named := {mark: name for mark, name in names.items() if mark in doubtful}):
+        setup_fields.common_names(sheet, named)
     design_items.item_table(lines, study.item_count)
-    st.subheader("More items", anchor=False)
-    save(study, design_items.more_items(study, rubric))
+    st.header("More items", anchor=False)
+    change(design_items.more_items(study, rubric, version))
     if lines:
-        with st.expander("Retire items" if not is_draft(study) else "Remove items"):
-            save(study, design_items.retired_items(study))
+        with st.popover("Remove items" if sheet.is_draft else "Retire items"):
+            change(design_items.retired_items(study, version))
 
 
-def plan(study: Study, rubric: Rubric) -> None:
+def what_is_asked(sheet: SettingsSheet, rubric: Rubric) -> None:
+    if not sheet.is_draft:
+        st.caption("The rubric is fixed after launch: ratings refer to its criteria.")
+    with state.reading() as session:
+        current = rubric_form.look(session, study)
+        sources = rubric_form.sources(session, who, study)
+    rubric_builder(study.slug, current, sources, locked=not sheet.is_draft)
+
+
+def assignment(sheet: SettingsSheet, rubric: Rubric) -> None:
+    setup_fields.assignment(sheet)
+    if setup_fields.panel(sheet):
+        change(Parts(new_codes=True))
+    st.header("A plan of who rates what", anchor=False)
     with state.reading() as session:
         stored = pairing.lines_of(session, study)
     run = state.run_command
-    change = plan_form(
+    lines = plan_form(
         study, stored, lambda: run(plans.propose, study), lambda data, name: run(plans.read, study, data, name)
     )
-    if change is not None:
-        run(plans.store, study, change.lines, who.pseudonym, change.reason, done=SAVED_MESSAGE)
+    if lines is not None:
+        run(plans.store, study, lines, who.pseudonym, sheet.reason, done=SAVED_MESSAGE)
         st.rerun()
 
 
-def checks(study: Study, rubric: Rubric) -> None:
+def checks(sheet: SettingsSheet, rubric: Rubric) -> None:
     with state.reading() as session:
         counts = design.check_items(session, study)
-    save(study, settings_form.check_rules(study, **counts))
-
-
-def launch(study: Study, rubric: Rubric) -> None:
-    with state.reading() as session:
-        findings = lint.lint_study(session, study) if is_draft(study) else []
-        amendments = design.amendments(session, study)
-    if not is_draft(study):
-        frozen(study, amendments)
-    elif launch_form(study, findings):
-        state.run_command(launching.launch, study, who.pseudonym, done="The study is open.")
-        st.rerun()
+    setup_fields.check_rules(sheet, **counts)
 
 
 SECTIONS = {
-    "Basics": lambda study, _: save(study, settings_form.basics(study)),
-    "Rubric": what_is_asked,
-    "Items": items,
-    "Plan": plan,
-    "Annotators' path": lambda study, rubric: save(study, settings_form.path(study, rubric)),
-    "Panel and pay": lambda study, _: save(study, settings_form.panel(study)),
-    "Checks": checks,
-    "Preregistration": lambda study, rubric: save(study, preregistration_form.preregistered(study, rubric)),
-    "Launch": launch,
+    SetupSection.study: lambda sheet, _: setup_fields.study_itself(sheet),
+    SetupSection.items: items,
+    SetupSection.rubric: what_is_asked,
+    SetupSection.assignment: assignment,
+    SetupSection.way_in: setup_fields.way_in,
+    SetupSection.checks: checks,
+    SetupSection.plan: setup_fields.declaration,
+    SetupSection.trial: lambda sheet, _: setup_fields.trial(sheet),
 }
 who = state.require("lead")
-with chosen_study(who, "Design") as (session, study):
-    slug = study.slug
+with chosen_study(who) as (session, study):
     rubric = lifecycle.design_of(session, study).rubric
-st.page_link("lead/study.py", label="Overview", icon=":material/arrow_back:", query_params={"study": slug})
-requested = st.query_params.get("section")
-default = requested if requested in SECTIONS else None
-tabs = st.tabs(list(SECTIONS), default=default, key=f"design-{slug}", on_change="rerun")
-# a section stays drawn once seen, so that typed values survive a change of tab; the last one has no fields
-seen = state.recall(SEEN, frozenset()) | {(slug, name) for name, tab in zip(SECTIONS, tabs, strict=True) if tab.open}
-state.remember(SEEN, seen)
-for tab, (name, draw) in zip(tabs, SECTIONS.items(), strict=True):
-    if tab.open or (name != "Launch" and (slug, name) in seen):
-        with tab:
-            draw(study, rubric)
+    log, version = saved_setting.changes(session, study), saved_setting.material_number(session, study)
+    amendments, steps = design.amendments(session, study), onboarding.way_in(session, study)
+draft, above, status = study.state == StudyState.draft, st.container(), st.container()
+reason = "" if draft else st.text_input(WHY, max_chars=design.LONGEST_REASON, key=f"why-{study.slug}").strip()
+sheet = SettingsSheet(study, who, log, reason)
+points = sections.points_of(study, version) if draft else []
+with above:
+    lifecycle_bar(study, who, sheet.memory.go)
+sections.follow_address(sheet)
+sections.begin(sheet, points)
+for name, draw in SECTIONS.items():
+    with sections.section_box(sheet, name) as box:
+        if box.open:
+            draw(sheet, rubric)
+with st.container(border=True, key=sections.section_key(sheet, sections.LAUNCH)):
+    st.header("Launch" if draft else "Launched", anchor=False)
+    if not draft:
+        frozen(study, amendments)
+    elif launch_form(study, points, sheet.unsaved, sheet.memory.go):
+        state.run_command(launching.launch, study, who.pseudonym, done="The study is open.")
+        st.rerun()
+with st.expander("What annotators meet first", icon=":material/visibility:"):
+    what_comes_first(study, steps)
+with status:
+    go_to = sections.section_key(sheet, sheet.memory.go_to) if sheet.memory.go_to else ""
+    sheet.status(go_to, sections.summaries(sheet, points))
+sheet.memory.go("")

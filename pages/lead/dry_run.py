@@ -3,6 +3,7 @@
 import streamlit as st
 
 from components.shell import state
+from components.shell.empty_state import empty_state
 from components.shell.study_choice import chosen_study
 from components.study import dry_run_report
 from triptych.errors import TriptychError
@@ -35,11 +36,11 @@ def run(study: Study, recipe: Recipe) -> DryRun | None:
 
 
 who = state.require("lead")
-with chosen_study(who, "Dry run") as (_, study):
+with chosen_study(who) as (_, study):
     slug = study.slug
 st.text(INTRODUCTION)
 if study.item_count < 2:
-    st.info("This study has no items to try out yet. Add items first.")
+    empty_state("A dry run needs two items at least. Add items first.", "Setup", slug)
     st.stop()
 recipe = dry_run_report.choose_recipe(study.item_count, slug)
 if recipe is not None:
@@ -47,5 +48,3 @@ if recipe is not None:
 result = state.recall(f"dry-run-{slug}")
 if result is not None:
     dry_run_report.report(result, slug)
-    address = {"study": slug}
-    st.page_link("lead/planner.py", label="Planner", icon=":material/insights:", query_params=address)

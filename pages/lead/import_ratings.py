@@ -6,6 +6,7 @@ import streamlit as st
 
 from components.shell import state
 from components.study import ratings_preview as preview
+from components.study.text_formats import choose_formats_of
 from triptych.exchange import import_ratings
 from triptych.formats.ratings.assemble import Assembled
 from triptych.storage.models import Access
@@ -21,18 +22,20 @@ CLOSED, OPEN = "Finished: the study is closed", "Unfinished: the study stays ope
 
 
 def choose_plan(assembled: Assembled) -> tuple[StudyPlan, bool]:
-    """Title, and whether the study goes on, which needs the texts."""
+    """Title, how texts are shown, and whether the study goes on, which needs the texts."""
     title = st.text_input("Title", max_chars=LONGEST_TITLE, key="title")
     state_after = st.radio("These ratings are", [CLOSED, OPEN] if assembled.has_texts else [CLOSED], key="state_after")
     raters = 1
     if state_after == OPEN:
         raters = st.number_input("Annotators per item in total", 1, MOST_RATERS, 3, key="raters")
-    return StudyPlan(title=title.strip(), raters_per_item=raters, access=Access.invited), state_after == OPEN
+    formats = choose_formats_of(assembled.items, "format")
+    plan = StudyPlan(title=title.strip(), raters_per_item=raters, access=Access.invited, formats=formats)
+    return plan, state_after == OPEN
 
 
 who = state.require("lead")
 st.title("Import ratings", anchor=False)
-st.subheader("1. The files", anchor=False)
+st.header("1. The files", anchor=False)
 st.caption(FORMATS)
 files, duplicates = preview.choose_files()
 items, usable = preview.choose_items()
@@ -42,12 +45,12 @@ preview.files_preview(files)
 if not usable or not all(file.ok for file in files):
     st.stop()
 
-st.subheader("2. The scales", anchor=False)
+st.header("2. The scales", anchor=False)
 mapping = preview.choose_asked(files)
 if mapping is None:
     st.stop()
 
-st.subheader("3. The study", anchor=False)
+st.header("3. The study", anchor=False)
 assembled = preview.assembled(files, mapping, items, duplicates)
 preview.assembled_preview(assembled)
 if not assembled.ok:

@@ -1,69 +1,116 @@
-"""Second looks: one item across its annotators, and its final value."""
+"""Second looks: a queue of items, one of them across its annotators, and its final values."""
 
 import streamlit as st
 
 from components.results import item_review as second_look
 from components.results.scope import choose_scope, scope_notes
 from components.shell import state
+from components.shell.empty_state import empty_state, no_rating_yet
 from components.shell.study_choice import chosen_study
+from triptych.annotate import comments
 from triptych.results import adjudication, item_review
+from triptych.results.first_screen.next_step import next_step
 from triptych.results.frame.counted import kinds_by_default
+from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.item_review import Look
+from triptych.results.progress import overview
+from triptych.results.quality import flags_of
 from triptych.results.study_analysis import analyse
-from triptych.storage.models import Study
 from triptych.study.system_names import system_names
 
 
-def run(command, *arguments, done: str, **named) -> None:
-    """Runs a command about the item and redraws the page with its message."""
-    state.run_command(command, study, *arguments, who, done=done, **named)
+def run(command, *arguments, done: str, goal: str | None = None) -> None:
+    """Runs a command about the item and redraws the page with its message, at the goal if it was done."""
+
+    def go_on(_: object) -> str:
+        if goal:
+            second_look.turn_to_item(goal)
+        return done
+
+    state.run_command(command, study, *arguments, who, done=go_on)
     st.rerun()
 
 
-def decide(look: Look) -> None:
-    """The current final value, and how to set one."""
+def decide(look: Look, following: str | None) -> None:
+    """The item's final values: accepted, changed or taken back."""
     item = look.texts.external_id
     st.subheader("Final value", anchor=False)
-    second_look.final_state(look.final)
     if look.final is None:
-        asked = second_look.ask_somebody(people, f"{study.slug}-{item}")
-        if asked:
-            run(adjudication.ask, item, asked, done=f"{asked} gets this item next.")
-    else:
-        why = second_look.take_back(f"{study.slug}-{item}")
-        if why is not None:
-            run(adjudication.take_back, item, why, done="This item has no final value any more.")
-    with st.expander("Decide yourself" if look.final is None else "Change it", key=f"decide-{item}"):
-        chosen = second_look.final_form(look, frame.rubric.asked(frame.round), study.slug)
-        if chosen:
-            run(adjudication.record, item, *chosen, done=f"The final values of {item} are recorded.")
+        accept(look, item, following)
+        return
+    second_look.final_state(look.final)
+    why = second_look.take_back(f"{study.slug}-{item}")
+    if why is not None:
+        run(adjudication.take_back, item, why, done="This item has no final value any more.")
+    with st.expander("Change it", key=f"decide-{item}"):
+        accept(look, item, following)
 
 
-def look_at(study: Study, item: str) -> Look:
+def accept(look: Look, item: str, following: str | None) -> None:
+    chosen = second_look.final_form(look, second_look.mark_in_address(), study.slug)
+    if chosen:
+        run(adjudication.record, item, *chosen, done=f"The final values of {item} are recorded.", goal=following)
+
+
+def ask(item: str) -> None:
+    """Hands the item to an annotator who has not met it and is not flagged."""
     with state.reading() as session:
-        return item_review.look(session, study, frame, item, scope)
+        people = adjudication.adjudicators(session, study, item)
+        flags = flags_of(session, study, frame)
+    flagged = [name for name in people if flags.get(name)]
+    asked = second_look.ask_somebody([n for n in people if n not in flagged], flagged, f"{study.slug}-{item}")
+    if asked:
+        run(adjudication.ask, item, asked, done=f"{asked} gets this item next.")
+
+
+def talk(item: str) -> None:
+    """What leads and annotators wrote to each other about the item."""
+    with state.reading() as session:
+        threads, askable = comments.threads(session, study, item), comments.askable(session, study, item, who)
+    name = f"{study.slug}-{item}"
+    question = second_look.comments(threads, askable, name)
+    if question is None:
+        return
+
+    def after(_: object) -> str:
+        second_look.empty_comment_form(name)
+        return f"{question[0]} finds your comment under My work."
+
+    state.run_command(comments.ask, study, item, *question, who, done=after)
+    st.rerun()
 
 
 who = state.require("lead")
-with chosen_study(who, "Items") as (session, study):
+with chosen_study(who) as (session, study):
     slug = study.slug
     kinds, frame = kinds_by_default(study), frame_of(session, study)
     names = system_names(session, study)
-scope = choose_scope(frame, kinds, slug)
-scope_notes(frame, scope, kinds)
-state.show_messages()
-analysis = analyse(frame, scope, names)
-with state.reading() as session:
-    lines = item_review.lines(session, study, analysis.disagreement, scope)
-    people = adjudication.adjudicators(session, study)
-    finals = adjudication.final_values(session, study)
-if not lines:
-    st.info("This study has no items yet. Add a file of items on its Design page.")
-    st.stop()
-item = second_look.choose_item(lines, st.query_params.get("item", ""), slug)
-second_look.agreement_with_final(adjudication.agreement(frame, scope, finals))
-if item is not None:
-    look = look_at(study, item)
-    second_look.draw_look(look, slug)
-    decide(look)
+    step = next_step(study, overview(session, study, Counted(kinds)))
+if frame.work.empty:
+    no_rating_yet(step, slug)
+left, right = st.columns([1, 3], gap="medium")
+with left:
+    scope = choose_scope(frame, kinds, slug)
+    analysis = analyse(frame, scope, names)
+    with state.reading() as session:
+        lines = item_review.lines(session, study, analysis.disagreement, scope)
+        finals = adjudication.final_values(session, study)
+    chosen = second_look.choose_item(lines, st.query_params.get("look", ""), slug) if lines else None
+with right:
+    scope_notes(frame, scope, kinds)
+    if not lines:
+        empty_state("This study has no items yet. Add a file of items.", "Setup", slug)
+    if chosen:
+        item, items = chosen
+        second_look.walk(item, items)
+        with state.reading() as session:
+            look = item_review.look(session, study, frame, item, scope)
+        second_look.draw_look(look, slug)
+        if not frame.work.empty:
+            decide(look, second_look.neighbours(items, item)[1])
+            if look.final is None:
+                ask(item)
+            second_look.draw_answers(look, slug)
+            talk(item)
+    second_look.agreement_with_final(adjudication.agreement(frame, scope, finals))

@@ -2,40 +2,46 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
 from components.shell import state
 from components.study.import_preview import import_preview
-from components.study.rubric_preview import rubric_preview
-from components.study.study_form import choose_file, choose_plan, choose_rubric
+from components.study.study_form import choose_file, choose_plan, choose_rubric, file_before, forget_files
 from triptych.stats.numbers import counted
 from triptych.study import lifecycle
 
 who = state.require("lead")
 st.title("New study", anchor=False)
+with st.container(horizontal=True):
+    st.page_link("lead/import_ratings.py", label="Import ratings made elsewhere", icon=":material/upload_file:")
+    st.page_link("lead/planner.py", label="How large must it be?", icon=":material/insights:")
 
-st.subheader("1. What is asked", anchor=False)
+st.header("1. What is asked", anchor=False)
 chosen = choose_rubric()
 if chosen is None:
     st.stop()
 rubric_yaml, rubric = chosen
 with st.expander(counted(len(rubric.criteria), "question")):
-    rubric_preview(rubric, rubric.criteria)
+    st.text(
+        "\n".join(f"{criterion.title}: {criterion.question or criterion.definition}" for criterion in rubric.criteria)
+    )
 
-st.subheader("2. Which items", anchor=False)
+st.header("2. Which items", anchor=False)
 file = choose_file(rubric)
 if file is None:
     st.stop()
-import_preview(file, lifecycle.misfits(rubric, file))
+reading = import_preview(file, rubric, file_before())
 if not file.ok:
     st.stop()
 
-st.subheader("3. How", anchor=False)
-plan = choose_plan(rubric)
+st.header("3. How", anchor=False)
+plan = replace(choose_plan(rubric), formats=reading.formats, common_names=reading.common_names)
 if st.button("Create the study", type="primary"):
     study = state.run_command(lifecycle.create_from_file, plan, rubric_yaml, file, who)
     if study:
-        state.forget("files_read")
-        st.switch_page("lead/study.py", query_params={"study": study.slug})
+        forget_files()
+        st.switch_page("lead/design.py", query_params={"study": study.slug})
 state.show_messages()
 st.caption("The study starts as a draft: nobody can annotate before you launch it.")

@@ -1,69 +1,61 @@
-"""The people of one study, by name: invitations, links, accounts, withdrawal, erasure, fellow leads."""
+"""The people of one study, by name: a table to run it from, invitations, links, accounts, fellow leads."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import streamlit as st
 
 from components.people import invitations as forms
 from components.people import member_actions
 from components.people.leads import leads
-from components.people.people_table import choose_member, members_table
+from components.people.links import keep, links
+from components.people.participants_table import filtered, table
+from components.people.selection_actions import act, actions
+from components.people.viewers import viewers
 from components.shell import state
 from components.shell.clearing import clear, what_is_left
 from components.shell.study_choice import chosen_study
+from components.study.access_address import access_address
 from triptych.annotate import exclusions
-from triptych.errors import ImportRefused
-from triptych.people import invitations, roster
+from triptych.participants.mail import failure_of
+from triptych.participants.notices import notices
+from triptych.participants.participant import Participant, participants
+from triptych.people import roster
 from triptych.people.invitations import Invited
-from triptych.people.roster import Member
 from triptych.privacy import erasure, withdrawal
-from triptych.storage.models import Access, Role
-from triptych.study import annotator_groups
+from triptych.results.frame.counted import kinds_by_default
+from triptych.results.frame.model import Counted
+from triptych.results.frame.upkeep import frame_of
+from triptych.results.progress import overview
+from triptych.results.quality import flags_of
+from triptych.results.unfilled import unfilled
+from triptych.storage.models import StudyState
 from triptych.study.settings import settings_of
 
-NEW_LINKS = "links made"
+NOBODY = "Nobody has joined yet. Invite people below, or give out the address."
+NOBODY_IN_DRAFT = "Nobody has joined yet. You can invite people below already; they begin when the study is launched."
 
 
-def keep_links(invited: list[Invited] | None) -> None:
-    """Show new links until others are made, or the page is reloaded."""
+def keep_links(invited: Sequence[Invited] | None) -> None:
+    """Shows new links until they are dismissed, or the page is reloaded."""
     if invited:
         state.renew(forms.form_name(slug))
-        state.remember(NEW_LINKS, [(slug, invitation) for invitation in invited])
-    st.rerun()
+        keep(slug, invited)
+        st.rerun()
 
 
-def invite() -> None:
-    if study.access == Access.panel:
-        st.text("Annotators of this study come from a panel; its address is on the page Overview.")
-    single, several = st.tabs(["One person", "A list"])
-    with single:
-        guest = forms.guest_form(Role.annotator, slug)
-    with several:
-        data = forms.list_upload(slug)
-        if data is not None:
-            invite_list(data)
-    if guest:
-        invited = state.run_command(invitations.invite_one, study, *guest, Role.annotator, who.pseudonym)
-        keep_links(invited and [invited])
+def one_person(person: Participant) -> None:
+    """What is asked about one person at a time."""
+    with state.reading() as session:
+        promised = withdrawal.promised_to(session, study, person.pseudonym)
+        submitted = erasure.annotations_of(session, study, person.pseudonym)
+    if chosen := member_actions.steps(person.member, study, promised, who, submitted):
+        run_step(*chosen, person.pseudonym)
 
 
-def invite_list(data: bytes) -> None:
-    try:
-        with state.reading() as session:
-            guest_list = invitations.read_list(session, study, data)
-    except ImportRefused as refusal:
-        state.say(str(refusal))
-        return
-    if forms.list_preview(guest_list):
-        keep_links(state.run_command(invitations.invite_all, study, guest_list.guests, who.pseudonym))
-
-
-def run_step(step: str, why: str, member: Member) -> None:
-    """Run the chosen step for an annotator."""
-    name, run = member.pseudonym, state.run_command
-    if step == "link":
-        secret = run(roster.new_link, study, name, who.pseudonym)
-        keep_links(secret and [Invited(member.name or name, member.email, Role.annotator, name, secret)])
+def run_step(step: str, why: str, name: str) -> None:
+    run = state.run_command
     if step == "disable":
         run(roster.disable, study, name, who, done=f"{name} is signed out and disabled.")
     if step == "enable":
@@ -72,44 +64,44 @@ def run_step(step: str, why: str, member: Member) -> None:
         run(exclusions.let_in, study, name, why, who.pseudonym, done=f"{name} can continue.")
     if step == "withdraw" and run(withdrawal.withdraw, study, name, who.pseudonym, done=f"{name} has withdrawn."):
         clear()
-    if step == "erase" and run(erasure.erase, study, name, who, done=f"{name} was erased."):
-        clear()
     st.rerun()
 
 
 who = state.require("lead")
-with chosen_study(who, "People") as (session, study):
-    slug = study.slug
-    everybody = roster.members_of(session, study)
-    copies = erasure.copies(session, study)
-annotators = [member for member in everybody if member.role == Role.annotator]
-state.show_messages()
+with chosen_study(who) as (session, study):
+    slug, everybody, copies = study.slug, roster.members_of(session, study), erasure.copies(session, study)
+    frame, settings = frame_of(session, study), settings_of(study)
+    view = overview(session, study, Counted(kinds_by_default(study)))
+    mail_failure = failure_of(session, study)
+    people = participants(session, study, everybody, frame, view, flags_of(session, study, frame))
+    news = [*notices(study, view, people, unfilled(session, study))]
 what_is_left()
-forms.links([link for where, link in state.recall(NEW_LINKS, []) if where == slug])
-st.subheader("Invite annotators", anchor=False)
-invite()
-st.subheader("Annotators", anchor=False)
-st.caption("Names appear on this page only. Everywhere else a person is a pseudonym.")
-if annotators:
-    members_table(annotators, bool(settings_of(study).consent.text))
-    chosen = choose_member(annotators, "Annotator", f"member-{slug}")
-    with state.reading() as session:
-        promised = withdrawal.promised_to(session, study, chosen.pseudonym)
-        submitted = erasure.annotations_of(session, study, chosen.pseudonym)
-    step = member_actions.steps(chosen, study, promised, who, submitted)
-    if step:
-        run_step(*step, chosen)
-    if group := member_actions.group_form(annotators, settings_of(study).annotator_groups, slug):
-        state.run_command(annotator_groups.set_group, study, *group, who.pseudonym, done="The group is saved.")
+access_address(study)
+links(study)
+for notice in news:
+    state.say(notice.sentence, notice.kind)
+if mail_failure:
+    state.say(f"The last message to the leads of this study was not sent: {mail_failure}.", "warning")
+st.header("Annotators", anchor=False)
+if people:
+    chosen = table(filtered(people, slug), slug, bool(settings.consent.text), settings.pay.currency)
+    if chosen and (action := actions(chosen, slug)):
+        keep_links(act(study, action, chosen, who.pseudonym))
         st.rerun()
+    if len(chosen) == 1:
+        one_person(chosen[0])
 else:
-    st.text("Nobody has joined yet. Invite people above, or give out the address on the page Overview.")
-st.subheader("Leads", anchor=False)
-new_lead = leads(study, everybody, who)
-if new_lead:
+    st.text(NOBODY_IN_DRAFT if study.state == StudyState.draft else NOBODY)
+st.header("Invite annotators", anchor=False)
+keep_links(forms.invite(study, view, who.pseudonym))
+st.header("Leads", anchor=False)
+if new_lead := leads(study, everybody, who):
     keep_links([new_lead])
-if any(member.erased or member.withdrawn_at for member in annotators):
-    st.subheader("Copies made earlier", anchor=False)
+st.subheader("Viewers", anchor=False)
+if new_viewer := viewers(study, everybody, who):
+    keep_links([new_viewer])
+if any(person.member.erased or person.member.withdrawn_at for person in people):
+    st.header("Copies made earlier", anchor=False)
     with_reports = member_actions.copies(copies)
     if with_reports is not None:
         state.run_command(erasure.delete_copies, study, who.pseudonym, with_reports, done="The copies are deleted.")

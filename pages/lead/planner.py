@@ -3,15 +3,14 @@
 import streamlit as st
 
 from components.shell import state
+from components.shell.study_choice import chosen_study
 from components.study import planner_form
-from components.study.settings_form import is_draft
 from triptych.simulate import planner
-from triptych.simulate.planner import Basis
+from triptych.simulate.planner import Aim, Basis
 from triptych.stats import power
 from triptych.stats.power import Plan
 from triptych.stats.undefined import UndefinedStatistic
-from triptych.storage.models import Study
-from triptych.study import lifecycle
+from triptych.storage.models import Study, StudyState
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 
@@ -32,48 +31,44 @@ def bases_of(study: Study, who: Who) -> list[Basis]:
         ]
 
 
-def declare(study: Study | None, basis: Basis, plan: Plan, shift: float, margin: float) -> None:
-    """The plan in the words and margins of the preregistration; shares are stored from 0 to 1."""
-    shares = basis.width == planner.PERCENT
-    unit, margin = ("percentage points", margin / planner.PERCENT) if shares else ("points", margin)
-    done = "The plan is in the preregistration."
-    state.run_command(planner.declare, study, plan, shift, margin, unit, who.pseudonym, done=done)
+def declare(study: Study | None, plan: Plan, aim: Aim) -> None:
+    """The plan in the words and margins of the preregistration."""
+    state.run_command(planner.declare, study, plan, aim, who.pseudonym, done="The plan is in the preregistration.")
     state.show_messages()
 
 
 @st.fragment
-def planning(study: Study | None, bases: list[Basis], tests: int) -> None:
+def planning(study: Study | None, bases: list[Basis], systems: list[str], criteria: int) -> None:
     """Everything that a slider changes, and nothing else."""
     slug = study.slug if study else "new"
     currency = settings_of(study).pay.currency if study else "USD"
     basis = planner_form.choose_basis(bases, slug)
-    plan = planner_form.choose_plan(study, slug, tests)
-    shift = planner_form.choose_difference(basis, slug)
-    margin = planner_form.choose_margin(basis, slug)
+    plan = planner_form.choose_plan(study, slug, len(systems), criteria)
+    aim = planner_form.choose_aim(basis, slug, systems)
+    scatter = planner.scatter_of(plan, basis.components)
     paid = planner.pay_per_hour(study, basis.seconds) if study and basis.seconds else None
     effort = planner_form.choose_effort(basis, paid, currency, slug)
     try:
-        advice = planner.advise(plan, shift, basis.components)
-        planner_form.outlook(advice, power.effort(plan, *effort), currency)
-        draft = study is not None and is_draft(study)
-        if planner_form.more(plan, shift, margin, basis.components, slug, draft):
-            declare(study, basis, plan, shift, margin)
+        advice = planner.advise(plan, aim.shift, scatter)
+        planner_form.outlook(advice, power.effort(plan, *effort), basis, currency)
+        draft = study is not None and study.state == StudyState.draft
+        if planner_form.solutions(plan, aim, basis, slug, draft):
+            declare(study, plan, aim)
     except UndefinedStatistic as refusal:
         state.say(str(refusal), "info")
         return
-    planner_form.chances(planner.chances(plan, shift, basis.components), slug)
+    planner_form.chances(planner.chances(plan, aim.shift, scatter), slug)
 
 
 who = state.require("lead")
-st.title("Planner", anchor=False)
-with state.reading() as session:
-    studies = lifecycle.for_lead(session, who)
+study = None
+if "study" in st.query_params:
+    with chosen_study(who) as (_, study):
+        pass
 st.text(INTRODUCTION)
-slug = planner_form.choose_for(studies)
-study = next((led for led in studies if led.slug == slug), None)
 bases = bases_of(study, who) if study else []
 with state.reading() as session:
-    tests = planner.tests_of(session, study) if study else 1
+    systems, criteria = planner.shape_of(session, study) if study else ([], 1)
 if study and not bases:
     st.caption("No round of this series has enough ratings yet to show how much they scatter.")
-planning(study, bases, tests)
+planning(study, bases, systems, criteria)

@@ -15,11 +15,8 @@ with chosen_study(who) as (session, study):
     slug = study.slug
     rubric = lifecycle.design_of(session, study).rubric
     items = preview.samples(rubric, contents.stored_items(session, study, limit=preview.MAX_ITEMS))
-with st.container(horizontal=True, vertical_alignment="bottom"):
-    ids = [item.external_id for item in items]
-    chosen = st.selectbox("Item", range(len(ids)), format_func=ids.__getitem__, key=f"preview-item-{slug}")
-    address = {"study": slug, "section": "Rubric"}
-    st.page_link("lead/design.py", label="Design", icon=":material/tune:", query_params=address)
+ids = [item.external_id for item in items]
+chosen = st.selectbox("Item", range(len(ids)), format_func=ids.__getitem__, key=f"preview-item-{slug}")
 st.caption("Try everything: nothing is sent or stored. Annotators see the responses in a balanced order.")
 view = preview.view_of(study, rubric, items, chosen)
 workbench(view, key=f"preview-{slug}-{preview.name_of(view)}")

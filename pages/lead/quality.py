@@ -7,15 +7,17 @@ import streamlit as st
 from components.people import pay_meter
 from components.results import annotators
 from components.shell import live, state
+from components.shell.empty_state import no_rating_yet
 from components.shell.study_choice import chosen_study
 from triptych.annotate import exclusions
-from triptych.results import pay, texts
-from triptych.results import quality as watched
-from triptych.results.annotators import repeated, speeds_of, with_self
+from triptych.results import pay
+from triptych.results.annotators import with_self
+from triptych.results.first_screen.next_step import next_step
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted, Frame
 from triptych.results.frame.upkeep import frame_of, twice_rated
-from triptych.results.quality import Line
+from triptych.results.progress import overview
+from triptych.results.quality import Line, lines_of
 from triptych.results.study_analysis import StudyAnalysis, analyse
 from triptych.results.warnings import missing_answers
 from triptych.stats.undefined import Undefined
@@ -26,17 +28,9 @@ from triptych.study.settings import settings_of
 from triptych.study.system_names import system_names
 
 
-def lines_of(analysis: StudyAnalysis, everybody: StudyAnalysis, twice: Frame) -> list[Line]:
-    with state.reading() as session:
-        read = texts.texts_of(session, study)
-        people = watched.standings(session, study, kinds)
-    speeds = speeds_of(analysis.frame, everybody.scope, read)
-    return watched.lines(people, analysis, everybody, speeds, repeated(twice, everybody.scope))
-
-
 def exclusions_of(lines: list[Line], analysis: StudyAnalysis, who: Who) -> None:
     """Who is out, two forms, and what it changes."""
-    st.subheader("Exclusions", anchor=False)
+    st.header("Exclusions", anchor=False)
     annotators.excluded(lines)
     out = [line.standing.annotator for line in lines if line.standing.excluded_at]
     counted = [line.standing.annotator for line in lines if not line.standing.excluded_at]
@@ -62,7 +56,7 @@ def decide(command: Callable[..., None], decision: tuple[str, str] | None, who: 
 
 def pay_of(frame: Frame, studies: Iterable[Study]) -> None:
     """Live from this study, before from its pilot, before that from a guess."""
-    st.subheader("Pay", anchor=False)
+    st.header("Pay", anchor=False)
     settings = settings_of(study).pay
     if settings.per_item is None:
         st.text("No pay per item is set. Where it is, this shows what it comes to per hour.")
@@ -79,17 +73,21 @@ def pay_of(frame: Frame, studies: Iterable[Study]) -> None:
 
 
 who = state.require("lead")
-with chosen_study(who, "Quality") as (session, study):
+with chosen_study(who) as (session, study):
     slug, studies = study.slug, lifecycle.for_lead(session, who)
     kinds, frame = kinds_by_default(study), frame_of(session, study)
     names, twice = system_names(session, study), twice_rated(session, study, frame)
+    step = next_step(study, overview(session, study, Counted(kinds)))
 analysis = analyse(frame, Counted(kinds), names)
 everybody = analyse(frame, Counted(kinds, with_excluded=True), names)
-lines = lines_of(analysis, everybody, twice)
+with state.reading() as session:
+    lines = lines_of(session, study, analysis, everybody, twice)
+if frame.ratings.empty:
+    no_rating_yet(step, slug)
 annotators.annotators(lines)
 annotators.rubric_warnings(list(missing_answers(analysis)), analysis, slug)
 if not twice.ratings.empty:
-    st.subheader("The same item twice", anchor=False)
+    st.header("The same item twice", anchor=False)
     annotators.with_self(with_self(twice, analysis.scope), {c.key: c.title for c in frame.rubric.criteria})
 exclusions_of(lines, analysis, who)
 pay_of(frame, studies)

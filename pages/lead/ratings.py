@@ -1,17 +1,32 @@
-"""Every rating of one study, filtered."""
+"""Every rating of one study: filtered, ordered or grouped over all rows, and read a page at a time."""
 
 import streamlit as st
 
 from components.shell import live, state
+from components.shell.empty_state import no_rating_yet
 from components.shell.grid import ratings_grid
 from components.shell.study_choice import chosen_study
-from triptych.results.frame.model import Frame
-from triptych.results.frame.table import MARKS, Filters, ratings_table, values_in
+from triptych.results.first_screen.next_step import next_step
+from triptych.results.frame.counted import kinds_by_default
+from triptych.results.frame.model import Counted, Frame
+from triptych.results.frame.table import (
+    GROUPS,
+    MARKS,
+    ORDERS,
+    PAGE_ROWS,
+    Filters,
+    Page,
+    groups_table,
+    rating_of,
+    ratings_table,
+    values_in,
+)
 from triptych.results.frame.upkeep import frame_of
+from triptych.results.progress import overview
 from triptych.stats.numbers import counted
 from triptych.study.system_names import system_names
 
-LIMIT = 2000
+ONE_BY_ONE = "Nothing"
 
 
 def filters(frame: Frame, names: dict[int, str]) -> Filters:
@@ -42,14 +57,64 @@ def filters(frame: Frame, names: dict[int, str]) -> Filters:
     )
 
 
+def start_of(about: object) -> int:
+    """The first row of the page that the lead is on; another choice of rows begins at the first one."""
+    return (state.recall(f"page-{hash(about)}", 1) - 1) * PAGE_ROWS
+
+
+def turn_pages(count: int, about: object) -> None:
+    if (pages := -(-count // PAGE_ROWS)) > 1:
+        st.number_input(f"Page, of {pages:,}", 1, pages, key=f"page-{hash(about)}", width=180)
+
+
+def groups(by: str, passing: Filters) -> None:
+    """One row per item or annotator; a click lists its ratings."""
+    table = groups_table(frame, passing, by, start_of((by, passing)))
+    key = f"groups-{slug}-{by}"
+
+    def open_group() -> None:
+        rows = state.recall(key).selection.rows
+        if rows:
+            label = table.rows[by].iloc[rows[0]]
+            state.remember(by.lower(), label if by == "Item" else [label])
+            state.remember("group", ONE_BY_ONE)
+
+    st.text(f"{counted(table.count, by.lower())} with such ratings. Click the box at the left to list them.")
+    st.dataframe(table.rows, hide_index=True, key=key, on_select=open_group, selection_mode="single-row")
+    turn_pages(table.count, (by, passing))
+
+
+def ratings(passing: Filters, order: str, descending: bool) -> None:
+    """A page of the ratings; a click opens the item with that rating marked."""
+    about = passing, order, descending
+    page = Page(order, descending, start_of(about))
+    table = ratings_table(frame, passing, names, page)
+    cut = f"; rows {page.start + 1:,} to {page.start + len(table.rows):,} are shown" if table.count > PAGE_ROWS else ""
+    st.text(f"{table.count:,} of {counted(table.total, 'rating')}{cut}.")
+    clicked = ratings_grid(table.rows, key=f"ratings-{slug}-{hash((about, page.start))}")
+    if clicked:
+        st.switch_page("lead/items.py", query_params={"study": slug, **rating_of(frame, names, clicked)})
+    st.caption("Click a rating to read its item.")
+    turn_pages(table.count, about)
+
+
 who = state.require("lead")
 with chosen_study(who) as (session, study):
     slug = study.slug
     frame = frame_of(session, study)
     names = system_names(session, study)
-table = ratings_table(frame, filters(frame, names), names, LIMIT)
-cut = f"; the newest {LIMIT:,} are shown" if table.count > LIMIT else ""
-st.text(f"{table.count:,} of {counted(table.total, 'rating')}{cut}.")
-ratings_grid(table.rows, key=f"ratings-{slug}")
-st.page_link("lead/results.py", label="Back to the results", query_params={"study": slug})
+    step = next_step(study, overview(session, study, Counted(kinds_by_default(study))))
+if frame.ratings.empty:
+    no_rating_yet(step, slug)
+    live.follow(lambda: live.number_now(study), frame.number)
+    st.stop()
+passing = filters(frame, names)
+with st.container(horizontal=True, vertical_alignment="bottom"):
+    order = st.selectbox("Order by", list(ORDERS), key="order", bind="query-params", width=180)
+    descending = st.toggle("Descending", value=True, key="descending", bind="query-params")
+    by = st.selectbox("Group by", [ONE_BY_ONE, *GROUPS], key="group", bind="query-params", width=180)
+if by == ONE_BY_ONE:
+    ratings(passing, order, descending)
+else:
+    groups(by, passing)
 live.follow(lambda: live.number_now(study), frame.number)

@@ -7,13 +7,16 @@ from components.results.scope import choose_scope
 from components.results.snapshots import snapshots
 from components.results.study_tools import log_look
 from components.shell import state
+from components.shell.empty_state import no_rating_yet
 from components.shell.study_choice import chosen_study
-from triptych.exchange import exports
 from triptych.reports import build, heds, snapshot
+from triptych.results.first_screen.next_step import next_step
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
+from triptych.results.progress import overview
 from triptych.results.study_analysis import analyse
+from triptych.storage.database import see_one_state
 from triptych.storage.models import Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who
@@ -35,10 +38,15 @@ def make(who: Who, study: Study, scope: Counted) -> None:
     with state.reading() as session:
         analysis = analyse(frame_of(session, study), scope, system_names(session, study))
     log_look(study, analysis, who.pseudonym)
-    with st.spinner("Making the report …"), state.reading() as session:
-        exports.see_one_state(session)
+    bar = st.progress(0.0, "Making the report …")
+
+    def show_share(share: float, doing: str) -> None:
+        bar.progress(share, f"{doing} …")
+
+    with state.reading() as session:
+        see_one_state(session)
         study = lifecycle.led_by(session, who, study.slug)
-        report = build.build_report(session, study, scope)
+        report = build.build_report(session, study, scope, show_share)
     done = f"The report is made. Its hash begins with {report.sha256[:12]}."
     state.run_command(snapshot.keep, study, report, who.pseudonym, done=done)
     st.rerun()
@@ -58,10 +66,13 @@ def datasheet(study: Study, who: Who) -> None:
 
 
 who = state.require("lead")
-with chosen_study(who, "Report") as (session, study):
+with chosen_study(who) as (session, study):
     slug = study.slug
     frame = frame_of(session, study)
     made = snapshot.listed(session, study)
+    step = next_step(study, overview(session, study, Counted(kinds_by_default(study))))
+if frame.ratings.empty:
+    no_rating_yet(step, slug)
 st.text(WHAT)
 with st.expander("What is in it"):
     st.dataframe({"File": list(build.ABOUT), "What it is": list(build.ABOUT.values())}, hide_index=True)
@@ -70,12 +81,11 @@ if study.unblinded_at is None:
 with st.container(horizontal=True, vertical_alignment="center"):
     asked = st.button("Make a report", type="primary", icon=":material/lock:")
     scope = choose_scope(frame, kinds_by_default(study), slug)
-    st.page_link("lead/results.py", label="Results", query_params={"study": slug})
 if asked:
     make(who, study, scope)
 datasheet(study, who)
-st.subheader("Reports made", anchor=False)
+st.header("Reports made", anchor=False)
 if made:
     snapshots(study, made)
 else:
-    st.text("None yet.")
+    st.text("None yet. Make the first one above, once the ratings are in.")

@@ -7,12 +7,17 @@ import streamlit as st
 from components.shell import state
 from components.shell.choices import confirmed
 from components.shell.clearing import clear, what_is_left
+from components.shell.tour import tour_link
 from triptych.stats.numbers import counted
 from triptych.study import lifecycle
 from triptych.study.lifecycle import StudyLine
 
 NEW = "lead/new_study.py"
-IMPORT = "lead/import_ratings.py"
+PLACES = [
+    ("lead/design.py", "Setup", ":material/tune:"),
+    ("lead/people.py", "People", ":material/group:"),
+    ("lead/results.py", "Results", ":material/bar_chart:"),
+]
 REMOVAL = "This deletes the demo studies for good, with everything that was tried out in them. Your own studies stay."
 
 
@@ -22,14 +27,16 @@ def draw(line: StudyLine) -> None:
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.text(study.title, width="stretch")
+            if study.demo:
+                st.badge("Demo", color="violet")
             st.badge(study.state.capitalize(), color="green" if study.state == "open" else "gray")
         st.progress(min(line.done / line.expected, 1.0) if line.expected else 0.0)
         with st.container(horizontal=True, vertical_alignment="center"):
             progress = f"{line.done} of {counted(line.expected, 'annotation')}"
             facts = [progress, counted(line.annotators, "annotator"), f"{study.round} round"]
             st.caption(" · ".join(facts), width="stretch")
-            st.page_link("lead/study.py", label="Study", icon=":material/tune:", query_params=address)
-            st.page_link("lead/results.py", label="Results", icon=":material/bar_chart:", query_params=address)
+            for page, label, icon in PLACES:
+                st.page_link(page, label=label, icon=icon, query_params=address)
 
 
 def remove_demo() -> None:
@@ -48,11 +55,8 @@ shown_off = [line for line in lines if line.study.demo]
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
     st.title("Studies", anchor=False)
-    with st.container(horizontal=True, width="content"):
-        if st.button("Import ratings"):
-            st.switch_page(IMPORT)
-        if st.button("New study", type="primary"):
-            st.switch_page(NEW)
+    if st.button("New study", type="primary"):
+        st.switch_page(NEW)
 state.show_messages()
 what_is_left()
 for line in own:
@@ -60,8 +64,9 @@ for line in own:
 if not own:
     st.write("You have no study yet. *New study* creates one from a rubric and a file of items.")
 if shown_off:
-    st.subheader("Demo studies", anchor=False)
+    st.header("Demo studies", anchor=False)
     st.caption("Invented texts and simulated annotators, to try everything out. They are not part of any total.")
+    tour_link([line.study for line in shown_off])
     for line in shown_off:
         draw(line)
     remove_demo()

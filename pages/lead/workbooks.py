@@ -37,7 +37,7 @@ def make(study: Study) -> None:
         state.run_command(command, study, annotator, int(count), who.pseudonym, done=made)
         st.rerun()
     if study.state != StudyState.open:
-        st.caption("Workbooks are made while the study is open. Open it on the page Overview.")
+        st.caption("Workbooks are made while the study is open. Open it under Setup.")
 
 
 def cancel(workbook_id: int) -> None:
@@ -67,14 +67,14 @@ def take_back(study: Study) -> None:
 
 
 who = state.require("lead")
-with chosen_study(who, "Workbooks") as (session, study):
+with chosen_study(who) as (session, study):
     lines = workbooks.listed(session, study)
 st.text(INTRODUCTION)
-st.subheader("Make a workbook", anchor=False)
+st.header("Make a workbook", anchor=False)
 make(study)
-st.subheader("Upload a filled workbook", anchor=False)
+st.header("Upload a filled workbook", anchor=False)
 take_back(study)
-st.subheader("Workbooks of this study", anchor=False)
+st.header("Workbooks of this study", anchor=False)
 if lines:
     workbook_list(study, lines, cancel)
 else:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from components.shell import state
+from triptych.people import accounts
 
 
 @pytest.fixture(autouse=True)
 def fresh_passcode(monkeypatch):
-    monkeypatch.setattr(state, "passcode_is_fresh", lambda who: True)
+    monkeypatch.setattr(accounts, "passcode_is_fresh", lambda session, who, typed_at: True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from helpers.entry import CODES, QUESTIONS
 from helpers.sign_in import be, press, shown
@@ -14,6 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 from components.annotator import endings
 from components.shell import state
+from triptych.annotate import onboarding
 from triptych.storage import database
 from triptych.storage.models import Study, StudyState, TestAnswer
 from triptych.study import lifecycle
@@ -53,6 +56,16 @@ def stored_answers() -> list[str]:
         return list(session.scalars(select(TestAnswer.option).order_by(TestAnswer.id)))
 
 
+def read_the_instructions(app: AppTest) -> None:
+    """As the component's Start does, which AppTest does not run."""
+    with database.writing(web_engine()) as session:
+        study = session.scalars(select(Study)).one()
+        who = state.current_person()
+        assert who is not None
+        onboarding.read_instructions(session, study, who, onboarding.wording_of(study))
+    app.run()
+
+
 def test_an_annotator_passes_every_step_to_the_work(visit):
     app = visit(
         consent=Consent(text=f"Stop whenever you like. {HOSTILE}"), instructions="Take your time.", contact="Ada"
@@ -60,8 +73,11 @@ def test_an_annotator_passes_every_step_to_the_work(visit):
     assert f"Stop whenever you like. {HOSTILE}" in [text.value for text in app.text]
 
     press(app, "I agree")
-    assert {"Take your time.", "Ada", "Read the question, then rate each response."} <= {t.value for t in app.text}
-    press(app, "I have read this")
+    drawn = [element.proto.json for element in app.get("bidi_component")]
+    page = json.loads(json.loads(next(text for text in drawn if "Take your time." in text)))
+    assert [text["text"] for text in page["own"]] == ["Take your time."]
+    assert (page["contact"], page["rubric"]["instructions"]) == ("Ada", "Read the question, then rate each response.")
+    read_the_instructions(app)
     assert "Read this first." in shown(app)
     press(app, "Start the test")
     assert "Read this first." not in shown(app)

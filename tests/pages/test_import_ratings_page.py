@@ -80,8 +80,8 @@ def test_judge_scores_are_kept_apart_from_people(page, visit, lead):
     app = visit(lead, "results.py", study=stored()[0].slug)
     kinds = next(box for box in app.multiselect if box.label == "Ratings by")
     assert kinds.value == ["human"]
-    assert "J-" not in words(app)
-    assert "J-" in words(kinds.set_value(["human", "judge"]).run())
+    people = words(app)
+    assert words(kinds.set_value(["human", "judge"]).run()) != people
     with database.reading(web_engine()) as session:
         assert session.scalars(select(Person.name).where(Person.kind == "judge")).all() == ["big-model"]
 
@@ -200,8 +200,9 @@ def test_texts_of_files_never_become_markup(page):
 
 
 def test_only_leads_reach_the_page_from_the_studies(visit, lead, monkeypatch):
-    app = visit(lead, "studies.py")
-    press(app, "Import ratings")
+    links = {link.proto.label: link.proto.page for link in visit(lead, "new_study.py").get("page_link")}
+    assert links["Import ratings made elsewhere"] == "import_ratings"
+    app = visit(lead, "import_ratings.py")
     assert [title.value for title in app.title] == ["Import ratings"]
 
     with database.writing(web_engine()) as session:
@@ -233,6 +234,13 @@ def test_columns_without_known_names_are_named_by_the_lead(page):
     for column, role in {"a": "item", "b": "annotator", "c": "value"}.items():
         page.selectbox(key=f"role-{column}").set_value(role)
     page.run()
+    assert "1 item, 1 system, 2 annotators, 2 annotations, 2 ratings" in words(page)
+
+
+def test_a_mapping_saved_before_names_the_columns(page):
+    upload(page, "ratings_files", ("plain.csv", "a,model,b,c\nq1,m,x,4\nq1,m,y,5\n"))
+    saved = '{"roles": {"a": "item", "b": "annotator", "c": "value"}}'
+    upload(page, "role-mapping", ("mapping.json", saved))
     assert "1 item, 1 system, 2 annotators, 2 annotations, 2 ratings" in words(page)
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 from helpers.ratings import submit
 from helpers.results_pages import words
-from helpers.studies import full_answers
+from helpers.studies import full_answers, sure
 from sqlalchemy import text
 from streamlit.testing.v1 import AppTest
 
 from components.shell import log_table
-from triptych.operations import backup
+from components.shell.words import moment
+from triptych.annotate import comments
+from triptych.operations import backup, backup_schedule
 from triptych.results import adjudication
 from triptych.storage import events
 from triptych.storage.database import reading, writing
@@ -40,30 +42,95 @@ def box(app: AppTest, label: str):
     return next(element for element in [*app.selectbox, *app.text_input] if element.label == label)
 
 
-def test_an_item_is_read_and_decided_on_its_page(visit, lab):
+def disputed(app: AppTest) -> list:
+    """The questions about fluency, on which the two annotators differ."""
+    return [element for element in app.selectbox if element.label.startswith("Fluency: Response")]
+
+
+def test_a_majority_is_accepted_and_the_rest_chosen_first(visit, lab):
     study, lead, people, item = lab
     app = visit(lead, "items.py", study=study.slug)
     text = words(app)
     assert all(who.pseudonym in text for who in people)
-    assert "No final value yet" in text
     assert HOSTILE in text  # as a cell of a table, where it is text
     assert not any(HOSTILE in element.value for element in app.markdown)
-    assert not any(name in text for name in ("plumbum", "stannum", "ferrum"))
-    box(app, "Fluency: System 1").set_value(3.0)
-    box(app, "Why").set_value("both were too strict")
-    button(app, "Record the final values").click().run()
+    assert not any(name in text for name in ("plumbum", "stannum", "ferrum", "System 1"))
+    verdicts = [element for element in app.selectbox if element.label.startswith("Verdict: Response")]
+    assert {element.value for element in verdicts} == {"accept"}
+    assert {element.value for element in disputed(app)} == {None}
+    button(app, "Accept all 6").click().run()
+    assert "choose a value first" in app.error[0].value
+    for element in disputed(app):
+        element.set_value(3.0)
+    button(app, "Accept all 6").click().run()
     assert not app.exception
     assert [element.value for element in app.success] == ["The final values of item\\-1 are recorded\\."]
     with reading(web_engine()) as session:
-        assert adjudication.final_values(session, study)[item].values == {(1, "fluency"): 3.0}
+        values = adjudication.final_values(session, study)[item].values
+    assert values == {(code, "fluency"): 3.0 for code in (1, 2, 3)} | {
+        (code, "verdict"): "accept" for code in (1, 2, 3)
+    }
+    assert "Nothing is left to decide." in words(app)
+    app = visit(lead, "items.py", study=study.slug, look=item)
     assert f"Decided by {lead.pseudonym}" in words(app)
+
+
+def test_empty_ones_stay_open_when_the_lead_says_so(visit, lab):
+    study, lead, _, item = lab
+    app = visit(lead, "items.py", study=study.slug)
+    next(box for box in app.checkbox if "without a final value" in box.label).check()
+    button(app, "Accept all 6").click().run()
+    with reading(web_engine()) as session:
+        values = adjudication.final_values(session, study)[item].values
+    assert {key for _, key in values} == {"verdict"}
+
+
+def test_agreed_values_take_one_click_and_the_next_item_follows(visit, make_study):
+    with writing(web_engine()) as session:
+        study, lead, people = make_study(session, items=2)
+        for who in people:
+            for _ in range(2):
+                submit(session, study, who, full_answers(fluency=2) | {"note": "look"})
+    app = visit(lead, "items.py", study=study.slug)
+    first = app.header[0].value
+    button(app, "Accept all 6").click().run()
+    assert not app.exception
+    assert app.header[0].value != first
+    with reading(web_engine()) as session:
+        assert len(adjudication.final_values(session, study)) == 1
+
+
+def test_previous_and_next_walk_the_queue(visit, make_study):
+    with writing(web_engine()) as session:
+        study, lead, _ = make_study(session)
+    app = visit(lead, "items.py", study=study.slug)
+    assert "1 of 4" in words(app)
+    assert button(app, "Previous").disabled
+    button(app, "Next").click().run()
+    assert "2 of 4" in words(app)
+    button(app, "Previous").click().run()
+    assert "1 of 4" in words(app)
+
+
+def test_a_flagged_annotator_is_not_offered(visit, make_study, monkeypatch):
+    with writing(web_engine()) as session:
+        study, lead, people = make_study(session, items=1, annotators=3)
+        submit(session, study, people[0])
+    flag = people[1].pseudonym
+    monkeypatch.setattr("triptych.results.quality.flags_of", lambda *_: {flag: ("Too fast.",)})
+    app = visit(lead, "items.py", study=study.slug)
+    offered = box(app, "Ask an annotator who has not met this item")
+    assert offered.options == [people[2].pseudonym]
+    assert f"they are flagged: {flag}" in words(app)
 
 
 def test_a_final_value_needs_a_reason(visit, lab):
     study, lead, _, _ = lab
     app = visit(lead, "items.py", study=study.slug)
-    box(app, "Fluency: System 1").set_value(3.0)
-    button(app, "Record the final values").click().run()
+    for element in disputed(app):
+        element.set_value(3.0)
+    box(app, "Why").set_value(" ")
+    button(app, "Accept all 6").click().run()
     assert "Say why" in app.error[0].value
 
 
@@ -72,7 +139,7 @@ def test_a_study_without_ratings_still_lists_its_items(visit, make_study):
         study, lead, _ = make_study(session)
     app = visit(lead, "items.py", study=study.slug)
     assert "4 of 4 items" in words(app)
-    assert "Nobody has rated this item yet." in words(app)
+    assert "There is no rating yet" in app.info[0].value
 
 
 def test_the_log_is_filtered_by_the_address(visit, lab):
@@ -145,13 +212,12 @@ def test_the_check_reports_success_or_names_problems(visit, lab):
 
 def test_a_backup_is_made_and_restored_on_the_page(visit, lab):
     study, lead, _, _ = lab
-    app = visit(lead, "log.py", study=study.slug)
-    app.session_state[f"log-section-{study.slug}"] = "Backup and capsule"
-    app.run()
+    app = visit(lead, "backups.py", study=study.slug)
     assert "There is no backup yet." in words(app)
     button(app, "Back up now").click().run()
     assert not app.exception
     assert len(backup.listed()) == 1
+    assert f"Last backup: {moment(backup.listed()[0].at)}, " in words(app)
     with writing(web_engine()) as session:
         session.get_one(Study, study.id).title = "Another title"
     button(app, "Restore this backup").click().run()
@@ -167,11 +233,49 @@ def test_a_backup_is_made_and_restored_on_the_page(visit, lab):
         assert events.since(session, study.id, 0)[-1].kind == "restored from a backup"
 
 
+def test_a_lead_sets_how_often_the_app_backs_up(visit, lab):
+    study, lead, _, _ = lab
+    app = visit(lead, "backups.py", study=study.slug)
+    box(app, "Make a backup").set_value(24).run()
+    app.number_input[0].set_value(3).run()
+    assert not app.exception
+    with reading(web_engine()) as session:
+        assert backup_schedule.state_of(session).schedule == backup_schedule.Schedule(24, 3)
+    assert "Next: within minutes." in words(app)
+    backup_schedule.back_up_if_due(web_engine())
+    app = visit(lead, "backups.py", study=study.slug)
+    assert "scheduled-" in words(app) and "Next: 20" in words(app)
+
+
 def test_the_capsule_is_there_once_the_study_is_unblinded(visit, lab):
     study, lead, _, _ = lab
     app = visit(lead, "log.py", study=study.slug)
-    app.session_state[f"log-section-{study.slug}"] = "Backup and capsule"
+    app.session_state[f"log-section-{study.slug}"] = "Capsule"
     assert "This study is blind." in words(app.run())
     with writing(web_engine()) as session:
-        lifecycle.unblind(session, study, lead.pseudonym)
+        lifecycle.unblind(session, study, sure(lead))
     assert "This study is blind." not in words(app.run())
+
+
+def test_a_lead_asks_about_an_item_and_reads_the_answer(visit, lab):
+    study, lead, people, item = lab
+    app = visit(lead, "items.py", study=study.slug)
+    box(app, "Annotator").set_value(people[0].pseudonym)
+    text = next(element for element in app.text_area if element.label == "Comment")
+    text.set_value("Is it Ferrum?")
+    button(app, "Send").click().run()
+    assert "name of a system" in app.error[0].value
+    text = next(element for element in app.text_area if element.label == "Comment")
+    assert text.value == "Is it Ferrum?"  # what was typed is still there
+    text.set_value(HOSTILE)
+    button(app, "Send").click().run()
+    assert "waits for an answer" in words(app)
+    assert next(element for element in app.text_area if element.label == "Comment").value == ""
+    with writing(web_engine()) as session:
+        (own,) = comments.threads_of(session, study, people[0])
+        comments.answer(session, study, people[0], own.token, "It is short.")
+    app = visit(lead, "items.py", study=study.slug)
+    assert f"With {people[0].pseudonym} · answered" in words(app)
+    assert "It is short." in words(app)
+    assert not any(HOSTILE in element.value for element in app.markdown)
+    assert "answered" in app.dataframe[0].value["Comments"].tolist()

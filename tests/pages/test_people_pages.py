@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 
 import pytest
 from helpers.downloads import get
@@ -10,7 +11,7 @@ from helpers.present import present
 from helpers.ratings import submit
 from helpers.results_pages import words
 from helpers.sign_in import app, field, press, shown, signs_in
-from helpers.studies import ROOT, full_answers, join
+from helpers.studies import ROOT, full_answers, join, sure
 from helpers.study_pages import button, interrupt_once, labels, rendered_markdown
 from sqlalchemy import select
 from starlette.applications import Starlette
@@ -24,7 +25,7 @@ from triptych.storage import database, events
 from triptych.storage.models import Login, Person, Role, Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who
-from triptych.study.settings import changed, stored
+from triptych.study.settings import changed, settings_of, stored
 from triptych.web import personal
 from triptych.web.session import web_engine
 
@@ -45,18 +46,30 @@ def roster_of(study) -> dict[str | None, roster.Member]:
         return {member.name: member for member in roster.members_of(session, study)}
 
 
-def choose(page: AppTest, study, pseudonym: str) -> AppTest:
-    return page.selectbox(key=f"member-{study.slug}").set_value(pseudonym).run()
+def choose(page: AppTest, study, *pseudonyms: str) -> AppTest:
+    return page.multiselect(key=f"chosen-{study.slug}").set_value(list(pseudonyms)).run()
 
 
 def invite(page: AppTest, name: str, role: str = "annotator") -> str:
     """The secret of the link that the page shows."""
-    form = [element for element in page.text_input if element.label == "Name"][role == "lead"]
-    form.set_value(name)
-    [element for element in page.button if element.label == "Create a personal link"][role == "lead"].click()
+    if role == "lead":
+        next(element for element in page.text_input if element.label == "Name").set_value(name)
+        button(page, "Create a personal link").click()
+    else:
+        page.text_area[0].set_value(name)
+        button(page, "Make personal links").click()
     page.run()
     assert not page.exception
+    return newest_secret(page)
+
+
+def newest_secret(page: AppTest) -> str:
+    """Of the link that is shown first."""
     return page.code[0].value.partition("?join=")[2]
+
+
+def links_shown(page: AppTest) -> list[str]:
+    return list(next(frame.value for frame in page.dataframe if "Link" in frame.value)["Link"])
 
 
 def test_a_list_is_previewed_before_each_person_gets_a_link(visit, people_study):
@@ -89,7 +102,7 @@ def test_an_interrupted_invitation_is_sent_and_its_form_emptied(visit, people_st
     assert invite(page, "Mia")
 
     assert "Mia" in roster_of(study)
-    assert [element.value for element in page.text_input if element.label == "Name"] == ["", ""]
+    assert page.text_area[0].value == ""
 
 
 def test_a_click_left_unread_is_forgotten_on_another_page(visit, people_study):
@@ -106,14 +119,14 @@ def test_a_click_left_unread_is_forgotten_on_another_page(visit, people_study):
 def test_list_errors_name_rows_and_invite_no_one(visit, people_study):
     study, lead, anna = people_study
     page = visit(lead, "people.py", study=study.slug)
-    rows = ["name,email,role", "Eva,eva", "eva,", ",x@y.example", f"{anna.name},", "Tom,,boss", "Uwe,,,,x"]
+    rows = ["name,email,role", "Eva,eva", "eva,", ",,lead", f"{anna.name},", "Tom,,boss", "Uwe,,,,x"]
     page.file_uploader[0].upload("list.csv", "\n".join(rows).encode()).run()
 
     text = words(page)
     for row in (2, 3, 4, 5, 6, 7):
         assert f"Row {row}" in text
     assert f"Takes part already, as {anna.pseudonym}" in text
-    assert not [label for label in labels(page) if label.startswith("Invite ")]
+    assert not [label for label in labels(page) if label.startswith("Invite ") and label.endswith("people")]
 
 
 def test_a_lead_issues_a_new_link_disables_and_enables(visit, people_study):
@@ -122,8 +135,8 @@ def test_a_lead_issues_a_new_link_disables_and_enables(visit, people_study):
     first = invite(page, "Cleo")
     cleo = roster_of(study)["Cleo"].pseudonym
     choose(page, study, cleo)
-    button(page, "New personal link").click().run()
-    second = page.code[0].value.partition("?join=")[2]
+    button(page, "Replace their links").click().run()
+    second = newest_secret(page)
     with database.writing(web_engine()) as session:
         person = accounts.accept_invitation(session, second)
         login = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
@@ -133,7 +146,7 @@ def test_a_lead_issues_a_new_link_disables_and_enables(visit, people_study):
     button(page, "Disable").click().run()
     with database.reading(web_engine()) as session:
         assert accounts.who_is(session, login) is None
-    assert "Disabled" in words(page)
+    assert "disabled" in words(page)
     button(page, "Enable").click().run()
     assert roster_of(study)["Cleo"].state == "active"
 
@@ -144,8 +157,8 @@ def test_a_lead_lets_in_who_left_the_study_by_mistake(visit, people_study):
         here = session.get_one(Study, study.id)
         here.settings = stored(changed(here, consent={"text": "Agree?"}))
         onboarding.refuse(session, here, anna)
-    page = visit(lead, "people.py", study=study.slug)
-    assert "Screened out" in words(page)
+    page = choose(visit(lead, "people.py", study=study.slug), study, anna.pseudonym)
+    assert "screened out" in words(page)
     button(page, f"Let {anna.pseudonym} in").click().run()
     assert "Say why" in words(page)
     page.text_input(key=f"why-{anna.pseudonym}").set_value("the wrong button")
@@ -160,7 +173,7 @@ def test_withdrawing_and_erasing_ask_first_and_say_what_happens(visit, people_st
     study, lead, anna = people_study
     with database.writing(web_engine()) as session:
         submit(session, study, anna)
-    page = visit(lead, "people.py", study=study.slug)
+    page = choose(visit(lead, "people.py", study=study.slug), study, anna.pseudonym)
     withdraw, erase = f"Withdraw {anna.pseudonym}", f"Erase {anna.pseudonym}"
     assert button(page, withdraw).disabled
     assert f"1 annotation of {anna.pseudonym} in this study." in words(page)
@@ -254,7 +267,110 @@ def test_the_last_lead_of_a_study_cannot_be_removed(visit, people_study):
 
     assert [member.pseudonym for member in roster_of(study).values() if member.role == Role.lead] == [other.pseudonym]
     with database.writing(web_engine()) as session, pytest.raises(accounts.NotAllowed, match="at least one lead"):
-        roster.remove_lead(session, study, other.pseudonym, "x")
+        roster.remove_lead(session, study, other.pseudonym, sure("x"))
+
+
+def test_all_links_made_stay_until_they_are_dismissed(visit, people_study):
+    study, lead, anna = people_study
+    page = visit(lead, "people.py", study=study.slug)
+    made = {invite(page, "Mia"), invite(page, "Noa, n@x.example, expert")}
+    choose(page, study, anna.pseudonym)
+    button(page, "Remind").click().run()
+    made.add(newest_secret(page))
+
+    assert {link.partition("?join=")[2] for link in links_shown(page)} == made
+    mail = next(code.value for code in page.code if code.value.startswith("Reminder: "))
+    assert newest_secret(page) in mail
+    csv = next(code.value for code in page.code if code.value.startswith("name,email,role,group"))
+    assert all(secret in csv for secret in made)
+    assert "n@x.example,annotator,expert" in csv
+    button(page, "Dismiss these links").click().run()
+    assert not [code.value for code in page.code if "join=" in code.value]
+
+
+def test_groups_exclusions_and_ended_links_of_several_people(visit, people_study):
+    study, lead, anna = people_study
+    page = visit(lead, "people.py", study=study.slug)
+    secret = invite(page, "Mia")
+    mia = roster_of(study)["Mia"].pseudonym
+    choose(page, study, anna.pseudonym, mia)
+    page.text_input(key=f"group-{study.slug}-name").set_value("crowd")
+    button(page, "Save the group").click().run()
+    button(page, "End their links").click().run()
+    with database.writing(web_engine()) as session:
+        groups = settings_of(session.get_one(Study, study.id)).annotator_groups
+        with pytest.raises(accounts.NotAllowed):
+            accounts.accept_invitation(session, secret)
+    assert groups == {anna.pseudonym: "crowd", mia: "crowd"}
+
+    page.text_input(key=f"exclude-{study.slug}-why").set_value("a test")
+    button(page, "Exclude 2 people").click().run()
+    assert {roster_of(study)[name].state for name in (anna.name, "Mia")} == {"excluded"}
+    assert "excluded: a test" in words(page)
+    assert "Remind" not in labels(page)
+    page.text_input(key=f"reinstate-{study.slug}-why").set_value("over")
+    button(page, "Reinstate 2 people").click().run()
+    assert {roster_of(study)[name].state for name in (anna.name, "Mia")} == {"active"}
+
+
+def test_a_selected_row_is_forgotten_where_rows_change(visit, people_study):
+    study, lead, anna = people_study
+    page = visit(lead, "people.py", study=study.slug)
+    key = selection_key_of(page, study)
+    page.session_state[key] = {"selection": {"rows": [0], "columns": [], "cells": []}}
+    page.run()
+    assert f"1 person selected: {anna.pseudonym}" in words(page)
+    invite(page, "Mia")
+    assert selection_key_of(page, study) != key
+    assert "selected:" not in words(page)
+
+
+def selection_key_of(page: AppTest, study) -> str:
+    with database.reading(web_engine()) as session:
+        here = session.get_one(Study, study.id)
+        names = [m.pseudonym for m in roster.members_of(session, here) if m.role == Role.annotator]
+    order = hashlib.sha256(" ".join(names).encode()).hexdigest()[:12]
+    return f"people-{study.slug}-{order}"
+
+
+def test_people_are_filtered_by_state_and_by_words(visit, people_study):
+    study, lead, anna = people_study
+    page = visit(lead, "people.py", study=study.slug)
+    invite(page, "Mia, m@x.example")
+    assert shown_people(page) == [anna.name, "Mia"]
+    page.text_input(key=f"find-{study.slug}").set_value("x.EXAMPLE").run()
+    assert shown_people(page) == ["Mia"]
+    with database.writing(web_engine()) as session:
+        submit(session, study, anna)
+    page.text_input(key=f"find-{study.slug}").set_value("").run()
+    page.button_group(key=f"state-{study.slug}").set_value("Working").run()
+    assert shown_people(page) == [anna.name]
+
+
+def shown_people(page: AppTest) -> list[str]:
+    return list(next(frame.value for frame in page.dataframe if "Pace" in frame.value)["Name"])
+
+
+def test_one_more_is_invited_while_places_are_open(visit, people_study):
+    study, lead, anna = people_study
+    page = visit(lead, "people.py", study=study.slug)
+    button(page, "Invite one more").click().run()
+    assert not page.exception
+    with database.writing(web_engine()) as session:
+        person = accounts.accept_invitation(session, newest_secret(page))
+        assert person.name is None
+
+
+def test_the_page_says_when_the_study_is_done(visit, make_study):
+    with database.writing(web_engine()) as session:
+        study, lead, (anna,) = make_study(session, items=2, annotators=1, raters_per_item=1)
+        for _ in range(2):
+            submit(session, study, anna)
+    page = visit(lead, "people.py", study=study.slug)
+    assert [message.value for message in page.success] == [
+        state.plain("All 2 places are filled: the study is done and can be closed.")
+    ]
+    assert "Invite one more" not in labels(page)
 
 
 def test_an_annotator_reads_what_is_stored_and_withdraws(monkeypatch, people_study):
@@ -307,5 +423,5 @@ def test_an_erased_person_cannot_sign_in_from_another_tab(people_study):
     with database.writing(web_engine()) as session:
         person = session.get_one(Person, anna.person_id)
         accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
-        erasure.erase(session, study, anna.pseudonym, lead)
+        erasure.erase(session, study, anna.pseudonym, sure(lead))
         assert session.scalars(select(Login)).all() == []

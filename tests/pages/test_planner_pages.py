@@ -11,7 +11,6 @@ from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers
 from helpers.study_pages import button
 
 from triptych.simulate import dry_run, planner, recovery
-from triptych.stats import power
 from triptych.storage import database
 from triptych.storage.models import Role
 from triptych.study import lifecycle
@@ -68,15 +67,12 @@ def plan_of(app) -> list[int]:
 def test_a_study_is_planned_or_the_reason_shown(
     visit,
     make_study,
-    monkeypatch,
     items,
     raters,
     overlap,
     planned,
     annotations,
 ):
-    monkeypatch.setattr(planner, "what_more_buys", partial(power.what_more_buys, studies=10))
-    monkeypatch.setattr(planner, "ROUGHLY", 5)
     with database.writing(web_engine()) as session:
         study, lead, _ = make_study(session, items=1, annotators=0, raters_per_item=raters)
         study.item_count = items
@@ -87,27 +83,31 @@ def test_a_study_is_planned_or_the_reason_shown(
     assert ("The study has 3,000 items; the planner takes 10 to 2,000." in words(app)) == (items == 3000)
 
 
-def test_a_plan_is_solved_and_handed_to_the_preregistration(visit, monkeypatch):
-    monkeypatch.setattr(planner, "what_more_buys", partial(power.what_more_buys, studies=10))
-    monkeypatch.setattr(planner, "ROUGHLY", 5)
-    monkeypatch.setattr(power, "SOLVING", 40)
+def test_a_plan_is_solved_and_handed_to_the_preregistration(visit):
     with database.writing(web_engine()) as session:
         lead = add_person(session, "lead", Role.lead)
         plan = lifecycle.StudyPlan(title="Planned")
         draft = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(20), lead.pseudonym, lead.person_id)
-        tests = planner.tests_of(session, draft)
+        systems, criteria = planner.shape_of(session, draft)
     app = visit(lead, "planner.py", study=draft.slug)
-    assert next(box.value for box in app.number_input if box.label.startswith("Tests")) == tests > 1
+    numbers = {box.label: box.value for box in app.number_input}
+    assert (numbers["Systems"], numbers["Criteria that decide"]) == (len(systems), criteria)
     margin = next(box for box in app.number_input if box.label.startswith("Practically equal"))
     app = margin.set_value(0.5).run()
     assert "Chance to show equal systems practically equal within ±0.5" in words(app)
     app = button(app, "Items for a chance of 80 %").click().run()
     assert "items" in words(app) and not app.exception
+    app = button(app, "Annotators for a chance of 80 %").click().run()
+    assert "annotators" in words(app) and not app.exception
+    contrast = next(box for box in app.selectbox if box.label == "Contrast to declare")
+    app = contrast.set_value("System 2 against System 1").run()
     app = button(app, "Use this plan in the preregistration").click().run()
     assert not app.exception
     with database.reading(web_engine()) as session:
         declaration = settings_of(lifecycle.by_slug(session, draft.slug)).preregistration
-    assert f"p adjusted over {tests} tests" in declaration.sample
+    tests = criteria * len(systems) * (len(systems) - 1) // 2
+    assert f"(System 2 against System 1) with p adjusted by Holm over {tests} tests" in declaration.sample
+    assert declaration.primary_contrast == "System 2 against System 1"
     assert set(declaration.margins.values()) == {0.5}
 
 
@@ -145,4 +145,4 @@ def test_impossible_recipes_and_studies_without_items_are_reported(visit, make_s
     app = press_run(app, Simulated_annotators=2, Answering_at_random=2)
     assert "Not every annotator can be careless" in app.error[0].value
     app = visit(lead, "dry_run.py", study=empty.slug)
-    assert "no items to try out yet" in app.info[0].value
+    assert "needs two items at least" in words(app)

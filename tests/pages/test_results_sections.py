@@ -18,14 +18,13 @@ from helpers.studies import full_answers
 from streamlit.testing.v1 import AppTest
 
 from components.results import charts, comparisons, figures
-from components.results.comparisons import contrast_table
-from components.results.overview import leaders
+from components.results.comparisons import contrast_table, leaders
 from triptych.reports import figures as printed
 from triptych.reports.numbers import Book
 from triptych.reports.tables import main_notes, tables_of
 from triptych.results import texts
-from triptych.results.contrasts import HOCHBERG, foremost
 from triptych.results.criterion import APPROXIMATE, interval_note
+from triptych.results.evidence import HOCHBERG, foremost
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.study_analysis import StudyAnalysis
@@ -90,11 +89,14 @@ def test_only_the_clearest_differences_are_drawn_within_the_scale():
     assert len(plot.labels) == printed.MAX_PAIRS
 
 
-def test_a_fine_scale_shows_means_without_shares_of_equal_ratings():
+def test_a_fine_scale_shows_its_answers_in_parts():
     study_analysis = rated(FINE, value=lambda i, a, s: 30 + 40 * s + 3 * i + a)
     (result,) = study_analysis.criteria
     assert charts.answers(result, NAMES) is None
-    assert present(comparisons._levels(study_analysis, result)).data[0].x[1] == pytest.approx(84.5)
+    parts = present(comparisons._levels(study_analysis, result)).data
+    assert [part.name for part in parts] == ["0 to 20", "20 to 40", "40 to 60", "60 to 80", "80 to 100"]
+    assert [sum(part.x[system] for part in parts) for system in (0, 1)] == [pytest.approx(100), pytest.approx(100)]
+    assert parts[0].x == (0, 0) and parts[4].x[0] == 0
     assert comparisons.agreement_sentence(result).startswith("Agreement: Krippendorff's alpha")
 
 

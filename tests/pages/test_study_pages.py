@@ -13,12 +13,14 @@ from sqlalchemy import func, select
 from streamlit.testing.v1 import AppTest
 
 from components.shell import state
+from components.study.import_preview import WAYS
 from triptych.rubric.files import shipped_rubrics
 from triptych.simulate import demo
 from triptych.storage import database
-from triptych.storage.models import Candidate, Item, Study, System
-from triptych.study import lifecycle
+from triptych.storage.models import Candidate, Item, System
+from triptych.study import lint
 from triptych.study.settings import USUAL_CHECKS, settings_of
+from triptych.study.system_names import mark_of
 from triptych.web.session import web_engine
 
 NASTY = Path(__file__).parents[1] / "nasty"
@@ -71,13 +73,13 @@ def test_a_lead_sees_no_study_of_another_lead(visit, lead, make_study):
         study, _, _ = make_study(session, title="Somebody else's")
 
     assert "Somebody else's" not in words(visit(lead, "studies.py"))
-    for page in ("study.py", "design.py", "preview.py"):
+    for page in ("people.py", "design.py", "preview.py"):
         app = visit(lead, page, study=study.slug)
         assert "Somebody else's" not in words(app)
         assert len(app.error) + len(app.info) == 1
 
 
-@pytest.mark.parametrize("page", ["studies.py", "study.py", "new_study.py", "design.py", "preview.py"])
+@pytest.mark.parametrize("page", ["studies.py", "people.py", "new_study.py", "design.py", "preview.py"])
 def test_an_annotator_reaches_none_of_these_pages(monkeypatch, make_study, page):
     with database.writing(web_engine()) as session:
         _, _, annotators = make_study(session)
@@ -106,7 +108,7 @@ def own_study(make_study):
 
 def test_a_study_is_paused_reopened_and_closed_by_buttons(visit, own_study):
     study, lead, _ = own_study()
-    app = visit(lead, "study.py", study=study.slug)
+    app = visit(lead, "design.py", study=study.slug)
     for label, expected in (("Pause", "paused"), ("Reopen", "open"), ("Close the study", "closed"), ("Reopen", "open")):
         if expected == "closed":
             app.checkbox(key=f"certain-close-{study.slug}-sure").check()
@@ -117,16 +119,16 @@ def test_a_study_is_paused_reopened_and_closed_by_buttons(visit, own_study):
 
 def test_an_open_study_shows_its_address_or_panel_template(visit, own_study):
     study, lead, _ = own_study()
-    assert visit(lead, "study.py", study=study.slug).code[0].value.endswith(f"/?study={study.slug}")
+    assert visit(lead, "people.py", study=study.slug).code[0].value.endswith(f"/?study={study.slug}")
 
     study, lead, _ = own_study(access="panel", title="With a panel")
-    template = visit(lead, "study.py", study=study.slug).code[0].value
+    template = visit(lead, "people.py", study=study.slug).code[0].value
     assert template.endswith(f"?study={study.slug}&PROLIFIC_PID={{{{%PROLIFIC_PID%}}}}&SESSION_ID={{{{%SESSION_ID%}}}}")
 
 
 def test_a_study_is_duplicated_as_its_next_round(visit, own_study):
     study, lead, _ = own_study()
-    app = visit(lead, "study.py", study=study.slug)
+    app = visit(lead, "design.py", study=study.slug)
     assert "Delete the draft" not in labels(app)
     app.selectbox(key=f"copy-as-{study.slug}").set_value("pilot").run()
     button(app, "Make the draft").click().run()
@@ -166,6 +168,8 @@ def with_rubric(visit, lead):
 def test_a_file_is_previewed_then_becomes_a_study(with_rubric):
     app = upload(with_rubric(), "items.csv", GOOD)
 
+    app.session_state["first"] = WAYS[1]
+    app.run()
     text = words(app)
     assert "wide CSV: 2 items, 2 candidates each, 2 systems" in text
     assert SECRET_TEXT in [element.value for element in app.text]
@@ -184,8 +188,31 @@ def test_a_file_is_previewed_then_becomes_a_study(with_rubric):
     assert (study.title, study.state, study.access, study.round) == ("Real items", "draft", "invited", "pilot")
     assert (study.raters_per_item, study.item_count, count(Candidate), count(System)) == (2, 2, 4, 2)
     assert settings_of(study).checks == USUAL_CHECKS
-    assert [element.value for element in app.title] == ["Study"]
+    assert [element.value for element in app.title] == ["Setup"]
     assert "Launch …" in labels(app)
+
+
+def test_the_first_items_are_drawn_without_system_names(with_rubric):
+    app = upload(with_rubric(), "items.csv", GOOD)
+    (drawn,) = (element.proto.json for element in app.get("bidi_component") if "preview-0" in element.proto.json)
+
+    assert "wide CSV" in words(app)
+    assert "alpha" not in drawn and "beta" not in drawn
+
+
+def test_a_system_name_ticked_as_common_word_is_kept(with_rubric):
+    data = b"item_id,context,cand:plumbum,cand:beta\n1,Why?,Plumbum is heavy stuff.,It is light and soft.\n"
+    app = upload(with_rubric(), "items.csv", data)
+    app.checkbox(key=f"common-{mark_of('plumbum')}").check().run()
+    assert not [warning for warning in app.warning if "plumbum" in warning.value]
+    app.text_input(key="title").set_value("Lead")
+    button(app, "Create the study").click().run()
+
+    study = stored()[0]
+    assert settings_of(study).common_names == (mark_of("plumbum"),)
+    assert "plumbum" not in str(study.settings)
+    with database.reading(web_engine()) as session:
+        assert not [finding for finding in lint.lint_study(session, study) if "name of" in finding.text]
 
 
 def test_columns_of_outputs_have_roles_that_can_change(with_rubric):
@@ -194,6 +221,19 @@ def test_columns_of_outputs_have_roles_that_can_change(with_rubric):
     assert "2 items, 3 candidates each, 3 systems" in words(app)
     assert app.selectbox(key="item-role-mistral").value == "response"
     app.selectbox(key="item-role-mistral").set_value("ignore").run()
+    assert not app.exception
+    assert "2 items, 2 candidates each, 2 systems" in words(app)
+
+
+def test_a_mapping_of_columns_is_saved_and_loaded(with_rubric):
+    data = b"id,prompt,gpt-4o,llama-3,mistral\n0,Tides?,tides is,In short,tides!\n1,Rust?,rust is,Rust it is,rust!\n"
+    app = upload(with_rubric(), "wide.csv", data)
+    app.selectbox(key="item-role-mistral").set_value("ignore").run()
+    (saved,) = (code.value for code in app.code if '"roles"' in code.value)
+
+    app = upload(with_rubric(), "wide.csv", data)
+    assert "3 systems" in words(app)
+    app.file_uploader(key="item-role-mapping").upload("mapping.json", saved.encode()).run()
     assert not app.exception
     assert "2 items, 2 candidates each, 2 systems" in words(app)
 
@@ -241,6 +281,23 @@ def test_a_rubric_with_a_mistake_says_where_it_is(with_rubric):
     assert not [element for element in app.file_uploader if element.key == "item_file"]
 
 
+def test_a_file_with_foreign_columns_is_mapped_linted_and_compared(with_rubric):
+    rows = ["q1,Where is it?,It is over there.,Over there.", "q2,When is it open?,At <br> ten.,From ten on."]
+    app = upload(
+        with_rubric(), "desk.csv", "\n".join(["qid,frage,antwort,zweite", *rows, "q3,How much?,Two euros.,"]).encode()
+    )
+
+    assert app.selectbox(key="item-role-antwort").value == "response"
+    assert "q1 · q2 · q3" in words(app)
+    assert "row 3, q2: At <br> ten." in words(app)
+    assert "Compared with the file before" not in words(app)
+
+    app.file_uploader(key="item_file").set_value(
+        ("desk.csv", "\n".join(["qid,frage,antwort,zweite", *rows]).encode(), "text/csv")
+    ).run()
+    assert "q3: no longer in it." in words(app)
+
+
 def test_an_unknown_speaker_is_reported(visit, lead):
     turns = '[{"speaker": "usr", "text": "Hello"}, {"speaker": "bot_9", "text": "Hi"}]'
     lines = f'{{"item_id": "1", "context": {turns}, "closing": "The last word"}}\n'
@@ -269,14 +326,8 @@ def test_a_workbook_with_several_sheets_offers_them(with_rubric):
     assert not app.exception
 
 
-def test_files_per_system_are_joined_and_the_rubric_is_editable(with_rubric):
+def test_files_per_system_are_joined(with_rubric):
     app = with_rubric()
-    app.toggle(key="edit-own.yaml").set_value(True).run()
-    field = app.text_area(key="rubric_text-own.yaml")
-    field.set_value(SMALL_RUBRIC.replace("level: x", "").replace("title: Fluency", "titel: Fluency")).run()
-    assert "there is no such key here" in words(app)
-    app.text_area(key="rubric_text-own.yaml").set_value(SMALL_RUBRIC.replace("Fluency", "Flow")).run()
-
     app.segmented_control(key="item_file-way").set_value("One file per system").run()
     first, other = b"item_id,context,text\n1,Why?,Because of it.\n", b"item_id,text\n1,Never you mind.\n"
     app.file_uploader(key="item_file-several").set_value(
@@ -292,5 +343,3 @@ def test_files_per_system_are_joined_and_the_rubric_is_editable(with_rubric):
 
     with database.reading(web_engine()) as session:
         assert sorted(session.scalars(select(System.name))) == ["a", "beta"]
-        study = session.scalars(select(Study)).one()
-        assert lifecycle.design_of(session, study).rubric.criterion("fluency").title == "Flow"

@@ -1,0 +1,31 @@
+"""The rubric as cards next to the workbench: one component that stores as a lead types. No script run, no rule."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+import streamlit as st
+
+from components.workbench import AHEAD_OF_WORKBENCH, from_assets
+from triptych.rubric import fields
+from triptych.rubric.scales import KINDS
+
+_mount = st.components.v2.component(
+    "triptych.rubric_builder",
+    js=from_assets("rubric_builder/builder.js", AHEAD_OF_WORKBENCH),
+    isolate_styles=False,
+)
+
+
+def rubric_builder(slug: str, state: dict[str, Any], sources: list[tuple[str, str]], *, locked: bool) -> None:
+    """Draws the form, its YAML and the first item.
+
+    `state` is what `annotate.rubric_form.look` says; `locked`: it can be read only.
+    """
+    form = {name: [asdict(field) for field in parts] for name, parts in fields.form().items()}
+    kinds = {kind: scale.__name__ for kind, scale in KINDS.items()}
+    data = {"study": slug, "locked": locked, "form": form, "kinds": kinds, "nouns": fields.NOUNS, "sources": sources}
+    # one string: Streamlit searches nested data for Arrow tables, and imports pandas to do so
+    _mount(data={"json": json.dumps({**data, "state": state})}, key=f"rubric-builder-{slug}")

@@ -1,0 +1,269 @@
+// What Streamlit loads: the form, its YAML and the workbench with the first item, side by side. What is typed goes to the
+// server a moment later; the answer says what it means. While there are mistakes, the preview keeps the last rubric
+// without any, and the text waits in this tab.
+
+import { h } from "../workbench/dom.js";
+import { postTo } from "../workbench/network.js";
+import workbench from "../workbench/workbench.js";
+import { createForm } from "./form.js";
+import { createHistory } from "./history.js";
+import { createYaml } from "./yaml.js";
+
+/** @import { Component } from "../workbench/types.js" */
+/** @import { Mistake, Part, Schema } from "./form.js" */
+/** @typedef {{ version: string, stored: boolean, text: string, value: Part | null, mistakes: Mistake[], view: string | null, changed?: boolean, message?: string }} State */
+/** @typedef {Schema & { study: string, locked: boolean, sources: [string, string][], state: State }} Data */
+
+const PAUSE_MS = 500;
+const AGAIN_MS = 3000;
+const WIDE = 980; // pixels that the workbench needs for responses side by side
+/** @type {WeakMap<HTMLElement, { calls: number, close: () => void }>} */
+const mounted = new WeakMap();
+
+const style = h("link", { rel: "stylesheet", href: new URL("./builder.css", import.meta.url).href });
+document.head.append(style);
+
+/** @param {string} text @param {string} [kind] */
+const button = (text, kind = "") => h("button", { type: "button", class: `rb-button ${kind}`, text });
+
+/** @param {HTMLElement} parent @param {Data} data */
+function mount(parent, data) {
+  const post = postTo("lead/rubric");
+  const name = `triptych-rubric-${data.study}`;
+  let { version, text, value } = data.state;
+  let rubric = value ?? {};
+  /** What is to be sent next, besides study and version. @type {Record<string, any> | null} */
+  let pending = null;
+  let isSending = false;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  let history = createHistory([text]);
+
+  // ---- parts of the page
+
+  const form = createForm({ schema: data, rubric: () => rubric, changed: (isTyping) => send({ text, value: rubric }, isTyping) });
+  const yaml = createYaml({ changed: (typed) => send({ text: typed }, true), locked: data.locked });
+  const saved = h("span", { class: "rb-saved", role: "status" });
+  const undo = button("Undo", "rb-quiet");
+  const redo = button("Redo", "rb-quiet");
+  const mistakes = h("ul", { class: "rb-mistakes", "aria-label": "What is to be put right" });
+  const notice = h("div", { class: "rb-notice", role: "alert", hidden: true });
+  const start = h("select", { "aria-label": "Start from another rubric" },
+    h("option", { value: "", text: "Start from …" }), data.sources.map(([key, title]) => h("option", { value: key, text: title })));
+  const file = h("input", { type: "file", accept: ".yaml,.yml", "aria-label": "Open a YAML file", class: "rb-file" });
+  const tabs = ["Form", "YAML"].map((label) => h("button", { type: "button", class: "rb-tab", "aria-pressed": String(label === "Form"), text: label }));
+  const widths = ["Screen", "Phone"].map((label) => h("button", { type: "button", class: "rb-tab", "aria-pressed": String(label === "Screen"), text: label }));
+  const download = button("Download YAML", "rb-quiet");
+  const fields = h("fieldset", { class: "rb-fields", disabled: data.locked }, h("legend", { class: "tw-sr", text: "Rubric" }), form.root);
+  yaml.root.hidden = true;
+  const stage = h("div", { class: "rb-stage" });
+  const pane = h("div", { class: "rb-pane" }, stage);
+  const root = h("div", { class: "rb" },
+    h("div", { class: "rb-bar" },
+      h("span", { class: "rb-tabs", role: "group", "aria-label": "View" }, tabs), undo, redo, saved,
+      h("span", { class: "rb-gap" }), data.locked ? null : start, data.locked ? null : h("label", { class: "rb-button rb-quiet" }, "Open YAML", file), download),
+    notice,
+    h("div", { class: "rb-build" },
+      h("section", { "aria-label": "Rubric" }, mistakes, fields, yaml.root),
+      h("section", { class: "rb-side", "aria-label": "As annotators see it" },
+        h("div", { class: "rb-bar" }, h("h2", { class: "rb-title", text: "As annotators see it" }), h("span", { class: "rb-gap" }),
+          h("span", { class: "rb-tabs", role: "group", "aria-label": "Width" }, widths)),
+        pane)));
+
+  // ---- the workbench
+
+  let closeStage = () => {};
+  let shown = "";
+
+  /** @param {string | null} view */
+  function preview(view) {
+    if (!view || view === shown) return;
+    shown = view;
+    const { scrollTop } = pane;
+    const active = document.activeElement;
+    const box = h("div", {});
+    closeStage();
+    stage.replaceChildren(box);
+    closeStage = workbench({ parentElement: box, data: { view, showing: null }, setTriggerValue() {} });
+    pane.scrollTop = scrollTop;
+    // a new surface takes the focus where nothing else has it
+    if (active !== document.activeElement) /** @type {HTMLElement} */ (document.activeElement).blur();
+  }
+
+  function fit() {
+    const isPhone = widths[1].getAttribute("aria-pressed") === "true";
+    stage.style.inlineSize = isPhone ? "390px" : "";
+    stage.style.setProperty("zoom", isPhone ? "1" : String(Math.min(1, pane.clientWidth / WIDE)));
+  }
+  const observer = new ResizeObserver(fit);
+  observer.observe(pane);
+
+  // ---- what the server says
+
+  /** @param {State} state @param {boolean} isFormKept */
+  function show(state, isFormKept) {
+    const isForm = !fields.hidden;
+    ({ version, text } = state);
+    if (state.value && !isFormKept && (state.mistakes.length === 0 || isForm)) {
+      rubric = state.value;
+      form.draw();
+    }
+    yaml.show(text, state.mistakes);
+    form.mark(state.mistakes);
+    mistakes.replaceChildren(...state.mistakes.slice(0, 10).map((mistake) => mistakeLine(mistake)));
+    const time = new Date().toTimeString().slice(0, 5);
+    saved.textContent = data.locked ? "Fixed since launch" : state.stored ? `Saved ${time}` : "Not saved: put right what is listed";
+    saved.dataset.state = state.stored ? "saved" : "waiting";
+    undo.disabled = !history.canUndo();
+    redo.disabled = !history.canRedo();
+    sessionStorage.setItem(name, JSON.stringify({ version, text, ...history.stored() }));
+    preview(state.view);
+  }
+
+  /** @param {any} mistake */
+  function mistakeLine(mistake) {
+    const go = button(mistake.line ? `Line ${mistake.line}` : "Show", "rb-quiet");
+    go.addEventListener("click", () => (fields.hidden ? yaml.goTo(mistake.line ?? 1) : form.show(mistake.path)));
+    const cure = mistake.cure && button(`Write “${mistake.cure[1]}”`);
+    cure?.addEventListener("click", () => send({ text: yaml.cured(mistake) }, false));
+    return h("li", {}, go, h("span", {}, h("b", { text: mistake.place ? `${mistake.place}: ` : "" }), mistake.message), cure);
+  }
+
+  // ---- what is sent
+
+  /** @param {Record<string, any>} what @param {boolean} isTyping */
+  function send(what, isTyping) {
+    if (data.locked) return;
+    pending = what;
+    saved.textContent = "Saving …";
+    saved.dataset.state = "saving";
+    clearTimeout(timer);
+    timer = setTimeout(flush, isTyping ? PAUSE_MS : 0);
+  }
+
+  async function flush() {
+    if (isSending || !pending) return;
+    isSending = true;
+    const message = pending;
+    pending = null;
+    // the form's values are written into the text as it is now
+    if (message.value) message.text = text;
+    const { status, answer } = await post(JSON.stringify({ study: data.study, base: version, ...message }))
+      .catch(() => ({ status: 0, answer: null }));
+    isSending = false;
+    answered(message, status, /** @type {any} */ (answer));
+    if (pending) flush();
+  }
+
+  /** @param {Record<string, any>} message @param {number} status @param {State | null} answer */
+  function answered(message, status, answer) {
+    notice.hidden = true;
+    if (status === 200 && answer?.changed) return ask(message, answer);
+    if (status === 200 && answer) {
+      if (!message.isStep) history.push(answer.text);
+      return show(answer, Boolean(message.value) || (pending !== null && "value" in pending));
+    }
+    if (status === 0 || status >= 500 || status === 429) {
+      saved.textContent = "Not saved yet, trying again";
+      saved.dataset.state = "waiting";
+      pending ??= message;
+      timer = setTimeout(flush, AGAIN_MS);
+      return;
+    }
+    notice.replaceChildren(answer?.message ?? "The server did not take this.");
+    notice.hidden = false;
+    saved.textContent = "Not saved";
+    saved.dataset.state = "waiting";
+  }
+
+  /** Another lead was quicker. @param {Record<string, any>} message @param {State} theirs */
+  function ask(message, theirs) {
+    const [take, keep] = [button("Show their version"), button("Save mine instead")];
+    take.addEventListener("click", () => {
+      notice.hidden = true;
+      history.push(theirs.text);
+      show(theirs, false);
+    });
+    keep.addEventListener("click", () => {
+      version = theirs.version;
+      send(message, false);
+    });
+    notice.replaceChildren("Somebody else changed this rubric meanwhile. ", take, keep);
+    notice.hidden = false;
+    saved.textContent = "Not saved";
+  }
+
+  /** @param {string | undefined} step */
+  const go = (step) => step !== undefined && send({ text: step, isStep: true }, false);
+
+  // ---- events
+
+  undo.addEventListener("click", () => go(history.undo()));
+  redo.addEventListener("click", () => go(history.redo()));
+  root.addEventListener("keydown", (event) => {
+    const isText = event.target instanceof HTMLTextAreaElement || (event.target instanceof HTMLInputElement && event.target.type === "text");
+    if (isText || pane.contains(/** @type {Node} */ (event.target)) || !(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z") return;
+    event.preventDefault();
+    go(event.shiftKey ? history.redo() : history.undo());
+  });
+  tabs.forEach((tab, n) => tab.addEventListener("click", () => {
+    tabs.forEach((other) => other.setAttribute("aria-pressed", String(other === tab)));
+    fields.hidden = n === 1;
+    yaml.root.hidden = n === 0;
+    yaml.redraw();
+  }));
+  widths.forEach((width) => width.addEventListener("click", () => {
+    widths.forEach((other) => other.setAttribute("aria-pressed", String(other === width)));
+    fit();
+  }));
+  start.addEventListener("change", () => {
+    if (start.value) send({ start: start.value }, false);
+    start.value = "";
+  });
+  file.addEventListener("change", async () => {
+    const [first] = file.files ?? [];
+    if (first) send({ text: await first.text() }, false);
+    file.value = "";
+  });
+  download.addEventListener("click", () => {
+    const address = URL.createObjectURL(new Blob([text], { type: "application/yaml" }));
+    h("a", { href: address, download: `${data.study}.yaml` }).click();
+    URL.revokeObjectURL(address);
+  });
+
+  // ---- the beginning: what waited in this tab comes back
+
+  parent.append(root);
+  const before = JSON.parse(sessionStorage.getItem(name) ?? "null");
+  if (before?.version === version && before.texts?.length) {
+    history = createHistory(before.texts, before.at);
+    if (before.text !== text) send({ text: before.text, isStep: true }, false);
+  }
+  form.draw();
+  show(data.state, false);
+  fit();
+  return {
+    calls: 1,
+    close() {
+      clearTimeout(timer);
+      if (pending) flush();
+      observer.disconnect();
+      closeStage();
+      root.remove();
+      mounted.delete(parent);
+    },
+  };
+}
+
+/** @param {Component<{ json: string }, never>} component */
+export default function builder({ parentElement, data }) {
+  const present = mounted.get(parentElement);
+  if (present) present.calls += 1;
+  const bench = present ?? mount(parentElement, JSON.parse(data.json));
+  mounted.set(parentElement, bench);
+  const { calls } = bench;
+  // Streamlit also cleans up after a call that a later one has replaced
+  return () => {
+    if (bench.calls === calls) bench.close();
+  };
+}

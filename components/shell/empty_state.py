@@ -1,0 +1,21 @@
+"""What a page of a study shows where there is nothing yet: why, and the way to the next step."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from components.shell import places
+from components.shell.state import plain
+from triptych.results.first_screen.next_step import NextStep
+
+
+def empty_state(sentence: str, place: str, slug: str) -> None:
+    """A sentence about what is missing, and a link to the place of the study where it comes from, if there is one."""
+    st.info(plain(sentence))
+    if place:
+        st.page_link(places.PLACES[place][0].page, label=f"Go to {place}", query_params={"study": slug})
+
+
+def no_rating_yet(step: NextStep, slug: str) -> None:
+    """For pages about ratings, in a study that has none."""
+    empty_state(f"There is no rating yet. {step.sentence}", step.place, slug)

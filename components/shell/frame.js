@@ -1,0 +1,46 @@
+// What Streamlit's links and containers cannot say: where one is, and that a row of links is a navigation.
+
+/** The observer of a frame, by the component's own element. @type {WeakMap<Element, MutationObserver>} */
+const observers = new WeakMap();
+const COLOURS = ["--st-background-color", "--st-border-color", "--st-primary-color", "--st-link-color"];
+
+/**
+ * The last parts of the addresses of the page and of its place, and the study's title.
+ * @typedef {{ path: string, place: string, study: string }} Where
+ */
+
+/** @param {string} row its class @param {string} path of the link to mark */
+function markLink(row, path) {
+  for (const link of /** @type {NodeListOf<HTMLAnchorElement>} */ (document.querySelectorAll(`${row} a`))) {
+    const { pathname, searchParams } = new URL(link.href);
+    const isCurrent = pathname.split("/").pop() === path && !searchParams.has("section");
+    if (isCurrent) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+}
+
+/** @param {Where} where */
+function mark({ path, place, study }) {
+  markLink(".st-key-frame-bar", path);
+  markLink(".st-key-frame-places", place);
+  markLink(".st-key-heading", path);
+  const frame = /** @type {HTMLElement | null} */ (document.querySelector(".st-key-frame"));
+  document.body.style.setProperty("--frame-height", `${frame?.offsetHeight ?? 0}px`);
+  const places = document.querySelector(".st-key-frame-places");
+  places?.setAttribute("role", "navigation");
+  places?.setAttribute("aria-label", study);
+}
+
+/** @param {{ data: Where, parentElement: HTMLElement }} component */
+export default function ({ data, parentElement }) {
+  // Streamlit's colours are known inside of components only
+  const own = getComputedStyle(parentElement);
+  for (const name of COLOURS) document.body.style.setProperty(name, own.getPropertyValue(name));
+  observers.get(parentElement)?.disconnect();
+  // links are drawn later than this, and again on another page
+  const observer = new MutationObserver(() => mark(data));
+  observers.set(parentElement, observer);
+  observer.observe(parentElement.closest("section") ?? document.body, { childList: true, subtree: true });
+  mark(data);
+  return () => observer.disconnect();
+}

@@ -1,0 +1,41 @@
+// Says what Streamlit's dialogs would say, without taking keys, clicks or the focus.
+
+const DOWN = "The server cannot be reached. This page connects again by itself; until then its buttons do nothing.";
+const BROKEN = "Something from the server did not arrive whole. Reload the page; what was saved stays.";
+// of Streamlit's dialogs, those for which there are words elsewhere: here and in line.py
+const SAID_ELSEWHERE = ["Connection error", "Page not found"];
+
+/** @type {WeakMap<Element, AbortController>} */
+const watches = new WeakMap();
+
+/** @param {{ parentElement: HTMLElement }} component */
+export default function ({ parentElement }) {
+  const line = /** @type {HTMLElement} */ (parentElement.querySelector(".triptych-line"));
+  const app = document.querySelector('[data-testid="stApp"]');
+  if (!app) return;
+  watches.get(parentElement)?.abort();
+  const watch = new AbortController();
+  watches.set(parentElement, watch);
+  let hasBeenUp = false;
+  let isBroken = false;
+
+  function write() {
+    const isUp = app?.getAttribute("data-test-connection-state") === "CONNECTED";
+    hasBeenUp ||= isUp;
+    const text = hasBeenUp && !isUp ? DOWN : isBroken ? BROKEN : "";
+    line.classList.toggle("triptych-line-down", text === DOWN);
+    if (line.textContent !== text) line.textContent = text;
+  }
+
+  const observer = new MutationObserver(write);
+  observer.observe(app, { attributes: true, attributeFilter: ["data-test-connection-state"] });
+  watch.signal.addEventListener("abort", () => observer.disconnect());
+  // Streamlit reports each dialog to the page around it, which is this one
+  window.addEventListener("message", ({ source, data }) => {
+    if (source !== window || data?.type !== "CLIENT_ERROR_DIALOG" || SAID_ELSEWHERE.includes(data.error)) return;
+    isBroken = true;
+    write();
+  }, { signal: watch.signal });
+  write();
+  return () => watch.abort();
+}

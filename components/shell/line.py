@@ -1,0 +1,39 @@
+"""The quiet line of every page that says when the server cannot be reached, in place of Streamlit's dialogs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+from components.shell import state
+
+FOLDER = Path(__file__).parent
+ADDRESS = "address"  # the first one of this browser tab was looked at
+_line = st.components.v2.component(
+    "triptych.line",
+    html='<p class="triptych-line" role="status"></p>',
+    css=(FOLDER / "line.css").read_text(encoding="utf-8"),
+    js=(FOLDER / "line.js").read_text(encoding="utf-8"),
+    isolate_styles=False,
+)
+
+
+def watch_line() -> None:
+    """Draws nothing while the server answers."""
+    _line(key="line")
+
+
+def say_unknown_address(page: str) -> None:
+    """Says that the address was of no page, where Streamlit shows `page` instead.
+
+    Only the first run of a connection has the address that was asked for; later runs have the one they leave.
+    """
+    if state.recall(ADDRESS):
+        return
+    state.remember(ADDRESS, True)
+    address = urlsplit(st.context.url or "").path.rpartition("/")[2]
+    base = st.get_option("server.baseUrlPath").strip("/").rpartition("/")[2]
+    if address not in ("", page, base):
+        state.say("No page has this address, or not for you. This is your first page instead.", "info")

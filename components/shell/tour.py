@@ -1,0 +1,86 @@
+"""A tour of the finished demo study: five stops on its own pages, each with one task. The address names the stop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from triptych.storage.models import Study, StudyState
+
+PARAMETER = "tour"
+
+
+@dataclass(frozen=True)
+class Stop:
+    """A page, what it is for, and what to try on it."""
+
+    page: str
+    about: str
+    task: str
+
+
+STOPS = (
+    Stop(
+        "lead/results.py",
+        "The first screen answers three questions: which system is better, can it be trusted, what comes next.",
+        "Read the verdict, then look in the tab *Can it be trusted* for the agreement on Appropriateness.",
+    ),
+    Stop(
+        "lead/items.py",
+        "Items about which annotators disagree most come first. A lead may decide on a final value for each.",
+        "Read the first item of the list and what each annotator gave, then go to the next one with the key J.",
+    ),
+    Stop(
+        "lead/people.py",
+        "Everybody who takes part: how far they are, how fast they work, and who needs a look.",
+        "Find who worked the longest, and click the box at the left of their row to see what you could do.",
+    ),
+    Stop(
+        "lead/design.py",
+        "What was decided before the first rating. It was frozen at launch, under one hash.",
+        "Open *Plan and preregistration* and find which criterion was declared as the primary one.",
+    ),
+    Stop(
+        "lead/report.py",
+        "Everything that a paper needs, frozen at one moment: tables, figures, methods, data, and a script that checks "
+        "every number.",
+        "Open *What is in it*, then make a report and download it.",
+    ),
+)
+
+
+def finished_demo(studies: Sequence[Study]) -> Study | None:
+    """The study that the tour goes through; None once the demo studies were removed."""
+    return next((study for study in studies if study.demo and study.state == StudyState.closed), None)
+
+
+def tour_link(studies: Sequence[Study]) -> None:
+    """The way to the first stop, if there is a study for it."""
+    study = finished_demo(studies)
+    if study is not None:
+        _link(0, study, f"Tour of a finished study, {len(STOPS)} stops", ":material/tour:")
+
+
+def stop_box(page: str, study: Study) -> None:
+    """The stop that the address names, above its page; nothing on other pages and for other studies."""
+    named = st.query_params.get(PARAMETER, "")
+    place = int(named) - 1 if named in map(str, range(1, len(STOPS) + 1)) else None
+    if place is None or not study.demo or STOPS[place].page != page:
+        return
+    stop = STOPS[place]
+    with st.container(border=True, key="tour", gap="xsmall"):
+        st.markdown(f"**Tour, stop {place + 1} of {len(STOPS)}.** {stop.about}")
+        st.markdown(f"**Try:** {stop.task}")
+        with st.container(horizontal=True):
+            if place:
+                _link(place - 1, study, "Back", ":material/arrow_back:")
+            if place + 1 < len(STOPS):
+                _link(place + 1, study, "Next", ":material/arrow_forward:")
+            st.page_link("lead/studies.py", label="End the tour", icon=":material/close:")
+
+
+def _link(place: int, study: Study, label: str, icon: str) -> None:
+    query = {"study": study.slug, PARAMETER: str(place + 1)}
+    st.page_link(STOPS[place].page, label=label, icon=icon, query_params=query)

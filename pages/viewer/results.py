@@ -1,0 +1,69 @@
+"""Results of the study that a viewer sees: which system is better, can it be trusted, who disagrees."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import streamlit as st
+
+from components.results import comparisons, disagreement, explanations, trust
+from components.results.first_screen.beside import shown
+from components.results.first_screen.screen import first_screen, no_rating
+from components.shell import live, state
+from components.shell.study_choice import watched_study
+from triptych.participants.watching import watched, watched_frame
+from triptych.results import adjudication
+from triptych.results.frame.counted import kinds_by_default
+from triptych.results.frame.model import Counted
+from triptych.results.page import Board
+from triptych.results.progress import overview
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.study.system_names import system_names
+
+
+def compared(analysis: StudyAnalysis) -> None:
+    comparisons.overview(analysis)
+    for result in analysis.criteria:
+        comparisons.criterion_block(analysis, result, slug)
+    with state.reading() as session:
+        finals = adjudication.final_values(session, study)
+    decided = [view.final(final) for final in adjudication.decided_ones(finals)]
+    comparisons.both_versions(analysis, adjudication.both_versions(analysis, finals), decided)
+
+
+def trusted(analysis: StudyAnalysis) -> None:
+    trust.agreement(analysis, slug)
+
+
+def disagreed(analysis: StudyAnalysis) -> None:
+    disagreement.people(analysis, slug)
+    disagreement.items(analysis, slug)
+
+
+def explained(analysis: StudyAnalysis) -> None:
+    explanations.reasons(analysis)
+    explanations.browser(analysis, slug)
+
+
+SECTIONS: dict[str, Callable[[StudyAnalysis], None]] = {
+    "Which is better": compared,
+    "Can it be trusted": trusted,
+    "Who disagrees": disagreed,
+}
+
+who = state.require("viewer")
+with watched_study(who, "Results") as (session, study):
+    slug, scope, view = study.slug, Counted(kinds_by_default(study)), watched(session, study)
+    board = Board(study, view.frame, system_names(session, study), overview(session, study, scope), ())
+live.follow(lambda: live.number_now(study), view.frame.number)
+if view.frame.ratings.empty:
+    no_rating(board)
+    st.stop()
+tools = st.container(key="tools", horizontal=True)
+results = shown(board, scope, source=watched_frame)
+analysis = results.analysis
+first_screen(replace(results, findings=lambda: view.findings(results.findings())), board, tools)
+drawn = SECTIONS | ({"What they say": explained} if view.explained else {})
+for tab, draw in zip(st.tabs(list(drawn), key=f"section-{slug}", on_change="rerun"), drawn.values(), strict=True):
+    if tab.open:
+        with tab:
+            draw(analysis)

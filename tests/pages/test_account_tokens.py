@@ -1,0 +1,69 @@
+"""Tokens on the page Account: shown once, listed, revoked; one that unblinds asks for the passcode and one study."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.results_pages import words
+from helpers.sign_in import press
+from sqlalchemy import select
+
+from triptych.people import accounts, roster, tokens
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Token
+from triptych.study.persons import Who
+from triptych.web.session import web_engine
+
+PASSCODE = "correct horse battery"
+
+
+@pytest.fixture
+def ada(make_study) -> Who:
+    with writing(web_engine()) as session:
+        study, _, _ = make_study(session)
+        lead = accounts.create_lead(session, "Ada", PASSCODE)
+        roster.enrol_lead(session, study, lead, lead.pseudonym)
+        who = accounts.who_is(session, accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, lead)))
+    assert who is not None
+    return who
+
+
+def stored() -> list[Token]:
+    with reading(web_engine()) as session:
+        return list(session.scalars(select(Token)))
+
+
+def shown(page) -> list[str]:
+    return [code.value for code in page.code if code.value.startswith(tokens.PREFIX)]
+
+
+def test_a_token_is_shown_once_listed_and_revoked(visit, ada):
+    page = visit(ada, "account.py")
+    next(box for box in page.text_input if box.label == "What it is for").input("Nightly judge")
+    next(box for box in page.checkbox if box.label == "May write").check()
+    press(page, "Make the token")
+    (token,) = shown(page)
+
+    assert [(made.name, made.may_write, made.may_unblind) for made in stored()] == [("Nightly judge", True, False)]
+    assert tokens.secret_of(token)
+    assert page.dataframe[0].value["Last used"].tolist() == ["never"]
+    assert shown(visit(ada, "account.py")) == []
+
+    press(page, "Revoke it")
+    assert ["revoked" in message.value for message in page.success] == [True]
+    assert stored() == []
+
+
+def test_one_that_unblinds_asks_for_passcode_and_study(visit, ada, monkeypatch):
+    monkeypatch.setattr(accounts, "passcode_is_fresh", lambda session, who, typed_at: False)
+    page = visit(ada, "account.py")
+    next(box for box in page.text_input if box.label == "What it is for").input("Unblinding")
+    next(box for box in page.checkbox if box.label == "May unblind").check().run()
+    study = next(box for box in page.selectbox if box.label == "Study")
+    assert study.options == ["A small study"]
+    press(page, "Make the token")
+    assert "This is not your passcode." in words(page).replace("\\", "")
+    assert stored() == []
+
+    next(box for box in page.text_input if box.label.startswith("Your passcode")).input(PASSCODE)
+    press(page, "Make the token")
+    assert [(made.may_unblind, made.study_id is None) for made in stored()] == [(True, False)]

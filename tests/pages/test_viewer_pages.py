@@ -1,0 +1,84 @@
+"""What a viewer's pages show: results without pseudonyms, and what annotators wrote only where a lead allows it."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.ratings import exclude, submit
+from helpers.sign_in import shown
+from helpers.studies import ROOT, full_answers
+from streamlit.testing.v1 import AppTest
+
+from components.shell import state
+from triptych.people import accounts, invitations, viewers
+from triptych.results import adjudication
+from triptych.storage import database
+from triptych.storage.models import Role
+from triptych.study.persons import Who
+from triptych.web.session import web_engine
+
+WORDS = "Plainly untrue throughout"
+NAMES = ("results", "items", "report")
+
+
+def explained() -> dict:
+    answers = full_answers()
+    answers["ratings"]["A"]["verdict"] = "reject"
+    answers["explanations"] = {"A": {"verdict": {"reject": {"reasons": ["wrong"], "text": WORDS}}}}
+    return answers
+
+
+@pytest.fixture
+def world(make_study):
+    """(study, its lead and annotators, its viewer), with ratings of two annotators, one of them excluded."""
+    with database.writing(web_engine()) as session:
+        study, lead, people = make_study(session, annotators=3)
+        for person in people:
+            for _ in range(4):
+                submit(session, study, person, explained())
+        exclude(session, study, people[0])
+        adjudication.record(session, study, "item-1", {(1, "verdict"): "accept"}, "read again", lead)
+        secret = invitations.invite_one(session, study, "Hana", "", Role.viewer, lead.pseudonym).secret
+        person = accounts.invited(session, secret)
+    return study, (lead, *people), Who(person.id, person.pseudonym, person.role, person.name, 0)
+
+
+def opened(monkeypatch, who: Who, name: str) -> AppTest:
+    monkeypatch.setattr(state, "current_person", lambda: who)
+    app = AppTest.from_file(str(ROOT / "pages" / "router.py"), default_timeout=60).run()
+    app.switch_page(str(ROOT / "pages" / "viewer" / f"{name}.py"))
+    app.run()
+    assert not app.exception
+    return app
+
+
+def everything(app: AppTest) -> str:
+    """All that the page says and draws."""
+    drawn = "".join(element.proto.json for element in app.get("bidi_component"))
+    charts = "".join(str(element.proto) for element in app.get("plotly_chart"))
+    return shown(app) + drawn + charts + "".join(frame.value.to_string() for frame in app.dataframe)
+
+
+def test_no_page_of_a_viewer_shows_a_pseudonym_or_explanation(monkeypatch, world):
+    study, people, viewer = world
+    for name in NAMES:
+        app = opened(monkeypatch, viewer, name)
+        for section in ["Can it be trusted", "Who disagrees"] if name == "results" else [""]:
+            if section:
+                app.session_state[f"section-{study.slug}"] = section
+                app.run()
+            text = everything(app)
+            assert study.title in text
+            assert not [person.pseudonym for person in people if person.pseudonym in text], (name, section)
+            assert WORDS not in text
+            assert not [name for name in ("plumbum", "stannum", "ferrum") if name in text], (name, section)
+            assert not {"Make a report", "Unblind", "Close", "Record the final values"} & {b.label for b in app.button}
+    assert "Decided by a lead (1 item)" in everything(opened(monkeypatch, viewer, "results"))
+    assert "Annotator 2" in everything(opened(monkeypatch, viewer, "items"))
+
+
+def test_a_viewer_reads_explanations_once_a_lead_allows_it(monkeypatch, world):
+    study, (lead, *_), viewer = world
+    assert "What they say" not in [tab.label for tab in opened(monkeypatch, viewer, "results").tabs]
+    with database.writing(web_engine()) as session:
+        viewers.let_read_explanations(session, study, True, lead.pseudonym)
+    assert "What they say" in [tab.label for tab in opened(monkeypatch, viewer, "results").tabs]
