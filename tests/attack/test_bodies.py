@@ -18,7 +18,7 @@ from triptych.web.session import COOKIE
 
 MB = 2**20
 UPLOAD = "/_stcore/upload_file/{session}/{file}"
-ROUTES = ("/desk/draft", "/desk/renew", "/desk/act")
+ROUTES = ("/desk/draft", "/desk/renew", "/desk/act", "/desk/items", "/lead/rubric")
 
 
 @dataclass(frozen=True)

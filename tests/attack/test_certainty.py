@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+from collections.abc import Callable
+
 import pytest
 from helpers.results_pages import words
 from helpers.sign_in import field, press
+from helpers.studies import ROOT
 from sqlalchemy import select
 
 from triptych.operations import backup
 from triptych.people import accounts, roster
+from triptych.privacy import erasure
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Membership, Role, Study, StudyState
+from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.web.session import web_engine
 
@@ -18,10 +25,10 @@ PASSCODE = "correct horse battery"
 ASKED = "Your passcode"
 ACTS = {
     "unblind": ("results.py", "Show the system names"),
-    "close": ("study.py", "Close the study"),
+    "close": ("design.py", "Close the study"),
     "erase": ("people.py", "Erase {annotator}"),
     "remove": ("people.py", "Remove this lead"),
-    "restore": ("log.py", "Restore this backup"),
+    "restore": ("backups.py", "Restore this backup"),
 }
 
 
@@ -43,11 +50,10 @@ def at_the_desk(engine, make_study) -> tuple[Study, Who, str]:
     return study, who, anna.pseudonym
 
 
-def opened(visit, act: str, study: Study, who: Who):
+def opened(visit, act: str, study: Study, who: Who, annotator: str):
     page = visit(who, ACTS[act][0], study=study.slug)
-    if act == "restore":
-        page.session_state[f"log-section-{study.slug}"] = "Backup and capsule"
-        page.run()
+    if ACTS[act][0] == "people.py":
+        page.multiselect(key=f"chosen-{study.slug}").set_value([annotator]).run()
     return page
 
 
@@ -85,7 +91,7 @@ def act_on(page, act: str, annotator: str, passcode: str | None):
 def test_it_asks_for_the_passcode_after_fifteen_minutes(visit, engine, at_the_desk, move_clock, act):
     study, who, annotator = at_the_desk
     move_clock(minutes=15, seconds=1)
-    page = opened(visit, act, study, who)
+    page = opened(visit, act, study, who, annotator)
     assert field(page, ASKED)
 
     for passcode in ("", "wrong wrong"):
@@ -101,7 +107,7 @@ def test_it_asks_for_the_passcode_after_fifteen_minutes(visit, engine, at_the_de
 @pytest.mark.parametrize("act", ACTS)
 def test_right_after_the_sign_in_it_asks_for_certainty_only(visit, engine, at_the_desk, act):
     study, who, annotator = at_the_desk
-    page = opened(visit, act, study, who)
+    page = opened(visit, act, study, who, annotator)
     assert not [text for text in page.text_input if text.label.startswith(ASKED)]
 
     press(page, ACTS[act][1].format(annotator=annotator))
@@ -113,7 +119,7 @@ def test_right_after_the_sign_in_it_asks_for_certainty_only(visit, engine, at_th
 def test_a_passcode_typed_for_one_act_counts_for_the_next(visit, engine, at_the_desk, move_clock):
     study, who, annotator = at_the_desk
     move_clock(minutes=20)
-    page = act_on(opened(visit, "remove", study, who), "remove", annotator, "wrong wrong")
+    page = act_on(opened(visit, "remove", study, who, annotator), "remove", annotator, "wrong wrong")
     page = act_on(page, "erase", annotator, PASSCODE)
 
     assert not [text for text in page.text_input if text.label.startswith(ASKED)]
@@ -132,6 +138,20 @@ def test_a_passcode_typed_for_one_act_counts_for_the_next(visit, engine, at_the_
     ],
 )
 def test_it_says_what_will_be_lost(visit, at_the_desk, act, losses):
-    study, who, _ = at_the_desk
+    study, who, annotator = at_the_desk
 
-    assert losses in words(opened(visit, act, study, who))
+    assert losses in words(opened(visit, act, study, who, annotator))
+
+
+def test_nothing_but_the_question_makes_the_proof():
+    """The commands take it, so that no page and no command line leaves the question out."""
+    makers = [
+        str(path.relative_to(ROOT))
+        for folder in ("triptych", "components", "pages")
+        for path in (ROOT / folder).rglob("*.py")
+        if re.search(r"\bCertainty\(", path.read_text(encoding="utf-8"))
+    ]
+    takers: list[Callable[..., object]] = [lifecycle.unblind, erasure.erase, roster.remove_lead, backup.restore_as]
+
+    assert makers == ["triptych/people/signing_in.py"]
+    assert all("certainty" in inspect.signature(command).parameters for command in takers)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from triptych.cli.studies import items_from, read
+from triptych.cli.files import items_from, read
+from triptych.cli.ratings import ratings_in
 from triptych.errors import ImportRefused
 from triptych.formats import read_items
 from triptych.formats.decode import ENCODINGS, UnconfirmedEncoding, recoded
+from triptych.formats.ratings import archives, read_files
+from triptych.formats.ratings.roles import ColumnMapping
 
+RATED = "item_id,system,annotator,criterion,value\n"
 HEADER = "item_id,context,cand:a,cand:b\n"
 TEXTS = {
     "Shift-JIS": "1,今日は天気がいいですね。,そうですね、散歩に行きましょう。,いいえ、雨が降っています。\n",
@@ -77,6 +83,79 @@ def test_the_command_line_reads_what_its_option_says(name: str, tmp_path: Path):
         items_from([str(path)])
     assert items_from([str(path)], name).ok
     assert read(str(path), name).decode() == HEADER + TEXTS[name]
+
+
+def archive(*names: str) -> bytes:
+    """A zip with a file of ratings in each of these encodings, and one in UTF-8."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as file:
+        file.writestr("plain.csv", RATED + "1,s,café,good,4\n")
+        for name in names:
+            annotator = TEXTS[name].split(",")[1]
+            file.writestr(f"{name}.csv", (RATED + f"1,s,{annotator},good,4\n").encode(ENCODINGS[name]))
+    return made.getvalue()
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_text_in_a_zip_is_read_once_confirmed(name: str, tmp_path: Path):
+    path = tmp_path / "ratings.zip"
+    path.write_bytes(archive(name))
+
+    with pytest.raises(ImportRefused, match=f"{name}.csv: Line 2(.|\n)*--encoding {name}"):
+        ratings_in([str(path)], [], ColumnMapping())
+    files = ratings_in([str(path)], [], ColumnMapping(), name)
+    assert [file.ratings[0].annotator for file in files] == ["café", TEXTS[name].split(",")[1]]
+
+
+def test_each_text_in_a_zip_has_its_own_encoding():
+    data = archive(*TEXTS)
+    questions = archives.unconfirmed(data)
+    assert {name: question.encoding for name, question in questions.items()} == {f"{n}.csv": n for n in TEXTS}
+
+    files = read_files(archives.recoded_zip(data, {f"{name}.csv": name for name in TEXTS}), "ratings.zip")
+
+    assert [file.ratings[0].annotator for file in files[1:]] == [text.split(",")[1] for text in TEXTS.values()]
+
+
+def test_the_page_asks_about_texts_in_a_zip(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    path = tmp_path / "ratings.zip"
+    path.write_bytes(archive("Shift-JIS", "GB18030"))
+    monkeypatch.setenv("ZIP_OF_THE_TEST", str(path))
+    app = AppTest.from_function(zip_screen).run()
+    shown = [text.value for text in app.text]
+    assert "今日は天気がいいですね。" in shown[0]
+    assert "今天天气很好，我们去散步吧。" in shown[1]
+    assert shown[2] == "waiting"
+
+    app.button[0].click().run()
+
+    assert [text.value for text in app.text] == [
+        "Shift-JIS.csv is read as Shift-JIS.",
+        "GB18030.csv is read as GB18030.",
+        "3 files, first by café",
+    ]
+
+
+def zip_screen() -> None:
+    import os
+    from pathlib import Path
+    from typing import Any
+
+    import streamlit as st
+
+    from components.shell.uploads import content_of
+    from triptych.formats.ratings import read_files
+
+    class Upload:
+        name, file_id = "ratings.zip", "1"
+
+        def getvalue(self) -> bytes:
+            return Path(os.environ["ZIP_OF_THE_TEST"]).read_bytes()
+
+    upload: Any = Upload()
+    content = content_of(upload)
+    files = read_files(content, "ratings.zip") if content is not None else ()
+    st.text(f"{len(files)} files, first by {files[0].ratings[0].annotator}" if files else "waiting")
 
 
 def screen() -> None:

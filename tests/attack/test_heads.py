@@ -6,15 +6,15 @@ import asyncio
 import socket
 import struct
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import pytest
 import uvicorn
-from helpers.attackers import ask, handshake, open_socket, place_of
+from helpers.attackers import ask, cookie, handshake, open_socket, place_of
 
 from bench.server import Server, running_app
+from bench.world import build_world
 from triptych.web import heads
-from triptych.web.gate import LONGEST_OF_STRANGERS, TOO_BIG_CODE
 from triptych.web.heads import LONGEST_HEAD, LONGEST_SOCKET_MESSAGE, LimitedHttp
 
 PIECE = b"a" * 2**16
@@ -106,16 +106,66 @@ def test_a_second_head_that_does_not_come_ends_it_too(monkeypatch):
     assert answer.startswith(b"HTTP/1.1 200") and answer.endswith(b"ok")
 
 
-def test_a_strangers_message_is_no_longer_than_a_form(server):
-    """Megabytes of invented widgets kept the server busy for a second, each time."""
-    with open_socket(server.url, {"Origin": server.url}) as connection:
-        length = LONGEST_OF_STRANGERS + 1
-        connection.sendall(b"\x82" + bytes([0x80 | 127]) + struct.pack("!Q", length) + b"\0\0\0\0" + b"a" * length)
-        opcode, close = b"", b""
-        with connection.makefile("rb") as answers:
-            while opcode != b"\x88":
-                opcode, size = answers.read(1), answers.read(1)[0]
-                close = answers.read({126: 2, 127: 8}.get(size, size))
-                close = answers.read(int.from_bytes(close)) if size >= 126 else close
+HALF_A_HEAD = b"GET /healthz HTTP/1.1\r\n" + HOST + b"X: "
 
-    assert int.from_bytes(close[:2]) == TOO_BIG_CODE
+
+def half_a_body(cookies: dict[str, str]) -> bytes:
+    names = {"Origin": "http://127.0.0.1", "X-Triptych": "1", "Content-Length": "10", **cookie(cookies)}
+    return (
+        b"POST /desk/draft HTTP/1.1\r\n"
+        + HOST
+        + b"".join(f"{n}: {v}\r\n".encode() for n, v in names.items())
+        + b"\r\n{"
+    )
+
+
+def waiting(server: Server, sockets: ExitStack, sent: bytes) -> socket.socket:
+    """A connection that has sent these bytes, which the server has read."""
+    connection = sockets.enter_context(socket.create_connection(place_of(server.url), timeout=20))
+    connection.sendall(sent)
+    ask(server.url, path="/healthz")  # answered after the bytes above
+    return connection
+
+
+def test_the_oldest_connection_of_an_address_ends_with_a_time(tmp_path, forked):
+    """So that slow heads and idle connections take no page's place, a load balancer's own questions least of all."""
+    with running_app(tmp_path, {"TRIPTYCH_BUDGETS": "connections=5"}, start=forked) as server, ExitStack() as sockets:
+        connections = [waiting(server, sockets, HALF_A_HEAD) for _ in range(6)]
+        refused = connections[0].recv(1000)
+        connections[-1].sendall(b"y\r\n\r\n")
+        served = connections[-1].recv(1000)
+
+        assert ask(server.url, path="/readyz").status == 200
+
+    assert refused.startswith(b"HTTP/1.1 429 ") and b"Retry-After: 5\r\n" in refused
+    assert served.startswith(b"HTTP/1.1 200 ")
+
+
+def test_an_account_has_so_many_connections_of_its_own(tmp_path, forked):
+    """Strangers at its address do not end them; a body that comes slowly holds one."""
+    world = build_world(tmp_path, items=5)
+    with running_app(tmp_path, {"TRIPTYCH_BUDGETS": "connections=5"}, start=forked) as server, ExitStack() as sockets:
+        slow = [waiting(server, sockets, half_a_body(world.cookies[0])) for _ in range(2)]
+        for _ in range(8):
+            waiting(server, sockets, HALF_A_HEAD)
+        slow[0].sendall(b"[" * 9)
+        answered = slow[0].recv(1000)
+        for _ in range(5):
+            waiting(server, sockets, half_a_body(world.cookies[0]))
+        refused = slow[1].recv(1000)
+
+    assert answered.startswith(b"HTTP/1.1 400 ")
+    assert refused.startswith(b"HTTP/1.1 429 ")
+
+
+def test_a_body_that_ends_early_leaves_no_error(tmp_path, forked):
+    """Else an annotator could push every trace out of the data folder."""
+    world = build_world(tmp_path, items=5)
+    with running_app(tmp_path, start=forked) as server:
+        with ExitStack() as sockets:
+            waiting(server, sockets, half_a_body(world.cookies[0]))
+        ask(server.url, path="/healthz")
+        lines = server.output()
+
+    assert "error" not in lines
+    assert not list(tmp_path.glob("errors/*"))

@@ -46,7 +46,24 @@ def _is_safe(call: ast.Call) -> bool:
 
 
 def test_no_page_makes_links_of_values():
-    allowed = {"item_review.py": ["st.markdown(f'**{title}**')"]}  # its two titles are words of ours
+    # words of ours: titles, guides of docs/, marks, styles; the steps are escaped one by one
+    allowed = {
+        "item_review.py": [
+            "st.markdown(f'**{title}**')",
+            "st.markdown(f\"{plain(question.about)}: {given or 'no rating'}\")",
+        ],
+        "help.py": ["st.markdown(text, width=820)"],
+        "launch_form.py": [
+            "st.markdown('\\n'.join((f'{place}. {state.plain(step)}' for place, step in enumerate(steps, 1))))",
+            "st.markdown(ICONS[point.mark], width='content')",
+        ],
+        "grid.py": ["st.html(LOADING)"],
+        "screen.py": ["st.html(LOOK)"],
+        "tour.py": [
+            "st.markdown(f'**Tour, stop {place + 1} of {len(STOPS)}.** {stop.about}')",
+            "st.markdown(f'**Try:** {stop.task}')",
+        ],
+    }
 
     assert {path.name: uses for path in CODE if (uses := linking(path))} == allowed
 

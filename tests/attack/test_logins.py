@@ -13,10 +13,10 @@ from sqlalchemy import Engine, select
 from bench.client import our_headers
 from bench.server import Server, running_app
 from bench.world import World, build_world
-from triptych.people import accounts
+from triptych.people import accounts, invitations, viewers
 from triptych.people.signing_in import UNKNOWN
 from triptych.storage import database
-from triptych.storage.models import Person, Role
+from triptych.storage.models import Person, Role, Study
 from triptych.web import session as cookies
 from triptych.web.session import BROWSER_COOKIE, COOKIE, browser_in, cookie_name
 
@@ -87,12 +87,26 @@ def test_signing_out_closes_the_sockets_of_other_tabs(served):
         assert is_closed(tab)
 
 
-def session_value(served: Served) -> str:
+def test_withdrawing_a_seat_closes_the_viewers_open_pages(served):
+    with database.writing(served.engine) as session:
+        study = session.scalars(select(Study)).one()
+        link = invitations.invite_one(session, study, "Hana", "", Role.viewer, "L").secret
+        viewer = accounts.invited(session, link).pseudonym
+    mine = {"Cookie": f"{COOKIE}={session_value(served, viewer)}", "Origin": served.url}
+    with open_socket(served.url, mine) as page:
+        with database.writing(served.engine) as session:
+            viewers.withdraw_seat(session, session.get_one(Study, study.id), viewer, "L")
+        assert is_closed(page)
+
+
+def session_value(served: Served, pseudonym: str = "") -> str:
+    """The cookie of this person, or of the lead."""
+    whose = Person.pseudonym == pseudonym if pseudonym else Person.role == Role.lead
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRIPTYCH_SECRET", SECRET)
         with database.writing(served.engine) as session:
-            lead = session.scalars(select(Person).where(Person.role == Role.lead)).one()
-            login = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, lead))
+            person = session.scalars(select(Person).where(whose)).one()
+            login = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
         return cookies.cookie_value(login)
 
 

@@ -6,7 +6,7 @@ import json
 import unicodedata
 
 import pytest
-from helpers.studies import SMALL_RUBRIC, add_person
+from helpers.studies import SMALL_RUBRIC, add_person, join
 
 from triptych.errors import ImportRefused
 from triptych.exchange.import_ratings import asked_as_proposed, proposed
@@ -16,7 +16,7 @@ from triptych.formats.ratings import read_files
 from triptych.formats.ratings.assemble import assemble
 from triptych.storage.database import writing
 from triptych.storage.models import Role
-from triptych.study import design, lifecycle
+from triptych.study import design, lifecycle, plans
 
 COMPOSED, DECOMPOSED = (unicodedata.normalize(form, "café") for form in ("NFC", "NFD"))
 ALIKE = {
@@ -128,3 +128,42 @@ def test_added_items_that_look_like_stored_ones_are_refused(sqlite_engine):
         for pair, message in (((DECOMPOSED, COMPOSED), "ids look like"), (("2", DECOMPOSED), "looks like")):
             with pytest.raises(ImportRefused, match=message):
                 design.amend(session, study, design.Parts(items=read(pair)), "", lead.pseudonym)
+
+
+@pytest.fixture
+def planned(sqlite_engine):
+    """A session, and a study with an item and an annotator called café."""
+    with writing(sqlite_engine) as session:
+        lead, plan = add_person(session, "lead", Role.lead), lifecycle.StudyPlan(title="A study", raters_per_item=1)
+        study = lifecycle.create_from_file(session, plan, SMALL_RUBRIC, read((COMPOSED, "a")), lead)
+        join(session, study, add_person(session, COMPOSED))
+        yield session, study
+
+
+def plan_of(planned, annotator: str, item: str) -> plans.AssignmentPlan:
+    session, study = planned
+    return plans.read(session, study, f"annotator,item_id\n{annotator},{item}\n".encode(), "plan.csv")
+
+
+@pytest.mark.parametrize("item", [DECOMPOSED, f"{COMPOSED}\u200b", f"caf\u200d{COMPOSED[-1]}"])
+def test_a_planned_id_that_looks_like_an_item_names_both(planned, item: str):
+    plan = plan_of(planned, COMPOSED, item)
+
+    (problem,) = (str(problem) for problem in plan.problems if problem.severity == "error")
+    assert "(row 2) looks the same as 'caf\\xe9' (an item of this study)" in problem
+
+
+def test_an_id_of_a_plan_holds_no_bidi_control(planned):
+    assert "U+202E" in "".join(map(str, plan_of(planned, COMPOSED, f"{COMPOSED}\u202e").problems))
+
+
+@pytest.mark.parametrize("name", [COMPOSED, DECOMPOSED, f"{COMPOSED}\u200b"])
+def test_a_name_in_a_plan_is_who_it_looks_like(planned, name: str):
+    assert [line.annotator for line in plan_of(planned, name, COMPOSED).lines] == [f"P-{COMPOSED}"]
+
+
+def test_a_planned_name_that_looks_like_two_people_is_refused(planned):
+    session, study = planned
+    join(session, study, add_person(session, DECOMPOSED))
+
+    assert plans.AMBIGUOUS_PERSON in "".join(map(str, plan_of(planned, COMPOSED, COMPOSED).problems))

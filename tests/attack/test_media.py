@@ -1,4 +1,4 @@
-"""Streamlit serves /media to anybody: no code of ours puts anything there but the logo."""
+"""Streamlit serves /media to anybody: no code of ours puts anything there but the logo and our own example files."""
 
 from __future__ import annotations
 
@@ -24,5 +24,6 @@ def uses(path: Path) -> list[str]:
     return served + [name for name in names if "media" in name]
 
 
-def test_nothing_but_the_logo_is_served_to_anybody():
-    assert {use for path in CODE for use in uses(path)} == {"image(LOGO)", "logo(str(LOGO))"}
+def test_nothing_but_logo_and_examples_is_served_to_anybody():
+    examples = {"download_button('Example of a rubric (YAML)')", "download_button('Example of a file of items (CSV)')"}
+    assert {use for path in CODE for use in uses(path)} == {"image(LOGO)", "logo(str(LOGO))", *examples}

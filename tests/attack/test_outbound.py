@@ -1,4 +1,5 @@
-"""The server asks nobody: every address it connects to or looks up is recorded, and there is none but its own."""
+"""The server asks nobody but the mail server that its configuration names: every address it connects to or looks up is
+recorded."""
 
 from __future__ import annotations
 
@@ -8,10 +9,13 @@ from pathlib import Path
 
 import pytest
 from helpers.attackers import ask, cookie, handshake
+from helpers.ratings import submit
 
 from bench.load import annotate
-from bench.server import Server, running_app
+from bench.server import Server, running_app, wait_until
 from bench.world import World, build_world
+from triptych.storage import database
+from triptych.storage.models import Person
 
 PATHS = ("/", "/_stcore/host-config", "/_stcore/health", "/_stcore/upload_file/a/b", "/auth/login", "/results")
 # Runs in the server before anything else; records what Python code asks of the system, whatever library it is in.
@@ -72,6 +76,21 @@ def test_start_handshakes_of_all_kinds_and_whole_annotations_ask_nobody(tmp_path
         asyncio.run(annotate_twice(server, world))
 
     assert connections(recorded) == []
+
+
+def test_a_named_mail_server_is_the_only_one_asked(tmp_path, recorded, make_study):
+    world = build_world(tmp_path / "home", items=1)
+    engine = database.open_engine(f"sqlite:///{world.home / 'triptych.db'}")
+    with database.writing(engine) as session:
+        study, lead, (anna,) = make_study(session, items=1, annotators=1, raters_per_item=1)
+        submit(session, study, anna)
+        person = session.get_one(Person, lead.person_id)
+        person.email, person.passcode_hash = "lead@lab.test", "set"
+    engine.dispose()
+    named = {"TRIPTYCH_MAIL": "smtp://192.0.2.1:2525?from=app@lab.test", "TRIPTYCH_SECRET": settings_secret(world)}
+    with running_app(world.home, {**recorded, **named}) as server:
+        wait_until(lambda: connections(recorded), server, "ask the mail server")
+    assert {"192.0.2.1" in place for _, place in connections(recorded)} == {True}
 
 
 def settings_secret(world: World) -> str:

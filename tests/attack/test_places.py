@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
+import json
+from datetime import UTC
 
 import pytest
 from helpers.sign_in import app, arrival, be, press, shown, signs_in
@@ -14,7 +17,7 @@ from triptych import clock
 from triptych.errors import NotAllowed, StudyFull
 from triptych.people import accounts, places
 from triptych.storage.database import reading, writing
-from triptych.storage.models import Access, Assignment, AssignmentState, Item, Membership, Study
+from triptych.storage.models import Access, Assignment, AssignmentState, Item, Membership, PanelIdentity, Study
 from triptych.study import lifecycle
 from triptych.study.settings import changed, stored
 from triptych.web.session import web_engine
@@ -145,6 +148,75 @@ def test_an_id_without_its_signature_takes_no_place(engine, study):
             arrive(engine, study, name, proof)
 
     assert arrive(engine, study, "sent", signature)
+
+
+def token(key: str, claims: object, algorithm: str = "HS256") -> str:
+    """A JSON Web Token as RFC 7519 and RFC 7515 write it."""
+    parts = [json.dumps({"alg": algorithm, "typ": "JWT"}).encode(), json.dumps(claims).encode()]
+    text = b".".join(base64.urlsafe_b64encode(part).rstrip(b"=") for part in parts)
+    signature = hmac.new(key.encode(), text, hashlib.sha256).digest()
+    return f"{text.decode()}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}"
+
+
+def seconds_from_now(seconds: int) -> float:
+    return clock.now().replace(tzinfo=UTC).timestamp() + seconds
+
+
+@pytest.mark.parametrize("claim", ["sub", "PROLIFIC_PID"])
+def test_a_token_of_its_id_takes_a_place(engine, study, claim):
+    here = adjust(engine, study, proof="signature")
+
+    assert arrive(engine, study, "sent", token(places.key_of(here), {claim: "sent", "exp": seconds_from_now(60)}))
+
+
+def test_a_token_of_another_makes_no_place(engine, study):
+    here = adjust(engine, study, proof="signature")
+    key = places.key_of(here)
+    genuine = token(key, {"sub": "sent"})
+    wrong = {
+        "another key": token("x" * 32, {"sub": "sent"}),
+        "another id": token(key, {"sub": "another"}),
+        "no signature": token(key, {"sub": "sent"}, "none"),
+        "a key pair": token(key, {"sub": "sent"}, "RS256"),
+        "over": token(key, {"sub": "sent", "exp": seconds_from_now(-1)}),
+        "a time that is none": token(key, {"sub": "sent", "exp": "never"}),
+        "no claims": token(key, ["sub", "sent"]),
+        "cut": genuine[:-1],
+        "longer": f"{genuine}.{genuine}",
+        "empty parts": "..",
+        "no letters": "\u202e.\ud800.\0",
+        "deep": ".".join([base64.urlsafe_b64encode(b"[" * 5000).decode()] * 3),
+    }
+    for name, proof in wrong.items():
+        with pytest.raises(NotAllowed, match="does not come from the study's panel"):
+            pytest.fail(f"{name} took a place") if arrive(engine, study, "sent", proof) else None
+
+
+@pytest.mark.parametrize("name", ["a" * 100_000, "a\0b", "a\u202eb", "a\x1bb", "a\nb", "\ud800", "\u2066", "", " \t"])
+def test_an_id_that_is_no_id_takes_no_place(engine, study, name):
+    with pytest.raises(NotAllowed, match="no usable participant id"):
+        arrive(engine, study, name)
+
+
+@pytest.mark.parametrize("name", ["a" * 100_000, "a\0b", "a\u202eb", "a\x1b]0;owned\x07b"])
+def test_a_panel_page_of_such_an_id_says_so(study, name):
+    for query in (
+        {"PROLIFIC_PID": name},
+        {"PROLIFIC_PID": "x", "proof": name},
+        {"PROLIFIC_PID": "x", "SESSION_ID": name},
+    ):
+        test = app(study=study.slug, **query)
+        assert not test.error or "no usable participant id" in shown(test)
+        assert arrival(test) or test.error
+
+
+def test_a_session_id_is_stored_without_control_characters(engine, study):
+    with writing(engine) as session:
+        here = session.get_one(Study, study.id)
+        accounts.join_from_panel(session, here, "prolific", "sent", "a\0\u202e\x1b" + "b" * 1000)
+
+    with reading(engine) as session:
+        assert session.scalars(select(PanelIdentity.session_id)).one() == "a" + "b" * (accounts.LONGEST_PANEL_ID - 1)
 
 
 def test_keys_differ_between_studies(engine, study, make_study):

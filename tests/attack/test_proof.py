@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -365,3 +365,31 @@ def test_a_later_baseline_hides_no_edit(attacked, table, edit):
     lines = reported(attacked)
 
     assert any(line.startswith(f"{table} ") and "at the baseline" in line for line in lines), lines
+
+
+def test_an_index_that_hides_rows_is_named(busy, tmp_path):
+    """Rows count where a query reads the table, and are not there where one follows the index."""
+    path = tmp_path / "edited.db"
+    path.write_bytes(busy.read_bytes())
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("CREATE INDEX hiding ON rating (assignment_id)")
+        file.execute("PRAGMA writable_schema=1")
+        file.execute("UPDATE sqlite_master SET sql = replace(sql, 'assignment_id', 'number') WHERE name = 'hiding'")
+
+    with in_memory(path) as engine, Session(engine) as session:
+        assert any(line.startswith("The database file is damaged or was edited") for line in reported(session))
+
+
+def test_an_event_outside_the_chain_proves_no_earlier_head(rebuilt):
+    """Without its columns' types, a table holds events that a join finds and the chain does not read."""
+    study = rebuilt.scalars(select(Study)).one()
+    head = against.EarlierHead(study.event_number, (study.event_hash,), study.slug)
+    changed(rebuilt, "CREATE TABLE bare AS SELECT * FROM event")
+    columns = ", ".join(f'"{column.name}"' for column in TABLES["event"].columns)
+    changed(rebuilt, f"CREATE TABLE untyped ({columns})")
+    changed(rebuilt, f"INSERT INTO untyped ({columns}) SELECT {columns} FROM bare")  # noqa: S608
+    changed(rebuilt, "UPDATE untyped SET study_id = CAST(study_id AS TEXT)")
+    changed(rebuilt, "DROP TABLE event")
+    changed(rebuilt, "ALTER TABLE untyped RENAME TO event")
+
+    assert not against.compare(rebuilt, head).holds

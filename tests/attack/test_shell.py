@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import text
 
-from triptych.cli import main, studies
+from triptych.cli import files, main, output
 from triptych.errors import NotFound
 from triptych.operations import against
 from triptych.storage.database import writing
 
 
-@pytest.mark.parametrize("words", [["verify"], ["studies"], ["backup"]])
+@pytest.mark.parametrize("words", [["data", "verify"], ["study", "list"], ["data", "backup"]])
 def test_no_stored_word_hides_a_verdict(sqlite_engine, make_study, capsys, words):
     """Escape sequences, line ends and bidi marks come out spelled."""
     with writing(sqlite_engine) as session:
@@ -25,7 +25,7 @@ def test_no_stored_word_hides_a_verdict(sqlite_engine, make_study, capsys, words
     lines = capsys.readouterr().out.splitlines()
     assert all(line.isprintable() or line.expandtabs().isprintable() for line in lines), lines
     assert any(r"x: The log of 3 events holds.\x1b[8m\r\n\u202e" in line for line in lines)
-    assert main.visible(forged).isprintable()
+    assert output.visible(forged).isprintable()
 
 
 def test_an_unfinished_export_follows_no_link(tmp_path):
@@ -34,7 +34,7 @@ def test_an_unfinished_export_follows_no_link(tmp_path):
     victim.write_text("precious")
     (tmp_path / ".export.csv.part").symlink_to(victim)
 
-    studies.write(str(target), [b"ratings"])
+    files.write(str(target), [b"ratings"])
 
     assert victim.read_text() == "precious"
     assert target.read_bytes() == b"ratings"

@@ -135,7 +135,7 @@ def test_an_unexpected_error_shows_an_id_and_keeps_its_trace(app, chromium):
 
 def doctor(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "triptych", "doctor", *words],
+        [sys.executable, "-m", "triptych", "server", "doctor", *words],
         cwd=ROOT,
         env={**os.environ, "TRIPTYCH_HOME": str(home)},
         capture_output=True,

@@ -20,7 +20,9 @@ from triptych.people import accounts
 from triptych.storage import database
 from triptych.storage.models import Person, Role
 
-SMALL = "handshakes=5/0.01 sign_ins=4/0.01 anonymous_sockets=3 requests=5/0.01 body_bytes=1000000/1"
+SMALL = (
+    "handshakes=5/0.01 sign_ins=4/0.01 anonymous_sockets=3 requests=5/0.01 body_bytes=1000000/1 personal_data=3/0.01"
+)
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +112,14 @@ def test_bytes_of_an_account_have_a_budget(served):
     statuses = [ask(server.url, "POST", "/desk/draft", headers, body).status for body in bodies]
 
     assert statuses == [400, 400, 400, 400, 429]
+
+
+def test_personal_data_of_an_account_have_a_budget(served):
+    server, world = served
+    answers = [ask(server.url, "GET", "/my-data.json", cookie(world.cookies[1])) for _ in range(5)]
+
+    assert [is_refused_until_later(answer) for answer in answers] == [False] * 3 + [True] * 2
+    assert ask(server.url, "GET", "/my-data.csv", cookie(world.cookies[2])).status == 200
 
 
 def test_forwarded_addresses_of_a_stranger_open_no_new_budgets(tmp_path, forked):

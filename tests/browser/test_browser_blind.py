@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from helpers import browser
-from helpers.studies import SMALL_RUBRIC, add_person, join
+from helpers.studies import SMALL_RUBRIC, add_person, join, sure
 from sqlalchemy import text
 
 from triptych.formats import read_items
@@ -267,5 +267,5 @@ def test_the_lead_sees_the_names_after_unblinding_and_not_before(app, world, chr
     assert not before & set(SYSTEMS)
     with app.writing() as session:
         study = lifecycle.by_slug(session, world.slugs["side_by_side"])
-        lifecycle.unblind(session, study, "lead")
+        lifecycle.unblind(session, study, sure("lead"))
     assert set(SYSTEMS) <= visit_as_lead(app, world, chromium)

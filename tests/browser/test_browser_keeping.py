@@ -9,10 +9,10 @@ import pytest
 from helpers import browser
 from helpers.browser import expect, radio, saved, token
 from helpers.present import present
-from helpers.studies import SMALL_RUBRIC, add_person, draft_items, join
+from helpers.studies import add_person, join, open_study
 from sqlmodel import select
 
-from triptych.storage.models import Assignment, Highlight, Rating, Role, StudyState, Submission
+from triptych.storage.models import Assignment, Highlight, Rating, Submission
 from triptych.study import lifecycle
 
 pytestmark = pytest.mark.browser
@@ -26,10 +26,7 @@ LOCAL = "Object.keys(localStorage).filter((key) => key.startsWith('triptych:'))"
 
 def fill(session: Any) -> None:
     """One open study; every test adds its own annotators."""
-    lead = add_person(session, "lead", Role.lead)
-    plan = lifecycle.StudyPlan(title=SLUG, seed="keeping", raters_per_item=50)
-    study = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(4), lead.pseudonym, lead.person_id)
-    lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+    open_study(session, SLUG)
 
 
 @pytest.fixture(scope="module")
@@ -179,6 +176,7 @@ def test_a_second_tab_overwrites_nothing_unasked(app, page, context):
     expect(other.locator(".tw-notices")).to_contain_text("open in another tab")
     assert present(stored(app, token(page)).draft)["ratings"] == {"A": {"fluency": 1}}
     other.locator("[data-tw-take]").click()
+    other.locator('[data-tw-both="there"]').click()
     expect(radio(other, "A:fluency", 1)).to_be_checked()
     radio(other, "B:fluency", 2).check()
     is_saved(other)
@@ -283,7 +281,7 @@ def test_signing_out_in_one_tab_stops_the_other(app, page, context):
     is_saved(page)
     other = context.new_page()
     other.goto(app.url)
-    other.get_by_role("button", name="Sign out").click()
+    browser.sign_out(other)
     expect(other.get_by_role("tab", name="Take part")).to_be_visible()
     radio(page, "B:fluency", 1).check()
     expect(page.locator(".tw-notices")).to_contain_text("You are signed out")
@@ -304,7 +302,7 @@ def test_signing_out_in_one_tab_stops_the_other(app, page, context):
 def test_signing_out_sends_drafts_and_clears_the_browser(app, page):
     name = token(page)
     page.evaluate("document.querySelector('[data-tw-question=\"A:fluency\"] input').click()")
-    page.get_by_role("button", name="Sign out").click()
+    browser.sign_out(page)
     expect(page.get_by_role("tab", name="Take part")).to_be_visible()
     assert present(stored(app, name).draft)["ratings"] == {"A": {"fluency": 1}}
     assert page.evaluate(LOCAL) == []
@@ -316,7 +314,7 @@ def test_cancelling_a_sign_out_keeps_unsent_answers(app, page):
     expect(saved(page)).to_have_attribute("data-state", "waiting")
     with page.expect_event("dialog") as asked:
         page.once("dialog", lambda dialog: dialog.dismiss())
-        page.get_by_role("button", name="Sign out").click()
+        browser.sign_out(page)
     assert "have not reached the server" in asked.value.message
     page.unroute(DRAFT)
     radio(page, "B:fluency", 3).check()
@@ -330,7 +328,7 @@ def test_signing_out_anyway_leaves_nothing_on_the_computer(app, page):
     page.locator(REJECTED).fill("words of their own")
     expect(saved(page)).to_have_attribute("data-state", "waiting")
     page.once("dialog", lambda dialog: dialog.accept())
-    page.get_by_role("button", name="Sign out").click()
+    browser.sign_out(page)
     expect(page.get_by_role("tab", name="Take part")).to_be_visible()
     assert page.evaluate(LOCAL) == []
 
@@ -385,7 +383,7 @@ def test_answers_written_offline_survive_leaving_the_page(app, lined):
 def test_a_page_drawn_twice_mounts_one_workbench(app, lined):
     page, line = lined
     held: list[Any] = []
-    page.route("**/assets/*/workbench.js", lambda route: held.append(route))
+    page.route("**/assets/*/workbench/workbench.js", lambda route: held.append(route))
     page.goto(f"{app.url}/annotate?study={SLUG}")
     browser.settled(page)
     line.open[0].close()
@@ -404,15 +402,17 @@ def test_a_page_drawn_twice_mounts_one_workbench(app, lined):
 def test_an_interrupted_sign_out_asks_again_about_drafts(app, page):
     out, again = "**/auth/sign-out", page.get_by_role("button", name="Not signed out: no answer. Try again")
     page.route(out, lambda route: route.abort())
-    page.get_by_role("button", name="Sign out").click()
+    browser.sign_out(page)
     expect(again).to_be_enabled()
     radio(page, "A:fluency", 3).check()
     is_saved(page)
     page.route(out, lambda route: (route.fetch(), route.abort()))  # it arrives, and its answer does not
+    page.locator("[data-tw-menu]").click()
     again.click()
     expect(again).to_be_enabled()
     radio(page, "B:fluency", 2).check()
     expect(page.locator(".tw-notices")).to_contain_text("You are signed out")
+    page.locator("[data-tw-menu]").click()
     with page.expect_event("dialog") as asked:
         page.once("dialog", lambda dialog: dialog.dismiss())
         again.click()

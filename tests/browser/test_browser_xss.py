@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from helpers import browser
-from helpers.studies import SMALL_RUBRIC, add_person, join
+from helpers.studies import SMALL_RUBRIC, add_person, join, sure
 from sqlmodel import select
 
 from triptych.annotate import annotations, desk
@@ -71,6 +71,8 @@ PAYLOADS = (
     "www.evil.test/alone",
     "mailto:alone@evil.test",
 )
+# what a form shows: its words and what stands in its fields
+TEXTS_AND_VALUES = "e => [e.textContent, ...[...e.querySelectorAll('input, textarea')].map((field) => field.value)]"
 BOUQUET = "\n\n".join(PAYLOADS)
 SHORT = tuple(payload[:80] for payload in PAYLOADS)
 
@@ -184,7 +186,7 @@ class World:
         annotator = join(session, study, add_person(session, "writer"))
         for _ in items():
             self._annotate(session, study, annotator)
-        lifecycle.unblind(session, study, lead.pseudonym)
+        lifecycle.unblind(session, study, sure(lead))
 
     @staticmethod
     def _annotate(session: Any, study: Any, who: Any) -> None:
@@ -303,17 +305,20 @@ def come_in(page: Any, app: browser.App, world: World, name: str) -> None:
     page.get_by_label("Your name", exact=True).fill(name)
     page.get_by_role("button", name="Start").click()
     page.get_by_role("button", name="I have noted it. Start").click()
+    page.get_by_label("I have read this").check()
     page.get_by_role("button", name="Start", exact=True).click()
-    page.wait_for_selector(browser.WORKBENCH)
+    page.wait_for_selector("[data-tw-text]")
 
 
 def type_everything(page: Any) -> None:
     """An explanation, a note to the lead and a comment of a highlight, all hostile, on the item that is open."""
-    browser.select_text(page, "A", 0, 9)
+    slot = page.locator("[data-tw-text]").first.get_attribute("data-tw-text")
+    browser.select_text(page, slot, 0, 9)
     page.locator(".tw-float [data-tw-label]").first.click()
-    page.locator('[data-tw-text="A"] mark').first.click()
+    page.locator(f'[data-tw-text="{slot}"] mark').first.click()
     page.locator(".tw-popover input").fill(" ".join(PAYLOADS[:6]))
     page.keyboard.press("Escape")
+    page.locator('.tw-fold[data-tw-fold="c1"]').evaluate("row => row.click()")  # rows that do not fit are folded
     browser.radio(page, "A:c1", "o0").check()
     page.locator('[data-tw-question="A:c1"] textarea').fill(BOUQUET)
     page.locator("[data-tw-lead-note]").click()
@@ -321,7 +326,7 @@ def type_everything(page: Any) -> None:
     page.locator("[data-tw-dialog-ok]").click()
     browser.answer_all(page)
     for ask in page.locator(".tw-ask:not([hidden])").all():
-        ask.locator("[data-tw-reason]").first.check()
+        ask.locator("[data-tw-reason]").first.evaluate("box => box.click()")  # its row may be folded
     browser.expect(browser.saved(page)).to_have_attribute("data-state", "saved")
 
 
@@ -354,15 +359,16 @@ def test_the_list_of_studies_shows_titles_literally(app, world, watched):
 def test_study_pages_show_rubric_and_people_as_plain_text(app, world, watched):
     watch, page = watched
     browser.signed_in(page.context, app, world.lead)
-    page.goto(f"{app.url}/design?study={world.slug}&section=Rubric")
-    page.get_by_text(PAYLOADS[12]).first.wait_for()
+    page.goto(f"{app.url}/setup?study={world.slug}&section=Rubric")
+    page.locator(".rb .tw-criterion-title").first.wait_for()
     browser.settled(page)
-    assert missing(page, '[data-testid="stText"]') == []
+    shown = visible(" ".join(page.locator(".rb").evaluate(TEXTS_AND_VALUES)))
+    assert [payload for payload in PAYLOADS if visible(payload) not in shown] == []
     watch.look(page)
     page.goto(f"{app.url}/people?study={world.slug}")
-    page.get_by_label("Name", exact=True).first.fill("![n](https://evil.test/name.png)")
-    page.get_by_role("button", name="Create a personal link").first.click()
-    browser.expect(page.get_by_text("Personal link of ![n](https://evil.test/name.png)")).to_be_visible()
+    page.get_by_label("People to invite").fill("![n](https://evil.test/name.png)")
+    page.get_by_role("button", name="Make personal links").click()
+    browser.expect(page.get_by_text("![n](https://evil.test/name.png)").first).to_be_visible()
     watch.look(page)
 
 
@@ -370,7 +376,7 @@ def test_results_draw_titles_systems_and_reasons_as_text(app, world, watched):
     watch, page = watched
     browser.signed_in(page.context, app, world.lead)
     page.goto(f"{app.url}/results?study={world.slug}")
-    page.get_by_role("heading", name="Before you conclude").wait_for()
+    page.get_by_role("heading", name="Can it be trusted?").wait_for()
     browser.settled(page)
     titles = tuple(" ".join(cycle(6, 6 * number)) for number in range(7))
     assert missing(page, '[data-testid="stHeading"]', titles) == []
@@ -392,3 +398,23 @@ def test_the_ratings_grid_shows_explanations_as_text(app, world, watched):
     page.get_by_label("System").click()
     page.get_by_role("option").first.wait_for()
     watch.look(page)
+
+
+@pytest.mark.parametrize(
+    "path", ["study", "design", "preview", "items", "quality", "report", "log", "people", "workbooks", "dry_run"]
+)
+def test_every_page_of_a_study_shows_hostile_texts_literally(app, world, watched, path):
+    """With each of its tabs, and what folds out."""
+    watch, page = watched
+    browser.signed_in(page.context, app, world.lead)
+    page.goto(f"{app.url}/{path}?study={world.slug}")
+    browser.settled(page)
+    watch.look(page)
+    for tab in page.get_by_test_id("stTab").all():
+        tab.click()
+        browser.expect(tab).to_have_attribute("aria-selected", "true")
+        browser.settled(page)
+        for summary in page.locator("details:not([open]) > summary:visible").all()[:5]:
+            summary.click()
+        watch.look(page)
+    assert page.get_by_test_id("stException").count() == 0

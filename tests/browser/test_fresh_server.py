@@ -161,7 +161,7 @@ def test_a_personal_link_leaves_no_secret_in_the_history(server, data, page, mak
     page.goto(f"{server.url}/?join={secret}")
     expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible()
 
-    assert secret not in page.url
+    page.wait_for_url(lambda url: secret not in url)
     page.go_back()
     assert secret not in page.url
 
@@ -173,7 +173,7 @@ def test_a_panel_participant_stays_signed_in_without_their_id(server, data, page
     page.goto(f"{server.url}/?study={study.slug}&PROLIFIC_PID=5f1abc&SESSION_ID=s&STUDY_ID=x")
     expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible()
 
-    assert page.url == f"{server.url}/?study={study.slug}"
+    page.wait_for_url(f"{server.url}/annotate?study={study.slug}")
     page.reload()
     expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible()
 

@@ -24,7 +24,7 @@ DRAW = """async (data) => {
 
 def answer(route: Route) -> None:
     """The page, and the modules as they are shipped."""
-    name = route.request.url.removeprefix(SITE)
+    name = f"workbench/{route.request.url.removeprefix(SITE)}"
     if name in files():
         route.fulfill(body=files()[name], content_type="text/javascript")
     else:

@@ -180,7 +180,7 @@ def test_six_digits_in_quick_succession_are_six_ratings(open_view):
         for q in ("A:relevance", "B:relevance", "C:relevance", "A:fluency", "B:fluency", "C:fluency")
     }
     assert list(props.values()) == ["4", "3", "6", "2", "1", "7"]
-    expect(page.locator('[data-tw-question="A:sentiment"]')).to_have_class("tw-q tw-q-likert tw-current")
+    expect(page.locator('.tw-current[data-tw-question="A:sentiment"]')).to_be_visible()
 
 
 def test_a_digit_selects_a_point_and_a_stop_adds_half(open_view):
@@ -261,9 +261,9 @@ def test_j_and_k_move_between_questions_arrows_do_not(open_view):
     page.keyboard.press("ArrowRight")
     expect(radio(page, "A:relevance", 4)).to_be_checked()
     page.keyboard.press("j")
-    expect(page.locator('[data-tw-question="B:relevance"]')).to_have_class("tw-q tw-q-likert tw-current")
+    expect(page.locator('.tw-current[data-tw-question="B:relevance"]')).to_be_visible()
     page.keyboard.press("k")
-    expect(page.locator('[data-tw-question="A:relevance"]')).to_have_class("tw-q tw-q-likert tw-current")
+    expect(page.locator('.tw-current[data-tw-question="A:relevance"]')).to_be_visible()
 
 
 def test_an_answer_can_be_cleared_and_restored(open_view):
@@ -358,7 +358,7 @@ def test_the_next_item_starts_at_the_top_with_focus(open_view):
     answer_all(page)
     page.keyboard.press("Control+Enter")
     page.evaluate("""show(views.reviews({
-      work: {token: 't-2', store_key: 's-2', receipt: actions.at(-1).value.submission},
+      work: {token: 't-2', store_key: 's-2', receipt: actions.at(-1).value.submission, number: 8},
       progress: {done: 7, total: 40, minutes_left: null}}))""")
     expect(page.locator("[data-tw-progress]")).to_have_text("Item 8 of 40")
     expect(page.locator("[data-tw-progress]")).to_be_focused()
@@ -640,7 +640,8 @@ def test_an_older_local_version_is_offered_and_not_taken(open_view, server):
     expect(radio(page, "A:fluency", 2)).to_be_checked()
 
 
-def test_an_item_open_elsewhere_continues_with_the_stored_answers(open_view, server):
+@pytest.mark.parametrize(("chosen", "fluency"), [("there", 1), ("here", 5)])
+def test_answers_in_two_tabs_are_both_shown_to_choose_from(open_view, server, chosen, fluency):
     page = open_view()
     server.refusal = (
         409,
@@ -654,8 +655,13 @@ def test_an_item_open_elsewhere_continues_with_the_stored_answers(open_view, ser
     radio(page, "A:fluency", 5).check()
     expect(page.locator(".tw-notices")).to_contain_text("open in another tab")
     page.locator("[data-tw-take]").click()
-    expect(radio(page, "A:fluency", 1)).to_be_checked()
+    row = page.get_by_role("row", name="Fluency, Response A")
+    assert row.get_by_role("cell").all_inner_texts() == ["5 More than partially", "1 Not at all"]
+    assert server.drafts == []
+    page.locator(f'[data-tw-both="{chosen}"]').click()
+    expect(radio(page, "A:fluency", fluency)).to_be_checked()
     expect(saved(page)).to_have_attribute("data-state", "saved")
+    assert server.drafts[-1]["draft"]["ratings"] == {"A": {"fluency": fluency}}
     assert server.drafts[-1]["take"] is True and server.drafts[-1]["base"] == 7 and server.drafts[-1]["seq"] == 8
 
 
@@ -750,12 +756,58 @@ def test_guidelines_open_next_to_the_task_at_the_criterion(open_view):
     expect(page.locator("[data-tw-guidelines]")).to_be_hidden()
 
 
+def test_guidelines_stay_open_from_item_to_item_if_wanted(open_view):
+    page = open_view()
+    page.keyboard.press("g")
+    page.get_by_label("Keep open").check()
+    answer_all(page)
+    page.keyboard.press("Control+Enter")
+    page.evaluate(NEXT)
+    expect(page.locator("[data-tw-guidelines]")).to_be_visible()
+    page.get_by_label("Keep open").uncheck()
+    page.evaluate(NEXT.replace("t-2", "t-3"))
+    expect(page.locator("[data-tw-guidelines]")).to_be_hidden()
+
+
+def test_descriptions_are_shown_at_the_first_three_items(open_view):
+    page = open_view()
+    at_item = """(done) => show(views.reviews({
+      work: {token: `t-${done}`, store_key: `s-${done}`}, progress: {done, total: 40, minutes_left: null}}))"""
+    meaning = page.locator(".tw-here .tw-definition")
+    page.evaluate(at_item, 2)
+    expect(meaning).to_contain_text("Compare the content only")
+    page.evaluate(at_item, 3)
+    expect(meaning).to_be_hidden()
+    expect(page.locator(".tw-here .tw-names")).to_contain_text("Completely")
+    switch = page.locator("[data-tw-descriptions]")
+    switch.click()
+    expect(meaning).to_be_visible()
+    expect(switch).to_have_attribute("aria-pressed", "true")
+    page.evaluate(at_item, 4)
+    expect(meaning).to_be_visible()
+    page.keyboard.press("d")
+    expect(meaning).to_be_hidden()
+
+
+def test_the_scores_of_training_items_join_the_guidelines_after_training(open_view):
+    page = open_view()
+    page.evaluate("""() => {
+      const view = views.reviews({ work: {token: 't-9', store_key: 's-9'} });
+      view.rubric.training = [{ context: null, candidates: [{ letter: 'A', text: 'A reply.', turns: [] }],
+        scores: [{ criterion: 'Fluency', slot: 'A', score: '6 – Almost', reason: 'One slip.' }] }];
+      show(view);
+    }""")
+    page.keyboard.press("g")
+    expect(page.locator("[data-tw-guidelines]")).to_contain_text("Training items with their scores")
+    expect(page.locator("[data-tw-guidelines]")).to_contain_text("One slip.")
+
+
 def test_training_feedback_shows_the_reference_and_goes_on(open_view):
     page = open_view("training")
     expect(page.locator("[data-tw-feedback]")).to_contain_text("Easy to read, with small slips.")
     assert page.locator("[data-tw-question] input:enabled").count() == 0
     page.set_viewport_size({"width": 390, "height": 844})
-    expect(page.locator(".tw-narrow")).to_be_visible()
+    expect(page.locator("[data-layout=phone]")).to_be_visible()
     reason = page.get_by_role("row", name="Fluency").get_by_role("cell").last
     assert reason.bounding_box()["width"] > 300
     page.locator("[data-tw-continue]").click()
@@ -794,7 +846,7 @@ def test_a_narrow_window_keeps_the_answers(open_view):
     page = open_view()
     radio(page, "B:fluency", 4).check()
     page.set_viewport_size({"width": 390, "height": 844})
-    expect(page.locator(".tw")).to_have_attribute("data-layout", "stack")
+    expect(page.locator(".tw")).to_have_attribute("data-layout", "phone")
     expect(radio(page, "B:fluency", 4)).to_be_checked()
 
 

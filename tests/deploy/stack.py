@@ -263,7 +263,7 @@ def running_stack(folder: Path, annotators: int = 8) -> Iterator[Stack]:
         cluster.start()
         cluster.psql("roles.sql", "postgres", "postgres", OWNER_PASSWORD=OWNER, APP_PASSWORD=APP)
         owner = cluster.url("triptych_owner", password=OWNER)
-        command("migrate", TRIPTYCH_DATABASE_URL=owner, TRIPTYCH_SECRET=SECRET)
+        command("data", "migrate", TRIPTYCH_DATABASE_URL=owner, TRIPTYCH_SECRET=SECRET)
         cluster.psql("rights.sql", "triptych_owner", "triptych", OWNER)
         for name, value in environment(cluster).items():
             patch.setenv(name, value)

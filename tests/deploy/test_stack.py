@@ -310,13 +310,15 @@ def test_a_dump_restored_by_the_guide_holds_every_event(stack, tmp_path):
     shell(restoring[0], env)
     shell(restoring[1].replace("/var/lib/triptych-backup/triptych-….dump", str(dump)), env)
     restored = cluster.url("triptych_app", "restored", APP)
-    assert "every row is as it says" in command("verify", TRIPTYCH_DATABASE_URL=restored, TRIPTYCH_SECRET=SECRET)
+    assert "every row is as it says" in command(
+        "data", "verify", TRIPTYCH_DATABASE_URL=restored, TRIPTYCH_SECRET=SECRET
+    )
 
     shell("createdb shop", env)  # the stack's own database is in use
     for line in naming:
         shell(re.sub(r"\btriptych\b", "shop", line), env)
     shop = cluster.url("triptych_app", "shop", APP)
-    assert "No problem found" in command("doctor", **{**stack.env(), "TRIPTYCH_DATABASE_URL": shop})
+    assert "No problem found" in command("server", "doctor", **{**stack.env(), "TRIPTYCH_DATABASE_URL": shop})
     owner = database.open_engine(cluster.url("triptych_owner", "shop", OWNER, "postgresql+psycopg"))
     with owner.begin() as connection:
         connection.execute(text("CREATE TABLE of_a_later_version (id int)"))
@@ -331,29 +333,29 @@ def test_erased_rows_are_wiped_by_the_administrators_command_only(stack):
 
 def test_a_study_moves_between_a_machine_and_a_server(stack, tmp_path):
     small = f"sqlite:///{tmp_path / 'triptych.db'}"
-    output = command("move", small, "--study", stack.world.slug, **stack.env())
+    output = command("data", "move", small, "--study", stack.world.slug, **stack.env())
 
     assert "Every event chain holds" in output
-    assert "every row is as it says" in command("verify", TRIPTYCH_DATABASE_URL=small)
+    assert "every row is as it says" in command("data", "verify", TRIPTYCH_DATABASE_URL=small)
 
     cluster = stack.cluster
     shell("createdb -T template0 -O triptych_owner second", cluster.administering())
     owner = cluster.url("triptych_owner", "second", OWNER)
-    output = command("move", owner, TRIPTYCH_DATABASE_URL=small, TRIPTYCH_SECRET=SECRET)
+    output = command("data", "move", owner, TRIPTYCH_DATABASE_URL=small, TRIPTYCH_SECRET=SECRET)
     cluster.psql("rights.sql", "triptych_owner", "second", OWNER)
     second = {**stack.env(), "TRIPTYCH_DATABASE_URL": cluster.url("triptych_app", "second", APP)}
     assert "Every event chain holds" in output
     assert OWNER not in output
-    assert "every row is as it says" in command("verify", **second)
-    assert "No problem found" in command("doctor", **second)
+    assert "every row is as it says" in command("data", "verify", **second)
+    assert "No problem found" in command("server", "doctor", **second)
 
 
 def test_the_doctor_reports_a_wrong_password_and_nothing_else(stack):
-    assert "PostgreSQL" in (output := command("doctor", **stack.env()))
+    assert "PostgreSQL" in (output := command("server", "doctor", **stack.env()))
     assert "No problem found" in output
     wrong = {**stack.env(), "TRIPTYCH_DATABASE_URL": stack.cluster.url("triptych_app", password="wrong")}
     with pytest.raises(AssertionError, match="(?s)password authentication failed.*1 problem found"):
-        command("doctor", **wrong)
+        command("server", "doctor", **wrong)
 
 
 def test_the_example_environment_is_refused(stack, tmp_path, request):

@@ -13,7 +13,7 @@ from triptych.results.study_analysis import StudyAnalysis, analyse
 from triptych.storage.models import Study
 from triptych.study.system_names import system_names
 
-NAMES = {code: f"System {code}" for code in range(1, 7)}
+NAMES = {code: f"System {code}" for code in range(1, 10)}
 EVERYTHING = Counted()
 
 

@@ -70,8 +70,22 @@ def open_socket(url: str, headers: Sent = ()) -> Iterator[socket.socket]:
 def frame(payload: bytes) -> bytes:
     """A binary frame as a client sends it."""
     length = len(payload)
-    size = bytes([0x80 | length]) if length < 126 else bytes([0x80 | 126]) + struct.pack("!H", length)
+    size = bytes([0x80 | 127]) + struct.pack("!Q", length)
+    if length < 2**16:
+        size = bytes([0x80 | length]) if length < 126 else bytes([0x80 | 126]) + struct.pack("!H", length)
     return b"\x82" + size + b"\0\0\0\0" + payload
+
+
+def close_code(connection: socket.socket) -> int:
+    """The code of the close with which the server ends this websocket."""
+    with connection.makefile("rb") as answers:
+        while opcode := answers.read(1):
+            size = answers.read(1)[0]
+            size = int.from_bytes(answers.read({126: 2, 127: 8}[size])) if size > 125 else size
+            payload = answers.read(size)
+            if opcode == b"\x88":
+                return int.from_bytes(payload[:2])
+    return 0
 
 
 def pairs(headers: Sent) -> list[tuple[str, str]]:

@@ -234,6 +234,13 @@ def submit(page: Any) -> None:
     page.wait_for_function(gone, arg=before)
 
 
+def sign_out(page: Any) -> None:
+    """Uses *Sign out*, on *Annotate* in the workbench's menu."""
+    if page.locator("[data-tw-menu]").count():
+        page.locator("[data-tw-menu]").click()
+    page.get_by_role("button", name="Sign out").click()
+
+
 def saved(page: Any) -> Any:
     """The locator of the header's "Saved ✓"; its data-state is saved, saving or waiting (Not saved yet)."""
     return page.locator("[data-tw-saved]")

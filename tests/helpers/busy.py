@@ -12,7 +12,7 @@ from helpers.check_items import check_item
 from helpers.entry import QUESTIONS, RIGHT, answer_all
 from helpers.ratings import resubmit, set_aside, submit
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join
-from triptych.annotate import assignments, entry_test, exclusions, onboarding, workbooks
+from triptych.annotate import assignments, comments, entry_test, exclusions, onboarding, workbooks
 from triptych.annotate.assignments import Assigned
 from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
 from triptych.people import accounts, roster
@@ -55,7 +55,7 @@ def come_in(session: Session, study: Study, name: str, failed: dict[str, str] | 
     """A new annotator, through consent, instructions and entry test."""
     who = join(session, study, add_person(session, name))
     accounts.consent(session, study, who, CONSENT.version)
-    onboarding.read_instructions(session, study, who)
+    onboarding.read_instructions(session, study, who, onboarding.wording_of(study))
     for attempt in (failed, RIGHT):
         if attempt is None:
             continue
@@ -80,6 +80,9 @@ def fill(session: Session) -> Study:
         submit(session, study, who, full_answers())
     work = submit(session, study, first, full_answers())
     resubmit(session, first, work, full_answers(fluency=3) | {"note": "changed"})
+    said = session.get_one(Item, work.item_id).external_id
+    comments.ask(session, study, said, first.pseudonym, "Why not 3?", lead)
+    comments.answer(session, study, first, work.token, "I changed it.")
     set_aside(session, study, second, "ignore", "empty")
     set_aside(session, study, third, "skip", "unclear")
     _explain(session, study, second)

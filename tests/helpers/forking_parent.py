@@ -23,6 +23,7 @@ import itsdangerous  # noqa: E402, F401
 import numpy as np  # noqa: E402, F401
 import PIL.Image  # noqa: E402, F401
 import plotly  # noqa: E402, F401
+import ruamel.yaml  # noqa: E402, F401
 import sqlalchemy.dialects.sqlite  # noqa: E402, F401
 import sqlmodel  # noqa: E402, F401
 import starlette.applications  # noqa: E402, F401
@@ -32,7 +33,6 @@ import streamlit.web.server.starlette.starlette_agent_routes  # noqa: E402, F401
 import uvicorn  # noqa: E402, F401
 import uvloop  # noqa: E402, F401
 import websockets.server  # noqa: E402, F401
-import yaml  # noqa: E402, F401
 from streamlit.web.cli import main  # noqa: E402
 
 

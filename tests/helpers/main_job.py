@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.server import Server
-from helpers.browser import expect
+from helpers.browser import expect, settled
 
 Page = Any
 
@@ -45,12 +45,37 @@ def make_study(page: Page, server: Server, items: Path, title: str, rubric: Path
     page.get_by_label("Annotators per item", exact=True).press("Enter")
     page.get_by_role("button", name="Create the study").click()
     page.get_by_role("button", name="Launch …").click()
+    launch(page)
+    expect(page.get_by_text("The study is open.")).to_be_visible()
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    page.get_by_role("link", name="People", exact=True).click()
+    address = page.locator("[data-testid=stCode]").filter(has_text="?study=").first
+    return address.inner_text().strip()
+
+
+def open_section(page: Page, name: str) -> None:
+    """Goes to a section of Setup by the checklist, which opens it; a click on the section itself could close it."""
+    page.get_by_role("button", name=name, exact=True).first.click()
+    settled(page)
+
+
+def type_consent(page: Page, text: str = "", reason: str = "") -> None:
+    """A consent text, or why none is asked."""
+    open_section(page, "Before the first item")
+    page.get_by_label("Consent" if text else "Or: why no consent is asked", exact=True).fill(text or reason)
+    saved_draft(page)
+
+
+def saved_draft(page: Page) -> None:
+    """Waits until the server has everything that was typed on Setup."""
+    expect(page.locator(".triptych-saved")).to_have_text(re.compile(r"^Saved \d\d:\d\d$"))
+
+
+def launch(page: Page) -> None:
+    """Launches a draft of staff who try it out."""
+    type_consent(page, reason="Staff try it.")
     page.get_by_role("button", name="Launch the study").click()
     expect(page.get_by_text("The study is open.")).to_be_visible()
-    page.get_by_role("link", name="Overview").click()
-    address = page.locator("[data-testid=stCode]").filter(has_text="?study=").first
-    expect(page.get_by_role("button", name="Pause")).to_be_visible()
-    return address.inner_text().strip()
 
 
 def take_part(chromium: Any, address: str, name: str) -> Page:
@@ -63,6 +88,7 @@ def take_part(chromium: Any, address: str, name: str) -> Page:
     workbench = page.locator(".tw[data-token]")
     expect(start.or_(workbench).first).to_be_visible()
     if start.is_visible():
+        page.get_by_label("I have read this").check()
         start.click()
     expect(workbench).to_be_visible()
     return page

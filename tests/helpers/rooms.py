@@ -17,17 +17,22 @@ ROOMS = (
     "pages",
     "components/study",
     "components/people",
+    "components/results/first_screen",
     "components/results",
     "components/annotator",
+    "components/rubric_builder",
     "components/workbench",
     "components/sign_in",
     "components/shell",
     "triptych/web",
     "triptych/cli",
+    "triptych/scripting",
     "triptych/reports",
     "triptych/operations",
     "triptych/simulate",
     "triptych/exchange",
+    "triptych/results/first_screen",
+    "triptych/participants",
     "triptych/results",
     "triptych/results/frame",
     "triptych/privacy",
@@ -40,6 +45,8 @@ ROOMS = (
     "triptych/storage",
     "triptych",
 )
+# what a program finds under the package's own name: the command line, and what scripts import
+DOORS = {"triptych/__main__.py": "triptych/cli", "triptych/__init__.py": "triptych/scripting"}
 # Streamlit runs the files of pages/; it is no package with a docstring
 PAGES = "Screens; the sub-folder says who may open them. No query, no figure, no other page."
 # what only some rooms may use of other people's packages
@@ -51,18 +58,19 @@ ONLY_IN = {
     "sqlmodel": ("triptych", "components/shell/state.py"),
     "starlette": ("app.py", "triptych/web"),
 }
-# the largest number of modules in one folder, and the folders that may hold more: they have no honest second noun
+# the largest number of modules in one folder, and the folders that may hold more: they have no honest second noun, or
+# are one screen whose parts all speak to each other (components/workbench)
 MOST_MODULES, MOST_BY_FOLDER, MOST_FLAT = (
     20,
-    {"triptych/stats": 30, "components/workbench": 30},
+    {"triptych/stats": 30, "triptych/annotate": 22, "components/workbench": 36},
     5,
 )
 
 
 def room_of(path: str) -> str:
     """The room of a file, the innermost one that holds it; app.py is above all of them."""
-    if path == "triptych/__main__.py":
-        return "triptych/cli"
+    if path in DOORS:
+        return DOORS[path]
     holding = [room for room in ROOMS if path.startswith(f"{room}/")]
     return max(holding, key=len, default="app.py")
 

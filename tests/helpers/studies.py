@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 
 from triptych import clock
 from triptych.formats.model import CandidateDraft, ItemDraft
 from triptych.people import accounts
-from triptych.storage.models import Item, Person, Purpose, Role, Study
-from triptych.study.persons import Who
+from triptych.storage.models import Item, Membership, Person, Purpose, Role, Study, StudyState
+from triptych.study import lifecycle
+from triptych.study.persons import Certainty, Who
+from triptych.study.settings import settings_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -91,9 +93,28 @@ def add_person(session, name: str, role: Role = Role.annotator) -> Who:
     return Who(person_id=person.id, pseudonym=person.pseudonym, role=person.role, name=name, login_id=0)
 
 
+def sure(lead: Who | str) -> Certainty:
+    """That this lead, or one of this pseudonym, is sure of an act that cannot be undone."""
+    return Certainty(lead if isinstance(lead, Who) else Who(0, lead, Role.lead, None, 0))
+
+
 def join(session, study: Study, who: Who) -> Who:
+    """Makes the person an annotator; they have read the instructions, unless the study has texts of its own to read."""
     accounts.enrol(session, study, who.person_id, who.pseudonym)
+    settings = settings_of(study)
+    if not (settings.consent.text or settings.instructions or settings.content_note):
+        part = (Membership.study_id == study.id) & (Membership.person_id == who.person_id)
+        session.execute(update(Membership).where(part).values(instructions_read_at=clock.now()))
     return who
+
+
+def open_study(session, title: str) -> tuple[Study, Who]:
+    """An open study of four items with places for fifty annotators each, and its lead; its address is its title."""
+    lead = add_person(session, "lead", Role.lead)
+    plan = lifecycle.StudyPlan(title=title, seed=title, raters_per_item=50)
+    study = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(4), lead.pseudonym, lead.person_id)
+    lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+    return study, lead
 
 
 def personal_link(session, study: Study, name: str, email: str | None = None) -> str:

@@ -9,38 +9,47 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import base64
 import contextlib
 import inspect
+import itertools
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.asgi import sent
 from helpers.present import present
 from helpers.sign_in import shown
-from helpers.studies import ROOT
+from helpers.studies import ROOT, SMALL_RUBRIC, sure
 from starlette.applications import Starlette
 from streamlit.testing.v1 import AppTest
 
-from components.shell import state, study_choice
+from components.shell import places, state, study_choice
 from triptych import clock
-from triptych.annotate import assignments, desk, entry_test, onboarding
+from triptych.annotate import assignments, comments, desk, entry_test, onboarding
 from triptych.errors import NotFound, TriptychError
 from triptych.formats.writers import FORMATS
-from triptych.people import accounts
+from triptych.formats.writers.model import File
+from triptych.formats.writers.writing import zipped
+from triptych.people import accounts, invitations, tokens
+from triptych.people.tokens import Scope
 from triptych.privacy import withdrawal
+from triptych.scripting import calls
+from triptych.scripting.address import BASE
+from triptych.scripting.calls import CALLS
 from triptych.storage import database
-from triptych.storage.models import Person, Snapshot, Workbook
+from triptych.storage.models import Person, Role, Snapshot, StudyState, Workbook
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.web.routes import ROUTES
 from triptych.web.session import COOKIE, HEADER, HEADER_VALUE, cookie_value, web_engine
 
-ACTORS = ("anonymous", "annotator", "other annotator", "other lead", "lead")
+ACTORS = ("anonymous", "annotator", "other annotator", "other lead", "lead", "viewer", "other viewer")
 PAGES = ROOT / "pages"
 
 # Commands and the door through which each is reached:
@@ -48,39 +57,51 @@ PAGES = ROOT / "pages"
 #   annotator  a page of annotators; the command itself reads only their own data
 #   route      an HTTP route of the workbench or of signing in and out; tried with the routes below
 #   lead       a page of leads, which gets its study from `chosen_study`, which asks `lifecycle.led_by`
+#   script     a call of scripts, which gets its study from `study_of`, which asks `lifecycle.led_by`
 #   shell      the command line and the start of the server
 #   inner      other commands only
 DOORS = {
     "way in": """
-        people.accounts.issue_sign_in_ticket people.accounts.join_from_panel
-        people.accounts.prolong people.signing_in.confirm people.signing_in.first_lead
+        people.accounts.accept_invitation people.accounts.issue_sign_in_ticket people.accounts.join_from_panel
+        people.accounts.prolong people.signing_in.change_passcode people.signing_in.certain people.signing_in.first_lead
         people.signing_in.invited_lead people.signing_in.lead people.signing_in.newcomer people.signing_in.returning
     """,
     "annotator": """
-        annotate.desk.lay annotate.entry_test.answer annotate.entry_test.hand_in annotate.entry_test.start
-        annotate.onboarding.read_instructions annotate.onboarding.refuse annotate.onboarding.step
+        annotate.comments.answer annotate.desk.lay annotate.entry_test.answer annotate.entry_test.hand_in
+        annotate.entry_test.start annotate.onboarding.read_instructions annotate.onboarding.refuse
+        annotate.onboarding.step
         people.accounts.consent people.accounts.join privacy.withdrawal.withdraw_myself
     """,
     "route": """
         annotate.drafts.save_draft annotate.drafts.save_next_draft annotate.reservations.renew
-        annotate.desk.act operations.capsule.pieces people.accounts.sign_out people.accounts.use_ticket
+        annotate.desk.act annotate.rubric_form.change operations.capsule.pieces people.accounts.sign_out
+        people.accounts.use_ticket people.tokens.note_use
         storage.database.migrate
     """,
     "lead": """
-        annotate.exclusions.exclude annotate.exclusions.let_in annotate.exclusions.reinstate
+        annotate.comments.ask annotate.exclusions.exclude annotate.exclusions.let_in annotate.exclusions.reinstate
         annotate.workbooks.cancel annotate.workbooks.make annotate.workbooks.make_for_new
         annotate.workbooks.take_back exchange.import_ratings.import_ratings operations.backup.restore_as
-        people.invitations.invite_all people.invitations.invite_one people.roster.add_lead people.roster.disable
-        people.roster.enable people.roster.new_link people.roster.remove_lead privacy.erasure.delete_copies
+        operations.backup_schedule.set_schedule
+        people.invitations.invite_all people.invitations.invite_one people.invitations.remind people.invitations.renew
+        people.roster.add_lead people.roster.disable people.roster.enable people.roster.end_link people.roster.new_link
+        people.roster.remove_lead people.tokens.make people.tokens.revoke
+        people.viewers.let_read_explanations people.viewers.withdraw_seat
+        privacy.erasure.delete_copies
         privacy.erasure.erase privacy.withdrawal.withdraw reports.heds.store reports.snapshot.keep
         results.adjudication.ask results.adjudication.record results.adjudication.take_back results.looking.log_look
         simulate.dry_run.dry_run simulate.planner.declare study.annotator_groups.set_group study.design.amend
         study.duplicate.duplicate study.launch.launch
         study.lifecycle.create_from_file study.lifecycle.delete_demo study.lifecycle.delete_draft
         study.lifecycle.set_state study.lifecycle.unblind study.plans.store
+        study.saved_setting.redo study.saved_setting.undo study.saved_setting.write
+    """,
+    "script": """
+        exchange.judge_scores.append
     """,
     "shell": """
-        cli.studies.invite cli.studies.set_state operations.backup.restore operations.capsule.open_capsule
+        operations.backup.restore operations.backup_schedule.back_up_if_due operations.backup_schedule.scheduled
+        operations.capsule.open_capsule
         operations.move.move people.accounts.create_lead
         people.accounts.issue_setup_ticket people.accounts.reset_passcode simulate.demo.load_demo
     """,
@@ -91,28 +112,38 @@ DOORS = {
         annotate.exclusions.settle annotate.reservations.extend annotate.reservations.free_place
         annotate.reservations.free_workbook annotate.reservations.give_back_expired
         annotate.reservations.reserve annotate.reservations.reserve_for_workbook annotate.reservations.take_next
-        annotate.reservations.take_place people.accounts.accept_as_lead people.accounts.annotator_called
+        annotate.reservations.take_place exchange.import_ratings.write people.accounts.accept_as_lead
+        people.accounts.annotator_called
         people.accounts.end_links people.accounts.join_open_study people.accounts.use_setup_ticket
         people.accounts.end_logins people.accounts.enrol people.accounts.issue_link
         people.accounts.new_person people.passcodes.begin_try people.passcodes.forget_tries
-        people.roster.enrol_lead privacy.scrub.forget_identity privacy.scrub.forget_words
+        people.tokens.forget people.tokens.revoke_all
+        people.roster.enrol_lead people.viewers.enrol_viewer privacy.scrub.forget_identity privacy.scrub.forget_words
         storage.events.record_baseline storage.events.write_pending
         storage.writes.add_events storage.writes.add_rows storage.writes.store_annotation
-        storage.writes.update_row study.check_items.add_check_items
+        storage.writes.update_row study.annotator_groups.assign study.annotator_groups.forget
+        study.check_items.add_check_items
         study.contents.number_systems study.contents.remove_items study.contents.rewrite_rubric
         study.contents.store_rubric study.contents.write_criteria study.contents.write_items
-        study.contents.write_references study.contents.write_training study.design.seal
+        study.contents.write_references study.contents.write_training study.design.seal study.design.write
         study.lifecycle.create_study study.pairing.apply_overlap study.pairing.give_places
         study.persons.delete_without_part
     """,
 }
+# of the commands of leads, those that a script reaches too: none erases, restores, removes somebody or makes a token
+SCRIPTED = """
+    people.invitations.invite_all people.invitations.renew reports.snapshot.keep results.looking.log_look
+    simulate.dry_run.dry_run study.launch.launch study.lifecycle.create_from_file study.lifecycle.set_state
+    study.lifecycle.unblind study.saved_setting.write
+"""
 DOOR_OF = {command: door for door, commands in DOORS.items() for command in commands.split()}
 REACHED_FROM = {
     # `state.sign_in_by` hands the ticket out wherever a page could have checked somebody
-    "way in": {"everyone", "annotator", "lead", "router.py"},
+    "way in": {"everyone", "annotator", "lead", "viewer", "router.py"},
     "annotator": {"annotator", "route"},
     "route": {"route", "shell"},
-    "lead": {"lead", "shell"},
+    "lead": {"lead", "shell", "script"},
+    "script": {"script"},
     "shell": {"shell"},
     "inner": set(),
 }
@@ -247,11 +278,18 @@ def doors() -> dict[str, frozenset[str]]:
     calls: dict[str, set[str]] = defaultdict(set)
     start = [ROOT / "triptych" / "web" / "start.py", *(ROOT / "triptych" / "cli").glob("*.py"), ROOT / "app.py"]
     routes = set((ROOT / "triptych" / "web").glob("*.py")) - set(start)
-    for path in [*screens, *routes, *start]:
+    scripts = set((ROOT / "triptych" / "scripting").glob("*.py"))
+    beside = {**dict.fromkeys(routes, "route"), **dict.fromkeys(scripts, "script"), **dict.fromkeys(start, "shell")}
+    for path in [*screens, *beside]:
         for name in used(path, whole(path)):
-            kinds = users[path] if path in screens else {"route" if path in routes else "shell"}
+            kinds = users[path] if path in screens else {beside[path]}
             calls[name.removeprefix("triptych.")] |= kinds
     return {name: frozenset(kinds) for name, kinds in calls.items()}
+
+
+def test_a_script_reaches_these_commands_of_leads_and_no_other():
+    reached = {command for command, door in DOOR_OF.items() if door == "lead" and "script" in doors().get(command, ())}
+    assert sorted(reached) == sorted(SCRIPTED.split())
 
 
 def component_imports(path: Path) -> Iterator[Path]:
@@ -285,9 +323,17 @@ def world(make_study):
     with database.writing(web_engine()) as session:
         study, lead, (anna, _) = make_study(session, title="Hidden Title")
         other, its_lead, (ben, _) = make_study(session, title="Another")
+        seats = [_seated(session, seen) for seen in (study, other)]
         work = assignments.current(session, study, anna)
         assignments.current(session, other, ben)
-    return study, work.token, dict(zip(ACTORS, (None, anna, ben, its_lead, lead), strict=True))
+    return study, work.token, dict(zip(ACTORS, (None, anna, ben, its_lead, lead, *seats), strict=True))
+
+
+def _seated(session, study) -> Who:
+    """A viewer of the study."""
+    invited = invitations.invite_one(session, study, "Hana Viewer", "", Role.viewer, "L")
+    person = accounts.invited(session, invited.secret)
+    return Who(person.id, person.pseudonym, person.role, person.name, 0)
 
 
 def be(monkeypatch: pytest.MonkeyPatch, who: Who | None) -> None:
@@ -302,11 +348,12 @@ def _with(command, *arguments):
 
 
 TRIED = {
+    "annotate.comments.answer": lambda session, study, token, who: comments.answer(session, study, who, token, "Yes."),
     "annotate.entry_test.answer": _with(entry_test.answer, "q", "a"),
     "annotate.entry_test.hand_in": _with(entry_test.hand_in),
     "annotate.entry_test.start": _with(entry_test.start),
     "annotate.desk.lay": lambda session, study, token, who: desk.lay(session, study, who, showing=token),
-    "annotate.onboarding.read_instructions": _with(onboarding.read_instructions),
+    "annotate.onboarding.read_instructions": _with(onboarding.read_instructions, "version"),
     "annotate.onboarding.refuse": _with(onboarding.refuse),
     "annotate.onboarding.step": _with(onboarding.step),
     "people.accounts.consent": _with(accounts.consent, "version"),
@@ -342,8 +389,9 @@ class Undone(Exception):
 # Pages
 
 LEAD_PAGES = sorted(path.name for path in (PAGES / "lead").glob("*.py"))
-ABOUT_NO_STUDY = {"studies.py", "new_study.py", "import_ratings.py", "planner.py"}
+ABOUT_NO_STUDY = {"studies.py", "new_study.py", "import_ratings.py", "planner.py", "account.py", "help.py"}
 ANNOTATOR_PAGES = {"my_work.py", "annotate.py", "my_data.py"}
+VIEWER_PAGES = {"results.py", "items.py", "report.py"}
 EVERYONES_PAGES = {"arriving.py", "panel.py", "personal_link.py", "setup.py", "sign_in.py"}
 
 
@@ -354,12 +402,20 @@ def test_every_page_has_a_row_and_the_router_follows_it():
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
     }
     offered = {name: {path for path in values if str(path).endswith(".py")} for name, values in lists.items()}
-    assert offered["PAGES_OF_LEADS"] == {f"lead/{name}" for name in LEAD_PAGES}
+    of_a_study = {screen.page for screens in places.PLACES.values() for screen in screens}
+    assert offered["PAGES_OF_LEADS"] | of_a_study == {f"lead/{name}" for name in LEAD_PAGES}
+    assert set(places.FORMER.values()) <= of_a_study
     assert offered["PAGES_OF_ANNOTATORS"] == {f"annotator/{name}" for name in ANNOTATOR_PAGES}
+    assert offered["PAGES_OF_VIEWERS"] == {f"viewer/{name}" for name in VIEWER_PAGES}
     folders: dict[str, set[str]] = {path.parent.name: set() for path in PAGES.glob("*/*.py")}
     for path in PAGES.glob("*/*.py"):
         folders[path.parent.name].add(path.name)
-    assert folders == {"lead": set(LEAD_PAGES), "annotator": ANNOTATOR_PAGES, "everyone": EVERYONES_PAGES}
+    assert folders == {
+        "lead": set(LEAD_PAGES),
+        "annotator": ANNOTATOR_PAGES,
+        "viewer": VIEWER_PAGES,
+        "everyone": EVERYONES_PAGES,
+    }
 
 
 def test_lead_pages_check_who_leads_the_study_first():
@@ -367,9 +423,13 @@ def test_lead_pages_check_who_leads_the_study_first():
         code = (PAGES / "lead" / name).read_text()
         assert 'who = state.require("lead")' in code, name
         assert ("\nwith chosen_study(who" in code) == (name not in ABOUT_NO_STUDY), name
-    assert "yield session, lifecycle.led_by(session, who, slug)" in inspect.getsource(study_choice)
+    assert "yield session, _led(session, who)" in inspect.getsource(study_choice.chosen_study)
+    assert "return lifecycle.led_by(session, who," in inspect.getsource(study_choice)
     for name in ANNOTATOR_PAGES:
         assert 'who = state.require("annotator")' in (PAGES / "annotator" / name).read_text(), name
+    for name in VIEWER_PAGES:
+        code = (PAGES / "viewer" / name).read_text()
+        assert 'who = state.require("viewer")\nwith watched_study(who' in code, name
 
 
 def run(page: Path, **query: str) -> str:
@@ -384,7 +444,8 @@ def test_lead_pages_open_for_leads_only(monkeypatch, world):
     study, _, actors = world
     for number, name in enumerate(LEAD_PAGES):
         annotator = ("annotator", "other annotator")[number % 2]  # the page knows their role only
-        for actor, expected in (("anonymous", "You are signed out."), (annotator, "This page is for leads.")):
+        closed = "This page is for leads."
+        for actor, expected in (("anonymous", "You are signed out."), (annotator, closed), ("viewer", closed)):
             be(monkeypatch, actors[actor])
             text = run(PAGES / "lead" / name, study=study.slug)
             assert text.splitlines()[0].startswith(expected), name
@@ -407,15 +468,27 @@ def test_no_lead_page_shows_a_study_to_other_leads(monkeypatch, world):
         assert study.title not in text + str([box.options for box in app.selectbox]), name
 
 
+def test_pages_of_viewers_open_for_viewers_of_the_study_only(monkeypatch, world):
+    study, _, actors = world
+    for actor in ACTORS:
+        be(monkeypatch, actors[actor])
+        for name in VIEWER_PAGES:
+            text = run(PAGES / "viewer" / name, study=study.slug)
+            assert (study.title in text) == (actor == "viewer"), (name, actor)
+            assert ("Another" in text) == (actor == "other viewer"), (name, actor)
+
+
 def test_pages_of_annotators_show_a_study_to_its_own_only(monkeypatch, world):
     study, _, actors = world
     texts: dict[tuple[str, str], str] = {}
     for actor in ACTORS:
         be(monkeypatch, actors[actor])
-        texts |= {(name, actor): text for name, text in _texts(study.slug, signed_in=actors[actor] is not None)}
+        texts |= {(name, actor): text for name, text in _texts(study.slug, signed_in=actor in AT_WORK)}
     for (name, actor), text in texts.items():
         if actor == "anonymous":
             assert text.startswith("You are signed out."), name
+        elif actor not in AT_WORK:
+            assert text.startswith("This page is for annotators."), name
         else:
             # an open study is offered to everybody on My work; its items and an annotator's data are theirs alone
             assert (study.title in text or "Question number" in text) == (actor == "annotator" or name == "my_work.py")
@@ -437,7 +510,7 @@ def _texts(slug: str, signed_in: bool) -> Iterator[tuple[str, str]]:
 
 # HTTP routes: who gets what they ask for
 
-EVERYBODY, SIGNED_IN = set(ACTORS), set(ACTORS[1:])
+EVERYBODY, AT_WORK = set(ACTORS), set(ACTORS[1:5])  # a viewer has no data but the name on the invitation
 NOBODY: set[str] = set()
 ALLOWED = {
     "GET /healthz": EVERYBODY,
@@ -448,14 +521,22 @@ ALLOWED = {
     "POST /desk/draft": {"annotator"},
     "POST /desk/renew": {"annotator"},
     "POST /desk/act": {"annotator"},
+    "POST /desk/items": {"annotator"},
+    "POST /lead/rubric": {"lead"},
     "GET /export/{slug}/{name}.csv": {"lead"},
     "GET /export/{slug}/{name}.zip": {"lead"},
     "GET /workbook/{slug}/{number:int}.xlsx": {"lead"},
     "GET /report/{slug}.zip": {"lead"},
+    "GET /report/{slug}/{sha256}.html": {"lead", "viewer"},
     "GET /capsule/{slug}.zip": {"lead"},
-    "GET /my-data.{form}": SIGNED_IN,
+    "GET /my-data.{form}": AT_WORK,
     "GET /people/{slug}/{pseudonym}.{form}": {"lead"},
+    "GET /api/v1/openapi.json": EVERYBODY,
 }
+# the calls of scripts: cookies open none of them, tokens those of their lead, as far as their scopes go
+BY_TOKEN = {f"{call.method} {BASE}{call.path}": call for call in CALLS}
+ALLOWED |= dict.fromkeys(BY_TOKEN, NOBODY)
+ABOUT_ALL_STUDIES = {"asking", "studies", "create_study"}
 FILES = ("/assets/",)  # our own scripts and styles
 
 
@@ -471,26 +552,51 @@ def filled_in(world):
     """Row → the address, with everything that it names there, and what is sent to it."""
     study, token, actors = world
     with database.writing(web_engine()) as session:
-        frozen: dict[str, Any] = {"event_hash": "", "made_at": clock.now(), "made_by": "x", "file": b"zip"}
+        packed = b"".join(zipped([File("report.html", iter([b"page"]))], "report"))
+        frozen: dict[str, Any] = {"event_hash": "", "made_at": clock.now(), "made_by": "x", "file": packed}
         session.add(Snapshot(study_id=study.id, event_number=1, sha256="a" * 64, **frozen))
         made = Workbook(study_id=study.id, person_id=actors["annotator"].person_id, token="t", made_at=clock.now())
         session.add(made)
         session.flush()
-        lifecycle.unblind(session, study, actors["lead"].pseudonym)  # before, nobody takes a capsule
-        parts = {"slug": study.slug, "pseudonym": actors["annotator"].pseudonym, "form": "json"}
+        lifecycle.unblind(session, study, sure(actors["lead"]))  # before, nobody takes a capsule
+        parts = {
+            "slug": study.slug,
+            "study": study.slug,
+            "sha256": "a" * 64,
+            "pseudonym": actors["annotator"].pseudonym,
+            "form": "json",
+        }
     names = {"{name}.csv": "ratings.csv", "{name}.zip": f"{next(iter(FORMATS))}.zip", "{number:int}": str(made.id)}
     own = {"assignment": token, "version": 1, "pen": "pen-of-a-tab", "active_seconds": 1}
-    bodies = {
+    bodies: dict[str, dict[str, Any]] = {
         "POST /desk/draft": {**own, "seq": 1, "base": 0, "draft": {}},
         "POST /desk/renew": {"assignment": token},
+        "POST /lead/rubric": {"study": study.slug},
         "POST /desk/act": {"action": {**own, "kind": "continue"}},
+        "POST /desk/items": own,
+    }
+    score = {"item_id": "item-1", "system": "plumbum", "criterion": "fluency", "value": 2}
+    items = base64.b64encode(b'{"item_id": "1", "context": "a", "candidates": {"x": "b", "y": "c"}}').decode()
+    numbers = itertools.count()
+    said: dict[str, Callable[[], dict[str, Any]]] = {
+        "create_study": lambda: {
+            "title": "Made",
+            "rubric": SMALL_RUBRIC,
+            "items": {"name": "x.jsonl", "content": items},
+        },
+        "set_state": lambda: {"state": next_state(study)},
+        "invite": lambda: {"people": [{"name": f"Zoe {next(numbers)}"}]},
+        "new_links": lambda: {"people": [actors["annotator"].pseudonym]},
+        "append_scores": lambda: {"judge": f"model {next(numbers)}", "scores": [score]},
+        "dry_run": lambda: {"annotators": 2, "items": 2},
     }
 
     def filled(row: str) -> tuple[str, str, bytes]:
         method, path = row.split()
         for mark, value in (names | {f"{{{name}}}": value for name, value in parts.items()}).items():
             path = path.replace(mark, value)
-        return method, path, json.dumps(bodies.get(row, {})).encode()
+        body = said[BY_TOKEN[row].name]() if row in BY_TOKEN and BY_TOKEN[row].name in said else bodies.get(row, {})
+        return method, path, json.dumps(body).encode()
 
     return filled
 
@@ -502,6 +608,51 @@ def test_every_route_answers_only_those_it_may(world, filled_in):
     assert got == ALLOWED
     again = {actor for actor in ACTORS if gets(app, filled_in("GET /my-data.{form}"), cookies[actor])}
     assert again == NOBODY
+
+
+SCOPES = [{Scope.read}, {Scope.read, Scope.write}, {Scope.read, Scope.unblind}, {*Scope}]
+
+
+def test_every_call_answers_only_tokens_that_may_ask_it(world, filled_in):
+    study, _, actors = world
+    app, got, expected = Starlette(routes=ROUTES), {}, {}
+    for actor in ("lead", "other lead"):
+        for scopes in SCOPES:
+            bearer = token_of(actors[actor], scopes, study)
+            asked = {call.name for row, call in BY_TOKEN.items() if gets(app, filled_in(row), bearer)}
+            one_study = Scope.unblind in scopes
+            reached = set(calls.BY_NAME) if actor == "lead" else ABOUT_ALL_STUDIES
+            able = {name for name in reached if calls.BY_NAME[name].scope in scopes}
+            got[actor, *sorted(scopes)] = asked
+            expected[actor, *sorted(scopes)] = able - ({"create_study"} if one_study else set())
+    assert got == expected
+
+
+def next_state(study) -> str:
+    with database.reading(web_engine()) as session:
+        return "paused" if lifecycle.by_slug(session, study.slug).state == StudyState.open else "open"
+
+
+def token_of(who: Who, scopes: set[Scope], study) -> list[tuple[bytes, bytes]]:
+    """A token for all studies, or, as one that unblinds must be, for this one; no two calls are stored together."""
+    unblinds = Scope.unblind in scopes
+    with database.writing(web_engine()) as session:
+        token = tokens.make(
+            session,
+            who,
+            "A script",
+            tokens.LIVES[0],
+            scopes,
+            study if unblinds else None,
+            sure(who) if unblinds else None,
+        )
+    return [(b"authorization", f"Bearer {token}".encode())]
+
+
+def test_calls_reach_the_core_by_its_own_commands():
+    """No call stores a row itself: what it writes, it writes by a command that pages use too."""
+    for path in sorted((ROOT / "triptych" / "scripting").glob("*.py")):
+        assert not whole(path).changes_rows, path.name
 
 
 def cookie_of(who: Who | None) -> list[tuple[bytes, bytes]]:
@@ -518,25 +669,3 @@ def gets(app: Starlette, request: tuple[str, str, bytes], cookie: list[tuple[byt
     headers = [(HEADER.encode(), HEADER_VALUE.encode()), *cookie]
     status, answer = asyncio.run(sent(app, method, path, headers, body))
     return status == 200 and b'"renewed":false' not in answer
-
-
-async def sent(app: Starlette, method: str, path: str, headers: list[tuple[bytes, bytes]], body: bytes):
-    """(status, body) of the app's answer."""
-    status = 0
-    pieces: list[bytes] = []
-    asked_before: list[bool] = []
-
-    async def receive():
-        if asked_before:
-            await asyncio.sleep(3600)  # the browser stays; cancelled when the answer is complete
-        asked_before.append(True)
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    async def send(message):
-        nonlocal status
-        status = message.get("status", status)
-        pieces.append(message.get("body", b""))
-
-    scope = {"type": "http", "method": method, "path": path, "root_path": "", "query_string": b"", "headers": headers}
-    await app(scope, receive, send)
-    return status, b"".join(pieces)

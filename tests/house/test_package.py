@@ -30,7 +30,8 @@ from triptych import settings
 
 chromium = browser.chromium
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-SHIPPED = ("app.py", "pages", "components", "rubrics", "data/demo", ".streamlit/config.toml")
+GUIDES = ("docs/statistics.md", "docs/security.md", "docs/commands.md")
+SHIPPED = ("app.py", "pages", "components", "rubrics", "data/demo", "docs/guide-", ".streamlit/config.toml", *GUIDES)
 APP = "triptych/_app/"
 HOSTILE_MODULES = ("app.py", "components.py", "streamlit.py", "yaml.py", "pages/router.py")
 HOSTILE_SETTINGS = """
@@ -130,7 +131,7 @@ class Installation:
     def start(self) -> Server:
         """`triptych run` in the hostile folder."""
         port, log = free_port(), self.data / "server.log"
-        command: list[str | Path] = [self.python.with_name("triptych"), "run", "--port", str(port)]
+        command: list[str | Path] = [self.python.with_name("triptych"), "server", "run", "--port", str(port)]
         with log.open("ab") as file:
             process = subprocess.Popen(command, cwd=self.hostile, env=self.environment(), stdout=file, stderr=file)
         return Server(f"http://127.0.0.1:{port}", process, log)

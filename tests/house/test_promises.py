@@ -19,6 +19,9 @@ ACTORS = (
     "A page in the same browser",
     "The network",
     "Somebody with the file",
+    "A file from elsewhere",
+    "Another program or a full disk",
+    "A package index",
 )
 
 

@@ -26,7 +26,7 @@ PYTHON = [ROOT / "app.py"] + [
     path for folder in ("components", "pages", "triptych", "bench", "tests") for path in (ROOT / folder).rglob("*.py")
 ]
 ELEMENT = re.compile(r"""(?:data-testid=["']?|\.)(st[A-Z][A-Za-z]+)""")
-ADDRESS = re.compile(r"/_stcore/[a-z_]+")
+ADDRESS = re.compile(r"/_stcore/[a-z_-]+")
 
 
 def listed() -> set[str]:

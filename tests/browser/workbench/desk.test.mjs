@@ -128,3 +128,10 @@ test("a preview stores no drafts and stays open after submit and stop", async ()
   assert.deepEqual(left, []);
   assert.equal((await postTo("")(JSON.stringify({ draft: {} }))).status, 200);
 });
+
+test("a rubric that comes with a view replaces the first", async () => {
+  const rubric = { criteria: [], training: [{}] };
+  const { desk, shown } = deskWith({ status: 200, answer: { showing: null, view: view("t-2", { rubric }) } });
+  await desk.act({ kind: "continue", assignment: "t-1" });
+  assert.deepEqual(shown[0].rubric, rubric);
+});

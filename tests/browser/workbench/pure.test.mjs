@@ -5,10 +5,12 @@ import { test } from "node:test";
 import { createActivity } from "../../../components/workbench/activity.js";
 import { canonical, createAnswers } from "../../../components/workbench/answers.js";
 import { digitOf } from "../../../components/workbench/keyboard.js";
-import { halfAbove, hintOf, isSlider, optionsOf, valueOfDigit } from "../../../components/workbench/scale.js";
+import { placesOf } from "../../../components/workbench/layout.js";
+import { typedValue } from "../../../components/workbench/question.js";
+import { halfAbove, isPicker, isSlider, optionsOf, valueOfDigit } from "../../../components/workbench/scale.js";
 import { createLocalDrafts, localKey, penOf, randomId } from "../../../components/workbench/store.js";
 import { createSubmission } from "../../../components/workbench/sending.js";
-import { blocks, pieces, snap, toCodePoints, toUtf16, wordCount } from "../../../components/workbench/textpoints.js";
+import { blocks, snap, toCodePoints, toUtf16, wordCount } from "../../../components/workbench/textpoints.js";
 import { isComplete, problems } from "../../../components/workbench/validate.js";
 import { judgeLocal } from "../../../components/workbench/drafts.js";
 import * as views from "./views.js";
@@ -46,9 +48,34 @@ test("eleven values are radios and twelve are a slider", () => {
   assert.deepEqual(optionsOf({ kind: "number", low: 0, high: 0.3, step: 0.1 }).map((o) => o.value), [0, 0.1, 0.2, 0.3]);
 });
 
-test("the hint names the digits that work", () => {
-  assert.equal(hintOf(seven), "press 1–7");
-  assert.equal(hintOf(halves), "press 0–3, then . for a half");
+test("the window and the rubric decide the layout", () => {
+  const places = (width, more = {}) => placesOf({
+    width, panes: 3, abreast: true, hasContext: true, longest: 120, letters: (pixels) => pixels / 7, ...more,
+  });
+  const shown = (...asked) => {
+    const { layout, context, columns } = places(...asked);
+    return `${layout} ${context} ${columns}`;
+  };
+  assert.equal(shown(390), "phone top 1");
+  assert.equal(shown(850), "single top 1");
+  assert.equal(shown(1256), "dock top 1");
+  assert.equal(shown(1256, { longest: 40 }), "dock left 1");
+  assert.equal(shown(1896), "dock left 1");
+  assert.equal(shown(1256, { abreast: false }), "single left 3");
+  assert.equal(shown(1256, { panes: 1, hasContext: false }), "single top 2");
+  assert.equal(places(1256, { panes: 4 }).fits, false, "four panes of 40 letters");
+  assert.equal(places(1896, { panes: 4 }).fits, true);
+  assert.equal(places(3000, { panes: 5 }).fits, false);
+});
+
+test("a typed number becomes the nearest value of the slider", () => {
+  const scale = { kind: "number", low: 0, high: 100, step: 5 };
+  assert.deepEqual(["52", "53", "900", "-1", "7,5", "", "a"].map((typed) => typedValue(scale, typed)), [50, 55, 100, 0, 10, undefined, undefined]);
+});
+
+test("more than nine options are a list to search", () => {
+  const choice = (count) => ({ kind: "choice", options: Array.from({ length: count }, (_, i) => ({ key: `o${i}`, title: `${i}` })) });
+  assert.deepEqual([isPicker(choice(9)), isPicker(choice(10))], [false, true]);
 });
 
 test("offsets count code points like Python, and back", () => {
@@ -68,12 +95,6 @@ test("a backward selection is the same, without white space at its ends", () => 
   assert.deepEqual(snap("one two three", 8, 3), [4, 7]);
   assert.equal(snap("one   two", 3, 6), null);
   assert.equal(snap("one", 2, 2), null);
-});
-
-test("overlapping spans are cut at every border without gaps", () => {
-  const parts = pieces(20, [{ start: 2, end: 10 }, { start: 6, end: 14 }]);
-  assert.deepEqual(parts.map(({ start, end, spans }) => [start, end, spans]),
-    [[0, 2, []], [2, 6, [0]], [6, 10, [0, 1]], [10, 14, [1]], [14, 20, []]]);
 });
 
 test("words are counted as Python counts them", () => {

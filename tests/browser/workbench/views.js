@@ -10,8 +10,11 @@ const criterion = (key, title, question, definition, scale, more = {}) => ({
 });
 
 const base = (rubric, item, more = {}) => ({
-  study: { title: "A made-up study" },
-  work: { token: "t-1", version: 1, draft_seq: 0, store_key: "s-1", state: "reserved", purpose: "main", can_go_back: true, receipt: null, ...more.work },
+  study: {
+    title: "A made-up study", arrangement: "choice", longest_words: null,
+    formats: { context: "plain", responses: "plain", extra_texts: "plain" },
+  },
+  work: { token: "t-1", version: 1, draft_seq: 0, store_key: "s-1", state: "reserved", purpose: "main", can_go_back: true, receipt: null, number: 7, outcome: "", reason: "", ...more.work },
   progress: { done: 6, total: 40, minutes_left: 50 },
   rubric: {
     title: "Made up", summary: "", instructions: "Read the text on the left, then judge each response.\nYou may go back until you submit.",
@@ -19,11 +22,11 @@ const base = (rubric, item, more = {}) => ({
     guidelines: [{ title: "How to use the scale", text: "Use the whole scale. Points 3 and 5 are for hard cases." }],
     explanation: { min_words: 3, max_words: 30 }, highlights: [],
     skip: { title: "Can't judge this item", reasons: [{ key: "unclear", title: "I can't understand the texts" }, { key: "upsetting", title: "The content upsets me" }] },
-    ignore_item: null, set_aside_response: null, ...rubric,
+    ignore_item: null, set_aside_response: null, worked_example: null, training: [], ...rubric,
   },
   item: { context: null, ...item },
   draft: null, notice: null, feedback: null, routes: { draft: "desk/draft", renew: "desk/renew" },
-  ...more, work: { token: "t-1", version: 1, draft_seq: 0, store_key: "s-1", state: "reserved", purpose: "main", can_go_back: true, receipt: null, ...more.work },
+  ...more, work: { token: "t-1", version: 1, draft_seq: 0, store_key: "s-1", state: "reserved", purpose: "main", can_go_back: true, receipt: null, number: 7, outcome: "", reason: "", ...more.work },
 });
 
 const SEVEN = likert(["Not at all", "Slightly", "More than slightly", "Partially", "More than partially", "Almost completely", "Completely"], [3, 5]);

@@ -1,0 +1,46 @@
+"""What a stranger types or puts in an address reaches no query that PostgreSQL, which holds no NUL, would fail at."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import Engine
+
+from triptych.errors import NotAllowed, NotFound
+from triptych.people import accounts, signing_in
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Access
+from triptych.study import lifecycle
+
+NUL = "a\0b"
+
+
+@pytest.fixture
+def study(engine: Engine, make_study):
+    with writing(engine) as session:
+        return make_study(session, annotators=0, access=Access.panel)[0]
+
+
+def test_an_address_with_nul_names_no_study(engine, study):
+    with reading(engine) as session:
+        assert accounts.panel_study(session, {"study": NUL, "PROLIFIC_PID": "x"}) is None
+        with pytest.raises(NotFound):
+            lifecycle.by_slug(session, NUL)
+
+
+def test_a_participant_id_with_nul_is_nobody(engine, study):
+    with reading(engine) as session:
+        assert accounts.panel_person(session, study, NUL) is None
+
+
+@pytest.mark.parametrize("name", [NUL, "\0", "\u202e", "\x1b[2J", "a" * 100_000])
+def test_names_and_codes_with_control_characters_fit_nobody(engine, study, name):
+    for come_in in (
+        lambda: signing_in.lead(engine, name, name),
+        lambda: signing_in.returning(engine, study, name, name),
+        lambda: signing_in.first_lead(engine, name, name, "a passcode of a lead"),
+        lambda: signing_in.invited_lead(engine, name, "a passcode of a lead"),
+    ):
+        with pytest.raises(NotAllowed):
+            come_in()
+    with reading(engine) as session, pytest.raises(NotAllowed):
+        accounts.use_ticket(session, name)

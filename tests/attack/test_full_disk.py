@@ -1,0 +1,44 @@
+"""A disk without room: what an annotator sends is refused in a sentence and goes through once there is room."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import sys
+
+import pytest
+
+from bench.client import PageFailed
+from bench.server import running_app
+from bench.world import build_world
+from triptych.storage import database
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="prlimit is a call of Linux")
+EVERYTHING = resource.RLIM_INFINITY
+
+
+def test_a_full_disk_refuses_in_a_sentence_and_loses_nothing(tmp_path, forked):
+    """No file of the server may grow, as on a disk that is full."""
+    world = build_world(tmp_path, items=3)
+
+    async def work(server) -> tuple[list, int]:
+        async with world.annotator(server.url, 0) as annotator:
+            answers = annotator.answers(annotator.view)
+            resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (1, EVERYTHING))
+            refused = [await annotator.save_draft(annotator.view["work"], answers) for _ in range(2)]
+            with pytest.raises(PageFailed, match="not acknowledged"):
+                await annotator.submit(annotator.view, answers)
+            refused.append((503, annotator.view["notice"]))
+            resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (EVERYTHING, EVERYTHING))
+            status, _ = await annotator.save_draft(annotator.view["work"], answers)
+            await annotator.submit(annotator.view, answers)
+            return refused, status
+
+    with running_app(tmp_path, start=forked) as server:
+        refused, status = asyncio.run(work(server))
+        lines = server.output()
+
+    assert [code for code, _ in refused] == [503] * 3
+    assert {refusal.get("message", refusal.get("text")) for _, refusal in refused} <= {database.AWAY, database.FULL}
+    assert status == 200
+    assert " error " not in lines

@@ -1,0 +1,90 @@
+"""A link that is used at several places in one moment lets in one person, once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from helpers.studies import personal_link
+from sqlalchemy import Engine, func, select
+
+from triptych.errors import NotAllowed
+from triptych.people import accounts, signing_in
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Login, Person, Role, Study
+
+TIMES = 6
+
+
+def at_once(command: Callable[[int], Any]) -> list[Any]:
+    """What the command returns, tried at the same moment; NotAllowed for a refusal."""
+
+    def outcome(number: int) -> Any:
+        try:
+            return command(number)
+        except NotAllowed:
+            return NotAllowed
+
+    with ThreadPoolExecutor(TIMES) as threads:
+        return list(threads.map(outcome, range(TIMES)))
+
+
+def people(engine: Engine, role: Role) -> int:
+    with reading(engine) as session:
+        return session.execute(select(func.count()).where(Person.role == role)).scalar_one()
+
+
+def test_a_setup_link_used_at_once_makes_one_lead(engine):
+    with writing(engine) as session:
+        secret = accounts.issue_setup_ticket(session)
+
+    made = at_once(lambda number: signing_in.first_lead(engine, secret, f"Ada {number}", "correct horse battery"))
+
+    assert made.count(NotAllowed) == TIMES - 1
+    assert people(engine, Role.lead) == 1
+
+
+def test_a_personal_link_used_at_once_lets_one_in(engine, make_study):
+    with writing(engine) as session:
+        study = make_study(session, annotators=0)[0]
+        secret = personal_link(session, session.get_one(Study, study.id), "Berta")
+    before = people(engine, Role.annotator)
+
+    def accept(_: int) -> int:
+        with writing(engine) as session:
+            return accounts.accept_invitation(session, secret).id
+
+    assert len({*at_once(accept)} - {NotAllowed}) == 1
+    assert people(engine, Role.annotator) == before
+
+
+def test_a_ticket_used_at_once_opens_one_login(engine, make_study):
+    with writing(engine) as session:
+        annotator = make_study(session)[2][0]
+        ticket = accounts.issue_sign_in_ticket(session, session.get_one(Person, annotator.person_id))
+
+    def use(_: int) -> str:
+        with writing(engine) as session:
+            return accounts.use_ticket(session, ticket)
+
+    assert at_once(use).count(NotAllowed) == TIMES - 1
+    with reading(engine) as session:
+        assert session.execute(select(func.count()).select_from(Login)).scalar_one() == 1
+
+
+@pytest.mark.parametrize("made_for_another_study", [True, False])
+def test_a_link_that_was_ended_opens_nothing(engine, make_study, made_for_another_study):
+    with writing(engine) as session:
+        study = make_study(session, annotators=0)[0]
+        secret = personal_link(session, session.get_one(Study, study.id), "Berta")
+        person = accounts.invited(session, secret)
+        if made_for_another_study:
+            accounts.end_links(session, person.id, session.get_one(Study, study.id))
+        else:
+            accounts.end_links(session, person.id)
+
+    assert (
+        at_once(lambda _: signing_in.invited_lead(engine, secret, "correct horse battery")).count(NotAllowed) == TIMES
+    )

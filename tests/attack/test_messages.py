@@ -1,0 +1,183 @@
+"""Messages that no page of ours sends: they end their own socket, and neither stall the server nor fill its log."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+
+import aiohttp
+import pytest
+from helpers.attackers import close_code, cookie, frame, open_socket
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+
+from bench.client import PageSession
+from bench.server import Server, running_app
+from bench.world import World, build_world
+from triptych.storage.database import DatabaseAway
+from triptych.web import messages
+from triptych.web.messages import LATER_CODE, LONGEST, MOST_ENTRIES, TOO_BIG_CODE, UNREADABLE_CODE, Unwanted
+
+OWN_NAMES = ("page", "arrival", "passcode typed at")  # under which our pages remember something
+INVENTED = ("$$ID-0-None", "$$ID-0-page", "$$STREAMLIT_INTERNAL_KEY_0__left")
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory, forked) -> Iterator[tuple[Server, World]]:
+    home = tmp_path_factory.mktemp("messages")
+    world = build_world(home, items=5)
+    with running_app(home, start=forked) as server:
+        yield server, world
+
+
+def cookies_of(world: World, sender: str) -> Mapping[str, str]:
+    return {"stranger": {}, "annotator": world.cookies[0], "lead": world.lead}[sender]
+
+
+def answered_with(server: Server, cookies: Mapping[str, str], content: bytes) -> int:
+    with open_socket(server.url, {"Origin": server.url, **cookie(cookies)}) as connection:
+        connection.sendall(frame(content))
+        return close_code(connection)
+
+
+def rerun(*widgets: WidgetState, **fields) -> BackMsg:
+    message = BackMsg()
+    message.rerun_script.widget_states.widgets.extend(widgets)
+    for name, value in fields.items():
+        getattr(message.rerun_script, name).extend(value)
+    return message
+
+
+def announced(number: int) -> BackMsg:
+    message = BackMsg()
+    message.file_urls_request.request_id = "r"
+    message.file_urls_request.file_names.extend(["x"] * number)
+    return message
+
+
+LONG = rerun(WidgetState(id="$$ID-x", string_value="a" * LONGEST))
+UNREADABLE = {
+    "names of a million files": announced(1_000_000).SerializeToString(),
+    "a million widgets": rerun(*[WidgetState()] * 1_000_000).SerializeToString(),
+    "a million stored messages": rerun(cached_message_hashes=[""] * 1_000_000).SerializeToString(),
+    "widgets in several lists": b"\x5a\x04\x12\0\x12\0",
+    "a widget without a name": rerun(WidgetState(string_value="x")).SerializeToString(),
+    **{f"a widget {name}": rerun(WidgetState(id=name)).SerializeToString() for name in OWN_NAMES},
+    "no field": b"",
+    "a group": b"\x0b\x0c",
+    "a cut field": rerun().SerializeToString()[:-1] + b"\x05",
+    "a number without end": b"\xff" * 20,
+}
+
+
+@pytest.mark.parametrize("sender", ["stranger", "annotator"])
+def test_only_leads_send_messages_longer_than_a_form(served, sender):
+    server, world = served
+
+    assert answered_with(server, cookies_of(world, sender), LONG.SerializeToString()) == TOO_BIG_CODE
+
+
+@pytest.mark.parametrize("sender", ["stranger", "annotator"])
+def test_only_leads_announce_uploads(served, sender):
+    server, world = served
+
+    assert answered_with(server, cookies_of(world, sender), announced(1).SerializeToString()) == TOO_BIG_CODE
+
+
+@pytest.mark.parametrize("content", UNREADABLE.values(), ids=UNREADABLE)
+def test_a_message_that_no_page_sends_ends_its_socket_silently(served, content):
+    server, world = served
+    lines = server.output()
+
+    assert answered_with(server, world.lead, content) == UNREADABLE_CODE
+    assert server.output() == lines
+
+
+def test_a_text_message_ends_its_socket_silently(served):
+    server, world = served
+    lines = server.output()
+    with open_socket(server.url, {"Origin": server.url, **cookie(world.lead)}) as connection:
+        connection.sendall(b"\x81" + frame(b"text")[1:])
+
+        assert close_code(connection) == UNREADABLE_CODE
+    assert server.output() == lines
+
+
+def _ran(server: Server, cookies: Mapping[str, str], *widgets: WidgetState) -> PageSession:
+    """The page after a run with these widgets, and another one."""
+
+    async def run() -> PageSession:
+        jar = aiohttp.CookieJar(unsafe=True)
+        async with aiohttp.ClientSession(cookies=dict(cookies), cookie_jar=jar) as http:
+            page = PageSession(http, server.url)
+            await page.open()
+            for _ in range(2):
+                await page.run(*widgets)
+            await page.close()
+        return page
+
+    return asyncio.run(run())
+
+
+def test_a_lead_sends_a_long_form(served):
+    server, world = served
+
+    assert _ran(server, world.lead, *LONG.rerun_script.widget_states.widgets).runs == 3
+
+
+@pytest.mark.parametrize("sender", ["stranger", "annotator", "lead"])
+def test_invented_widgets_change_nothing_and_are_not_logged(served, sender):
+    server, world = served
+    cookies = cookies_of(world, sender)
+    usual = _ran(server, cookies)
+    lines = server.output()
+
+    page = _ran(server, cookies, *(WidgetState(id=name, string_value="x") for name in INVENTED))
+
+    assert server.output() == lines
+    assert [e.WhichOneof("type") for e in page.elements.values()] == [
+        e.WhichOneof("type") for e in usual.elements.values()
+    ]
+    assert not page.find("alert") and not page.find("exception")
+
+
+def handed_on(*contents: bytes, may_announce: bool = True) -> list[bytes]:
+    """What the app gets of these messages."""
+    waiting = [{"type": "websocket.receive", "bytes": content} for content in contents]
+    waiting.append({"type": "websocket.disconnect"})
+
+    async def receive():
+        return waiting.pop(0)
+
+    async def is_lead() -> bool:
+        if not may_announce:
+            raise DatabaseAway("away")
+        return True
+
+    async def everything() -> list[bytes]:
+        judged, passed = messages.judged(receive, is_lead), []
+        while (message := await judged())["type"] == "websocket.receive":
+            passed.append(message["bytes"])
+        return passed
+
+    return asyncio.run(everything())
+
+
+@pytest.mark.parametrize("kind", ["clear_cache", "load_git_info", "set_run_on_save", "debug_shutdown_runtime"])
+def test_kinds_that_no_page_sends_do_not_reach_streamlit(kind):
+    message = BackMsg()
+    setattr(message, kind, True)
+
+    assert handed_on(message.SerializeToString()) == []
+
+
+@pytest.mark.parametrize("message", [announced(MOST_ENTRIES - 2), rerun(), LONG, BackMsg(app_heartbeat=True)])
+def test_messages_of_pages_are_handed_on(message):
+    assert handed_on(message.SerializeToString()) == [message.SerializeToString()]
+
+
+def test_while_the_database_is_away_nobody_counts_as_a_lead():
+    with pytest.raises(Unwanted) as refusal:
+        handed_on(announced(1).SerializeToString(), may_announce=False)
+
+    assert refusal.value.code == LATER_CODE

@@ -1,0 +1,113 @@
+"""The frame of a lead's pages in a browser: which study a tab is about, where one is, and what stays in view."""
+
+from __future__ import annotations
+
+import pytest
+from helpers import browser
+from helpers.browser import chromium, expect  # noqa: F401  (chromium is a fixture)
+from helpers.studies import SMALL_RUBRIC, draft_items
+
+from triptych.people import accounts
+from triptych.storage.models import StudyState
+from triptych.study import lifecycle
+
+pytestmark = pytest.mark.browser
+PASSCODE = "correct horse battery"
+FIRST, SECOND = "a-first-study", "a-second-study"
+CURRENT = "[...document.querySelectorAll('a[aria-current=page]')].map((link) => link.textContent.trim())"
+AT = "(names) => JSON.stringify(" + CURRENT + ") === JSON.stringify(names)"
+SCROLLED = "document.querySelector('[data-testid=stMain]').scrollTo(0, 400)"
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory):
+    def two_studies(session) -> None:
+        lead = accounts.create_lead(session, "Ada", PASSCODE)
+        for title in ("A first study", "A second study"):
+            plan = lifecycle.StudyPlan(title=title, seed="fixed")
+            study = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(3), lead.pseudonym, lead.id)
+            lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+
+    with browser.running(tmp_path_factory.mktemp("home"), two_studies) as started:
+        yield started
+
+
+@pytest.fixture
+def page(app, chromium):  # noqa: F811
+    """A page that was opened at a deep link, signed out, and whose person has then signed in."""
+    page = chromium.new_context(viewport=browser.SIZE).new_page()
+    page.goto(f"{app.url}/log?study={FIRST}")
+    page.get_by_role("tab", name="Lead").click()
+    page.get_by_label("Name", exact=True).fill("Ada")
+    page.get_by_label("Passcode", exact=True).fill(PASSCODE)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Log")
+    yield page
+    page.context.close()
+
+
+def is_at(page, title: str, *names: str, study: str = FIRST) -> None:
+    """The page with this heading, its links marked, its tab and address naming the study."""
+    expect(page.get_by_role("heading", level=1)).to_have_text([title])
+    page.wait_for_function(AT, arg=list(names or (title,)))
+    name = study.replace("-", " ").capitalize()
+    expect(page).to_have_title(f"{title} · {name} · Triptych")
+    assert page.url.endswith(f"?study={study}")
+
+
+def go_to(page, name: str) -> None:
+    page.get_by_role("link", name=name, exact=True).click()
+
+
+def test_the_study_survives_sign_in_menu_reload_and_deep_link(app, page):
+    is_at(page, "Log")
+    go_to(page, "Results")
+    is_at(page, "Results", "Results", "Systems")
+    go_to(page, "Quality")
+    is_at(page, "Quality", "Results", "Quality")
+    page.reload()
+    is_at(page, "Quality", "Results", "Quality")
+    page.go_back()
+    is_at(page, "Results", "Results", "Systems")
+    for former in ("study", "overview", "design"):
+        page.goto(f"{app.url}/{former}?study={FIRST}")
+        is_at(page, "Setup", "Setup", "Design")
+
+
+def test_two_studies_in_two_tabs_never_mix(app, page):
+    other = page.context.new_page()
+    other.goto(f"{app.url}/items?study={SECOND}")
+    is_at(other, "Items", "Items", "Second looks", study=SECOND)
+    for place in ("People", "Report"):
+        go_to(page, place)
+        go_to(other, place)
+        names = ("People", "Who takes part") if place == "People" else ("Report",)
+        is_at(page, place, *names)
+        is_at(other, place, *names, study=SECOND)
+    page.reload()
+    is_at(page, "Report")
+    page.goto(f"{app.url}/results")
+    expect(page.get_by_role("heading", level=1)).to_have_text(["Studies"])
+
+
+def test_the_frame_stays_in_view_and_leaves_nothing_sideways(page):
+    for size in (browser.SIZE, {"width": 390, "height": 844}):
+        page.set_viewport_size(size)
+        go_to(page, "Setup")
+        is_at(page, "Setup", "Setup", "Design")
+        browser.settled(page)
+        page.evaluate(SCROLLED)
+        expect(page.get_by_role("navigation", name="A first study")).to_be_in_viewport(ratio=1)
+        assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
+        go_to(page, "Log")
+        is_at(page, "Log")
+
+
+def test_a_changed_passcode_keeps_this_browser_signed_in(app, page):
+    go_to(page, "Account")
+    for label, text in (("Present passcode", PASSCODE), ("New passcode", PASSCODE), ("New passcode again", PASSCODE)):
+        page.get_by_label(label, exact=True).fill(text)
+    page.get_by_role("button", name="Change the passcode").click()
+    browser.settled(page)
+    expect(page.get_by_role("heading", level=1)).to_have_text(["Account"])
+    expect(page.get_by_label("Present passcode", exact=True)).to_be_empty()

@@ -1,0 +1,131 @@
+"""The server is away: a quiet line says so, and nothing takes keys, clicks or the focus from the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from helpers import browser
+from helpers.browser import expect, radio, saved, settled
+from helpers.present import present
+from helpers.studies import add_person, join, open_study
+from sqlmodel import select
+
+from triptych.storage.models import Assignment, Rating, Submission
+
+pytestmark = pytest.mark.browser
+chromium = browser.chromium
+
+SLUG = "offline"
+HOST_CONFIG, HEALTH = "/_stcore/host-config", "/_stcore/health"
+PEOPLE: dict[str, int] = {}
+INERT = "document.querySelector('.tw')?.closest('[inert]') === null"
+FOCUS = "document.activeElement?.outerHTML"
+
+
+def fill(session: Any) -> None:
+    study, lead = open_study(session, SLUG)
+    PEOPLE["lead"] = lead.person_id
+    for name in ("Anna", "Ben"):
+        PEOPLE[name] = join(session, study, add_person(session, name)).person_id
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory, forked: Any) -> Iterator[browser.App]:
+    with browser.running(tmp_path_factory.mktemp("offline"), fill, forked) as app:
+        yield app
+
+
+def page_of(app: browser.App, chromium: Any, name: str) -> Any:
+    return browser.signed_in(chromium.new_context(viewport=browser.SIZE), app, PEOPLE[name]).new_page()
+
+
+def failed_pings(page: Any) -> list[str]:
+    """Grows by each request of this page by which Streamlit asks whether the server is back."""
+    urls: list[str] = []
+    page.on("requestfailed", lambda request: urls.append(request.url) if request.url.endswith(HEALTH) else None)
+    return urls
+
+
+def test_no_dialog_comes_where_streamlits_own_would(app, chromium):
+    """The second page is the control: told what Streamlit itself says, it shows the dialog, else the hook has moved."""
+    page, control = page_of(app, chromium, "Anna"), page_of(app, chromium, "Ben")
+    config = page.request.get(f"{app.url}{HOST_CONFIG}").json()
+    assert config["blockErrorDialogs"] is True
+    control.route(f"**{HOST_CONFIG}", lambda route: route.fulfill(json={**config, "blockErrorDialogs": False}))
+    for each in (page, control):
+        browser.open_workbench(each, app, SLUG)
+        settled(each)
+    token = browser.token(page)
+    radio(page, "A:fluency", 1).click()
+    focus = page.evaluate(FOCUS)
+    pings, pings_of_control = failed_pings(page), failed_pings(control)
+
+    app.kill()
+    expect(control.get_by_role("dialog")).to_be_visible()
+    while len(pings) < len(pings_of_control) + 1:
+        page.wait_for_event("requestfailed")
+
+    assert page.get_by_role("dialog").count() == 0
+    assert page.evaluate(INERT)
+    assert page.evaluate(FOCUS) == focus
+    page.keyboard.press("2")
+    expect(radio(page, "A:fluency", 2)).to_be_checked()
+    radio(page, "B:fluency", 3).click()
+    expect(radio(page, "B:fluency", 3)).to_be_checked()
+    expect(saved(page)).to_have_text("Working offline, 2 answers kept here")
+    expect(page.locator(".triptych-line")).to_be_hidden()
+
+    app.start_again()
+    expect(saved(page)).to_have_text("Saved ✓")
+    browser.answer_all(page)
+    browser.submit(page)
+    with app.reading() as session:
+        assignment = session.exec(select(Assignment).where(Assignment.token == token)).one()
+        ratings = session.exec(select(Rating).where(Rating.assignment_id == assignment.id)).all()
+        submissions = session.exec(select(Submission).where(Submission.assignment_id == assignment.id)).all()
+        assert (len(ratings), len(submissions)) == (6, 1)
+        assert present(assignment.draft)["ratings"]["A"]["fluency"] == 2
+    page.context.close()
+    control.context.close()
+
+
+def test_a_leads_page_says_it_in_a_line(app, chromium):
+    page = page_of(app, chromium, "lead")
+    page.goto(f"{app.url}/studies")
+    settled(page)
+    line = page.locator(".triptych-line")
+    expect(line).to_be_hidden()
+    app.kill()
+    expect(line).to_have_text(
+        "The server cannot be reached. This page connects again by itself; until then its buttons do nothing."
+    )
+    expect(line).to_be_visible()
+    app.start_again()
+    expect(line).to_be_hidden()
+    settled(page)
+    page.context.close()
+
+
+def test_other_dialogs_of_streamlit_become_the_line(app, chromium):
+    page = page_of(app, chromium, "lead")
+    page.goto(f"{app.url}/studies")
+    settled(page)
+    page.evaluate("postMessage({ type: 'CLIENT_ERROR_DIALOG', error: 'Bad message format' })")
+    expect(page.locator(".triptych-line")).to_contain_text("did not arrive whole")
+    page.context.close()
+
+
+def test_an_address_without_a_page_gets_a_sentence(app, chromium):
+    page = page_of(app, chromium, "lead")
+    page.goto(f"{app.url}/no_such_page")
+    sentence = page.get_by_text("No page has this address")
+    expect(sentence).to_be_visible()
+    assert page.get_by_role("dialog").count() == 0
+    page.get_by_role("link", name="New study").click()
+    expect(sentence).to_have_count(0)
+    page.goto(f"{app.url}/studies")
+    settled(page)
+    expect(sentence).to_have_count(0)
+    page.context.close()

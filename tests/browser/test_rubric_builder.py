@@ -1,0 +1,144 @@
+"""A rubric built by clicks and typing, without YAML: five criteria, one with a conditional reason."""
+
+from __future__ import annotations
+
+import pytest
+from helpers import browser
+from helpers.browser import expect
+from helpers.studies import draft_items
+
+from triptych.annotate.rubric_form import EMPTY
+from triptych.people import accounts
+from triptych.rubric.files import read_sheet
+from triptych.storage import database
+from triptych.study import design, lifecycle
+
+pytestmark = pytest.mark.browser
+chromium = browser.chromium
+MOST_ACTIONS = 12
+QUESTIONS = {
+    "Correctness": ("Is what it says true?", "Check every claim."),
+    "Completeness": ("Does it answer everything?", "Ignore what was not asked."),
+    "Clarity": ("Can one follow it at once?", "Judge the wording only."),
+    "Tone": ("How does it sound?", "Think of a visitor."),
+    "Next step": ("Does one know what to do next?", "Look for a date or an address."),
+}
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory):
+    with browser.running(tmp_path_factory.mktemp("home")) as app:
+        yield app
+
+
+@pytest.fixture
+def draft(app, request):
+    with database.writing(app.engine) as session:
+        lead = accounts.create_lead(session, request.node.name[:40], "a long passcode of a lead")
+        plan = lifecycle.StudyPlan(title="Help desk", seed="fixed")
+        return lead.id, lifecycle.create_study(session, plan, EMPTY, draft_items(3), lead.pseudonym, lead.id)
+
+
+class Hands:
+    """Acts as a person would, and counts: a click or one run of typing, with Tab in it, is one action."""
+
+    def __init__(self, page) -> None:
+        self.page, self.actions = page, 0
+
+    def click(self, locator) -> None:
+        locator.click()
+        self.actions += 1
+
+    def type(self, *texts: str) -> None:
+        for place, text in enumerate(texts):
+            if place:
+                self.page.keyboard.press("Tab")
+            self.page.keyboard.press("ControlOrMeta+a")
+            self.page.keyboard.type(text)
+        self.actions += 1
+
+
+def stored(app, study):
+    with database.reading(app.engine) as session:
+        return read_sheet(lifecycle.rubric_text(session, lifecycle.by_slug(session, study.slug)))
+
+
+@pytest.fixture
+def page(app, draft, chromium):
+    lead_id, study = draft
+    page = browser.signed_in(chromium.new_context(), app, lead_id).new_page()
+    page.goto(f"{app.url}/design?study={study.slug}&section=Rubric")
+    expect(page.locator(".rb .tw-criterion-title").first).to_have_text("Quality")
+    return page
+
+
+def test_five_criteria_are_built_without_yaml(app, draft, page):
+    hands, study = Hands(page), draft[1]
+    titles = list(QUESTIONS)
+    hands.click(page.locator('[data-rb-path="criteria.0.title"]'))
+    hands.type(titles[0], *QUESTIONS[titles[0]])
+    first = page.locator('.rb-row[data-rb-path="criteria.0.scale.points.0"]')
+    hands.click(first.get_by_label("Ask why"))
+    for title in titles[1:]:
+        hands.click(page.get_by_role("button", name="Add a criterion"))
+        hands.type(title, *QUESTIONS[title])
+    expect(page.locator(".rb .tw-criterion-title")).to_have_text(titles)
+    expect(page.locator(".rb-saved")).to_contain_text("Saved")
+
+    rubric = stored(app, study).rubric
+    assert rubric is not None
+    assert [criterion.title for criterion in rubric.criteria] == titles
+    assert [criterion.key for criterion in rubric.criteria] == [title.lower().replace(" ", "_") for title in titles]
+    assert rubric.criteria[0].scale.ask_for(1.0).free_text == "required"
+    assert hands.actions <= MOST_ACTIONS
+
+
+def test_moves_undo_and_mistakes_reach_form_yaml_and_preview(app, draft, page):
+    study = draft[1]
+    page.get_by_role("button", name="Add a criterion").click()
+    page.keyboard.type("Tone")
+    expect(page.locator(".rb-mistakes")).to_contain_text("Criterion “Tone”, Definition: is empty; write it.")
+    expect(page.locator(".rb .tw-criterion-title")).to_have_text(["Quality"])  # the last rubric without mistakes
+    page.locator('[data-rb-path="criteria.1.definition"]').fill("How it sounds.")
+    expect(page.locator(".rb .tw-criterion-title")).to_have_text(["Quality", "Tone"])
+
+    page.get_by_role("button", name="Move up: Tone").press("Enter")
+    expect(page.locator(".rb .tw-criterion-title")).to_have_text(["Tone", "Quality"])
+    page.locator(".rb-button", has_text="Undo").click()
+    expect(page.locator(".rb .tw-criterion-title")).to_have_text(["Quality", "Tone"])
+    page.reload()
+    page.locator(".rb-button", has_text="Redo").click()
+    expect(page.locator(".rb .tw-criterion-title")).to_have_text(["Tone", "Quality"])
+
+    page.get_by_role("button", name="YAML", exact=True).click()
+    text = page.get_by_label("The rubric as YAML")
+    text.fill(text.input_value().replace("kind: likert", "kind: likart", 1))
+    expect(page.locator(".rb-mistakes")).to_contain_text("Did you mean likert?")
+    expect(page.locator(".rb-lines .rb-bad")).to_have_count(1)
+    page.get_by_role("button", name="Write “likert”").click()
+    expect(page.locator(".rb-mistakes li")).to_have_count(0)
+    expect(page.locator(".rb-saved")).to_contain_text("Saved")
+    assert [criterion["title"] for criterion in stored(app, study).value["criteria"]] == ["Tone", "Quality"]
+
+
+def test_a_second_lead_is_shown_what_changed(app, draft, page):
+    study = draft[1]
+    with database.writing(app.engine) as session:
+        parts = design.Parts(rubric_yaml=EMPTY.replace("Poor", "Theirs"))
+        design.amend(session, lifecycle.by_slug(session, study.slug), parts, "", "other")
+    page.locator('[data-rb-path="criteria.0.title"]').fill("Mine")
+    expect(page.locator(".rb-notice")).to_contain_text("Somebody else changed this rubric")
+    page.get_by_role("button", name="Show their version").click()
+    expect(page.locator('[data-rb-path="criteria.0.scale.points.0.title"]')).to_have_value("Theirs")
+
+
+def test_every_control_of_the_schema_is_drawn(app, draft, page):
+    """Starts from each shipped rubric: what it holds is shown without an error of the page."""
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    firsts = {"esc_dialogue": "Informativeness", "dialogue_response": "Appropriateness", "rrgen": "Semantic relevance"}
+    for name, first in firsts.items():
+        page.get_by_label("Start from another rubric").select_option(f"shipped/{name}")
+        expect(page.locator(".rb-name").first).to_have_text(first)
+        page.evaluate("for (const fold of document.querySelectorAll('.rb details')) fold.open = true")
+    assert not errors
