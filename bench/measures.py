@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import analysis, attack, lead, load, processes, proof, reports, resources, results, surface
+from bench import analysis, attack, lead, load, processes, proof, reading, reports, resources, results, surface
 from bench.figures import Figure
 from bench.options import Options
 
@@ -13,6 +13,7 @@ MEASURES: dict[str, Callable[[Options, Path], list[Figure]]] = {
     "click": surface.click,
     "keys": surface.keys,
     "submit": surface.submit,
+    "reading": reading.reading,
     "cpu-drafts": load.cpu_with_drafts,
     "cpu": load.cpu_without_drafts,
     "fifty-pause": load.fifty_with_a_pause,
@@ -27,6 +28,7 @@ MEASURES: dict[str, Callable[[Options, Path], list[Figure]]] = {
     "analysis": analysis.analysis,
     "report": reports.report,
     "results-size": results.large_study,
+    "results-clicks": results.clicks,
     "results-tabs": results.many_tabs,
     "verify": proof.proof,
 }

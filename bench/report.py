@@ -31,6 +31,10 @@ Each measure therefore names the machine's load before it began (0 is a quiet ma
 took right after it, and, for newer ones, which share of the processors' time others on the same hardware took: on a
 shared machine the same code can take half as long again an hour later.
 """
+UNDER_ATTACK = """# While strangers attack
+
+Written by `python -m bench attack --write-docs`.
+"""
 
 
 def machine() -> dict[str, str]:
@@ -106,11 +110,11 @@ def saved() -> list[dict[str, Any]]:
     return [json.loads(path.read_text()) for path in paths if path.exists()]
 
 
-def page(results: Sequence[dict[str, Any]]) -> str:
-    """The page of all results: the machine, the table, and how each was measured."""
+def page(results: Sequence[dict[str, Any]], introduction: str = INTRODUCTION) -> str:
+    """A page of results: the machine, the table, and how each was measured."""
     figures = [(result, Figure(**figure)) for result in results for figure in result["figures"]]
     machines = {json.dumps(result["machine"]): result["machine"] for result in results}
-    lines = [INTRODUCTION]
+    lines = [introduction]
     lines += [", ".join(f"{name} {value}" for name, value in facts.items()) + "." for facts in machines.values()]
     rows = [row_of(figure) for _, figure in figures]
     lines += ["", table(rows, HEADING), "", "## How each was measured", ""]
@@ -126,7 +130,13 @@ def _circumstances(result: dict[str, Any]) -> str:
 
 
 def write_docs() -> None:
-    write_part(DOCS, "triptych", page(saved()))
+    """What was measured; the attack has a part of its own, so that it can be measured without all others."""
+    attack = [result for result in saved() if result["measure"] == "attack"]
+    others = [result for result in saved() if result not in attack]
+    if others:
+        write_part(DOCS, "triptych", page(others))
+    if attack:
+        write_part(DOCS, "attack", page(attack, UNDER_ATTACK))
 
 
 def write_part(path: Path, name: str, text: str) -> None:

@@ -28,7 +28,7 @@ NARROW: ViewportSize = {"width": 390, "height": 844}
 SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 LOOKS = [(scheme, size) for scheme in SCHEMES for size in (WIDE, NARROW)]
 SHIPPED_PICTURES = {
-    "annotate": "annotate-dialogue-light-1440",
+    "annotate": "annotate-reviews-light-1440",
     "annotate-dark": "annotate-reviews-dark-1440",
     "annotate-phone": "annotate-posts-light-390",
     "guidelines": "guidelines-light-1440",
@@ -41,10 +41,10 @@ DEMOS = {
     "conversations": "demo-emotional-support-conversations",
     "posts": "demo-answers-to-mental-health-questions",
 }
+OPEN_DEMOS = {short: study for short, study in DEMOS.items() if short != "dialogue"}
 # name → whether a second picture shows the whole page
 PAGES_OF_A_STUDY = {
-    "study": True,
-    "design": True,
+    "setup": True,
     "preview": False,
     "dry_run": False,
     "people": True,
@@ -117,20 +117,22 @@ def begin(page: Page, server: Server, study: str, name: str) -> None:
     page.get_by_label("Your name", exact=True).fill(name)
     page.get_by_role("button", name="Start").click()
     page.get_by_role("button", name=re.compile("noted")).click()
-    expect(page.get_by_role("heading", name="My work")).to_be_visible()
-    page.goto(f"{server.url}/annotate?study={study}")
+    if study == DEMOS["conversations"]:
+        page.get_by_role("button", name="I agree").click()
+    page.get_by_label("I have read this").check()
+    page.get_by_role("button", name="Start", exact=True).click()
     page.locator(".tw[data-token]").wait_for()
 
 
 def annotators_screens(
     browser: Browser, server: Server, camera: Photographer, scheme: Scheme, size: ViewportSize
 ) -> None:
-    for short, study in DEMOS.items():
+    for short, study in OPEN_DEMOS.items():
         with looking(browser, scheme, size) as page:
             begin(page, server, study, f"Kim {camera.look} {short}")
             page.evaluate(SOME_ANSWERS, 7)
             camera.take(page, f"annotate-{short}")
-            if short == "dialogue":
+            if short == "reviews":
                 page.locator("[data-tw-guidelines-open]").click()
                 camera.take(page, "guidelines")
                 page.goto(server.url)
@@ -162,7 +164,7 @@ def leads_screens(page: Page, server: Server, camera: Photographer) -> None:
         camera.take(page, name)
         if whole:
             camera.take(page, f"{name}-whole", whole)
-        if name in ("results", "design", "log"):
+        if name in ("results", "setup", "log"):
             sections(page, camera, name)
         if name == "dry_run":
             page.get_by_role("button", name=re.compile("Run$")).click()
@@ -184,7 +186,7 @@ def new_study(page: Page, server: Server, camera: Photographer) -> None:
         stand_still(page)
         create.click()
         expect(page.get_by_role("heading", name="New study")).to_be_hidden()
-    page.goto(f"{server.url}/design?study={re.sub(r'[^a-z]+', '-', DRAFT.lower())}&section=Launch")
+    page.goto(f"{server.url}/setup?study={re.sub(r'[^a-z]+', '-', DRAFT.lower())}&section=Launch")
     expect(page.get_by_role("button", name="Launch")).to_be_visible()
     camera.take(page, "draft-launch", whole=True)
 

@@ -64,8 +64,15 @@ class Server:
 
     def resident_mb(self) -> float:
         """Resident memory in MiB (Linux)."""
+        return self._memory("VmRSS")
+
+    def peak_mb(self) -> float:
+        """The largest resident memory so far in MiB (Linux)."""
+        return self._memory("VmHWM")
+
+    def _memory(self, entry: str) -> float:
         status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+        return int(status.partition(f"{entry}:")[2].split()[0]) / 1024
 
 
 def free_port() -> int:

@@ -13,13 +13,16 @@ from sqlmodel import Session
 from bench.client import Annotator
 from bench.server import ROOT
 from triptych import settings
+from triptych.annotate import onboarding
 from triptych.formats import ItemDraft, read_items
 from triptych.people import accounts
-from triptych.rubric.files import load_rubric
+from triptych.rubric.files import load_rubric, shipped_rubrics
 from triptych.rubric.model import Rubric
 from triptych.storage import database
 from triptych.storage.models import Access, Person, StudyState
 from triptych.study import lifecycle
+from triptych.study.persons import Who
+from triptych.study.settings import EntryRules, StudySettings, stored
 from triptych.web.session import COOKIE, cookie_value
 
 RUBRIC = ROOT / "rubrics" / "rrgen.yaml"
@@ -61,6 +64,36 @@ def build_world(home: Path, items: int = 200, annotators: int = 1, raters: int =
     return World(home, slug, load_rubric(RUBRIC), cookies, leads)
 
 
+def _length(item: ItemDraft) -> int:
+    """Characters of the longest response."""
+    return max(
+        len(response.text or "") + sum(len(turn.text) for turn in response.turns or ()) for response in item.candidates
+    )
+
+
+def build_shipped(home: Path, annotators: int) -> dict[str, World]:
+    """A study of one item for each shipped rubric, the longest of its demo, in its own presentation; by rubric."""
+    worlds = {}
+    home.mkdir(parents=True, exist_ok=True)
+    with _at_home(home):
+        engine = database.open_engine(settings.database_url())
+        database.migrate(engine)
+        with database.writing(engine) as session:
+            lead = accounts.create_lead(session, "Bench", "a passcode for benchmarks only")
+            cookie = _sign_in(session, lead)
+            for key, path in shipped_rubrics().items():
+                file = TEXTS.with_name(f"{key}.jsonl")
+                item = max(read_items(file.read_bytes(), file.name).items, key=_length)
+                plan = lifecycle.StudyPlan(title=key, raters_per_item=annotators, access=Access.invited, seed="bench")
+                study = lifecycle.create_study(session, plan, path.read_text(), [item], lead.pseudonym, lead.id)
+                study.settings = stored(StudySettings(entry=EntryRules(kind="none")))
+                lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+                cookies = tuple(_join(session, study, f"{key} {n}") for n in range(annotators))
+                worlds[key] = World(home, study.slug, load_rubric(path), cookies, cookie)
+        engine.dispose()
+    return worlds
+
+
 @contextmanager
 def _at_home(home: Path) -> Iterator[None]:
     """The settings, the cookie secret among them, are those of the server that will run in this home."""
@@ -80,8 +113,11 @@ def _items(count: int) -> Sequence[ItemDraft]:
 
 
 def _join(session: Session, study: lifecycle.Study, name: str) -> dict[str, str]:
-    """The cookie of an invited annotator."""
-    return _sign_in(session, accounts.annotator_called(session, study, name))
+    """The cookie of an invited annotator who has read the instructions."""
+    person = accounts.annotator_called(session, study, name)
+    who = Who(person.id, person.pseudonym, person.role, person.name, 0)
+    onboarding.read_instructions(session, study, who, onboarding.wording_of(study))
+    return _sign_in(session, person)
 
 
 def _sign_in(session: Session, person: Person) -> dict[str, str]:
