@@ -1,6 +1,6 @@
 -- Two roles and a database. Run once as PostgreSQL's administrator, the passwords in the environment:
 --   OWNER_PASSWORD=… APP_PASSWORD=… psql -f roles.sql postgres
--- The owner makes and changes tables (python -m triptych migrate, and nothing else); the app reads and writes rows.
+-- The owner makes and changes tables (python -m triptych data migrate, and nothing else); the app reads and writes rows.
 \getenv owner_password OWNER_PASSWORD
 \getenv app_password APP_PASSWORD
 CREATE ROLE triptych_owner LOGIN PASSWORD :'owner_password';
