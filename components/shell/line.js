@@ -8,8 +8,8 @@ const SAID_ELSEWHERE = ["Connection error", "Page not found"];
 /** @type {WeakMap<Element, AbortController>} */
 const watches = new WeakMap();
 
-/** @param {{ parentElement: HTMLElement }} component */
-export default function ({ parentElement }) {
+/** @param {{ parentElement: HTMLElement, setTriggerValue: (name: string, value: boolean) => void }} component */
+export default function ({ parentElement, setTriggerValue }) {
   const line = /** @type {HTMLElement} */ (parentElement.querySelector(".triptych-line"));
   const app = document.querySelector('[data-testid="stApp"]');
   if (!app) return;
@@ -17,12 +17,16 @@ export default function ({ parentElement }) {
   const watch = new AbortController();
   watches.set(parentElement, watch);
   let hasBeenUp = false;
+  let isLost = false;
   let isBroken = false;
 
   function write() {
     const isUp = app?.getAttribute("data-test-connection-state") === "CONNECTED";
+    // a click of the meantime was lost and a login may have ended; the workbench keeps and sends what it holds itself
+    if (isUp && isLost && !document.querySelector(".tw")) setTriggerValue("returned", true);
+    isLost = hasBeenUp && !isUp;
     hasBeenUp ||= isUp;
-    const text = hasBeenUp && !isUp ? DOWN : isBroken ? BROKEN : "";
+    const text = isLost ? DOWN : isBroken ? BROKEN : "";
     line.classList.toggle("triptych-line-down", text === DOWN);
     if (line.textContent !== text) line.textContent = text;
   }

@@ -21,8 +21,8 @@ _line = st.components.v2.component(
 
 
 def watch_line() -> None:
-    """Draws nothing while the server answers."""
-    _line(key="line")
+    """Draws nothing while the server answers; after a lost connection the page runs again."""
+    _line(key="line", on_returned_change=state.will_run_by_itself)
 
 
 def say_unknown_address(page: str) -> None:

@@ -105,9 +105,14 @@ def identify() -> Who | None:
     return who
 
 
+def will_run_by_itself() -> None:
+    """The next run is one that nobody caused."""
+    remember(RAN_BY_ITSELF, True)
+
+
 def run_again_by_itself() -> None:
     """Runs the whole page again because of new data."""
-    remember(RAN_BY_ITSELF, True)
+    will_run_by_itself()
     st.rerun(scope="app")
 
 
