@@ -22,7 +22,7 @@ _mount = st.components.v2.component(
 def rubric_builder(slug: str, state: dict[str, Any], sources: list[tuple[str, str]], *, locked: bool) -> None:
     """Draws the form, its YAML and the first item.
 
-    `state` is what `annotate.rubric_form.look` says; `locked`: it can be read only.
+    `state` is what `preview.rubric_form.look` says; `locked`: it can be read only.
     """
     form = {name: [asdict(field) for field in parts] for name, parts in fields.form().items()}
     kinds = {kind: scale.__name__ for kind, scale in KINDS.items()}

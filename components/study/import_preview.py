@@ -12,10 +12,10 @@ from components.shell import state
 from components.study.item_findings import item_findings
 from components.study.text_formats import choose_formats
 from components.workbench import workbench
-from triptych.annotate import preview
 from triptych.formats import ItemDraft, ItemFile, Problem, TurnDraft
 from triptych.formats.changes import differences
 from triptych.formats.ratings.model import FinishedRatings
+from triptych.preview import views
 from triptych.rubric.model import Rubric
 from triptych.stats.numbers import counted
 from triptych.storage.models import Study
@@ -59,7 +59,7 @@ def import_preview(
     if file.ok:
         common = item_findings(file, rubric, formats, common)
     if file.items:
-        _first_items(file, rubric, study or preview.study_to_be(rubric, formats))
+        _first_items(file, rubric, study or views.study_to_be(rubric, formats))
     with st.expander("What each column is read as"):
         _columns(file)
     return ItemChoices(formats, common)
@@ -73,8 +73,8 @@ def _first_items(file: ItemFile, rubric: Rubric, study: Study) -> None:
     if way == WAYS[0]:
         ids = [item.external_id for item in first]
         place = st.segmented_control("Item", range(len(ids)), default=0, required=True, format_func=ids.__getitem__)
-        view = preview.view_of(study, rubric, first, place)
-        workbench(view, key=f"first-{preview.name_of(view)}")
+        view = views.view_of(study, rubric, first, place)
+        workbench(view, key=f"first-{views.name_of(view)}")
         return
     if file.systems:
         st.caption(BLINDING_NOTE)

@@ -12,7 +12,8 @@ from components.study.launch_form import frozen, launch_form, what_comes_first
 from components.study.lifecycle_bar import lifecycle_bar
 from components.study.plan_form import plan_form
 from components.study.saved_field import SettingsSheet
-from triptych.annotate import onboarding, rubric_form
+from triptych.annotate import onboarding
+from triptych.preview import rubric_form
 from triptych.rubric.model import Rubric
 from triptych.storage.models import StudyState
 from triptych.study import design, lifecycle, pairing, plans, saved_setting

@@ -7,8 +7,8 @@ from helpers import browser
 from helpers.browser import expect
 from helpers.studies import draft_items
 
-from triptych.annotate.rubric_form import EMPTY
 from triptych.people import accounts
+from triptych.preview.rubric_form import EMPTY
 from triptych.rubric.files import read_sheet
 from triptych.storage import database
 from triptych.study import design, lifecycle

@@ -36,6 +36,7 @@ ROOMS = (
     "triptych/results",
     "triptych/results/frame",
     "triptych/privacy",
+    "triptych/preview",
     "triptych/annotate",
     "triptych/people",
     "triptych/study",
@@ -62,7 +63,7 @@ ONLY_IN = {
 # are one screen whose parts all speak to each other (components/workbench)
 MOST_MODULES, MOST_BY_FOLDER, MOST_FLAT = (
     20,
-    {"triptych/stats": 30, "triptych/annotate": 22, "components/workbench": 36},
+    {"triptych/stats": 30, "components/workbench": 36},
     5,
 )
 

@@ -14,11 +14,11 @@ from sqlalchemy import select
 
 from triptych.annotate.annotations import submit
 from triptych.annotate.assignments import Assigned, current
-from triptych.annotate.preview import view_of
 from triptych.errors import Conflict
 from triptych.exchange.exports import export_zip
 from triptych.formats.model import CandidateDraft, ItemDraft
 from triptych.formats.writers.model import ExportOptions
+from triptych.preview.views import view_of
 from triptych.reports.facts import facts_of
 from triptych.reports.methods_text import text_views
 from triptych.results import texts

@@ -9,9 +9,9 @@ from sqlmodel import Session
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from triptych.annotate import rubric_form
 from triptych.errors import InvalidAnnotation
 from triptych.people import accounts
+from triptych.preview import rubric_form
 from triptych.rubric.files import rewritten
 from triptych.study import lifecycle
 from triptych.study.persons import Who

@@ -8,8 +8,8 @@ from typing import Any
 
 from sqlmodel import Session
 
-from triptych.annotate import preview
 from triptych.errors import InvalidAnnotation
+from triptych.preview import views
 from triptych.rubric.files import RubricSheet, read_rubric, read_sheet, shipped_rubrics, text_hash
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Study
@@ -80,8 +80,8 @@ def _as_json(sheet: RubricSheet) -> Any:
 
 
 def _first_item(session: Session, study: Study, rubric: Rubric) -> str:
-    items = preview.samples(rubric, contents.stored_items(session, study, limit=1))
-    return preview.view_of(study, rubric, items, 0).model_dump_json()
+    items = views.samples(rubric, contents.stored_items(session, study, limit=1))
+    return views.view_of(study, rubric, items, 0).model_dump_json()
 
 
 def change(session: Session, study: Study, base: str, text: str, actor: str) -> dict[str, Any]:
