@@ -191,13 +191,17 @@ def give_back_and_skip(tap: Tap, page: Any) -> None:
     """Every action of the workbench that is not a submit, with a look after each."""
     page.locator("[data-tw-guidelines-open]").click()
     tap.look(page)
-    page.locator("[data-tw-back]").click()
-    browser.expect(page.locator("[data-tw-forward]")).to_be_visible()
+    open_other_item(page, "back")
     tap.look(page)
-    page.locator("[data-tw-forward]").click()
-    browser.expect(page.locator("[data-tw-skip]")).to_be_visible()
+    open_other_item(page, "forward")
     leave_out(page, "skip")
     tap.look(page)
+
+
+def open_other_item(page: Any, hook: str) -> None:
+    before = browser.token(page)
+    page.locator(f"[data-tw-{hook}]").click()
+    wait_for_another_item(page, before)
 
 
 def leave_out(page: Any, hook: str) -> None:
@@ -205,6 +209,10 @@ def leave_out(page: Any, hook: str) -> None:
     page.locator(f"[data-tw-{hook}]").click()
     page.locator(f'[data-tw-dialog="{hook}"] input[type=radio]').first.check()
     page.locator("[data-tw-dialog-ok]").click()
+    wait_for_another_item(page, before)
+
+
+def wait_for_another_item(page: Any, before: str) -> None:
     page.wait_for_function("t => document.querySelector('.tw')?.dataset.token !== t", arg=before)
 
 
