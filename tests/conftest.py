@@ -6,6 +6,7 @@ import shutil
 import sys
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 from helpers.forking import forking
+from helpers.reported import Reported
 from helpers.studies import (
     PUBLIC_DATA,
     SMALL_RUBRIC,
@@ -38,7 +40,7 @@ hypothesis_settings.register_profile("any machine", deadline=None)
 hypothesis_settings.load_profile("any machine")
 
 
-pytest_plugins = ["helpers.ratings_import", "helpers.results_pages", "helpers.study_pages"]
+pytest_plugins = ["helpers.ratings_import", "helpers.reported", "helpers.results_pages", "helpers.study_pages"]
 
 LONGEST = {
     "test_browser_blind",
@@ -128,6 +130,14 @@ def ready_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@contextmanager
+def copied(file: Path, home: Path) -> Iterator[Engine]:
+    """A copy of the database file as that of a home."""
+    engine = database.open_engine(f"sqlite:///{shutil.copy(file, home / 'triptych.db')}")
+    yield engine
+    engine.dispose()
+
+
 @pytest.fixture(scope="session")
 def postgres_admin(postgres: str) -> Iterator[Connection]:
     """A connection that creates databases. One of them, `ready`, is empty and migrated; the others are copies of it."""
@@ -150,10 +160,15 @@ def forked() -> Iterator[Callable[..., Any]]:
 
 @pytest.fixture
 def sqlite_engine(tmp_path: Path, ready_sqlite: Path) -> Iterator[Engine]:
-    path = shutil.copy(ready_sqlite, tmp_path / "triptych.db")
-    engine = database.open_engine(f"sqlite:///{path}")
-    yield engine
-    engine.dispose()
+    with copied(ready_sqlite, tmp_path) as engine:
+        yield engine
+
+
+@pytest.fixture
+def reported_engine(tmp_path: Path, reported: Reported) -> Iterator[Engine]:
+    """A copy of the database that there is a report of."""
+    with copied(reported.database, tmp_path) as engine:
+        yield engine
 
 
 @pytest.fixture(scope="module")
@@ -180,7 +195,7 @@ def engine(request: pytest.FixtureRequest) -> Engine:
     return request.getfixturevalue(f"{request.param}_engine")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_study() -> Callable[..., tuple[Study, Who, list[Who]]]:
     """Makes an open study with a lead and annotators in a session: (study, lead, annotators)."""
 

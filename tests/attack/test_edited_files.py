@@ -10,28 +10,29 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from helpers.ratings import submit
-from sqlalchemy import select, text, update
+from helpers.reported import Reported
+from sqlalchemy import Engine, select, text, update
 
 from triptych.cli import main as program
 from triptych.operations import backup, verify
 from triptych.operations import capsule as capsules
 from triptych.reports import snapshot
-from triptych.reports.build import build_report
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Snapshot, Study
 
 
 @pytest.fixture
-def study(sqlite_engine, make_study) -> Study:
+def sqlite_engine(reported_engine: Engine) -> Engine:
+    return reported_engine
+
+
+@pytest.fixture
+def study(reported_engine: Engine, reported: Reported) -> Study:
     """A study with an annotation and a stored report."""
-    with writing(sqlite_engine) as session:
-        made, lead, (who, _) = make_study(session)
-        submit(session, made, who)
-    with writing(sqlite_engine) as session:
-        now = session.get_one(Study, made.id)
-        snapshot.keep(session, now, build_report(session, now), lead.pseudonym)
-    return made
+    with writing(reported_engine) as session:
+        now = session.get_one(Study, reported.study.id)
+        snapshot.keep(session, now, reported.report, reported.lead.pseudonym)
+    return reported.study
 
 
 def edited(data: bytes, name: str, change: Callable[[bytes], bytes | None]) -> bytes:
@@ -84,11 +85,11 @@ def test_verify_names_an_edited_row_of_a_stored_report(sqlite_engine, study, val
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 @pytest.mark.parametrize(("kind", "name"), [("report", "ratings.csv"), ("capsule", "codebook.json")])
-def test_an_edited_zip_proves_nothing(sqlite_engine, study, tmp_path: Path, capsys, kind, name, change):
+def test_an_edited_zip_proves_nothing(
+    sqlite_engine, study, reported: Reported, tmp_path: Path, capsys, kind, name, change
+):
     path = tmp_path / f"{kind}.zip"
-    with reading(sqlite_engine) as session:
-        report = build_report(session, session.get_one(Study, study.id)).zip
-    whole = report if kind == "report" else b"".join(capsules.pieces(sqlite_engine, study.slug))
+    whole = reported.report.zip if kind == "report" else b"".join(capsules.pieces(sqlite_engine, study.slug))
     path.write_bytes(whole)
     assert program.main(["data", "verify", "--against", str(path)]) == 0
 

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from helpers.ratings import submit
-from sqlalchemy import delete, update
+from helpers.reported import Reported
+from sqlalchemy import Engine, delete, update
 
 from triptych.cli import main as program
 from triptych.errors import NotFound
@@ -15,20 +15,22 @@ from triptych.exchange import exports
 from triptych.formats.writers.model import ExportOptions
 from triptych.operations import against, backup
 from triptych.operations import capsule as capsules
-from triptych.reports.build import build_report
+from triptych.reports.build import Report
 from triptych.storage import events
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Event, Study
 
 
 @pytest.fixture
-def studied(sqlite_engine, make_study):
+def sqlite_engine(reported_engine: Engine) -> Engine:
+    return reported_engine
+
+
+@pytest.fixture
+def studied(sqlite_engine, reported: Reported):
     """A study with an annotation."""
-    with writing(sqlite_engine) as session:
-        study, _, (who, _) = make_study(session)
-        submit(session, study, who)
     with reading(sqlite_engine) as session:
-        yield session, session.get_one(Study, study.id)
+        yield session, session.get_one(Study, reported.study.id)
 
 
 def cut(engine, study: Study) -> None:
@@ -42,44 +44,44 @@ def cut(engine, study: Study) -> None:
         assert events.first_broken(session, study.id) is None
 
 
-def report(session, study: Study, folder: Path) -> str:
+def report(session, study: Study, folder: Path, made: Report) -> str:
     path = folder / "report.zip"
-    path.write_bytes(build_report(session, study).zip)
+    path.write_bytes(made.zip)
     return str(path)
 
 
-def page(session, study: Study, folder: Path) -> str:
+def page(session, study: Study, folder: Path, made: Report) -> str:
     path = folder / "report.html"
-    path.write_bytes(build_report(session, study).files["report.html"])
+    path.write_bytes(made.files["report.html"])
     return str(path)
 
 
-def export(session, study: Study, folder: Path) -> str:
+def export(session, study: Study, folder: Path, made: Report) -> str:
     path = folder / "export.zip"
     path.write_bytes(b"".join(exports.export_zip(session, study, "csv", ExportOptions(0, None))))
     return str(path)
 
 
-def copy(session, study: Study, folder: Path) -> str:
+def copy(session, study: Study, folder: Path, made: Report) -> str:
     return str(backup.make(session.get_bind()).path)
 
 
-def capsule(session, study: Study, folder: Path) -> str:
+def capsule(session, study: Study, folder: Path, made: Report) -> str:
     path = folder / "capsule.zip"
     path.write_bytes(b"".join(capsules.pieces(session.get_bind(), study.slug)))
     return str(path)
 
 
-def printed(session, study: Study, folder: Path) -> str:
+def printed(session, study: Study, folder: Path, made: Report) -> str:
     return study.event_hash
 
 
 @pytest.mark.parametrize(
     "source_of", [report, page, export, copy, capsule, printed], ids=lambda function: function.__name__
 )
-def test_a_log_cut_since_is_found(sqlite_engine, studied, tmp_path, capsys, source_of):
+def test_a_log_cut_since_is_found(sqlite_engine, studied, reported, tmp_path, capsys, source_of):
     session, study = studied
-    source = source_of(session, study, tmp_path)
+    source = source_of(session, study, tmp_path, reported.report)
     session.close()
 
     assert program.main(["data", "verify", "--against", source]) == 0
@@ -90,10 +92,12 @@ def test_a_log_cut_since_is_found(sqlite_engine, studied, tmp_path, capsys, sour
 
 
 @pytest.mark.parametrize("source_of", [report, page, export, copy, capsule], ids=lambda function: function.__name__)
-def test_a_study_under_the_name_of_another_is_found(sqlite_engine, studied, make_study, tmp_path, capsys, source_of):
+def test_a_study_under_the_name_of_another_is_found(
+    sqlite_engine, studied, reported, make_study, tmp_path, capsys, source_of
+):
     """The true study goes on under another name, and a made-up one takes its place."""
     session, study = studied
-    source = source_of(session, study, tmp_path)
+    source = source_of(session, study, tmp_path, reported.report)
     session.close()
     with writing(sqlite_engine) as session:
         session.execute(update(Study).values(slug="the-true-one"))
