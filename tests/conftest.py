@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.database_files import copied
 from helpers.forking import forking
-from helpers.reported import Reported
 from helpers.studies import (
     PUBLIC_DATA,
     SMALL_RUBRIC,
@@ -130,14 +128,6 @@ def ready_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@contextmanager
-def copied(file: Path, home: Path) -> Iterator[Engine]:
-    """A copy of the database file as that of a home."""
-    engine = database.open_engine(f"sqlite:///{shutil.copy(file, home / 'triptych.db')}")
-    yield engine
-    engine.dispose()
-
-
 @pytest.fixture(scope="session")
 def postgres_admin(postgres: str) -> Iterator[Connection]:
     """A connection that creates databases. One of them, `ready`, is empty and migrated; the others are copies of it."""
@@ -161,13 +151,6 @@ def forked() -> Iterator[Callable[..., Any]]:
 @pytest.fixture
 def sqlite_engine(tmp_path: Path, ready_sqlite: Path) -> Iterator[Engine]:
     with copied(ready_sqlite, tmp_path) as engine:
-        yield engine
-
-
-@pytest.fixture
-def reported_engine(tmp_path: Path, reported: Reported) -> Iterator[Engine]:
-    """A copy of the database that there is a report of."""
-    with copied(reported.database, tmp_path) as engine:
         yield engine
 
 

@@ -1,10 +1,13 @@
-"""The bytes of a database's files, to look for what was erased."""
+"""The files of a database: copies to work on, and their bytes, to look for what was erased."""
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from sqlalchemy import text
+from sqlalchemy import Engine, text
 
 from triptych.storage import database
 
@@ -19,3 +22,11 @@ def files_of(engine) -> bytes:
         place = connection.execute(text("SHOW data_directory")).scalar_one()
         number = connection.execute(text("SELECT oid FROM pg_database WHERE datname = current_database()")).scalar_one()
     return b"".join(file.read_bytes() for file in Path(place, "base", str(number)).glob("*") if file.is_file())
+
+
+@contextmanager
+def copied(file: Path, home: Path) -> Iterator[Engine]:
+    """A copy of the database file as that of a home."""
+    engine = database.open_engine(f"sqlite:///{shutil.copy(file, home / 'triptych.db')}")
+    yield engine
+    engine.dispose()

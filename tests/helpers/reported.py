@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine
 
+from helpers.database_files import copied
 from helpers.ratings import submit
 from triptych.reports.build import Report, build_report
 from triptych.storage.database import open_engine, reading, writing
@@ -40,3 +42,10 @@ def reported(tmp_path_factory: pytest.TempPathFactory, ready_sqlite: Path, make_
         session.expunge(study)
     engine.dispose()
     return Reported(path, study, lead, report)
+
+
+@pytest.fixture
+def reported_engine(tmp_path: Path, reported: Reported) -> Iterator[Engine]:
+    """A copy of the database that there is a report of."""
+    with copied(reported.database, tmp_path) as engine:
+        yield engine

@@ -6,9 +6,9 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
-import pytest
 from helpers.studies import ROOT
 
 PYTHON = sorted(
@@ -49,6 +49,11 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def names(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """(line, name) of every parameter and every name bound at the top of a module."""
     for node in ast.walk(tree):
@@ -75,35 +80,39 @@ def all_tests(tree: ast.Module) -> list[ast.FunctionDef]:
     return [function for function in functions if function.name.startswith("test_")]
 
 
-@pytest.mark.parametrize("path", PYTHON, ids=name_of)
-def test_parameters_and_module_names_say_what_they_hold(path: Path):
-    empty = [f"{line}: {name}" for line, name in names(ast.parse(path.read_text())) if name.strip("_") in EMPTY_NAMES]
-    assert not empty
+def test_parameters_and_module_names_say_what_they_hold():
+    all_names = [(path, line, name) for path in PYTHON for line, name in names(tree_of(path))]
+    assert not [f"{name_of(path)}:{line}: {name}" for path, line, name in all_names if name.strip("_") in EMPTY_NAMES]
 
 
-@pytest.mark.parametrize("path", [*PRODUCT, *TESTS], ids=name_of)
-def test_strings_and_names_of_tests_are_plain_english(path: Path):
-    tree = ast.parse(path.read_text())
-    read = [*sentences(tree), *((node.lineno, node.name.replace("_", " ")) for node in all_tests(tree))]
-    assert not [f"{line}: {match[0]}" for line, text in read for match in BANNED.finditer(text)]
+def test_strings_and_names_of_tests_are_plain_english():
+    def read(path: Path) -> Iterator[tuple[int, str]]:
+        yield from sentences(tree_of(path))
+        yield from ((node.lineno, node.name.replace("_", " ")) for node in all_tests(tree_of(path)))
+
+    texts = [(path, line, text) for path in [*PRODUCT, *TESTS] for line, text in read(path)]
+    assert not [f"{name_of(path)}:{line}: {match[0]}" for path, line, text in texts for match in BANNED.finditer(text)]
 
 
 def test_a_tests_name_has_at_most_ten_words():
-    names = [test.name for path in PYTHON for test in all_tests(ast.parse(path.read_text()))]
+    names = [test.name for path in PYTHON for test in all_tests(tree_of(path))]
     assert names
     assert not [name for name in names if len(name.split("_")) - 1 > MAX_WORDS_OF_A_TEST]
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
-def test_documents_are_plain_english(path: Path):
-    lines = path.read_text(encoding="utf-8").splitlines()
-    assert not [f"{number}: {match[0]}" for number, line in enumerate(lines, 1) for match in BANNED.finditer(line)]
+def test_documents_are_plain_english():
+    lines = [
+        (f"{name_of(path)}:{number}", line)
+        for path in DOCUMENTS
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+    ]
+    assert not [f"{place}: {match[0]}" for place, line in lines for match in BANNED.finditer(line)]
 
 
 def test_a_class_name_has_one_meaning():
     places: dict[str, list[str]] = defaultdict(list)
     for path in PRODUCT:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.ClassDef) and path.relative_to(ROOT).parts[0] != "bench":
                 places[node.name].append(f"{name_of(path)}:{node.lineno}")
     assert not {name: where for name, where in places.items() if len(where) > 1}

@@ -127,7 +127,7 @@ def written(frame: pd.DataFrame, folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("share_rated", [1, 0.7])
-def test_means_of_ratings_and_of_items_are_printed(printed, tmp_path, share_rated):
+def test_means_and_pairs_over_all_criteria_are_printed(printed, tmp_path, share_rated):
     frame = invented({"fluency": [1, 2, 3, 4, 5], "safety": [1, 2, 3, 4, 5]}, share_rated)
     report = printed(written(frame, tmp_path))
     for (criterion, system), rows in frame.groupby(["criterion", "system"]):
@@ -139,11 +139,6 @@ def test_means_of_ratings_and_of_items_are_printed(printed, tmp_path, share_rate
         }
         for statistic, words in expected.items():
             assert report.row("systems", statistic, criterion, system)["printed"] == words
-
-
-def test_pairs_of_annotators_over_all_criteria_are_printed(printed, tmp_path):
-    frame = invented({"fluency": [1, 2, 3, 4, 5], "safety": [1, 2, 3, 4, 5]}, 0.8)
-    report = printed(written(frame, tmp_path))
     wide = frame.pivot(index=["item_id", "system", "criterion"], columns="annotator", values="value").astype(float)
     pairs = [wide[list(pair)].dropna().to_numpy().T for pair in combinations(wide, 2)]
     assert report.number("annotator pairs", "mean correlation") == pytest.approx(

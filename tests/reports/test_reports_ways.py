@@ -75,7 +75,8 @@ def test_a_snapshot_stays_the_same_when_the_study_continues(engine, make_study):
             snapshot.file_of(session, study, "0" * 64)
 
 
-def test_the_kind_of_annotators_is_stored_with_a_reason(engine, make_study):
+def test_the_kind_of_annotators_is_stored_with_a_reason(sqlite_engine, make_study):
+    engine = sqlite_engine
     study, lead, _ = rated(engine, make_study)
     with database.reading(engine) as session:
         before = frame_of(session, study)
@@ -93,7 +94,8 @@ def test_the_kind_of_annotators_is_stored_with_a_reason(engine, make_study):
     assert "They are editors." in report.files["methods.md"].decode()
 
 
-def test_a_report_names_counted_kinds_and_removed_items(engine, make_study):
+def test_a_report_names_counted_kinds_and_removed_items(sqlite_engine, make_study):
+    engine = sqlite_engine
     with database.writing(engine) as session:
         study, _, people = make_study(session, items=2, annotators=3)
         for who in people * 2:
