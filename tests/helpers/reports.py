@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import random
+from contextlib import nullcontext
 from pathlib import Path
+from unittest.mock import patch
 
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, join
 from triptych.formats.long_csv import restore_cell
-from triptych.reports import analysis
-from triptych.reports.build import build_report
+from triptych.reports import analysis, build
 from triptych.storage import database
 from triptych.storage.models import Role, StudyState
 from triptych.study import lifecycle
@@ -50,9 +51,11 @@ def opened(folder: Path):
     return engine
 
 
-def report_of(engine, study, scope=None):
-    with database.reading(engine) as session:
-        return build_report(session, lifecycle.by_slug(session, study.slug), scope)
+def report_of(engine, study, scope=None, figures=False):
+    """A report; without its figures, which take most of its time, unless they are asked for."""
+    undrawn = patch.object(build, "_figures", lambda analysis, _: {r.criterion.key: () for r in analysis.criteria})
+    with nullcontext() if figures else undrawn, database.reading(engine) as session:
+        return build.build_report(session, lifecycle.by_slug(session, study.slug), scope)
 
 
 def unpack(report, folder: Path) -> Path:

@@ -172,7 +172,7 @@ CASES = {
     "dices350": 1,
     "dices990": 1,
 }
-SLOW = {"summeval_experts", "hanna", "dices350", "dices990"}
+SLOW = {"recipes", "summeval_experts", "hanna", "dices350", "dices990"}
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in CASES])

@@ -10,6 +10,7 @@ import zipfile
 import pytest
 from helpers.downloads import get
 from helpers.ratings import submit
+from helpers.reports import report_of
 from helpers.results_pages import words
 from helpers.studies import add_person, full_answers
 from sqlalchemy import inspect, select, update
@@ -20,7 +21,6 @@ from triptych.cli import main as command_line
 from triptych.errors import NotFound
 from triptych.people import accounts, invitations
 from triptych.reports import heds, snapshot
-from triptych.reports.build import build_report
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.judges import margin
@@ -44,8 +44,7 @@ def rated(engine, make_study):
 
 def freeze(engine, study, scope=None):
     """Makes a report and stores it, as the page does."""
-    with database.reading(engine) as session:
-        report = build_report(session, lifecycle.by_slug(session, study.slug), scope)
+    report = report_of(engine, study, scope)
     with database.writing(engine) as session:
         snapshot.keep(session, lifecycle.by_slug(session, study.slug), report, "P-lead")
     return report
@@ -85,9 +84,10 @@ def test_the_kind_of_annotators_is_stored_with_a_reason(sqlite_engine, make_stud
         assert design.amend(session, study, parts, "They are editors.", lead.pseudonym)
     with database.reading(engine) as session:
         study = lifecycle.by_slug(session, study.slug)
-        after, report = frame_of(session, study), build_report(session, study)
+        after = frame_of(session, study)
         (amendment,) = design.amendments(session, study)
 
+    report = report_of(engine, study)
     assert [margin(frame) for frame in (before, after)] == [0.15, 0.2]
     assert json.loads(report.files["codebook.json"])["epsilon"] == 0.2
     assert (amendment.parts, amendment.reason) == (("expertise",), "They are editors.")
@@ -102,8 +102,7 @@ def test_a_report_names_counted_kinds_and_removed_items(sqlite_engine, make_stud
             submit(session, study, who)
         session.get_one(Person, people[2].person_id).kind = Kind.judge
         session.execute(update(Item).where(Item.external_id == "item-1").values(retired=True, retired_reason="a twin"))
-    with database.reading(engine) as session:
-        report = build_report(session, lifecycle.by_slug(session, study.slug))
+    report = report_of(engine, study)
     methods = report.files["methods.md"].decode()
     who = "2 annotators (kind: human) rated responses of 3 systems to 2 of 2 items (1 of them taken out of the study)"
     assert who in methods
