@@ -7,6 +7,7 @@ from contextlib import nullcontext
 import pytest
 from sqlalchemy import Engine
 
+from components.results import item_review
 from triptych.annotate import exclusions
 from triptych.errors import NotAllowed, NotFound
 from triptych.people import accounts, signing_in
@@ -45,6 +46,13 @@ def test_a_typed_nul_ends_in_a_sentence(engine, make_study):
         exclusions.exclude(session, lifecycle.by_slug(session, study.slug), ann.pseudonym, NUL, lead.pseudonym)
     with pytest.raises((NotAllowed, NotFound)), reading(engine) as session:
         snapshot.known_hash(session, study, NUL)
+
+
+@pytest.mark.parametrize("code", ["9" * 5000, "-1", "1e9", NUL, "\u00b2"])
+def test_an_address_with_an_endless_number_points_at_nothing(monkeypatch, code):
+    """Somebody sends a lead a link to an item, with a number that Python does not read."""
+    monkeypatch.setattr(item_review.st, "query_params", {"by": "A-1", "of": code, "about": "fluency"})
+    assert item_review.mark_in_address() is None
 
 
 @pytest.mark.parametrize("name", [NUL, "\0", "\u202e", "\x1b[2J", "a" * 100_000])

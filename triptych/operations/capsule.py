@@ -162,7 +162,7 @@ def open_capsule(file: Path, engine: Engine, name: str, passcode: str) -> backup
 
 @contextmanager
 def _explained(file: Path) -> Iterator[None]:
-    """Whoever made the file may have put anything where a value is read."""
+    """The maker of the file may have put anything where a value is read."""
     try:
         yield
     except (SQLAlchemyError, zlib.error, *sealed.UNREADABLE) as error:

@@ -382,7 +382,7 @@ def _by_itself(engine: Engine) -> Engine:
 def explained() -> Iterator[None]:
     """Turns the many errors of a database that is not there into DatabaseAway; other errors pass.
 
-    Raises NotAllowed for a value that its columns do not hold, whoever sent it.
+    Raises NotAllowed for a value that its columns do not hold.
     """
     try:
         yield
