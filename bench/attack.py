@@ -42,10 +42,11 @@ def attack(options: Options, home: Path) -> list[Figure]:
     real = [[1000 * wait for wait in waits] for (waits, _), _ in rounds]
     refused = [[1000 * wait for wait in waits] for _, (waits, _) in rounds]
     note = (
-        f"{TABS} tabs that try random sign-ins, {UPLOADS} uploads of {UPLOAD_MB} MB and {POSTERS} posters of "
-        f"{POST_MB} MB, without a pause and in a process of their own, against the same number at a route that answers "
-        f"403 at once; {pairs} pairs of {seconds:.0f} s, each after {WARM_UP:.0f} s in which strangers spend what they "
-        f"may do at once; {ANNOTATORS} annotators, a draft every {DRAFT_EVERY:g} s each"
+        f"{TABS} tabs that try random sign-ins, {UPLOADS} uploads of {UPLOAD_MB} MB, {POSTERS} posters of {POST_MB} MB "
+        f"to the workbench's route and as many with forged tokens to that of scripts, without a pause and in a process "
+        f"of their own, against the same number at a route that answers 403 at once; {pairs} pairs of {seconds:.0f} s, "
+        f"each after {WARM_UP:.0f} s in which strangers spend what they may do at once; {ANNOTATORS} annotators, a "
+        f"draft every {DRAFT_EVERY:g} s each"
     )
     ratios = list(zip(real, refused, strict=True))
     return [
@@ -146,13 +147,18 @@ async def _all_attackers(url: str, real: bool) -> None:
             async with http.post(f"{url}/desk/draft", data=message, headers=own):
                 pass
 
+        async def forge(number: int) -> None:
+            own = {"Authorization": f"Bearer triptych_{number}.forged", "Origin": url if real else FOREIGN}
+            async with http.post(f"{url}/api/v1/studies", data=message, headers=own):
+                pass
+
         async def guess(number: int) -> None:
             if real:
                 await _guess_passcodes(http, url, number)
             async with http.post(f"{url}/auth/ticket", headers={"Origin": FOREIGN}):
                 pass
 
-        work = [(put, UPLOADS), (post, POSTERS), (guess, TABS)]
+        work = [(put, UPLOADS), (post, POSTERS), (forge, POSTERS), (guess, TABS)]
         await asyncio.gather(*(_without_end(act, number) for act, count in work for number in range(count)))
 
 

@@ -36,6 +36,7 @@ ORDERS = {
 MAX_LISTED_STEPS = 21
 NOTHING_LEFT = "Nothing is left to decide. *All* lists every item."
 QUEUE_HEIGHT = 420  # pixels
+LONGEST_CODE = 10  # digits; Python reads thousands of them as no number
 MARK = ("by", "of", "about")  # of the address: which rating to point out, by annotator, blind code, criterion
 COMMENT_HINT = (
     "They read it under *My work* and at the item, where it has another number; nobody else does. Do not write what "
@@ -54,7 +55,7 @@ class PointedRating(NamedTuple):
 def mark_in_address() -> PointedRating | None:
     """The rating that the address names."""
     annotator, code, criterion = (st.query_params.get(name, "") for name in MARK)
-    return PointedRating(annotator, int(code), criterion) if code.isdecimal() else None
+    return PointedRating(annotator, int(code), criterion) if code.isdecimal() and len(code) <= LONGEST_CODE else None
 
 
 def _is_decided(line: ReviewLine) -> bool:

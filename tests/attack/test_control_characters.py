@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 from sqlalchemy import Engine
 
+from components.results import item_review
+from triptych.annotate import exclusions
 from triptych.errors import NotAllowed, NotFound
 from triptych.people import accounts, signing_in
+from triptych.reports import snapshot
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Access
 from triptych.study import lifecycle
@@ -30,6 +35,24 @@ def test_an_address_with_nul_names_no_study(engine, study):
 def test_a_participant_id_with_nul_is_nobody(engine, study):
     with reading(engine) as session:
         assert accounts.panel_person(session, study, NUL) is None
+
+
+def test_a_typed_nul_ends_in_a_sentence(engine, make_study):
+    """A page's text fields send what their socket is given; SQLite stores it."""
+    with writing(engine) as session:
+        study, lead, (ann, _) = make_study(session)
+    refusals = pytest.raises(NotAllowed, match="cannot be stored here")
+    with refusals if engine.dialect.name == "postgresql" else nullcontext(), writing(engine) as session:
+        exclusions.exclude(session, lifecycle.by_slug(session, study.slug), ann.pseudonym, NUL, lead.pseudonym)
+    with pytest.raises((NotAllowed, NotFound)), reading(engine) as session:
+        snapshot.known_hash(session, study, NUL)
+
+
+@pytest.mark.parametrize("code", ["9" * 5000, "-1", "1e9", NUL, "\u00b2"])
+def test_an_address_with_an_endless_number_points_at_nothing(monkeypatch, code):
+    """Somebody sends a lead a link to an item, with a number that Python does not read."""
+    monkeypatch.setattr(item_review.st, "query_params", {"by": "A-1", "of": code, "about": "fluency"})
+    assert item_review.mark_in_address() is None
 
 
 @pytest.mark.parametrize("name", [NUL, "\0", "\u202e", "\x1b[2J", "a" * 100_000])

@@ -150,6 +150,16 @@ def test_an_id_without_its_signature_takes_no_place(engine, study):
     assert arrive(engine, study, "sent", signature)
 
 
+def test_the_secret_that_participants_read_signs_no_id(engine, study):
+    """It stands in the link of everybody who came before the study asked for signatures."""
+    read_in_the_link = places.key_of(adjust(engine, study, proof="secret"))
+    adjust(engine, study, proof="signature")
+    signature = hmac.new(read_in_the_link.encode(), b"invented", hashlib.sha256).hexdigest()
+    for proof in (signature, token(read_in_the_link, {"sub": "invented"})):
+        with pytest.raises(NotAllowed, match="does not come from the study's panel"):
+            arrive(engine, study, "invented", proof)
+
+
 def token(key: str, claims: object, algorithm: str = "HS256") -> str:
     """A JSON Web Token as RFC 7519 and RFC 7515 write it."""
     parts = [json.dumps({"alg": algorithm, "typ": "JWT"}).encode(), json.dumps(claims).encode()]

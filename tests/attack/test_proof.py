@@ -60,6 +60,8 @@ UNIQUE = {
     "submission": ["id", "version"],
     "rating": ["id", "position"],
     "event": ["id", "number"],
+    "comment": ["id"],
+    "highlight": ["id"],
 }
 
 

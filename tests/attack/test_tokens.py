@@ -99,6 +99,12 @@ def test_with_a_token_the_cookie_counts_for_nothing(served):
     assert served.ask("GET", export, token, **cookie(served.world.lead)).status == 401
 
 
+@pytest.mark.parametrize("form", ["Bearer\t{}", "Bearer  {}", "bearer {}", "Basic eDp5, Bearer {}"])
+def test_however_a_token_is_written_the_cookie_is_dropped(served, form):
+    headers = {**cookie(served.world.lead), "Authorization": form.format(served.token(READ))}
+    assert ask(served.url, "GET", f"/export/{served.world.slug}/ratings.csv", headers).status == 401
+
+
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "file://"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_a_foreign_origin_gets_nothing_with_a_token(served, origin, method):
@@ -205,6 +211,9 @@ def test_a_huge_body_is_refused_unread(served):
     assert served.ask("POST", STUDIES, served.token(), **length).status == 413
     assert served.ask("POST", STUDIES, **length).status == 401
     assert served.ask("POST", STUDIES, served.token(READ), **length).status == 403
+    # all others stand still while JSON is parsed, so a token that only reads sends little of it
+    two = {"Content_Length": str(2 * MB)}
+    assert served.ask("POST", f"{STUDIES}/{served.world.slug}/dry-run", served.token(READ), **two).status == 413
 
 
 @pytest.mark.parametrize(

@@ -418,6 +418,14 @@ def test_pearmut_inclusive_span_ends_become_exclusive():
     assert [note.text for note in ratings.notes] == ["fine"]
 
 
+def test_times_that_no_clock_shows_are_not_read():
+    endless = [{"time": int("9" * 400)}] * 2  # more than a float holds: their difference is no number
+    assert [rating.seconds for rating in records(pearmut(actions=endless)).ratings] == [0, 0]
+    written = "Tue Jul 27 89:61:12 PDT 2021"
+    ratings = table(MTURK + f"H1,W1,Approved,{written},30,bart,Hello,Summary,4,[]\n").ratings
+    assert ratings and {rating.at for rating in ratings} == {None}
+
+
 def test_pearmut_offsets_are_utf16_units_without_line_breaks():
     text, spans = "So 😀\nit is", [(3, 4), (5, 6), (10, 10)]
     marks = [{"start_i": start, "end_i": end, "category": None, "severity": "minor"} for start, end in spans]

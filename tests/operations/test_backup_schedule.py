@@ -65,6 +65,20 @@ def test_only_scheduled_backups_beyond_the_number_kept_are_deleted(daily):
     assert len(list(backup.folder().iterdir())) == 6  # each with the file beside it
 
 
+def test_a_clock_that_was_ahead_stops_no_backup(daily):
+    daily(100_000)
+    for _ in range(2):
+        back_up_if_due(web_engine())
+        daily(24)
+    daily(-100_000)
+    back_up_if_due(web_engine())
+    back_up_if_due(web_engine())
+
+    ahead, newest = (made.at for made in backup.listed())
+    assert (len(names()), newest) == (2, clock.now())
+    assert ahead > newest
+
+
 def test_a_failure_is_remembered_until_a_backup_succeeds(daily, monkeypatch):
     def fail(engine, name):
         raise backup.BackupFailed("No backup was made: disk full.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import zipfile
+from types import SimpleNamespace
 
 import pytest
 from helpers.annotations import annotate_with_everything
@@ -146,6 +147,45 @@ def test_what_is_no_capsule_is_refused_in_a_sentence(elsewhere, tmp_path, conten
         bad.write_bytes(content)
     with pytest.raises(ImportRefused, match=r"bad\.zip is no study capsule"):
         capsule.open_capsule(bad, elsewhere, "Dr New", PASSCODE)
+
+
+@pytest.mark.parametrize(
+    "put_in",
+    [
+        "UPDATE study SET settings = '{'",
+        "UPDATE study SET created_at = 'nonsense'",
+        "UPDATE study SET settings = replace(hex(zeroblob(50000)), '0', '[')",
+        "UPDATE alembic_version SET version_num = '0001'",
+        "PRAGMA writable_schema = 1; UPDATE sqlite_master SET sql = 'x' WHERE name = 'rating'",
+    ],
+)
+def test_a_database_with_nonsense_is_refused_in_a_sentence(packed, elsewhere, tmp_path, put_in):
+    with pytest.raises(ImportRefused, match=r"changed\.zip is no study capsule"):
+        capsule.open_capsule(_with_sql(packed, tmp_path, put_in), elsewhere, "Dr New", PASSCODE)
+
+
+def test_a_damaged_stream_is_refused_in_a_sentence(packed, elsewhere, tmp_path):
+    content = bytearray(packed.read_bytes())
+    with zipfile.ZipFile(packed) as archive:
+        place = archive.infolist()[0].header_offset + 30 + len(archive.namelist()[0])
+    content[place : place + 40] = b"\xff" * 40
+    (tmp_path / "bad.zip").write_bytes(content)
+
+    with pytest.raises(ImportRefused, match=r"bad\.zip is no study capsule"):
+        capsule.open_capsule(tmp_path / "bad.zip", elsewhere, "Dr New", PASSCODE)
+
+
+@pytest.mark.parametrize(("member", "free"), [("manifest.json", 2**50), ("study.db", 2**20)])
+def test_what_would_fill_the_disk_is_not_unpacked(packed, elsewhere, tmp_path, monkeypatch, member, free):
+    """25 MB of zeros, which take 25 kB in the zip."""
+    with zipfile.ZipFile(packed) as old, zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            new.writestr(name, bytes(25_000_000) if name.endswith(member) else old.read(name))
+    monkeypatch.setattr(capsule, "_written", pytest.fail)
+    monkeypatch.setattr(capsule.shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
+
+    with pytest.raises(ImportRefused, match=r"bomb\.zip unpacks to 25,\d{3},\d{3} bytes"):
+        capsule.open_capsule(tmp_path / "bomb.zip", elsewhere, "Dr New", PASSCODE)
 
 
 def test_an_unknown_or_blind_study_is_refused(origin):

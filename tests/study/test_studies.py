@@ -81,6 +81,7 @@ def test_a_study_from_a_file_holds_items_and_criteria(session, lead):
         ({"title": "two\nlines"}, NotAllowed),
         ({"raters_per_item": 0}, NotAllowed),
         ({"items_per_annotator": 0}, NotAllowed),
+        ({"items_per_annotator": 10**40}, NotAllowed),
         ({"rubric": "key: [broken"}, InvalidRubric),
         ({"rubric": SMALL_RUBRIC.replace("    definition: ", "    rounds: [crowd]\n    definition: ")}, InvalidRubric),
     ],

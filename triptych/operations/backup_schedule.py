@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -23,6 +24,9 @@ from triptych.errors import NotAllowed, TriptychError
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Setting
 from triptych.storage.repeating import repeated
+
+if TYPE_CHECKING:
+    from triptych.operations.backup import Backup
 
 LOOK_SECONDS = 300.0
 NAME = "scheduled"  # that the files of these backups begin with; no other is ever deleted
@@ -50,10 +54,12 @@ class ScheduleState:
 
     @property
     def due(self) -> datetime | None:
-        """When the next one is due; None without a schedule, a time in the past before the first."""
+        """When the next one is due; None without a schedule, a time in the past for at once."""
         if not self.schedule.every_hours:
             return None
-        return self.last + timedelta(hours=self.schedule.every_hours) if self.last else datetime.min.replace(tzinfo=UTC)
+        if self.last is None or self.last > clock.now():  # the clock was ahead, perhaps by years
+            return datetime.min.replace(tzinfo=UTC)
+        return self.last + timedelta(hours=self.schedule.every_hours)
 
 
 def state_of(session: Session) -> ScheduleState:
@@ -84,7 +90,7 @@ def back_up_if_due(engine: Engine) -> None:
     try:
         made = backup.make(engine, NAME)
         log.info("A scheduled backup was made, %d bytes.", made.size)
-        _delete_oldest(state.schedule.kept)
+        _delete_oldest(made, state.schedule.kept)
     except (TriptychError, OSError) as error:
         failure = str(error)
         log.warning("The scheduled backup failed.", exc_info=error)
@@ -111,12 +117,13 @@ def _begin(engine: Engine, last: datetime | None) -> bool:
         return False
 
 
-def _delete_oldest(count: int) -> None:
+def _delete_oldest(made: Backup, count: int) -> None:
+    """Keeps the one that was just made, whatever the clock said when others were."""
     from triptych.operations import backup
 
-    own = [made for made in backup.listed() if made.name.startswith(f"{NAME}-")]
-    for made in own[count:]:
-        backup.delete(made)
+    others = [old for old in backup.listed() if old.name.startswith(f"{NAME}-") and old.name != made.name]
+    for old in others[count - 1 :]:
+        backup.delete(old)
 
 
 @contextmanager

@@ -12,18 +12,21 @@ import json
 import shutil
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 from sqlalchemy import Engine, delete, select, update
+from sqlalchemy.exc import SQLAlchemyError
 
 from triptych import clock
 from triptych.errors import ImportRefused, NotAllowed
 from triptych.formats.writers.model import ExportOptions, File
-from triptych.operations import backup, move, verify
+from triptych.operations import backup, move, sealed, verify
 from triptych.people import accounts, roster
 from triptych.storage import database
 from triptych.storage.models import (
@@ -144,31 +147,43 @@ def open_capsule(file: Path, engine: Engine, name: str, passcode: str) -> backup
     """
     with tempfile.TemporaryDirectory(prefix="triptych-capsule-") as folder:
         path = Path(folder) / DATABASE
-        manifest = _unpacked(file, path)
+        with _explained(file):
+            manifest = _unpacked(file, path)
         with backup.opened(path) as source:
-            _refuse_foreign_parts(source)
-            database.migrate(source)
-            _check(source, manifest)
-            _leave_people_behind(source)  # the one who made the file may have put accounts of their own into it
+            with _explained(file):
+                _refuse_foreign_parts(source)
+                database.migrate(source)
+                _check(source, manifest)
+                _leave_people_behind(source)  # the one who made the file may have put accounts of their own into it
             head = _given_a_lead(source, name, passcode)
             move.move(source, engine)
     return head
 
 
+@contextmanager
+def _explained(file: Path) -> Iterator[None]:
+    """The maker of the file may have put anything where a value is read."""
+    try:
+        yield
+    except (SQLAlchemyError, zlib.error, *sealed.UNREADABLE) as error:
+        raise ImportRefused(f"{file.name} is no study capsule, or is cut short or damaged.") from error
+
+
 def _unpacked(file: Path, path: Path) -> Manifest:
     """Writes the database out; returns the manifest, whose hashes fit every file. Raises ImportRefused."""
-    try:
-        with zipfile.ZipFile(file) as archive:
-            names = {name.rpartition("/")[2]: name for name in archive.namelist()}
-            manifest = Manifest.model_validate_json(archive.read(names[MANIFEST]))
-            if manifest.format != FORMAT or manifest.schema_version > database.HEAD:
-                raise ImportRefused(f"{file.name} was made by a newer version of Triptych. Update this one first.")
-            for name in CONTENT:
-                into = path if name == DATABASE else path.with_name(name)
-                if _written(archive, names[name], into) != manifest.sha256[name]:
-                    raise ImportRefused(f"{name} in {file.name} was changed after the capsule was made.")
-    except (OSError, KeyError, zipfile.BadZipFile, ValidationError) as error:
-        raise ImportRefused(f"{file.name} is no study capsule, or is cut short.") from error
+    with zipfile.ZipFile(file) as archive:
+        names = {name.rpartition("/")[2]: name for name in archive.namelist()}
+        sizes = {name: archive.getinfo(names[name]).file_size for name in (*CONTENT, MANIFEST)}
+        too_large = sizes[MANIFEST] > sealed.LARGEST_BYTES or sum(sizes.values()) > shutil.disk_usage(path.parent).free
+        if too_large:
+            raise ImportRefused(f"{file.name} unpacks to {sum(sizes.values()):,} bytes, for which there is no room.")
+        manifest = Manifest.model_validate_json(archive.read(names[MANIFEST]))
+        if manifest.format != FORMAT or manifest.schema_version > database.HEAD:
+            raise ImportRefused(f"{file.name} was made by a newer version of Triptych. Update this one first.")
+        for name in CONTENT:
+            into = path if name == DATABASE else path.with_name(name)
+            if _written(archive, names[name], into) != manifest.sha256[name]:
+                raise ImportRefused(f"{name} in {file.name} was changed after the capsule was made.")
     return manifest
 
 

@@ -86,8 +86,11 @@ def refuse_if_full(session: Session, study: Study, person_id: int | None) -> Non
 
 
 def key_of(study: Study) -> str:
-    """The study's key for its panel; it changes with the server's secret."""
-    text = f"panel {study.slug} {study.seed}".encode()
+    """The study's key for its panel, another one for each proof: participants read the secret in their link.
+
+    It changes with the server's secret.
+    """
+    text = f"panel {study.slug} {study.seed} {settings_of(study).panel.proof}".encode()
     return hmac.new(settings.cookie_secret().encode(), text, hashlib.sha256).hexdigest()[:32]
 
 

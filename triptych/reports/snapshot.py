@@ -18,6 +18,7 @@ from triptych.storage.models import Snapshot, Study
 from triptych.study import lifecycle
 
 PAGE = "report.html"
+LARGEST_PAGE = 20_000_000  # bytes; a report may have come in a capsule that somebody else made
 
 if TYPE_CHECKING:
     from triptych.reports.build import Report
@@ -87,8 +88,10 @@ def file_of(session: Session, study: Study, sha256: str) -> bytes:
 def page_of(session: Session, study: Study, sha256: str) -> str:
     """The HTML page of a snapshot. Raises NotFound."""
     with ZipFile(BytesIO(file_of(session, study, sha256))) as packed:
-        name = next(name for name in packed.namelist() if name.rpartition("/")[2] == PAGE)
-        return packed.read(name).decode()
+        page = next((info for info in packed.infolist() if info.filename.rpartition("/")[2] == PAGE), None)
+        if page is None or page.file_size > LARGEST_PAGE:
+            raise NotFound("The report has no page that can be shown here.")
+        return packed.read(page).decode()
 
 
 def _of(study: Study, column: Any) -> Select[Any]:

@@ -55,6 +55,7 @@ from triptych.study.lifecycle import StudyLine, StudyPlan
 from triptych.study.settings import USUAL_CHECKS, USUAL_ORDER
 
 GUEST_COLUMNS = ("name", "email", "group")
+MB = 2**20
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,8 @@ class Call:
     """One call. path: below the address of this version, with fields of the request in braces.
 
     read: in a session that only reads, so that nothing that takes long keeps others from writing. write: then, in one
-    transaction, with what was read. Either may be left out; the last one gives the answer.
+    transaction, with what was read. Either may be left out; the last one gives the answer. most_bytes: of a body; all
+    others stand still while a long one is parsed, so only what takes a file takes as much.
     """
 
     name: str
@@ -74,6 +76,7 @@ class Call:
     summary: str
     read: Callable[[Session, Asker, Any], Any] | None = None
     write: Callable[[Session, Asker, Any, Any], BaseModel] | None = None
+    most_bytes: int = MB
 
 
 # Reading
@@ -311,6 +314,7 @@ CALLS = (
         "Make a draft study of a file of items.",
         _read_new_study,
         _create_study,
+        most_bytes=28 * MB,  # a file of 20 MB in Base64, and what goes with it
     ),
     Call("study", "GET", "/studies/{study}", READ, OfStudy, StudyFacts, "One study.", _study),
     Call(
@@ -407,6 +411,7 @@ CALLS = (
         "Add the scores of a judge (a model) to a launched study.",
         None,
         _append_scores,
+        most_bytes=8 * MB,
     ),
     Call(
         "make_report",

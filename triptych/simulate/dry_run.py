@@ -126,7 +126,7 @@ def _items(session: Session, study: Study, recipe: Recipe) -> list[int]:
     main = select(Item.id, Item.external_id).where(
         Item.study_id == study.id, Item.purpose == Purpose.main, ~Item.retired
     )
-    rows = session.execute(main.order_by(Item.rank).limit(max(recipe.items, 0))).all()
+    rows = session.execute(main.order_by(Item.rank).limit(min(max(recipe.items, 0), MAX_ANNOTATIONS + 1))).all()
     if len(rows) < MIN_COUNT:
         raise NotAllowed(f"A dry run needs {MIN_COUNT} items or more. Add items to the study first.")
     raters = pairing.raters_of(session, study)
@@ -197,9 +197,9 @@ def _systems(copy: Session) -> dict[int, list[int]]:
     """Main item → the blind codes of the systems that answered it."""
     rows = select(Candidate.item_id, System.blind_code).join(System, System.id == Candidate.system_id)
     codes: defaultdict[int, list[int]] = defaultdict(list)
-    for item, code in copy.execute(
-        rows.join(Item, Item.id == Candidate.item_id).where(Item.purpose == Purpose.main).order_by(Candidate.id)
-    ):
+    # the order of the file, with a seed that somebody knows, would tell which system is which
+    in_order = rows.join(Item, Item.id == Candidate.item_id).order_by(Candidate.item_id, System.blind_code)
+    for item, code in copy.execute(in_order.where(Item.purpose == Purpose.main)):
         codes[item].append(code)
     return codes
 

@@ -30,13 +30,13 @@ from sqlalchemy import (
     select,
     text,
 )
-from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, OperationalError
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, DisconnectionError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
 from sqlalchemy.pool import ConnectionPoolEntry
 from sqlmodel import Session
 
 from triptych import clock, settings
-from triptych.errors import NotFound, TriptychError, UnsafeDatabase
+from triptych.errors import NotAllowed, NotFound, TriptychError, UnsafeDatabase
 from triptych.storage import events, host
 from triptych.storage.models import Study
 
@@ -380,9 +380,14 @@ def _by_itself(engine: Engine) -> Engine:
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """Turns the many errors of a database that is not there into DatabaseAway; other errors pass."""
+    """Turns the many errors of a database that is not there into DatabaseAway; other errors pass.
+
+    Raises NotAllowed for a value that its columns do not hold.
+    """
     try:
         yield
+    except DataError as error:
+        raise NotAllowed("A character or number in it cannot be stored here. Nothing was stored.") from error
     except (DBAPIError, PoolExhausted) as error:
         if not is_away(error):
             raise

@@ -45,6 +45,7 @@ from triptych.study.settings import Checks, Codes, Formats, ItemOrder, Pay, Recr
 
 LONGEST_TITLE = 120
 MOST_RATERS = 100
+MOST_ITEMS = 1_000_000  # of one annotator
 TAKEN_AFTER_PAUSING = timedelta(minutes=30)
 _BY_SLUG = select(Study).where(Study.slug == bindparam("slug"))  # built at import: it runs for every annotation
 ALLOWED_NEXT = {
@@ -359,8 +360,8 @@ def refuse_unusable(title: str, raters_per_item: int) -> None:
 def refuse_unusable_plan(plan: StudyPlan) -> None:
     """Raises NotAllowed for a plan that no study can have."""
     refuse_unusable(plan.title, plan.raters_per_item)
-    if plan.items_per_annotator is not None and plan.items_per_annotator < 1:
-        raise NotAllowed("The most items for one annotator must be at least 1; leave it empty for no limit.")
+    if plan.items_per_annotator is not None and not 1 <= plan.items_per_annotator <= MOST_ITEMS:
+        raise NotAllowed(f"One annotator has 1 to {MOST_ITEMS:,} items; leave it empty for no limit.")
 
 
 def refuse_silent(rubric: Rubric, study_round: str) -> None:

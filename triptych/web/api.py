@@ -38,9 +38,8 @@ from triptych.storage.database import DatabaseAway, reading, writing
 from triptych.storage.models import StoredAnswer
 from triptych.web import budgets
 from triptych.web.session import web_engine
-from triptych.web.work import KB, read_body, refused, unread
+from triptych.web.work import refused, unread
 
-MAX_BODY = 28 * 2**20  # a file of 20 MB in Base64, and what goes with it
 MAX_KEY_CHARACTERS = 200
 ANSWERS_LIVE = timedelta(days=1)
 NO_TOKEN = "Send a token as Authorization: Bearer …; a lead makes one on the page Account."  # noqa: S105
@@ -87,19 +86,16 @@ async def answer(call: Call, request: Request) -> Response:
         # a stranger's own count, so that nobody who guesses takes anything from the holder of a token
         wait = budgets.spending("requests").take(budgets.key_of(None, address))
         return _too_much(wait) if wait else _refusal(error)
-    declared = request.headers.get("content-length", "")
-    length = int(declared) if declared.isdecimal() else 0
+    length = int(request.headers.get("content-length") or 0)
     wait = budgets.spending("requests").take(proof.account)
-    if not wait and call.method != "GET":
-        wait = budgets.spending("body_bytes").take(proof.account, length or 256 * KB)
+    wait = wait or budgets.spending("body_bytes").take(proof.account, length)
     if wait:
         return _too_much(wait)
     try:
         await _in_thread(_identified, call, proof)
-        content = b"" if call.method == "GET" or length > MAX_BODY else await read_body(request, MAX_BODY)
-        if content is None or length > MAX_BODY:
-            return unread(refused(413, "too_long", f"A request has at most {MAX_BODY // 2**20} MB."))
-        return await _in_thread(_answered, call, proof, request, bytes(content))
+        if length > call.most_bytes:
+            return unread(refused(413, "too_long", f"Such a request has at most {call.most_bytes // 2**20} MB."))
+        return await _in_thread(_answered, call, proof, request, await request.body())
     except DatabaseAway:
         raise  # the script asks again
     except TriptychError as error:

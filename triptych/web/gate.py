@@ -59,12 +59,13 @@ class RequestHeaders(NamedTuple):
     forwarded_for: str
     forwarded_proto: str
     length: str
+    transfer_encoding: str
     authorization: str
 
 
 NAMES = (
     *(b"host", b"origin", b"cookie", b"x-forwarded-for", b"x-forwarded-proto", b"content-length"),
-    b"authorization",
+    *(b"transfer-encoding", b"authorization"),
 )
 
 
@@ -118,8 +119,7 @@ class Gate:
 
     def _is_script(self, scope: Scope, arrival: RequestHeaders) -> bool:
         """Whether a token is brought or asked for; what a proxy of ours may add to a browser's requests is none."""
-        kind, _, text = arrival.authorization.partition(" ")
-        brings_token = kind.casefold() == "bearer" and text.strip().startswith((tokens.PREFIX, home.PREFIX))
+        brings_token = any(prefix in arrival.authorization for prefix in (tokens.PREFIX, home.PREFIX))
         return brings_token or scope["path"].removeprefix(self.prefix).startswith(f"{BASE}/")
 
     def _as_the_browser_sees_it(self, scope: Scope, arrival: RequestHeaders) -> Scope:
@@ -181,7 +181,12 @@ class Gate:
         return {**scope, "scheme": _for_type(scheme, scope), "headers": headers}
 
     async def _check_body(self, scope: Scope, arrival: RequestHeaders) -> None:
-        """Raises Refused for uploads by anybody but leads, and too many sign-ins, before the body is read."""
+        """Raises Refused for uploads by anybody but leads, and too many sign-ins, before the body is read.
+
+        A body that does not say its length would cost no budget; browsers and our own client always say it.
+        """
+        if arrival.transfer_encoding:
+            raise Refused(411, "length", "A request says how long it is: send it with a Content-Length.")
         if scope["path"] == SIGN_IN:
             _take("sign_ins", f"ticket {budgets.key_of(None, _address(scope))}")
         if UPLOADS not in scope["path"]:
@@ -193,8 +198,7 @@ class Gate:
             raise Refused(503, "away", str(away), wait=3) from away
         if not may_upload:
             raise Refused(403, "lead", "Only a lead who is signed in may upload files.")
-        length = int(arrival.length) if arrival.length.isdecimal() else budgets.MB
-        _take("body_bytes", budgets.key_of(login_secret(cookie), ""), length)
+        _take("body_bytes", budgets.key_of(login_secret(cookie), ""), int(arrival.length or 0))
 
     async def _open(self, scope: Scope, arrival: RequestHeaders, receive: Receive, send: Send) -> None:
         """A socket within its budgets. Raises Refused."""

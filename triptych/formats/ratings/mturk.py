@@ -49,8 +49,11 @@ def _time(written: Json) -> Json:
     match = _TIME.fullmatch(str(written or "").strip())
     if match is None or match[2] not in ZONES:
         return written
-    at = datetime.strptime(f"{match[1]} {match[3]}", "%b %d %H:%M:%S %Y").replace(tzinfo=UTC)
-    return (at - timedelta(hours=ZONES[match[2]])).isoformat()
+    try:
+        at = datetime.strptime(f"{match[1]} {match[3]}", "%b %d %H:%M:%S %Y").replace(tzinfo=UTC)
+        return (at - timedelta(hours=ZONES[match[2]])).isoformat()
+    except (ValueError, OverflowError):
+        return written
 
 
 def _answers(record: Record, into: Gathering) -> Iterator[tuple[str, Json]]:

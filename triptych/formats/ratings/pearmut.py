@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from triptych.formats.model import Json, JsonObject, Record, Source
-from triptych.formats.ratings.model import Content, Gathering, Unit, moment_of, named, whole
+from triptych.formats.ratings.model import Content, Gathering, Unit, moment_of, named, seconds_of, whole
 from triptych.formats.ratings.spans import counted_without_lines
 from triptych.formats.values import NumberText
 
@@ -51,7 +51,7 @@ def _times(actions: list[Json]) -> tuple[datetime | None, float]:
     times = [time for time in stamps if isinstance(time, NumberText)]
     if not times:
         return None, 0
-    return moment_of(times[-1]), max(float(times[-1]) - float(times[0]), 0)
+    return moment_of(times[-1]), seconds_of(float(times[-1]) - float(times[0]))
 
 
 def _segments(record: Record, into: Gathering) -> Iterator[tuple[str, JsonObject, JsonObject]]:
