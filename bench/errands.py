@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
 from bench.chromium import launch_chromium
-from bench.figures import Figure, at_most
+from bench.figures import Figure, at_most, observed
 from bench.hands import AT_REST, QUIET_MS, Hands, KeyboardHands
 from bench.options import Options
 from bench.server import Server, running_app
@@ -39,32 +40,42 @@ PATHS_OF_LINKS = """
 
 
 def errands(options: Options, home: Path) -> list[Figure]:
-    """With the mouse: actions and waiting of each errand."""
-    return _measured(home, Hands)
+    """With the mouse: actions of each errand, and the waiting in all of them."""
+    figures, waited = [], 0.0
+    with _screen(home) as (page, file, url):
+        for errand in ERRANDS:
+            hands = Hands(page)
+            errand.way(hands, file)
+            waited += hands.waited
+            figures.append(at_most(errand.what, "actions", [hands.actions], errand.limit, note=errand.note))
+        figures.append(anywhere(page, url))
+    note = "from each action until the page is at rest, over all errands above; typing itself is not counted"
+    return [*figures, at_most("waiting for the app in all errands", "s", [waited], 20, note=note)]
 
 
-def keyboard(options: Options, home: Path) -> list[Figure]:
-    """With the keyboard alone: everything is reached, or the measure fails."""
-    return _measured(home, KeyboardHands)[-1:]
+def by_keyboard(options: Options, home: Path) -> list[Figure]:
+    """With Tab, Enter, Space, arrows and letters alone. Raises OutOfReach where they do not get to something."""
+    presses = []
+    with _screen(home) as (page, file, _):
+        for errand in ERRANDS:
+            hands = KeyboardHands(page)
+            errand.way(hands, file)
+            presses.append(hands.tabs)
+    note = "Tab to every field and button of the errands, which are all reached; the sum over all errands"
+    return [observed("errands with the keyboard alone", "times Tab", [sum(presses)], note=note)]
 
 
-def _measured(home: Path, kind: Callable[[Page], Hands]) -> list[Figure]:
+@contextmanager
+def _screen(home: Path) -> Iterator[tuple[Page, Path, str]]:
+    """A page on the list of studies of a new installation, a file of items, and the server's address."""
     file = write_items(home / "answers.csv")
     with running_app(home, {"TRIPTYCH_DEMO": "1"}) as server, sync_playwright() as player:
         browser = launch_chromium(player, FLAGS)
         page = browser.new_page(viewport=SIZE)
         page.set_default_timeout(PATIENCE_MS)
         make_account(page, server)
-        figures, waited = [], 0.0
-        for errand in ERRANDS:
-            hands = kind(page)
-            errand.way(hands, file)
-            waited += hands.waited
-            figures.append(at_most(errand.what, "actions", [hands.actions], errand.limit, note=errand.note))
-        figures.append(anywhere(page, server.url))
+        yield page, file, server.url
         browser.close()
-    note = "from each action until the page is at rest, over all errands above; typing itself is not counted"
-    return [*figures, at_most("waiting for the app in all errands", "s", [waited], 20, note=note)]
 
 
 def write_items(path: Path) -> Path:

@@ -93,7 +93,9 @@ class Hands:
 
 
 class KeyboardHands(Hands):
-    """The same with Tab, Enter, Space and letters alone."""
+    """The same with Tab, Enter, Space and letters alone; tabs: how often Tab was pressed on the way to something."""
+
+    tabs = 0
 
     def _press(self, target: Locator) -> None:
         target.wait_for(state="attached")
@@ -107,6 +109,7 @@ class KeyboardHands(Hands):
             if target.evaluate(IS_FOCUSED):
                 return
             self.page.keyboard.press("Tab")
+            self.tabs += 1
         raise OutOfReach(f"Tab never gets to {target}.")
 
     def choose(self, box: Locator, option: str) -> None:

@@ -26,7 +26,7 @@ MEASURES: dict[str, Callable[[Options, Path], list[Figure]]] = {
     "size": resources.size,
     "lead": lead.lead,
     "errands": errands.errands,
-    "errands-keyboard": errands.keyboard,
+    "errands-keyboard": errands.by_keyboard,
     "analysis": analysis.analysis,
     "report": reports.report,
     "results-size": results.large_study,

@@ -7,6 +7,7 @@ from helpers import browser
 from helpers.browser import expect
 from helpers.studies import draft_items
 
+from bench.hands import Hands
 from triptych.people import accounts
 from triptych.rubric.files import EMPTY_RUBRIC, read_sheet
 from triptych.storage import database
@@ -36,25 +37,6 @@ def draft(app, request):
         lead = accounts.create_lead(session, request.node.name[:40], "a long passcode of a lead")
         plan = lifecycle.StudyPlan(title="Help desk", seed="fixed")
         return lead.id, lifecycle.create_study(session, plan, EMPTY_RUBRIC, draft_items(3), lead.pseudonym, lead.id)
-
-
-class Hands:
-    """Acts as a person would, and counts: a click or one run of typing, with Tab in it, is one action."""
-
-    def __init__(self, page) -> None:
-        self.page, self.actions = page, 0
-
-    def click(self, locator) -> None:
-        locator.click()
-        self.actions += 1
-
-    def type(self, *texts: str) -> None:
-        for place, text in enumerate(texts):
-            if place:
-                self.page.keyboard.press("Tab")
-            self.page.keyboard.press("ControlOrMeta+a")
-            self.page.keyboard.type(text)
-        self.actions += 1
 
 
 def stored(app, study):
