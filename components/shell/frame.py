@@ -55,7 +55,8 @@ def frame(who: Who, path: str, title: str, corner: Callable[[], None]) -> None:
                     _place(name, screens, place is not None and name == place[0], line)
         of_place = places.PLACES[place[0]][0].path if place else path
         title_of_study = line.study.title if line else ""
-        _marks(data={"path": path, "place": of_place, "study": title_of_study}, key="frame-marks")
+        where = {"path": path, "place": of_place, "study": title_of_study}
+        _marks(data={**where, "shown": state.take(state.SHOWN_NEXT, "")}, key="frame-marks")
     if place:
         _heading(*place, line)
     if place and line:
