@@ -3,7 +3,6 @@
 /** The observer of a frame, by the component's own element. @type {WeakMap<Element, MutationObserver>} */
 const observers = new WeakMap();
 const SETTLED_MS = 200; // until what is above it is drawn too
-const COLOURS = ["--st-background-color", "--st-border-color", "--st-primary-color", "--st-link-color"];
 
 /**
  * The last parts of the addresses of the page and of its place, the study's title, and the key of a container to bring
@@ -45,9 +44,6 @@ function bringIntoView() {
 
 /** @param {{ data: Where, parentElement: HTMLElement }} component */
 export default function ({ data, parentElement }) {
-  // Streamlit's colours are known inside of components only
-  const own = getComputedStyle(parentElement);
-  for (const name of COLOURS) document.body.style.setProperty(name, own.getPropertyValue(name));
   observers.get(parentElement)?.disconnect();
   // links are drawn later than this, and again on another page
   if (data.shown) sought = data.shown;

@@ -21,7 +21,7 @@ _line = st.components.v2.component(
 
 
 def watch_line() -> None:
-    """Draws nothing while the server answers."""
+    """Draws nothing while the server answers; brings the colours and rules that every page needs."""
     _line(key="line")
 
 
