@@ -77,7 +77,7 @@ STILL = """
 SOME_ANSWERS = """
 (limit) => [...document.querySelectorAll('.tw [data-tw-question]')].slice(0, limit).forEach((question, n) => {
   const inputs = [...question.querySelectorAll('input[type=radio]')];
-  if (question.offsetParent && inputs.length) inputs[(n * 5 + 1) % inputs.length].click();
+  if (inputs.length && !inputs.some((input) => input.checked)) inputs[(n * 5 + 1) % inputs.length].click();
 })
 """
 
@@ -195,7 +195,7 @@ def new_study(page: Page, server: Server, camera: Photographer) -> None:
     page.locator(".rb .tw-criterion-title").first.wait_for()
     camera.take(page, "rubric")
     page.goto(f"{setup}Launch")
-    expect(page.get_by_role("button", name="Launch")).to_be_visible()
+    expect(page.get_by_role("button", name="Launch the study")).to_be_visible()
     camera.take(page, "draft-launch", whole=True)
 
 

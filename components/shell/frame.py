@@ -71,7 +71,7 @@ def _place(name: str, screens: Sequence[places.Screen], is_current: bool, line: 
     with st.container(key=f"place-{name}", width="content", gap=None):
         st.page_link(screens[0].page, label=name, query_params=_address(line))
         if not is_current and len(screens) > 1:  # those of the current place are beside the heading
-            with st.container(key=f"screens-{name}", width="content", gap=None):
+            with st.container(key=f"screens-{name}", width="content", gap="xsmall"):
                 for screen in screens[1:]:
                     st.page_link(screen.page, label=screen.name, query_params=_address(line))
 

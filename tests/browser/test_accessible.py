@@ -34,7 +34,7 @@ if os.environ.get("TRIPTYCH_EVERY_LOOK"):  # twice as long; before a release
 # with every rule of axe-core that is on by default; of the lesser ones only the order of headings
 RUN = """
 async () => {
-  const { violations } = await axe.run({ resultTypes: ['violations'] });
+  const { violations } = await axe.run({ resultTypes: ['violations'], preload: false });
   const grave = ({ id, impact }) => impact === 'critical' || impact === 'serious' || id === 'heading-order';
   return violations.filter(grave).flatMap(({ id, nodes }) => nodes.map(({ html, target, any, all, none }) => ({
     rule: id, html: html.slice(0, 300), target: target.flat(2).join(' '),
