@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import analysis, attack, lead, load, processes, proof, reading, reports, resources, results, surface
+from bench import analysis, attack, errands, lead, load, processes, proof, reading, reports, resources, results, surface
 from bench.figures import Figure
 from bench.options import Options
 
@@ -25,6 +25,8 @@ MEASURES: dict[str, Callable[[Options, Path], list[Figure]]] = {
     "attack": attack.attack,
     "size": resources.size,
     "lead": lead.lead,
+    "errands": errands.errands,
+    "errands-keyboard": errands.by_keyboard,
     "analysis": analysis.analysis,
     "report": reports.report,
     "results-size": results.large_study,

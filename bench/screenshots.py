@@ -33,7 +33,11 @@ SHIPPED_PICTURES = {
     "annotate-phone": "annotate-posts-light-390",
     "guidelines": "guidelines-light-1440",
     "new-study": "new-study-light-1440",
+    "rubric": "rubric-light-1440",
+    "launch": "draft-launch-light-1440",
+    "people": "people-light-1440",
     "results": "results-light-1440",
+    "items": "items-light-1440",
 }
 DEMOS = {
     "reviews": "demo-replies-to-customer-reviews",
@@ -73,7 +77,7 @@ STILL = """
 SOME_ANSWERS = """
 (limit) => [...document.querySelectorAll('.tw [data-tw-question]')].slice(0, limit).forEach((question, n) => {
   const inputs = [...question.querySelectorAll('input[type=radio]')];
-  if (question.offsetParent && inputs.length) inputs[(n * 5 + 1) % inputs.length].click();
+  if (inputs.length && !inputs.some((input) => input.checked)) inputs[(n * 5 + 1) % inputs.length].click();
 })
 """
 
@@ -186,8 +190,12 @@ def new_study(page: Page, server: Server, camera: Photographer) -> None:
         stand_still(page)
         create.click()
         expect(page.get_by_role("heading", name="New study")).to_be_hidden()
-    page.goto(f"{server.url}/setup?study={re.sub(r'[^a-z]+', '-', DRAFT.lower())}&section=Launch")
-    expect(page.get_by_role("button", name="Launch")).to_be_visible()
+    setup = f"{server.url}/setup?study={re.sub(r'[^a-z]+', '-', DRAFT.lower())}&section="
+    page.goto(f"{setup}Rubric")
+    page.locator(".rb .tw-criterion-title").first.wait_for()
+    camera.take(page, "rubric")
+    page.goto(f"{setup}Launch")
+    expect(page.get_by_role("button", name="Launch the study")).to_be_visible()
     camera.take(page, "draft-launch", whole=True)
 
 

@@ -15,7 +15,7 @@ from triptych.people.letters import letter
 from triptych.stats.numbers import counted
 from triptych.storage.models import Study
 
-NEW_LINKS = "links made"
+NEW_LINKS, SHOWN = "links made", "new-links"
 ONCE_HINT = (
     "Copy or send them now: they are not stored, and after a reload of this page nobody can show them again. Each is "
     "valid for 90 days, a viewer's for as long as you chose."
@@ -24,8 +24,9 @@ HEADER = ("name", "email", "role", "group", "pseudonym", "link", "subject", "tex
 
 
 def keep(slug: str, invited: Sequence[Invited]) -> None:
-    """Adds links to those shown, the newest first."""
+    """Adds links to those shown, the newest first, and brings them into view."""
     state.remember(NEW_LINKS, [*((slug, one) for one in invited), *state.recall(NEW_LINKS, [])])
+    state.show_next(SHOWN)
 
 
 def links(study: Study) -> None:
@@ -33,7 +34,7 @@ def links(study: Study) -> None:
     shown = [invited for slug, invited in state.recall(NEW_LINKS, []) if slug == study.slug]
     if not shown:
         return
-    with st.container(border=True, key="new-links"):
+    with st.container(border=True, key=SHOWN):
         st.header(counted(len(shown), "new personal link"), anchor=False)
         st.caption(ONCE_HINT)
         _link_and_mail(study, shown)

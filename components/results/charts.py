@@ -25,7 +25,7 @@ ROW, FRAME = 44, 64
 NARROW = 0.07
 PARTS = 5  # of a fine scale
 LONGEST_NAME = 32
-PICTURE = "picture"
+PICTURE, SAVING = "picture", "rgb(118,118,118)"  # what the button saves, and its colour on light and dark
 _drawn: WeakKeyDictionary[StudyAnalysis, dict[str, go.Figure | None]] = WeakKeyDictionary()
 
 
@@ -34,10 +34,12 @@ def show(figure: go.Figure, key: str, name: str, alt: str) -> None:
     saving = {"format": recall(PICTURE, "SVG").lower(), "filename": name, "scale": 2}
     config = {
         "displaylogo": False,
+        "displayModeBar": True,  # else nobody finds it who does not point at the figure
         "toImageButtonOptions": saving,
         "modeBarButtons": [["toImage"]],
         "scrollZoom": False,
     }
+    figure.update_layout(modebar={"bgcolor": "rgba(0,0,0,0)", "color": SAVING, "activecolor": SAVING})
     st.plotly_chart(figure, key=key, config=config, alt=alt)
 
 

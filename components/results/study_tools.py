@@ -32,6 +32,7 @@ def study_tools(board: Board, who: Who) -> None:
         st.link_button("Ratings as CSV", f"export/{study.slug}/ratings.csv")
         if board.frame.rubric.highlights:
             st.link_button("Highlights as CSV", f"export/{study.slug}/highlights.csv")
+        st.link_button("Comments as CSV", f"export/{study.slug}/comments.csv")
         asked = board.frame.rubric.asked(board.frame.round)
         export_menu(study, {criterion.key: criterion.title for criterion in asked})
         charts.choose_picture()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -25,11 +26,14 @@ def choose(
 ) -> Key:
     """The chosen key of `names`, which the box shows by name; at first `current`, or the first one.
 
+    The browser sends the name, so keys of one name are shown with it.
+
     `place`: a column to draw the box in; `more`: as for st.selectbox.
     """
     keys = list(names)
-    index = keys.index(current) if current in names else 0
-    return (place or st).selectbox(label, keys, index, format_func=names.__getitem__, key=key, **more)
+    index, often = keys.index(current) if current in names else 0, Counter(names.values())
+    shown = {each: name if often[name] == 1 else f"{name} · {each}" for each, name in names.items()}
+    return (place or st).selectbox(label, keys, index, format_func=shown.__getitem__, key=key, **more)
 
 
 def confirmed(label: str, consequence: str, button: str, key: str, sure: str = "", **more: Any) -> bool:

@@ -2,11 +2,12 @@
 
 /** The observer of a frame, by the component's own element. @type {WeakMap<Element, MutationObserver>} */
 const observers = new WeakMap();
-const COLOURS = ["--st-background-color", "--st-border-color", "--st-primary-color", "--st-link-color"];
+const SETTLED_MS = 200; // until what is above it is drawn too
 
 /**
- * The last parts of the addresses of the page and of its place, and the study's title.
- * @typedef {{ path: string, place: string, study: string }} Where
+ * The last parts of the addresses of the page and of its place, the study's title, and the key of a container to bring
+ * into view once.
+ * @typedef {{ path: string, place: string, study: string, shown: string }} Where
  */
 
 /** @param {string} row its class @param {string} path of the link to mark */
@@ -31,16 +32,28 @@ function mark({ path, place, study }) {
   places?.setAttribute("aria-label", study);
 }
 
+/** The key of what is to be brought into view, until it is drawn. */
+let sought = "";
+
+function bringIntoView() {
+  const found = sought && document.querySelector(`.st-key-${CSS.escape(sought)}`);
+  if (!found) return;
+  sought = "";
+  setTimeout(() => found.scrollIntoView({ block: "center" }), SETTLED_MS);
+}
+
 /** @param {{ data: Where, parentElement: HTMLElement }} component */
 export default function ({ data, parentElement }) {
-  // Streamlit's colours are known inside of components only
-  const own = getComputedStyle(parentElement);
-  for (const name of COLOURS) document.body.style.setProperty(name, own.getPropertyValue(name));
   observers.get(parentElement)?.disconnect();
   // links are drawn later than this, and again on another page
-  const observer = new MutationObserver(() => mark(data));
+  if (data.shown) sought = data.shown;
+  const observer = new MutationObserver(() => {
+    mark(data);
+    bringIntoView();
+  });
   observers.set(parentElement, observer);
   observer.observe(parentElement.closest("section") ?? document.body, { childList: true, subtree: true });
   mark(data);
+  bringIntoView();
   return () => observer.disconnect();
 }

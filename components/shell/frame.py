@@ -52,10 +52,11 @@ def frame(who: Who, path: str, title: str, corner: Callable[[], None]) -> None:
         if line:
             with st.container(key="frame-places", horizontal=True):
                 for name, screens in places.PLACES.items():
-                    st.page_link(screens[0].page, label=name, query_params=_address(line))
+                    _place(name, screens, place is not None and name == place[0], line)
         of_place = places.PLACES[place[0]][0].path if place else path
         title_of_study = line.study.title if line else ""
-        _marks(data={"path": path, "place": of_place, "study": title_of_study}, key="frame-marks")
+        where = {"path": path, "place": of_place, "study": title_of_study}
+        _marks(data={**where, "shown": state.take(state.SHOWN_NEXT, "")}, key="frame-marks")
     if place:
         _heading(*place, line)
     if place and line:
@@ -63,6 +64,16 @@ def frame(who: Who, path: str, title: str, corner: Callable[[], None]) -> None:
     if line:
         title = f"{title} · {line.study.title}"
     st.set_page_config(page_title=f"{title} · Triptych")
+
+
+def _place(name: str, screens: Sequence[places.Screen], is_current: bool, line: StudyLine) -> None:
+    """The link to a place; with the mouse on it, or the focus in it, those to its other screens are below."""
+    with st.container(key=f"place-{name}", width="content", gap=None):
+        st.page_link(screens[0].page, label=name, query_params=_address(line))
+        if not is_current and len(screens) > 1:  # those of the current place are beside the heading
+            with st.container(key=f"screens-{name}", width="content", gap="xsmall"):
+                for screen in screens[1:]:
+                    st.page_link(screen.page, label=screen.name, query_params=_address(line))
 
 
 def _studies(who: Who, may_have_none: bool) -> Sequence[Study]:

@@ -17,6 +17,7 @@ GUIDES = {
     "rubrics": ("rubrics/README.md", "Writing a rubric"),
 }
 HEADING = re.compile(r"^#{1,3} (.+)$", re.MULTILINE)
+PICTURE = re.compile(r"^ *!\[[^\]]*\]\([^)]*\)\n?", re.MULTILINE)
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
 
 
@@ -46,7 +47,10 @@ def sections(guide: str) -> dict[str, tuple[str, str]]:
 
 
 def _linked(text: str, guide: str) -> str:
-    """Links to other guides as addresses of the Help page; those to files that the app does not have as plain words."""
+    """Links to other guides as addresses of the Help page; those to files that the app does not have as plain words.
+
+    Without the pictures, which show the pages that the reader is on.
+    """
     names = {path.rpartition("/")[2]: name for name, (path, _) in GUIDES.items()}
 
     def link(match: re.Match[str]) -> str:
@@ -57,4 +61,4 @@ def _linked(text: str, guide: str) -> str:
         query = "&".join(f"{key}={value}" for key, value in address_of(name, match[3] or "").items())
         return f"[{match[1]}](help?{query})"
 
-    return LINK.sub(link, text)
+    return LINK.sub(link, PICTURE.sub("", text))

@@ -4,12 +4,17 @@ const DOWN = "The server cannot be reached. This page connects again by itself; 
 const BROKEN = "Something from the server did not arrive whole. Reload the page; what was saved stays.";
 // of Streamlit's dialogs, those for which there are words elsewhere: here and in line.py
 const SAID_ELSEWHERE = ["Connection error", "Page not found"];
+// used by style sheets of the whole page
+const COLOURS = ["--st-background-color", "--st-border-color", "--st-primary-color", "--st-link-color"];
 
 /** @type {WeakMap<Element, AbortController>} */
 const watches = new WeakMap();
 
 /** @param {{ parentElement: HTMLElement, setTriggerValue: (name: string, value: boolean) => void }} component */
 export default function ({ parentElement, setTriggerValue }) {
+  // Streamlit's colours are known inside of components only
+  const own = getComputedStyle(parentElement);
+  for (const name of COLOURS) document.body.style.setProperty(name, own.getPropertyValue(name));
   const line = /** @type {HTMLElement} */ (parentElement.querySelector(".triptych-line"));
   const app = document.querySelector('[data-testid="stApp"]');
   if (!app) return;

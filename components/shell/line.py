@@ -21,7 +21,10 @@ _line = st.components.v2.component(
 
 
 def watch_line() -> None:
-    """Draws nothing while the server answers; after a lost connection the page runs again."""
+    """Draws nothing while the server answers; after a lost connection the page runs again.
+
+    Brings the colours and rules that every page needs.
+    """
     _line(key="line", on_returned_change=state.will_run_by_itself)
 
 

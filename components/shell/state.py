@@ -27,7 +27,7 @@ MESSAGES, ARRIVAL, RAN_BY_ITSELF = "messages", "arrival", "ran by itself"
 WAS_SIGNED_IN = "was_signed_in"
 PASSCODE_TYPED_AT = "passcode typed at"
 THIS_COMPUTER = "127.0.0.1"  # for which Streamlit gives no address
-CLICKS, PAGE = "clicks", "page"
+CLICKS, PAGE, SHOWN_NEXT = "clicks", "page", "shown next"
 PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 SHORTCODE = re.compile(r":(?=[\w+\-/]+:)")
 AUTOLINK = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=[\w.+\-])(?=@)", re.IGNORECASE)
@@ -160,6 +160,11 @@ def forget(key: str) -> None:
 def take(key: str, default: Any = None) -> Any:
     """A remembered value, which is forgotten with it."""
     return st.session_state.pop(key, default)
+
+
+def show_next(key: str) -> None:
+    """The next run brings the container with this key into view, wherever its reader was."""
+    remember(SHOWN_NEXT, key)
 
 
 def form_button(label: str, key: str, **options: Any) -> bool:

@@ -17,13 +17,13 @@ from components.shell.words import read_aloud
 from components.study.column_roles import choose_item_roles
 from triptych.errors import ImportRefused, InvalidRubric
 from triptych.formats import MAX_UPLOAD, READERS, ItemFile, ReadOptions, join_files, read_items
-from triptych.rubric.files import parse_rubric, shipped_rubrics
+from triptych.rubric.files import EMPTY_RUBRIC, parse_rubric, shipped_rubrics
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Access, Round
 from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS, StudyPlan
 from triptych.study.settings import USUAL_CHECKS, USUAL_ORDER
 
-OWN_FILE = "A file of my own"
+OWN_QUESTIONS, OWN_FILE = "My own questions, written next", "A file of my own"
 EXAMPLE_ITEMS = """\
 item_id,context,cand:system one,cand:system two
 1,"Do I have to pay? I returned both books on Saturday.","No. They are booked in on Monday.","Please pay at the desk."
@@ -53,13 +53,17 @@ def choose_rubric() -> tuple[str, Rubric] | None:
     """The rubric's YAML and the rubric; None while there is none, or its mistakes are shown."""
     shipped = {key: _loaded(path, path.stat().st_mtime_ns) for key, path in shipped_rubrics().items()}
     titles = {key: rubric.title for key, (_, rubric) in shipped.items()}
-    chosen = choose("Rubric", {**titles, OWN_FILE: OWN_FILE}, "rubric")
-    text, name = (shipped[chosen][0], chosen) if chosen != OWN_FILE else _own_text()
-    if text is None:
-        return None
-    st.caption("Change it as you like in the study's set-up, once the study exists.")
-    st.download_button("Example of a rubric (YAML)", next(iter(shipped.values()))[0], "rubric.yaml", on_click="ignore")
-    return shipped[chosen] if chosen != OWN_FILE else _checked(text, name)
+    chosen = choose("Rubric", {**titles, OWN_QUESTIONS: OWN_QUESTIONS, OWN_FILE: OWN_FILE}, "rubric")
+    if chosen == OWN_QUESTIONS:
+        st.caption("Once the study exists, its set-up opens with a form for them.")
+        return EMPTY_RUBRIC, parse_rubric(EMPTY_RUBRIC)
+    if chosen != OWN_FILE:
+        st.caption("Change it as you like in the study's set-up, once the study exists.")
+        return shipped[chosen]
+    text, name = _own_text()
+    example = next(iter(shipped.values()))[0]
+    st.download_button("Example of a rubric (YAML)", example, "rubric.yaml", on_click="ignore")
+    return None if text is None else _checked(text, name)
 
 
 def _checked(text: str, name: str) -> tuple[str, Rubric] | None:
@@ -97,10 +101,11 @@ def choose_file(rubric: Rubric, key: str = "item_file") -> ItemFile | None:
     one_file = FILE_LAYOUTS[0]
     layout = st.segmented_control("Responses come in", FILE_LAYOUTS, default=one_file, required=True, key=f"{key}-way")
     st.download_button("Example of a file of items (CSV)", EXAMPLE_ITEMS, "items.csv", "text/csv", on_click="ignore")
-    label = f"Items ({', '.join(READERS).upper()}; at most {MAX_UPLOAD // 2**20} MB)"
+    label, megabytes = f"Items ({', '.join(READERS).upper()})", MAX_UPLOAD // 2**20
     if layout != one_file:
-        return _joined(st.file_uploader(label, list(READERS), True, key=f"{key}-several"), rubric, key)
-    upload = st.file_uploader(label, list(READERS), key=key)
+        several = st.file_uploader(label, list(READERS), True, key=f"{key}-several", max_upload_size=megabytes)
+        return _joined(several, rubric, key)
+    upload = st.file_uploader(label, list(READERS), key=key, max_upload_size=megabytes)
     if upload is None:
         state.forget("files_read")
         return None

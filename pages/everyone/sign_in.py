@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from components.shell import state
+from components.shell import choices, state
 from components.shell.entrance import column
 from components.shell.words import DEMO_NOTE
 from triptych.errors import NotAllowed, NotFound, StudyNotOpen
@@ -16,11 +16,10 @@ from triptych.study import lifecycle
 def choose(studies: list[Study], key: str) -> str:
     """The slug of the chosen study; nothing to choose where there is one."""
     titles = {study.slug: study.title + (" (closed)" if study.state == "closed" else "") for study in studies}
-    slugs = list(titles)
-    if len(slugs) == 1:
-        st.text(titles[slugs[0]])
-        return slugs[0]
-    return st.selectbox("Study", slugs, format_func=titles.__getitem__, key=key)
+    if len(titles) == 1:
+        st.text(*titles.values())
+        return next(iter(titles))
+    return choices.choose("Study", titles, key)
 
 
 def named(studies: list[Study]) -> list[Study]:

@@ -9,8 +9,10 @@ import streamlit as st
 from components.shell import state
 from components.study.import_preview import import_preview
 from components.study.study_form import choose_file, choose_plan, choose_rubric, file_before, forget_files
+from triptych.rubric.files import EMPTY_RUBRIC
 from triptych.stats.numbers import counted
 from triptych.study import lifecycle
+from triptych.study.checklist import SetupSection
 
 who = state.require("lead")
 st.title("New study", anchor=False)
@@ -42,6 +44,9 @@ if st.button("Create the study", type="primary"):
     study = state.run_command(lifecycle.create_from_file, plan, rubric_yaml, file, who)
     if study:
         forget_files()
-        st.switch_page("lead/design.py", query_params={"study": study.slug})
+        address = {"study": study.slug}
+        if rubric_yaml == EMPTY_RUBRIC:
+            address["section"] = SetupSection.rubric
+        st.switch_page("lead/design.py", query_params=address)
 state.show_messages()
 st.caption("The study starts as a draft: nobody can annotate before you launch it.")

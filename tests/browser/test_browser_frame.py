@@ -56,7 +56,7 @@ def is_at(page, title: str, *names: str, study: str = FIRST) -> None:
 
 
 def go_to(page, name: str) -> None:
-    page.get_by_role("link", name=name, exact=True).click()
+    page.get_by_role("link", name=name, exact=True).last.click()  # of the place before, one may still be there
 
 
 def test_the_study_survives_sign_in_menu_reload_and_deep_link(app, page):
@@ -69,6 +69,9 @@ def test_the_study_survives_sign_in_menu_reload_and_deep_link(app, page):
     is_at(page, "Quality", "Results", "Quality")
     page.go_back()
     is_at(page, "Results", "Results", "Systems")
+    page.get_by_role("link", name="Items", exact=True).hover()
+    go_to(page, "Ratings")
+    is_at(page, "Ratings", "Items", "Ratings")
     for former in ("study", "overview", "design"):
         page.goto(f"{app.url}/{former}?study={FIRST}")
         is_at(page, "Setup", "Setup", "Design")

@@ -45,6 +45,7 @@ def test_a_ticked_person_is_reminded_and_written_to(people, chromium, width):
     page.get_by_role("button", name="Remind").click()
     link = page.get_by_test_id("stCode").first
     browser.expect(link).to_contain_text("?join=")
+    browser.expect(link).to_be_in_viewport()
     mailto = page.locator("a[href^='mailto:mika@example.org']").first.get_attribute("href")
     secret = link.inner_text().strip().partition("?join=")[2]
     assert f"?join={secret}" in unquote(mailto)

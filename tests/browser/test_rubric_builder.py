@@ -7,9 +7,9 @@ from helpers import browser
 from helpers.browser import expect
 from helpers.studies import draft_items
 
+from bench.hands import Hands
 from triptych.people import accounts
-from triptych.preview.rubric_form import EMPTY
-from triptych.rubric.files import read_sheet
+from triptych.rubric.files import EMPTY_RUBRIC, read_sheet
 from triptych.storage import database
 from triptych.study import design, lifecycle
 
@@ -36,26 +36,7 @@ def draft(app, request):
     with database.writing(app.engine) as session:
         lead = accounts.create_lead(session, request.node.name[:40], "a long passcode of a lead")
         plan = lifecycle.StudyPlan(title="Help desk", seed="fixed")
-        return lead.id, lifecycle.create_study(session, plan, EMPTY, draft_items(3), lead.pseudonym, lead.id)
-
-
-class Hands:
-    """Acts as a person would, and counts: a click or one run of typing, with Tab in it, is one action."""
-
-    def __init__(self, page) -> None:
-        self.page, self.actions = page, 0
-
-    def click(self, locator) -> None:
-        locator.click()
-        self.actions += 1
-
-    def type(self, *texts: str) -> None:
-        for place, text in enumerate(texts):
-            if place:
-                self.page.keyboard.press("Tab")
-            self.page.keyboard.press("ControlOrMeta+a")
-            self.page.keyboard.type(text)
-        self.actions += 1
+        return lead.id, lifecycle.create_study(session, plan, EMPTY_RUBRIC, draft_items(3), lead.pseudonym, lead.id)
 
 
 def stored(app, study):
@@ -124,7 +105,7 @@ def test_moves_undo_and_mistakes_reach_form_yaml_and_preview(app, draft, page):
 def test_a_second_lead_is_shown_what_changed(app, draft, page):
     study = draft[1]
     with database.writing(app.engine) as session:
-        parts = design.Parts(rubric_yaml=EMPTY.replace("Poor", "Theirs"))
+        parts = design.Parts(rubric_yaml=EMPTY_RUBRIC.replace("Poor", "Theirs"))
         design.amend(session, lifecycle.by_slug(session, study.slug), parts, "", "other")
     page.locator('[data-rb-path="criteria.0.title"]').fill("Mine")
     expect(page.locator(".rb-notice")).to_contain_text("Somebody else changed this rubric")

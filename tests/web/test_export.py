@@ -12,6 +12,7 @@ from helpers.ratings import first_work, resubmit, set_aside, submit
 from helpers.studies import add_person, full_answers, sure
 from starlette.applications import Starlette
 
+from triptych.annotate import comments
 from triptych.formats import long_csv
 from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
 from triptych.storage import database
@@ -98,6 +99,18 @@ def test_a_spreadsheet_finds_no_formula_in_an_export(ask, filled):
     assert explanations == {"", '\'=HYPERLINK("http://x") now'}
     (mark,) = rows_of(ask(lead, f"/export/{study.slug}/highlights.csv"))
     assert mark["comment"] == "'+no"
+
+
+def test_comments_are_exported_with_their_annotation(ask, filled, engine):
+    study, lead, people = filled
+    with database.writing(engine) as session:
+        work = first_work(session, people[0])
+        item = session.get_one(Item, work.item_id).external_id
+        comments.ask(session, study, item, people[0].pseudonym, "=1+1?", lead)
+        comments.answer(session, study, people[0], work.token, "Yes.")
+    rows = rows_of(ask(lead, f"/export/{study.slug}/comments.csv"))
+    assert [(row["item_id"], row["annotator"]) for row in rows] == [(item, people[0].pseudonym)] * 2
+    assert [(row["role"], row["text"]) for row in rows] == [("lead", "'=1+1?"), ("annotator", "Yes.")]
 
 
 def test_exports_name_systems_only_after_unblinding(ask, filled, engine):

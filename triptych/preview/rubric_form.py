@@ -10,32 +10,12 @@ from sqlmodel import Session
 
 from triptych.errors import InvalidAnnotation
 from triptych.preview import views
-from triptych.rubric.files import RubricSheet, read_rubric, read_sheet, shipped_rubrics, text_hash
+from triptych.rubric.files import EMPTY_RUBRIC, RubricSheet, read_rubric, read_sheet, shipped_rubrics, text_hash
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Study
 from triptych.study import contents, design, lifecycle
 from triptych.study.design import Parts
 from triptych.study.persons import Who
-
-EMPTY = """\
-key: my_rubric
-title: My rubric
-summary: What this rubric asks.
-instructions: Read the context, then judge each response.
-criteria:
-  - key: quality
-    title: Quality
-    question: How good is the response?
-    definition: Judge the response as a whole.
-    scale:
-      kind: likert
-      points:
-        - {value: 1, title: Poor}
-        - {value: 2}
-        - {value: 3}
-        - {value: 4}
-        - {value: 5, title: Excellent}
-"""
 
 
 def sources(session: Session, who: Who, study: Study) -> list[tuple[str, str]]:
@@ -53,7 +33,7 @@ def source_text(session: Session, who: Who, name: str) -> str:
     if kind == "shipped" and key in shipped_rubrics():
         return read_rubric(shipped_rubrics()[key])
     if kind == "empty":
-        return EMPTY
+        return EMPTY_RUBRIC
     raise InvalidAnnotation(f"There is no rubric called {name!r} to start from.")
 
 

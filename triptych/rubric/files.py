@@ -25,6 +25,26 @@ RUBRICS = app_folder() / "rubrics"
 MAX_CHARACTERS, MAX_PARTS = 200_000, 5_000
 # parts that are written once and repeated (`*name`) count each time in the form
 MAX_REPEATED_PARTS = 10 * MAX_PARTS
+# what a lead begins with who writes their own questions
+EMPTY_RUBRIC = """\
+key: my_rubric
+title: My rubric
+summary: What this rubric asks.
+instructions: Read the context, then judge each response.
+criteria:
+  - key: quality
+    title: Quality
+    question: How good is the response?
+    definition: Judge the response as a whole.
+    scale:
+      kind: likert
+      points:
+        - {value: 1, title: Poor}
+        - {value: 2}
+        - {value: 3}
+        - {value: 4}
+        - {value: 5, title: Excellent}
+"""
 
 
 @dataclass(frozen=True)

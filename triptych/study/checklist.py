@@ -13,6 +13,7 @@ from sqlalchemy import func, select
 from sqlmodel import Session
 
 from triptych import settings
+from triptych.rubric.files import EMPTY_RUBRIC
 from triptych.rubric.model import Rubric
 from triptych.stats.numbers import counted
 from triptych.storage import host
@@ -62,6 +63,7 @@ class _Draft:
     study: Study
     settings: StudySettings
     rubric: Rubric
+    is_own: bool
     places: int
     findings: Sequence[LintFinding]
 
@@ -74,7 +76,8 @@ def points(session: Session, study: Study, findings: Sequence[LintFinding] | Non
     places = select(func.sum(Item.raters)).where(Item.study_id == study.id, Item.purpose == Purpose.main)
     rubric = lifecycle.design_of(session, study).rubric
     findings = lint.lint_study(session, study) if findings is None else findings
-    draft = _Draft(study, settings_of(study), rubric, session.execute(places).scalar_one() or 0, findings)
+    is_own = lifecycle.rubric_text(session, study) != EMPTY_RUBRIC
+    draft = _Draft(study, settings_of(study), rubric, is_own, session.execute(places).scalar_one() or 0, findings)
     order = [Mark.doubtful, Mark.empty, Mark.done]
     lines = [point for check in CHECKS for point in check(draft)]
     return sorted(lines, key=lambda point: (not point.stops, order.index(point.mark)))
@@ -110,6 +113,10 @@ def _items(draft: _Draft) -> Iterator[CheckPoint]:
 
 
 def _rubric(draft: _Draft) -> Iterator[CheckPoint]:
+    if not draft.is_own:
+        text = "The rubric has one question, about quality: nobody has written another yet."
+        yield CheckPoint(SetupSection.rubric, Mark.doubtful, text, "Write your questions.")
+        return
     asked = draft.rubric.asked(draft.study.round)
     yield CheckPoint(
         SetupSection.rubric, Mark.done, f"{counted(len(asked), 'question')} in the {draft.study.round} round."

@@ -62,12 +62,17 @@ def _read(who: Who, slug: str, blocks: Blocks) -> Iterator[bytes]:
 
 def _csv(request: Request, session: Session, study: Study) -> tuple[str, str, Blocks]:
     """One CSV file."""
+    from triptych.exchange.comment_rows import COMMENTS_HEADER, export_comments
     from triptych.formats.long_csv import write_csv
     from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
     from triptych.formats.writers.writing import BLOCK_CHARACTERS, in_blocks
     from triptych.results.frame.rows import export_highlights, export_ratings
 
-    files = {"ratings": (RATINGS_HEADER, export_ratings), "highlights": (HIGHLIGHTS_HEADER, export_highlights)}
+    files = {
+        "ratings": (RATINGS_HEADER, export_ratings),
+        "highlights": (HIGHLIGHTS_HEADER, export_highlights),
+        "comments": (COMMENTS_HEADER, export_comments),
+    }
     name = request.path_params["name"]
     if name not in files:
         raise NotFound(f"There is no such file; there are {', '.join(files)}.")
