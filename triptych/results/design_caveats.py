@@ -92,6 +92,8 @@ def _most_apart(ratings: StudyRatings) -> Iterator[tuple[str, int, int, float, f
     """(criterion, system with most missing, with least, gap of their shares, p over all pairs), where it is large."""
     systems = np.unique(ratings.system[ratings.system > 0])
     cells, first = np.unique(_annotations(ratings), return_index=True)
+    if len(systems) < 2 or not len(cells):
+        return
     rows = ratings.system > 0
     value = np.full((len(cells), len(systems)), np.nan)
     place = np.searchsorted(cells, _annotations(ratings)[rows]), np.searchsorted(systems, ratings.system[rows])
@@ -101,7 +103,7 @@ def _most_apart(ratings: StudyRatings) -> Iterator[tuple[str, int, int, float, f
     if (~np.isnan(value)).all(axis=1).mean() > SINGLE_SHARE:
         value[:] = 1.0  # annotations hold all systems, so that a rating which is not there is missing
     missing: Floats = np.where(present, 0.0, value)
-    if len(systems) < 2 or not len(cells) or np.isnan(missing).all(axis=0).any():
+    if np.isnan(missing).all(axis=0).any():
         return
     share = np.nanmean(missing, axis=0)
     more, less = int(systems[share.argmax()]), int(systems[share.argmin()])

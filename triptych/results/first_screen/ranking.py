@@ -120,9 +120,9 @@ def _in_groups(analysis: StudyAnalysis, groups: Sequence[Sequence[int]]) -> str:
     if not rest:
         return f"No two of the {len(top)} systems differ clearly"
     first = names_of(analysis, top) if len(top) <= MAX_ORDERED else f"{len(top)} systems"
-    verb = "has" if len(top) == 1 else "share"
+    verb = "is" if len(top) == 1 else "are"
     follow = f"the other {rest} follow" + (f" in {len(groups) - 1} groups" if len(groups) > 2 else "")
-    return f"{first} {verb} the top; {follow}"
+    return f"{first} {verb} clearly below no other; {follow}"
 
 
 def _others(analysis: StudyAnalysis, key: str) -> str:
