@@ -202,7 +202,7 @@ APPENDIX = (
         "Pairs of annotators on average",
         of.PAIRS,
         "Means over all pairs of annotators. Kappa: Cohen's, weighted by the level of the scale. All criteria: the "
-        "means of pairs whose units are those of every criterion; only where all criteria have the same scale of points.",
+        "means of pairs whose units are those of every criterion; only where all criteria have the same scale.",
     ),
     PartTable(
         "without annotator",

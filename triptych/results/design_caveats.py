@@ -22,6 +22,7 @@ from triptych.study.lint import grouped_ids
 
 MISSING_GAP = 0.05  # of the shares of two systems that are missing, from which it may move a comparison
 SINGLE_SHARE = 0.5  # of what an annotator rated of an item, from which responses count as rated one at a time
+EQUAL_WORK = 0.75  # of the annotators, as how many equally busy ones they weigh, below which work is unequal
 TOO_OFTEN = "differences are called clear two to three times too often"
 
 
@@ -55,6 +56,27 @@ def one_at_a_time(analysis: StudyAnalysis) -> Iterator[Finding]:
                 "one at a time",
                 "Annotators mostly rated one response of an item: where they have no tastes for systems the tests are "
                 "cautious (1 to 2 % false differences instead of 5 %), so that a true difference shows less often.",
+            )
+            return
+
+
+def unequal_work(analysis: StudyAnalysis) -> Iterator[Finding]:
+    """Comparisons for annotators like these where an item has one annotator, and a few annotators did most of it."""
+    for ratings in analysis.ratings:
+        contrasts = analysis.contrasts_of(ratings.criterion.key)
+        if not any(contrast.p is not None for contrast in contrasts):
+            continue
+        cells, first = np.unique(_annotations(ratings)[_rated(ratings)], return_index=True)
+        raters = np.unique(ratings.item[_rated(ratings)][first], return_counts=True)[1]
+        work = np.unique(ratings.annotator[_rated(ratings)][first], return_counts=True)[1]
+        as_many = len(cells) ** 2 / (work @ work)
+        if (raters == 1).mean() > SINGLE_SHARE and as_many < EQUAL_WORK * len(work):
+            yield Finding(
+                32,
+                "unequal work",
+                f"Most items have one annotator, and work is unequal: {len(work)} annotators weigh like {as_many:.1f}. "
+                "In simulations of such designs some difference was falsely clear in up to 6 % of studies where "
+                "annotators have tastes for systems, and intervals were too wide where they have none.",
             )
             return
 

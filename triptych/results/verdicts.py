@@ -151,11 +151,16 @@ def summary(analysis: StudyAnalysis, contrasts: Sequence[Contrast]) -> str:
     if not clear and all(contrast.equal for contrast in contrasts):
         return f"All systems are practically equal within ±{_points(contrasts[0], contrasts[0].margin or 0)}"
     if not clear:
-        return "No two systems differ clearly"
+        return f"No two systems{tested_only(contrasts)} differ clearly"
     wins = Counter(contrast.higher for contrast in clear)
     first, won = wins.most_common(1)[0]
     others = len({code for contrast in contrasts for code in (contrast.system, contrast.baseline)}) - 1
     return f"{analysis.name(first)} stands clearly above all others" if won == others else order(analysis, clear)
+
+
+def tested_only(contrasts: Iterable[Contrast]) -> str:
+    """Which systems a sentence about all pairs is about, where some pairs have no test."""
+    return " that can be compared" if any(contrast.p_here is None for contrast in contrasts) else ""
 
 
 def names_of(analysis: StudyAnalysis, systems: Iterable[int]) -> str:
