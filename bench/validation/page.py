@@ -92,7 +92,7 @@ OUTSIDE = """
 
 *The app warns* names the finding that results, reports and the datasheet print in such a design: items that look
 grouped by their ids or contexts, ratings that are missing more often for one system beyond chance, responses rated
-alone.
+alone, one annotator an item with unequal work, camps that come up by chance.
 """
 FARTHER = """By two standard errors (SE) or more in one figure at least:
 """
@@ -289,6 +289,8 @@ def _outside(line: Line) -> tuple[float, str]:
 
 def _caveat(simulation: Simulation) -> str:
     """The caveat that the results page prints in such a design (results/design_caveats.py)."""
+    if isinstance(simulation, CampsReported):
+        return " The app warns: *camps*."
     if not isinstance(simulation, Differences):
         return ""
     design = simulation.design
@@ -296,6 +298,7 @@ def _caveat(simulation: Simulation) -> str:
         "groups not declared": design.group > 1 and not design.by_group,
         "unevenly missing": "one system only" in design.missing,
         "one at a time": design.singles,
+        "unequal work": design.unequal and design.raters == 1 and not design.singles,
     }
     named = [f"*{caveat}*" for caveat, holds in caveats.items() if holds]
     return f" The app warns: {', '.join(named)}." if named else ""

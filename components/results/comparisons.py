@@ -143,7 +143,8 @@ def _numbers_behind(analysis: StudyAnalysis, result: CriterionResult) -> None:
     contrasts = analysis.contrasts_of(key)
     if contrasts:
         st.dataframe(contrast_table(contrasts, analysis), hide_index=True, key=f"contrasts-{key}")
-        st.caption(plain(f"{whom_for(contrasts)} {analysis.family} {HOCHBERG}"))
+        hochberg = HOCHBERG if any(each.benjamini_hochberg is not None for each in contrasts) else ""
+        st.caption(plain(f"{whom_for(contrasts)} {analysis.family} {hochberg}".rstrip()))
     if by_group := [of for of in analysis.group_differences if of.criterion == key]:
         st.dataframe(_by_group(by_group, analysis), hide_index=True, key=f"groups-{key}")
         st.caption("By group of annotators, each by itself, then how far two groups are apart. " + FAMILIES)

@@ -137,7 +137,7 @@ ANALYSES = {
         trust.reliability,
     ),
     "pairs": Analysis(
-        "Annotators two by two",
+        "Pairs of annotators",
         "When agreement is low: shows whether one of them reads the rubric differently.",
         trust.pairs,
         True,

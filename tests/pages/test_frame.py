@@ -51,7 +51,7 @@ def header(app: AppTest) -> str:
     return app.text[0].value
 
 
-@pytest.mark.parametrize(("screen", "title"), zip(SCREENS, TITLES, strict=True), ids=TITLES)
+@pytest.mark.parametrize(("screen", "title"), [*zip(SCREENS, TITLES, strict=True)], ids=TITLES)
 def test_every_screen_has_the_frame_and_one_heading(leads, screen, title):
     study, _ = leads
     app = visit(screen.page, study=study.slug)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any, cast
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,8 +13,9 @@ from helpers.frames import crossed, likert_rubric, make_frame
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from triptych.reports.facts import Facts
 from triptych.reports.heds import _effect
-from triptych.reports.methods_text import statistics
+from triptych.reports.methods_text import statistics, together
 from triptych.reports.numbers import Book
 from triptych.reports.tables import contrasts, main_table
 from triptych.results.frame.collection import Planned
@@ -119,3 +123,16 @@ def test_the_main_table_names_or_counts_systems_below(systems, raised):
     table = main_table(study, Book.of(study))
     assert [row[1].raised for row in reversed(table.rows[:systems])][:3] == raised
     assert f"Raised {'letters' if systems == 3 else 'numbers'}:" in " ".join(table.notes)
+
+
+@pytest.mark.parametrize(("presentation", "counts", "words"), [
+    ("side_by_side", {"side_by_side": 9}, "side by side"),
+    ("side_by_side", {"one_at_a_time": 9}, "one at a time"),
+    ("side_by_side", {"one_at_a_time": 6, "side_by_side": 3},
+     "one at a time (6) or side by side (3) in the 9 annotations where that is known"),
+    ("side_by_side", {}, "together"),
+    ("succession", {}, "one after another"),
+])  # fmt: skip
+def test_responses_were_shown_as_each_annotation_says(presentation, counts, words):
+    shown: Any = SimpleNamespace(study=SimpleNamespace(presentation=presentation), arrangements=counts)
+    assert together(cast(Facts, shown)) == words

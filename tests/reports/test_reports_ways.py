@@ -104,9 +104,9 @@ def test_a_report_names_counted_kinds_and_removed_items(sqlite_engine, make_stud
         session.execute(update(Item).where(Item.external_id == "item-1").values(retired=True, retired_reason="a twin"))
     report = report_of(engine, study)
     methods = report.files["methods.md"].decode()
-    who = "2 annotators (kind: human) rated responses of 3 systems to 2 of 2 items (1 of them taken out of the study)"
+    who = "2 annotators (human) rated responses of 3 systems to 2 of 2 items (1 of them taken out of the study)"
     assert who in methods
-    assert "2, of kind: human." in report.files["heds.md"].decode()
+    assert "2 (human)." in report.files["heds.md"].decode()
 
 
 def test_a_report_is_given_to_the_study_s_lead_only(sqlite_engine, make_study, monkeypatch):

@@ -213,6 +213,36 @@ def test_exclusions_that_decide_a_conclusion_come_first():
     assert findings(with_them)[0].sentence.endswith("is not clear here, and clear without excluded annotators.")
 
 
+def test_exclusions_decide_also_among_few_annotators():
+    rows = spoiled(3)
+    rows = rows[rows["annotator"].isin(["P-0", "P-1", "P-12", "P-13"])].reset_index(drop=True)
+    rows["excluded"] = rows["annotator"].isin(["P-12", "P-13"])
+    first = findings(analysis(make_frame(likert_rubric(), rows)))[0]
+    assert first.sentence == (
+        "Criterion 1: System 2 against System 1 is clear here, and turned around with excluded annotators."
+    )
+
+
+def test_clear_differences_of_three_annotators_rest_on_their_agreement():
+    sentences = [each.sentence for each in findings(analysis(crossed(60, 3, systems=2, gap=1.0)))]
+    (low,) = [sentence for sentence in sentences if "agree too little" in sentence]
+    assert low.endswith("Clear differences rest on it.")
+
+
+def test_clear_pairs_beyond_those_listed_are_counted():
+    words = verdict(analysis(crossed(60, 6, systems=4, gap=1.5, points=12)), "c1")
+    assert "All differ clearly, from high to low: System 4, System 3, System 2, System 1." in words
+    assert "3 more pairs differ clearly." in words
+    assert "more pair" not in verdict(analysis(crossed(60, 6, systems=3, gap=1.5, points=12)), "c1")
+
+
+def test_most_of_many_systems_are_named_by_the_others():
+    rows = crossed(60, 6, systems=7).ratings.copy()
+    rows.loc[rows["system"] == 2, "value"] -= 3
+    words = verdict(analysis(make_frame(likert_rubric(), rows)), "c1")
+    assert "Clearly below no other: all but System 2." in words
+
+
 def test_ignored_items_that_decide_a_conclusion_are_reported():
     """System 2 is a little better on twenty items; two thirds ignore ten more, and the others prefer system 1 there."""
     random = np.random.default_rng(5)

@@ -41,6 +41,13 @@ def test_a_place_that_somebody_has_not_seen_can_be_filled(session, make_study):
     assert present(unfilled(session, study)).present == 2
 
 
+def test_having_rated_another_item_fills_no_place(session, make_study):
+    study, _, people = make_study(session, items=3, annotators=2, raters_per_item=2)
+    submit(session, study, people[0])
+    submit(session, study, people[1])
+    assert unfilled(session, study) is None
+
+
 def test_annotators_who_reached_their_limit_fill_nothing(session, make_study):
     study, _, people = make_study(session, items=2, annotators=1, raters_per_item=1)
     study.settings = stored(changed(study, items_per_annotator=1))

@@ -40,6 +40,9 @@ def _paragraphs(facts: Facts) -> Iterator[str]:
         f"- {heading}: {code_span(words)}" for heading, words in declared(facts.rubric, facts.settings.preregistration)
     ]
     yield "\n".join(lines) if lines else "Nothing was declared."
+    if facts.imported:
+        yield "The ratings were made elsewhere and imported: what was declared before them is not known here."
+        return
     opened_at = facts.study.opened_at
     if opened_at is None:
         yield "The study has not been opened."

@@ -128,7 +128,7 @@ def _arrangements(session: Session, study: Study) -> dict[str, int]:
         .group_by(Assignment.arrangement)
         .order_by(func.count().desc(), Assignment.arrangement)
     )
-    return dict(session.execute(query).tuples().all())
+    return dict(map(tuple, session.execute(query)))
 
 
 def _has(session: Session, query: Select[int]) -> bool:

@@ -24,7 +24,7 @@ from triptych.reports.heds_questions import (
     SECTIONS,
     SheetQuestion,
 )
-from triptych.reports.methods_text import comparison_test
+from triptych.reports.methods_text import comparison_test, together
 from triptych.reports.numbers import Book
 from triptych.results.pay import rate_of
 from triptych.results.study_analysis import StudyAnalysis
@@ -133,7 +133,7 @@ def _of_study(facts: Facts, analysis: StudyAnalysis, book: Book, seal: str) -> I
         "2.5": Answer((place,) if place else ()),
         "3.1.1": Answer(text=f"{facts.items} items. Outputs per system: {per_system}."),
         "3.1.2": Answer((6,), _selected(facts, analysis)),
-        "3.2.1": Answer(text=f"{book['study', '', 'annotators'].printed}, of kind: {', '.join(analysis.kinds)}."),
+        "3.2.1": Answer(text=f"{book['study', '', 'annotators'].printed} ({' and '.join(analysis.kinds)})."),
         "3.2.2.2": _paid(facts),
         "3.2.3": Answer(text=facts.settings.recruitment.how),
         "3.2.4": Answer(text=_training(facts)),
@@ -192,10 +192,10 @@ def _training(facts: Facts) -> str:
 
 
 def _quality(facts: Facts, book: Book) -> tuple[int, ...]:
-    """Options of question 3.3.3.1: automatic checks where some were computed, exclusions where there are some."""
+    """Options of question 3.3.3.1: automatic checks where some were computed; an exclusion is the lead's decision."""
     computed = any(book.defined("annotators", name) for name in LOOKED_AT)
     excluded = any(exclusion.what == "annotator" for exclusion in facts.exclusions)
-    return (2,) * computed + (4,) * excluded
+    return (2,) * computed + (6,) * excluded
 
 
 def _quality_words(facts: Facts, book: Book) -> str:
@@ -207,7 +207,7 @@ def _quality_words(facts: Facts, book: Book) -> str:
         f"{exclusion.what} {exclusion.which}: {exclusion.reason or 'no reason given'}" for exclusion in facts.exclusions
     ]
     words = "; ".join([*looked_at, *_checks(facts, book), *out, *known])
-    return f"{words}." if words else ""
+    return f"{words.removesuffix('.')}." if words else ""
 
 
 def _checks(facts: Facts, book: Book) -> Iterator[str]:
@@ -228,10 +228,9 @@ def _checks(facts: Facts, book: Book) -> Iterator[str]:
 def _shown(facts: Facts) -> str:
     rubric = facts.rubric
     parts = [rubric.context.title, *rubric.context.extra_texts, *rubric.context.show]
-    together = "side by side" if facts.study.presentation == "side_by_side" else "one after another"
     return (
-        f"Instructions and guidelines; per item {', '.join(parts)} and the responses under letters {together}, without "
-        "the names of their systems, in a balanced order."
+        f"Instructions and guidelines; per item {', '.join(parts)} and the responses under letters {together(facts)}, "
+        "without the names of their systems, in a balanced order."
     )
 
 

@@ -54,7 +54,7 @@ def _design(facts: Facts, analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     kinds = " and ".join(analysis.kinds)
     systems = counted(len(facts.outputs), "system")
     yield (
-        f"{annotators} (kind: {kinds}) rated responses of {systems} to {_items(facts, analysis, book)}"
+        f"{annotators} ({kinds}) rated responses of {systems} to {_items(facts, analysis, book)}"
         + ("." if facts.imported else f"; {_planned(facts.study.raters_per_item)} planned.")
     )
     asked = "; ".join(_asked(result.criterion) for result in analysis.judged)
@@ -66,7 +66,6 @@ def _design(facts: Facts, analysis: StudyAnalysis, book: Book) -> Iterator[str]:
         return
     yield from _shown(facts, analysis)
     yield from text_views(facts)
-    yield from _arranged(facts)
     if facts.planned:
         yield "Items were assigned by a plan."
     elif facts.study.raters_per_item > 1:
@@ -82,10 +81,9 @@ def _shown(facts: Facts, analysis: StudyAnalysis) -> Iterator[str]:
     if not (analysis.frame.ratings["position"] > 0).any():
         yield "Responses were shown without the names of their systems."
         return
-    together = "side by side" if facts.study.presentation == "side_by_side" else "one after another"
     yield (
-        f"The responses of an item were shown {together}, without the names of their systems, in an order balanced "
-        "over annotators and items by minimisation (Pocock and Simon 1975)."
+        f"The responses of an item were shown {together(facts)}, without the names of their systems, in an order "
+        "balanced over annotators and items by minimisation (Pocock and Simon 1975)."
     )
 
 
@@ -104,15 +102,17 @@ def text_views(facts: Facts) -> Iterator[str]:
     yield f"{sentence}, except in {' and in '.join(parts)}." if parts else f"{sentence}."
 
 
-def _arranged(facts: Facts) -> Iterator[str]:
-    """The share of annotations whose responses were shown this way or that, where either was possible."""
-    every = sum(facts.arrangements.values())
-    if every and facts.study.presentation == "side_by_side":
-        shares = (
-            f"{ARRANGEMENTS[name]} in {100 * count / every:.0f}% ({count})"
-            for name, count in facts.arrangements.items()
-        )
-        yield f"Of {counted(every, 'annotation')}, the responses were {' and '.join(shares)}."
+def together(facts: Facts) -> str:
+    """How the responses of an item shared the window, as it is stored with each annotation."""
+    if facts.study.presentation != "side_by_side":
+        return "one after another"
+    ways = {ARRANGEMENTS[name]: count for name, count in facts.arrangements.items()}
+    if not ways:
+        return "together"
+    if len(ways) == 1:
+        return next(iter(ways))
+    shares = " or ".join(f"{way} ({count:,})" for way, count in ways.items())
+    return f"{shares} in the {counted(sum(ways.values()), 'annotation')} where that is known"
 
 
 def _planned(raters: int) -> str:

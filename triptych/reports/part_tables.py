@@ -199,10 +199,10 @@ APPENDIX = (
     PartTable(
         "annotator pairs",
         "pair_means",
-        "Two annotators on average",
+        "Pairs of annotators on average",
         of.PAIRS,
-        "Means over all two annotators. Kappa: Cohen's, weighted by the level of the scale. All criteria: the means of "
-        "pairs whose units are those of every criterion; only where all criteria have the same scale of points.",
+        "Means over all pairs of annotators. Kappa: Cohen's, weighted by the level of the scale. All criteria: the "
+        "means of pairs whose units are those of every criterion; only where all criteria have the same scale.",
     ),
     PartTable(
         "without annotator",
@@ -215,7 +215,7 @@ APPENDIX = (
     PartTable(
         "annotator pairs",
         "pairs",
-        "Annotators two by two",
+        "Pairs of annotators",
         of.PAIR,
         "Over the units that both rated. Kappa is weighted by the level of the scale; the distance is in its points.",
         "Annotators",

@@ -17,6 +17,7 @@ from triptych.results.warnings import Finding, all_not_run
 from triptych.rubric.answers import LETTERS
 from triptych.stats.analysis.listing import SET_APART
 from triptych.stats.analysis.statistics import AGREEMENT, SYSTEM, columns
+from triptych.stats.numbers import counted
 from triptych.stats.undefined import Undefined
 
 MOST_LETTERS = 8  # systems; with more of them a cell of the main table would be mostly letters
@@ -88,10 +89,12 @@ def _agreement_row(book: Book, rated: Sequence[CriterionResult], notes: Notes) -
 
 def main_notes(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     """What the numbers of the main table are, and who made them."""
-    counts = {name: book["study", "", name].printed for name in ("items", "annotators", "annotations", "ratings")}
+    counts = {
+        name: int(book["study", "", name].value or 0) for name in ("items", "annotators", "annotations", "ratings")
+    }
     yield (
-        f"{counts['items']} items, {counts['annotators']} annotators, {counts['annotations']} annotations, "
-        f"{counts['ratings']} ratings. {analysis.scope.sentence}"
+        f"{', '.join(counted(count, name.removesuffix('s')) for name, count in counts.items())}. "
+        f"{analysis.scope.sentence}"
     )
     shares = [result for result in analysis.criteria if result.share and result.counts_as]
     kinds = "Means" if len(shares) < len(analysis.criteria) else "Shares"

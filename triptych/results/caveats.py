@@ -13,7 +13,7 @@ from sqlalchemy.orm import aliased
 from sqlmodel import Session
 
 from triptych.results.annotators import speed_flag, speeds_of
-from triptych.results.design_caveats import one_at_a_time, unevenly_missing, ungrouped
+from triptych.results.design_caveats import one_at_a_time, unequal_work, unevenly_missing, ungrouped
 from triptych.results.frame.table import Filters
 from triptych.results.quality import standings
 from triptych.results.study_analysis import StudyAnalysis
@@ -199,6 +199,7 @@ def caveats(session: Session, study: Study, analysis: StudyAnalysis) -> tuple[Fi
         *ungrouped(analysis, texts),
         *unevenly_missing(analysis),
         *one_at_a_time(analysis),
+        *unequal_work(analysis),
         *_speed(speeds),
         *_checks(session, study, analysis),
         *_share_used(analysis),

@@ -70,11 +70,11 @@ def unfilled(session: Session, study: Study) -> Unfilled | None:
         Assignment.person_id == Membership.person_id,
         Assignment.state != AssignmentState.expired,
     )
-    could = select(Membership.id).where(*may_work, ~seen)
+    outer = (Item, Membership)  # named, as two queries down they would else become tables of their own
+    could = select(Membership.id).where(*may_work, ~seen.correlate(*outer))
     if session.scalars(select(PlannedItem.id).where(PlannedItem.study_id == study.id).limit(1)).first() is not None:
-        could = could.where(
-            exists().where(PlannedItem.item_id == Item.id, PlannedItem.person_id == Membership.person_id)
-        )
+        planned = exists().where(PlannedItem.item_id == Item.id, PlannedItem.person_id == Membership.person_id)
+        could = could.where(planned.correlate(*outer))
     free = (Item.study_id == study.id, Item.purpose == Purpose.main, ~Item.retired, Item.taken < Item.raters)
     query = select(Item.external_id, Item.raters - Item.taken).where(*free, ~could.correlate(Item).exists())
     rows = session.execute(query.order_by(Item.id)).all()

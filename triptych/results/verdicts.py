@@ -35,6 +35,7 @@ def verdict(analysis: StudyAnalysis, criterion: str) -> str:
         "Interim:" if analysis.collection.interim else "",
         f"{order(analysis, clear)}." if len(clear) > 1 else "",
         *(sized(analysis, contrast) for contrast in largest_first(clear)[:MAX_LISTED]),
+        _more_clear(len(clear) - MAX_LISTED),
         _equal(analysis, tested, clear),
         _rest(analysis, [contrast for contrast in tested if contrast not in clear and not contrast.equal], len(clear)),
         _untested(analysis, [contrast for contrast in contrasts if contrast not in tested]),
@@ -42,6 +43,12 @@ def verdict(analysis: StudyAnalysis, criterion: str) -> str:
         EXPLORATORY if contrasts[0].exploratory else "",
     ]
     return " ".join(part for part in parts if part)
+
+
+def _more_clear(pairs: int) -> str:
+    if pairs <= 0:
+        return ""
+    return "1 more pair differs clearly." if pairs == 1 else f"{pairs} more pairs differ clearly."
 
 
 def between_groups(analysis: StudyAnalysis, criterion: str) -> str:
@@ -102,6 +109,14 @@ def clear_of(contrasts: Sequence[D]) -> list[D]:
     return [contrast for contrast in contrasts if (contrast.clear if alike else contrast.clear_here)]
 
 
+def clear_of_criteria(contrasts: Iterable[Contrast]) -> list[Contrast]:
+    """The same of each criterion by itself, as some may have enough annotators and others not."""
+    by_criterion: dict[str, list[Contrast]] = defaultdict(list)
+    for contrast in contrasts:
+        by_criterion[contrast.criterion].append(contrast)
+    return [contrast for of_one in by_criterion.values() for contrast in clear_of(of_one)]
+
+
 def order(analysis: StudyAnalysis, clear: Collection[Contrast]) -> str:
     """Which systems are above which: all in a row, or as in: System 3 is above System 1 and System 2.
 
@@ -114,8 +129,10 @@ def order(analysis: StudyAnalysis, clear: Collection[Contrast]) -> str:
         ranked = sorted(below, key=lambda system: -len(below[system]))
         return f"All differ clearly, from high to low: {', '.join(map(analysis.name, ranked))}"
     if len(below) > MAX_ORDERED:
-        top = sorted(set(below) - set().union(*below.values()))
-        return f"Clearly below no other: {names_of(analysis, top)}"
+        beaten = sorted(set().union(*below.values()))
+        top = [system for system in below if system not in beaten]
+        few = f"all but {names_of(analysis, beaten)}" if len(beaten) < len(top) else names_of(analysis, top)
+        return f"Clearly below no other: {few}"
     together: dict[frozenset[int], list[int]] = defaultdict(list)
     for system, lower in below.items():
         together[frozenset(lower)].append(system)
@@ -134,11 +151,16 @@ def summary(analysis: StudyAnalysis, contrasts: Sequence[Contrast]) -> str:
     if not clear and all(contrast.equal for contrast in contrasts):
         return f"All systems are practically equal within ±{_points(contrasts[0], contrasts[0].margin or 0)}"
     if not clear:
-        return "No two systems differ clearly"
+        return f"No two systems{tested_only(contrasts)} differ clearly"
     wins = Counter(contrast.higher for contrast in clear)
     first, won = wins.most_common(1)[0]
     others = len({code for contrast in contrasts for code in (contrast.system, contrast.baseline)}) - 1
     return f"{analysis.name(first)} stands clearly above all others" if won == others else order(analysis, clear)
+
+
+def tested_only(contrasts: Iterable[Contrast]) -> str:
+    """Which systems a sentence about all pairs is about, where some pairs have no test."""
+    return " that can be compared" if any(contrast.p_here is None for contrast in contrasts) else ""
 
 
 def names_of(analysis: StudyAnalysis, systems: Iterable[int]) -> str:
@@ -200,7 +222,8 @@ def _rest(analysis: StudyAnalysis, unclear: Sequence[Contrast], others: int) -> 
     if not unclear:
         return ""
     if not others:
-        p = [contrast.p_holm for contrast in unclear if contrast.p_holm is not None]
+        alike = speaks_for_others(analysis.contrasts_of(unclear[0].criterion))
+        p = [p for of in unclear if (p := of.holm if alike else of.holm_here) is not None]
         strict = f"; clear below {unclear[0].bound:g}" if analysis.collection.interim else ""
         smallest = f" (smallest adjusted p{_p(min(p))}{strict})" if p else ""
         tried = f" {_cannot_tell(analysis, unclear)}" if unclear[0].margin is not None else ""
@@ -246,13 +269,15 @@ def _untested(analysis: StudyAnalysis, contrasts: Sequence[Contrast]) -> str:
 
 def _of_annotators(analysis: StudyAnalysis, criterion: str, tested: Sequence[Contrast]) -> str:
     """Which annotators the verdict is about, how far these annotators differ, and what more of them would allow."""
-    count = max(contrast.difference.annotators for contrast in tested if isinstance(contrast.difference, Estimate))
+    count = _annotators(tested)
     if speaks_for_others(tested):
         only_here = [contrast for contrast in tested if contrast.clear_here and not contrast.clear]
         if not only_here:
             return ""
-        pairs = "; ".join(pair_of(analysis, contrast) for contrast in largest_first(only_here)[:MAX_LISTED])
-        return f"For these {count} annotators alone also clear: {pairs}."
+        listed = largest_first(only_here)[:MAX_LISTED]
+        more = f" and {len(only_here) - MAX_LISTED} more" if len(only_here) > MAX_LISTED else ""
+        pairs = "; ".join(pair_of(analysis, contrast) for contrast in listed)
+        return f"For these {_annotators(only_here)} annotators alone also clear: {pairs}{more}."
     if count == 1:
         return "These are the ratings of one annotator; nobody else was asked."
     missing = ENOUGH_ANNOTATORS - count
@@ -260,6 +285,11 @@ def _of_annotators(analysis: StudyAnalysis, criterion: str, tested: Sequence[Con
         f"This is about these {count} annotators; others may differ.{_own(analysis, criterion, tested)} "
         f"{missing} more {'annotator' if missing == 1 else 'annotators'} would allow a test for annotators like these."
     )
+
+
+def _annotators(contrasts: Iterable[Contrast]) -> int:
+    """The most that one of the differences rests on."""
+    return max(contrast.difference.annotators for contrast in contrasts if isinstance(contrast.difference, Estimate))
 
 
 def _own(analysis: StudyAnalysis, criterion: str, tested: Sequence[Contrast]) -> str:

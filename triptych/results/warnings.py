@@ -12,7 +12,7 @@ import numpy as np
 from triptych.results.criterion import StudyRatings, titles_apart
 from triptych.results.frame.table import Filters
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.results.verdicts import MAX_LISTED, between_groups, clear_of, largest_first, pair_of
+from triptych.results.verdicts import MAX_LISTED, between_groups, clear_of, clear_of_criteria, largest_first, pair_of
 from triptych.rubric.scales import Choice
 from triptych.stats.analysis.annotators import EffectsOf
 from triptych.stats.analysis.collection import CLEAR
@@ -24,6 +24,7 @@ from triptych.stats.effects import PositionEffect
 from triptych.stats.intervals import ENOUGH_ANNOTATORS
 from triptych.stats.undefined import Undefined
 
+BY_CHANCE = "In simulations without camps such a hint came up in up to 7 % of studies."
 GROUPS_APART = 0.1  # alpha inside a group against that of all, from which it moves the conclusion
 
 
@@ -106,12 +107,17 @@ def _turned(
 ) -> Iterator[tuple[Contrast, str]]:
     """Contrasts that say something else the other way, each with the sentence about it."""
     by_pair = {(two.criterion, two.system, two.baseline): two for two in other or ()}
+    clear, clear_there = clear_of_criteria(analysis.contrasts), clear_of_criteria(other or ())
     for contrast in analysis.contrasts:
         two = by_pair.get((contrast.criterion, contrast.system, contrast.baseline))
-        if two is None or (contrast.clear, contrast.clear and contrast.higher) == (two.clear, two.clear and two.higher):
+        if two is None:
             continue
-        here, there = ("clear", "not clear") if contrast.clear else ("not clear", "clear")
-        there = "turned around" if contrast.clear and two.clear else there
+        higher = contrast.higher if contrast in clear else 0
+        higher_there = two.higher if two in clear_there else 0
+        if higher == higher_there:
+            continue
+        here, there = ("clear", "not clear") if higher else ("not clear", "clear")
+        there = "turned around" if higher and higher_there else there
         pair = f"{analysis.name(contrast.system)} against {analysis.name(contrast.baseline)}"
         yield contrast, f"{analysis.title(contrast.criterion)}: {pair} is {here} here, and {there} {without}."
 
@@ -206,12 +212,12 @@ def _camps(analysis: StudyAnalysis) -> Iterator[Finding]:
         )
         camps = f"{listed} on one side, {others} others on the other"
         if hint.criterion == TASTES:
-            yield Finding(72, "camps", f"Annotators may form two camps with different tastes: {camps}.")
+            yield Finding(72, "camps", f"Annotators may form two camps with different tastes: {camps}. {BY_CHANCE}")
             continue
         inside, across = hint.camps.inside or 0.0, hint.camps.across or 0.0
         sentence = (
             f"{analysis.title(hint.criterion)}: annotators may form two camps that agree inside (mean correlation "
-            f"{inside:.2f}) and not across ({across:.2f}): {camps}."
+            f"{inside:.2f}) and not across ({across:.2f}): {camps}. {BY_CHANCE}"
         )
         yield Finding(91, "camps", sentence, Filters(criteria=frozenset({hint.criterion})))
 
@@ -220,7 +226,7 @@ def _agreement(analysis: StudyAnalysis) -> Iterator[Finding]:
     """Criteria on which annotators agree too little, or on which it matters how a missing answer counts."""
     low = [(each, each.alpha) for each in analysis.agreement if not isinstance(each.alpha, Undefined)]
     low = [(each, alpha) for each, alpha in low if alpha < BANDS[0]]
-    rests = [pair for pair in low if any(contrast.clear for contrast in analysis.contrasts_of(pair[0].criterion))]
+    rests = [pair for pair in low if clear_of(analysis.contrasts_of(pair[0].criterion))]
     others = [pair for pair in low if pair not in rests]
     for weight, group, then in ((75, rests, " Clear differences rest on it."), (50, others, "")):
         if group:

@@ -10,7 +10,16 @@ import numpy as np
 
 from triptych.results.criterion import CriterionResult, headline
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.results.verdicts import MAX_ORDERED, clear_of, largest_first, names_of, sized, speaks_for_others, summary
+from triptych.results.verdicts import (
+    MAX_ORDERED,
+    clear_of,
+    largest_first,
+    names_of,
+    sized,
+    speaks_for_others,
+    summary,
+    tested_only,
+)
 from triptych.results.verdicts import verdict as sentence_of
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.intervals import Interval
@@ -88,7 +97,7 @@ def first_verdict(analysis: StudyAnalysis) -> FirstVerdict:
         return FirstVerdict(f"{interim}{summary(analysis, contrasts)} on {_quoted(analysis.title(key))}.", second)
     groups = groups_apart(analysis.systems, clear)
     return FirstVerdict(
-        f"{interim}{_quoted(analysis.title(key))}: {_in_groups(analysis, groups)}.",
+        f"{interim}{_quoted(analysis.title(key))}: {_in_groups(analysis, groups, tested_only(contrasts))}.",
         second,
         tuple(names_of(analysis, group) for group in groups) if len(groups) > 1 else (),
     )
@@ -115,14 +124,14 @@ def _lower(contrast: Contrast) -> int:
     return contrast.baseline if contrast.higher == contrast.system else contrast.system
 
 
-def _in_groups(analysis: StudyAnalysis, groups: Sequence[Sequence[int]]) -> str:
+def _in_groups(analysis: StudyAnalysis, groups: Sequence[Sequence[int]], tested: str) -> str:
     top, rest = groups[0], sum(map(len, groups[1:]))
     if not rest:
-        return f"No two of the {len(top)} systems differ clearly"
+        return f"No two of the {len(top)} systems{tested} differ clearly"
     first = names_of(analysis, top) if len(top) <= MAX_ORDERED else f"{len(top)} systems"
-    verb = "has" if len(top) == 1 else "share"
+    verb = "is" if len(top) == 1 else "are"
     follow = f"the other {rest} follow" + (f" in {len(groups) - 1} groups" if len(groups) > 2 else "")
-    return f"{first} {verb} the top; {follow}"
+    return f"{first} {verb} clearly below no other; {follow}"
 
 
 def _others(analysis: StudyAnalysis, key: str) -> str:

@@ -1,0 +1,70 @@
+"""Designs that leave little or nothing to test: no difference is called clear, and sentences say why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.analyses import analysis
+from helpers.frames import likert_rubric, make_frame
+
+from triptych.reports.methods_text import statistics
+from triptych.reports.numbers import Book
+from triptych.results.first_screen.ranking import first_verdict
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.results.verdicts import between_groups, verdict
+from triptych.results.warnings import findings, not_run
+from triptych.study.settings import StudySettings
+
+Rule = Callable[[int, int, int], bool]
+SOLO = StudySettings(annotator_groups={f"P-{who}": "rest" if who else "solo" for who in range(12)})
+NOT_LINKED = "Not defined: no item and annotator link these two systems."
+
+
+def study(shape: tuple[int, int, int], rated: Rule, value: float = 0.0) -> StudyAnalysis:
+    """Random ratings from 1 to 7, or all `value`, of (items, annotators, systems) where `rated` says so."""
+    random = np.random.default_rng(3)
+    rows: list[dict[str, Any]] = [
+        {
+            "item": f"item-{item}",
+            "annotator": f"P-{who}",
+            "system": system + 1,
+            "criterion": "c1",
+            "value": value or float(random.integers(1, 8)),
+        }
+        for item, who, system in np.ndindex(shape)
+        if rated(item, who, system)
+    ]
+    return analysis(make_frame(likert_rubric(), rows, settings=SOLO))
+
+
+DESIGNS = {
+    "one annotator rates one system only": ((20, 6, 3), lambda i, a, s: (a == 0) == (s == 2), 0, NOT_LINKED),
+    "a system with one rating": ((20, 6, 3), lambda i, a, s: s < 2 or i == a == 0, 0, "No clear difference"),
+    "all equal": ((20, 6, 3), lambda i, a, s: True, 4, "every item gives the same mean"),
+    "missing throughout": ((5, 6, 3), lambda i, a, s: True, np.nan, "Not defined:"),
+    "one item": ((1, 6, 3), lambda i, a, s: True, 0, "there is only one item."),
+    "two systems, two annotators": ((2, 2, 2), lambda i, a, s: True, 0, "This is about these 2 annotators"),
+    "annotators inside systems": ((20, 9, 3), lambda i, a, s: a % 3 == s, 0, NOT_LINKED),
+    "items inside systems": ((20, 6, 2), lambda i, a, s: i % 2 == s, 0, NOT_LINKED),
+    "each item by its own annotator": ((12, 12, 2), lambda i, a, s: i == a, 0, "No clear difference"),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("shape", "rated", "value", "words"), DESIGNS.values(), ids=DESIGNS)
+def test_a_degenerate_design_has_words_and_nothing_clear(shape, rated, value, words):
+    each = study(shape, rated, value)
+    assert words in verdict(each, "c1")
+    assert not any(contrast.clear or contrast.clear_here for contrast in each.contrasts)
+    text = " ".join([first_verdict(each).headline, between_groups(each, "c1"), *statistics(each, Book.of(each))])
+    text += " ".join([*(finding.sentence for finding in findings(each)), *(check.why for check in not_run(each))])
+    assert "nan" not in text and "inf)" not in text
+
+
+def test_systems_that_cannot_be_compared_are_not_level():
+    shape, rated, value, _ = DESIGNS["one annotator rates one system only"]
+    headline = first_verdict(study(shape, rated, value)).headline
+    assert headline == "No two systems that can be compared differ clearly on Criterion 1."
