@@ -144,7 +144,7 @@ READING = [
         "study",
         "list",
     ),
-    ("study", "capsule", "a-small-study", "study.zip"),
+    ("study", "export", "a-small-study", "study.zip"),
     ("data", "export", "a-small-study", "ratings", "ratings.csv"),
     ("report", "make", "a-small-study", "report"),
 ]
@@ -220,7 +220,7 @@ def test_files_of_one_system_each_are_joined(run, tmp_path):
         (("data", "export", "nowhere", "csv", "x.zip"), "no study called 'nowhere'"),
         (("people", "invite", "Nobody", "nowhere", "Anna"), "no lead called 'Nobody'"),
         (("study", "set-state", "Nobody", "nowhere", "open"), "no lead called 'Nobody'"),
-        (("study", "capsule", "nowhere", "x.zip"), "no study nowhere"),
+        (("study", "export", "nowhere", "x.zip"), "no study nowhere"),
         (("data", "restore", "nowhere.db"), "There is no file nowhere.db"),
         (("study", "open-capsule", "nowhere.zip", "Dr New"), "no study capsule"),
         (("study", "create", "L", "T", "dialogue_response", "nowhere.csv"), "nowhere.csv cannot be read"),
@@ -405,7 +405,7 @@ def test_a_running_server_refuses_commands_that_write(run, sqlite_engine, rated,
         assert run("data", "backup")[0] == 0
         assert run("data", "export", rated.slug, "ratings", str(tmp_path / "ratings.csv"))[0] == 0
         assert run("data", "export", rated.slug, "events", str(tmp_path / "events.zip"))[0] == 0
-        assert run("study", "capsule", rated.slug, str(tmp_path / "study.zip"))[0] == 0
+        assert run("study", "export", rated.slug, str(tmp_path / "study.zip"))[0] == 0
         assert run("data", "verify")[0] == 0
     finally:
         lock.close()
@@ -415,7 +415,7 @@ def test_a_running_server_refuses_commands_that_write(run, sqlite_engine, rated,
 
 def test_a_backup_is_restored_and_a_capsule_opened_by_command(run, sqlite_engine, rated, tmp_path, monkeypatch):
     assert run("data", "backup")[0] == 0
-    assert run("study", "capsule", rated.slug, str(tmp_path / "study.zip"))[0] == 0
+    assert run("study", "export", rated.slug, str(tmp_path / "study.zip"))[0] == 0
     with writing(sqlite_engine) as session:
         session.add(Person(pseudonym="P-late", created_at=rated.created_at))
     made = backup.listed()[0]

@@ -101,7 +101,7 @@ DOORS = {
     """,
     "shell": """
         operations.backup.restore operations.backup_schedule.back_up_if_due operations.backup_schedule.scheduled
-        operations.capsule.open_capsule
+        operations.capsule.import_study operations.capsule.open_capsule
         operations.move.move people.accounts.create_lead
         people.accounts.issue_setup_ticket people.accounts.reset_passcode simulate.demo.load_demo
     """,
@@ -113,7 +113,7 @@ DOORS = {
         annotate.reservations.free_workbook annotate.reservations.give_back_expired
         annotate.reservations.reserve annotate.reservations.reserve_for_workbook annotate.reservations.take_next
         annotate.reservations.take_place exchange.import_ratings.write people.accounts.accept_as_lead
-        people.accounts.annotator_called
+        operations.arrival.arrive people.accounts.annotator_called
         people.accounts.end_links people.accounts.join_open_study people.accounts.use_setup_ticket
         people.accounts.end_logins people.accounts.enrol people.accounts.issue_link
         people.accounts.new_person people.passcodes.begin_try people.passcodes.forget_tries

@@ -122,13 +122,13 @@ def test_a_row_postgresql_cannot_hold_is_named(sqlite_engine, postgres_engine, f
 
 
 def test_rows_that_come_out_different_move_nothing(sqlite_engine, other_sqlite, filled, monkeypatch):
-    count_on = move._count_on
+    count_on = move.count_on
 
     def change_one(new):
         count_on(new)
         new.execute(update(Rating).values(missing=True, number=None, option_id=None))
 
-    monkeypatch.setattr(move, "_count_on", change_one)
+    monkeypatch.setattr(move, "count_on", change_one)
 
     with pytest.raises(UnsafeDatabase, match="rows of rating differ"):
         move.move(sqlite_engine, other_sqlite)

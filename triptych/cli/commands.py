@@ -37,7 +37,7 @@ FORMER = {
     "capsule": "study",
     "open-capsule": "study",
 }
-RENAMED = {"studies": "list", "create-study": "create"}
+RENAMED = {"studies": "list", "create-study": "create", "capsule": "export"}
 EPILOG = "docs/commands.md lists every command, what it reads and writes, and the exit codes."
 
 
@@ -91,6 +91,8 @@ def renewed(words: list[str]) -> list[str]:
         words = [FORMER[former], RENAMED.get(former, former), *words[1:]]
     elif former == "report" and len(words) > 1 and words[1] not in REPORT.commands and not words[1].startswith("-"):
         words = ["report", "make", *words[1:]]
+    elif words[:2] == ["study", "capsule"]:
+        former, words = "study capsule", ["study", "export", *words[2:]]
     else:
         return words
     complain(f"`{former}` is now called `{settings.program()} {words[0]} {words[1]}`; the old name still works.")
@@ -210,17 +212,24 @@ STUDY = _group(
         help="Show what finished ratings from elsewhere would become; with --write, make a closed study of them.",
     ),
     LazyCommand(
-        "capsule",
-        "study:capsule",
+        "export",
+        "study:export",
         [_study(), _output()],
-        help="Write a study into one zip file that opens on another machine; it holds pseudonyms only, and the names "
-        "of systems.",
+        help="Write a study with its log, texts and ratings into one zip file, to be imported elsewhere; it holds "
+        "pseudonyms only, and the names of systems.",
+    ),
+    LazyCommand(
+        "import",
+        "study:import_study",
+        [_argument("file", "The zip file."), _lead()],
+        help="Add a study that `study export` wrote to the studies of this database, after checking every row against "
+        "its log. Its annotators arrive as pseudonyms without logins.",
     ),
     LazyCommand(
         "open-capsule",
         "study:open_capsule",
         [_argument("file", "The zip file."), _argument("lead", "The name of the lead to make.")],
-        help="Open a study capsule in an empty database (set TRIPTYCH_HOME to a new folder) and make a lead for it. "
+        help="Open an exported study in an empty database (set TRIPTYCH_HOME to a new folder) and make a lead for it. "
         "The passcode is asked for, or is the first line of the standard input.",
     ),
 )

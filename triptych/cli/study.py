@@ -18,6 +18,7 @@ from triptych.cli.people import acting_lead
 from triptych.formats.ratings.roles import Duplicates
 from triptych.formats.texts.text_format import proposals
 from triptych.operations import capsule as capsules
+from triptych.operations.arrival import Arrived
 from triptych.people import accounts
 from triptych.rubric.files import parse_rubric
 from triptych.stats.numbers import counted
@@ -149,11 +150,22 @@ def _set_state(session: Session, lead: str, slug: str, state: StudyState, no_con
     return study
 
 
-def capsule(study: str, file: str) -> Reply:
+def export(study: str, file: str) -> Reply:
     """One study in one file."""
     with for_people():
         files_of.write(file, capsules.pieces(to_read(), study))
     return files_of.reply(file, f"The study is in {file}.", study=study)
+
+
+def import_study(file: str, lead: str) -> Reply:
+    """A study from its file, added to the others."""
+    engine = database.open_engine(settings.database_url())
+    with alone(engine):
+        database.migrate(engine)
+        with database.reading(engine) as session:
+            who = acting_lead(session, lead)
+        arrived = capsules.import_study(Path(file), engine, who)
+    return _arrived(arrived, who.name or lead)
 
 
 def open_capsule(file: str, lead: str) -> Reply:
@@ -161,7 +173,14 @@ def open_capsule(file: str, lead: str) -> Reply:
     engine = database.open_engine(settings.database_url())
     secret = passcode("Passcode of the new lead: ")
     with alone(engine):
-        head = capsules.open_capsule(Path(file), engine, lead, secret)
-    name = accounts.read_name(lead)
-    values = {"study": head.slug, "events": head.number, "hash": head.hash, "lead": name}
-    return Reply([f"The study {head.slug} is there with {counted(head.number, 'event')}, and {name} leads it."], values)
+        arrived = capsules.open_capsule(Path(file), engine, lead, secret)
+    return _arrived(arrived, accounts.read_name(lead))
+
+
+def _arrived(arrived: Arrived, lead: str) -> Reply:
+    values = {"study": arrived.slug, "events": arrived.events, "hash": arrived.hash, "lead": lead}
+    lines = [
+        f"The study {arrived.slug} is there with {counted(arrived.events, 'event')}, and {lead} leads it.",
+        *capsules.notes_on(arrived),
+    ]
+    return Reply(lines, {**values, "former_name": arrived.former_slug, "renamed": dict(arrived.renamed)})

@@ -35,7 +35,7 @@ from triptych.formats.writers.writing import zipped
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.loading import GIVEN_STATE
 from triptych.results.frame.rows import export_highlights, export_ratings
-from triptych.storage import events
+from triptych.storage import arrivals, events
 from triptych.storage.answers import ANSWER, select_answers
 from triptych.storage.models import (
     SEEN,
@@ -304,10 +304,12 @@ def _rows(session: Session, query: Select[*tuple[Any, ...]], ids: Sequence[int])
 
 
 def _events(session: Session, study: Study) -> Iterator[dict[str, Any]]:
-    """The log in order. While the study is blind, values that would tell which system is which are withheld."""
+    """The log in order, as it was hashed. While the study is blind, values that would tell systems are withheld."""
+    journey = arrivals.arrivals(session, study.id)
     for entry in events.entries(session, study):
+        logged = entry.event.model_dump(exclude={"id", "at"})
         yield {
-            **entry.event.model_dump(exclude={"id", "at"}),
+            **arrivals.origin(journey, entry.event.number).as_logged(logged),
             "at": entry.event.at.isoformat(),
             "item_id": entry.item,
             "salt": entry.detail.salt if entry.detail else None,

@@ -20,6 +20,7 @@ from sqlmodel import Session
 
 from triptych.errors import Conflict, NotFound
 from triptych.operations import sealed
+from triptych.storage.arrivals import arrivals
 from triptych.storage.models import Event, Study
 
 SEAL = re.compile(r"study (\S+), last event (\d+) ([0-9a-f]{64})")  # in every document of a report
@@ -138,8 +139,8 @@ def compare(session: Session, head: EarlierHead) -> HeadComparison:
         for study in session.scalars(select(Study))
         for number in session.scalars(of_study.where(Event.study_id == study.id))
     ]
-    slug, number = min(events, key=lambda event: event[0] != head.slug, default=(None, None))
-    if slug is not None and head.slug not in (None, slug):
+    slug, number = min(events, key=lambda event: event[0] != head.slug, default=(None, 0))
+    if slug is not None and head.slug not in (None, slug, *_former_slugs(session, slug, number)):
         return HeadComparison(
             False,
             f"Event {number} is in the log of {slug}, but the file is of the study {head.slug}: one of "
@@ -151,3 +152,9 @@ def compare(session: Session, head: EarlierHead) -> HeadComparison:
     which = f"Event {head.number}{whose} with hash {head.hashes[0][:12]}" if head.number else "No such hash"
     verb = "is in no log any more" if head.number else "is in any log"
     return HeadComparison(False, f"{which} {verb}: the log was cut or rewritten since, or it is of another database.")
+
+
+def _former_slugs(session: Session, slug: str, number: int) -> list[str]:
+    """The short names that the study had elsewhere when the event of this number was its last, or later."""
+    study_id = session.scalars(select(Study.id).where(Study.slug == slug)).one()
+    return [arrival.slug for arrival in arrivals(session, study_id) if arrival.number > number]

@@ -1,8 +1,7 @@
 """A study in one file: a database of its own with every row under its number, rubric, codebook and hashes.
 
-Opening one needs an empty database: rows keep their numbers, which the hashes of the event log cover, so a study
-cannot be added to others without breaking its proof. Names, addresses and passcodes of people stay behind; a capsule
-holds pseudonyms only, and the person who opens it becomes a lead of its study. It holds the names of systems.
+Names, addresses and passcodes of people stay behind; a capsule holds pseudonyms only, and the lead who imports it leads
+its study (`arrival`). It holds the names of systems.
 """
 
 from __future__ import annotations
@@ -24,10 +23,13 @@ from sqlalchemy import Engine, delete, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from triptych import clock
-from triptych.errors import ImportRefused, NotAllowed
+from triptych.errors import ImportRefused, NotAllowed, UnsafeDatabase
 from triptych.formats.writers.model import ExportOptions, File
-from triptych.operations import backup, move, sealed, verify
-from triptych.people import accounts, roster
+from triptych.operations import arrival, backup, move, verify
+from triptych.operations.arrival import Arrived
+from triptych.operations.sealed import UNREADABLE
+from triptych.people import accounts, passcodes
+from triptych.stats.numbers import counted
 from triptych.storage import database
 from triptych.storage.models import (
     FailedSignIn,
@@ -43,12 +45,15 @@ from triptych.storage.models import (
     Token,
 )
 from triptych.study import lifecycle
+from triptych.study.persons import Who
 
 FORMAT = 1
 DATABASE, RUBRIC, CODEBOOK, README, MANIFEST = "study.db", "rubric.yaml", "codebook.json", "README.md", "manifest.json"
 CONTENT = (DATABASE, RUBRIC, CODEBOOK, README)
 BLOCK = 2**20
-BLIND = "A capsule holds the names of the systems. Unblind the study first, or make it with triptych study capsule."
+LARGEST, LARGEST_TEXT = 2 * 2**30, 20_000_000  # bytes of the database, and of any other file
+MOVE = "Move a larger one with triptych data move."
+BLIND = "A capsule holds the names of the systems. Unblind the study first, or make it with triptych study export."
 ABOUT = """# {slug}
 
 A study of Triptych, a program for human evaluation of generated text: everything about it but who the people are.
@@ -58,7 +63,11 @@ A study of Triptych, a program for human evaluation of generated text: everythin
 - `codebook.json`: criteria, scales and the meaning of every column
 - `manifest.json`: SHA-256 of each file
 
-To look into it with Triptych, on any computer: choose a new folder, and
+To add it to the studies of an installation of Triptych, as one of its leads:
+
+    triptych study import {slug}-capsule.zip "Your name"
+
+To look into it on any computer: choose a new folder, and
 
     TRIPTYCH_HOME=FOLDER triptych study open-capsule {slug}-capsule.zip "Your name"
     TRIPTYCH_HOME=FOLDER triptych
@@ -138,69 +147,103 @@ def _blocks(path: Path) -> Iterator[bytes]:
             yield block
 
 
-def open_capsule(file: Path, engine: Engine, name: str, passcode: str) -> backup.Head:
-    """Opens the study in an empty database and makes a lead of this name for it; returns its last event.
+def open_capsule(file: Path, engine: Engine, name: str, passcode: str) -> Arrived:
+    """Opens the study in an empty database and makes a lead of this name for it.
 
-    Every hash, the event log and every row it names are checked before anything is written. Raises ImportRefused
-    for a file that is no capsule or was changed, UnsafeDatabase for a database that is not empty, NotAllowed for an
-    unusable name or passcode.
+    Raises as `import_study`, UnsafeDatabase for a database that is not empty, NotAllowed for an unusable name or
+    passcode.
     """
+    hashed = passcodes.hash_passcode(passcode)
+    with _checked(file) as source:
+        database.migrate(engine)
+        with database.writing(engine) as session:
+            move.refuse_full(session.connection())
+            lead = accounts.create_lead(session, name, hashed)
+            return arrival.arrive(session, source, Who(lead.id, lead.pseudonym, lead.role, lead.name, 0))
+
+
+def import_study(file: Path, engine: Engine, who: Who) -> Arrived:
+    """Adds the study to this database, led by this lead.
+
+    Every hash, the event log and every row it names are checked before anything is written, and once more before it
+    is kept. Raises ImportRefused for a file that is no capsule or was changed, Conflict for a study that is here
+    already.
+    """
+    with _checked(file) as source, database.writing(engine) as session:
+        return arrival.arrive(session, source, who)
+
+
+def notes_on(arrived: Arrived) -> list[str]:
+    """What a lead must know of a study that has arrived."""
+    notes = []
+    if arrived.slug != arrived.former_slug:
+        notes.append(f"It was called {arrived.former_slug}; a study or a series here has that name.")
+    if arrived.people:
+        who = counted(arrived.people, "annotator")
+        notes.append(f"{who}: a pseudonym each, no name and no login. Leads can make new links on the page People.")
+    if arrived.renamed:
+        changes = ", ".join(f"{name} is {new}" for name, new in arrived.renamed.items())
+        notes.append(f"Somebody else here had the same pseudonym: {changes}.")
+    if arrived.paused:
+        notes.append("It was open, and is paused here.")
+    return notes
+
+
+@contextmanager
+def _checked(file: Path) -> Iterator[Engine]:
+    """The file's database, on a copy of which everything was checked, without what belongs to another installation."""
     with tempfile.TemporaryDirectory(prefix="triptych-capsule-") as folder:
         path = Path(folder) / DATABASE
-        with _explained(file):
-            manifest = _unpacked(file, path)
+        manifest = _unpacked(file, path)
         with backup.opened(path) as source:
             with _explained(file):
                 _refuse_foreign_parts(source)
                 database.migrate(source)
                 _check(source, manifest)
-                _leave_people_behind(source)  # the one who made the file may have put accounts of their own into it
-            head = _given_a_lead(source, name, passcode)
-            move.move(source, engine)
-    return head
+                # the one who made the file may have put accounts of their own into it
+                _leave_people_behind(source)
+            yield source
 
 
 @contextmanager
 def _explained(file: Path) -> Iterator[None]:
-    """The maker of the file may have put anything where a value is read."""
     try:
         yield
-    except (SQLAlchemyError, zlib.error, *sealed.UNREADABLE) as error:
-        raise ImportRefused(f"{file.name} is no study capsule, or is cut short or damaged.") from error
+    except (SQLAlchemyError, UnsafeDatabase, database.DatabaseAway, *UNREADABLE) as error:
+        reason = str(getattr(error, "orig", error)).partition("\n")[0].rstrip(".")
+        raise ImportRefused(f"{file.name} holds no study that can be read: {reason}.") from error
 
 
 def _unpacked(file: Path, path: Path) -> Manifest:
     """Writes the database out; returns the manifest, whose hashes fit every file. Raises ImportRefused."""
-    with zipfile.ZipFile(file) as archive:
-        names = {name.rpartition("/")[2]: name for name in archive.namelist()}
-        sizes = {name: archive.getinfo(names[name]).file_size for name in (*CONTENT, MANIFEST)}
-        too_large = sizes[MANIFEST] > sealed.LARGEST_BYTES or sum(sizes.values()) > shutil.disk_usage(path.parent).free
-        if too_large:
-            raise ImportRefused(f"{file.name} unpacks to {sum(sizes.values()):,} bytes, for which there is no room.")
-        manifest = Manifest.model_validate_json(archive.read(names[MANIFEST]))
-        if manifest.format != FORMAT or manifest.schema_version > database.HEAD:
-            raise ImportRefused(f"{file.name} was made by a newer version of Triptych. Update this one first.")
-        for name in CONTENT:
-            into = path if name == DATABASE else path.with_name(name)
-            if _written(archive, names[name], into) != manifest.sha256[name]:
-                raise ImportRefused(f"{name} in {file.name} was changed after the capsule was made.")
+    try:
+        with zipfile.ZipFile(file) as archive:
+            names = {name.rpartition("/")[2]: name for name in archive.namelist()}
+            manifest = Manifest.model_validate_json(archive.open(names[MANIFEST]).read(LARGEST_TEXT))
+            if manifest.format != FORMAT or manifest.schema_version > database.HEAD:
+                raise ImportRefused(f"{file.name} was made by a newer version of Triptych. Update this one first.")
+            for name in CONTENT:
+                into = path if name == DATABASE else path.with_name(name)
+                if _written(archive, names[name], into) != manifest.sha256[name]:
+                    raise ImportRefused(f"{name} in {file.name} was changed after the capsule was made.")
+    except (zlib.error, *UNREADABLE) as error:
+        raise ImportRefused(
+            f"{file.name} is no study capsule, or is cut short or damaged. "
+            "Give a file that `triptych study export` wrote."
+        ) from error
     return manifest
 
 
 def _written(archive: zipfile.ZipFile, member: str, into: Path) -> str:
-    """Writes one file out; returns its SHA-256."""
+    """Writes one file out; returns its SHA-256. What the zip says of its size is not believed."""
+    left = min(LARGEST if into.name == DATABASE else LARGEST_TEXT, shutil.disk_usage(into.parent).free)
     with archive.open(member) as packed, into.open("wb") as out:
-        shutil.copyfileobj(packed, out, BLOCK)
+        while block := packed.read(BLOCK):
+            left -= len(block)
+            if left < 0:
+                raise ImportRefused(f"{into.name} in the file is too large, or there is no room for it. {MOVE}")
+            out.write(block)
     return backup.file_hash(into)
-
-
-def _given_a_lead(source: Engine, name: str, passcode: str) -> backup.Head:
-    with database.writing(source) as session:
-        study = session.scalars(select(Study)).one()
-        lead = accounts.create_lead(session, name, passcode)
-        roster.enrol_lead(session, study, lead, lead.pseudonym)
-    with database.reading(source) as session:
-        return backup.heads_of(session)[0]
 
 
 def _refuse_foreign_parts(source: Engine) -> None:

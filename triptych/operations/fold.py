@@ -16,7 +16,9 @@ from typing import Any, NamedTuple
 from sqlalchemy import Table
 
 from triptych.annotate.logged import LoggedHighlight, LoggedRating
+from triptych.operations import renumbering
 from triptych.rubric.answers import count_words
+from triptych.storage.arrivals import Arrival
 from triptych.storage.events import CARRIED, DEPARTURES, EventKind, Logged
 from triptych.storage.models import Assignment, Explanation
 from triptych.storage.rows import TABLES, WORK, Row, as_carried, unpacked
@@ -162,6 +164,7 @@ class _Fold:
             self.study.design = None  # such a version changed the items' places after it had hashed them
         if event.kind == EventKind.baseline and self.study.baseline is None:
             self.study.baseline = event.number, event.at
+        self._renumber(event)
         if event.kind in CARRIED and not rows:
             self._restate(event, CARRIED[EventKind(event.kind)], rows)
         if event.assignment_id is not None:
@@ -187,6 +190,20 @@ class _Fold:
             with_them += [gone for gone in self.study.gone if gone.kind == EventKind.annotators_grouped]
         self.study.erased |= {gone.assignment_id for gone in with_them if gone.assignment_id is not None}
         self.study.gone = [gone for gone in self.study.gone if gone not in with_them]
+
+    def _renumber(self, event: Logged) -> None:
+        """After an arrival rows have the numbers, and people the pseudonyms, of the database that the study came to."""
+        if event.kind != EventKind.study_arrived:
+            return
+        arrival = Arrival.read(event.number, event.new)
+        self.study = renumbering.of_study(self.study, arrival)
+        self.of_person = defaultdict(
+            set,
+            {
+                arrival.renamed.get(name, name): {number + arrival.shift for number in numbers}
+                for name, numbers in self.of_person.items()
+            },
+        )
 
     # Annotations
 

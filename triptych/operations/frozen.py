@@ -6,13 +6,14 @@ Every version has logged these hashes, so they also cover what an older log says
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from sqlalchemy import select
 from sqlmodel import Session
 
 from triptych.rubric.files import text_hash
+from triptych.storage.arrivals import arrivals, origin
 from triptych.storage.models import Candidate, Item, RubricText, Study, Turn
 from triptych.study import contents
 
@@ -67,7 +68,12 @@ def of_design(session: Session, study: Study, logged: tuple[dict[str, Any], int]
         yield f"The hash of the design is gone from the log (event {number})."
     elif study.design_hash != recorded["design_hash"]:
         yield f"The study names another hash of its design than the log (event {number})."
-    elif contents.design_hash(session, study) != recorded["design_hash"]:
+    elif contents.design_hash(session, study, _former(session, study, number)) != recorded["design_hash"]:
         yield f"Settings, items, accepted answers or plan are not those that were frozen (event {number})."
     if "systems_hash" in recorded and contents.systems_hash(session, study) != recorded["systems_hash"]:
         yield f"Which system wrote which response is not what was frozen (event {number})."
+
+
+def _former(session: Session, study: Study, number: int) -> Mapping[str, str]:
+    """Pseudonym now → when this event was logged."""
+    return origin(arrivals(session, study.id), number).former

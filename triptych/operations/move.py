@@ -65,12 +65,12 @@ def move(source: Engine, target: Engine, slugs: Sequence[str] = ()) -> list[Move
     database.migrate(target)
     # the other way round a failure of the one would be explained as one of the other
     with database.explained(), _snapshot(source) as old, target.begin() as new:
-        _refuse_full(new)
+        refuse_full(new)
         _refuse_unknown(old, slugs)
         for table in TABLES:
-            _copy(old, new, table, _chosen(table, slugs))
-        _count_on(new)
-        moved = [_compare(old, new, table, _chosen(table, slugs)) for table in TABLES]
+            _copy(old, new, table, chosen(table, slugs))
+        count_on(new)
+        moved = [_compare(old, new, table, chosen(table, slugs)) for table in TABLES]
         _check_chains(new)
     return moved
 
@@ -93,7 +93,7 @@ def _snapshot(source: Engine) -> Iterator[Connection]:
         yield connection
 
 
-def _refuse_full(new: Connection) -> None:
+def refuse_full(new: Connection) -> None:
     for table in TABLES:
         if new.execute(select(table).limit(1)).first() is not None:
             raise UnsafeDatabase(
@@ -108,7 +108,7 @@ def _refuse_unknown(old: Connection, slugs: Sequence[str]) -> None:
         raise NotFound(f"There is no study {', '.join(sorted(unknown))} in this database.")
 
 
-def _chosen(table: Table, slugs: Sequence[str]) -> Select[Any]:
+def chosen(table: Table, slugs: Sequence[str]) -> Select[Any]:
     """The studies' rows in the order of their numbers, so that what points at an earlier row finds it."""
     return _as_stored(table).where(_belongs(table, slugs)).order_by(*table.primary_key.columns)
 
@@ -138,7 +138,7 @@ def _as_stored(table: Table) -> Select[Any]:
     return select(*(cast(c, Text).label(c.name) if isinstance(c.type, JSON) else c for c in table.columns))
 
 
-def _insert(table: Table, dialect: str) -> Insert:
+def insertion(table: Table, dialect: str) -> Insert:
     """Takes rows as `_as_stored` gives them, their names behind an underscore."""
 
     def parameter(column: Column[Any]) -> ColumnElement[Any]:
@@ -151,7 +151,7 @@ def _insert(table: Table, dialect: str) -> Insert:
 
 
 def _copy(old: Connection, new: Connection, table: Table, rows: Select[Any]) -> None:
-    statement = _insert(table, new.dialect.name)
+    statement = insertion(table, new.dialect.name)
     try:
         for batch in old.execution_options(yield_per=BATCH).execute(rows).mappings().partitions():
             new.execute(statement, [{f"_{name}": value for name, value in row.items()} for row in batch])
@@ -162,7 +162,7 @@ def _copy(old: Connection, new: Connection, table: Table, rows: Select[Any]) -> 
         raise UnsafeDatabase(f"The new database refuses a row of {table.name}: {reason}. Nothing was moved.") from error
 
 
-def _count_on(new: Connection) -> None:
+def count_on(new: Connection) -> None:
     """PostgreSQL counts apart from the rows; the next row made there comes after the last one moved."""
     if new.dialect.name != "postgresql":
         return

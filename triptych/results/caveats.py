@@ -49,6 +49,7 @@ BESIDE_RATINGS = "final values and copies are beside the ratings that count"
 WRITES_DOWN = "it writes down what is stored and changes nothing"
 NOT_MENTIONED: dict[EventKind, str] = {
     EventKind.check_answered_again: "The first answer to a check counts, and stays as it was.",
+    EventKind.study_arrived: "It has the same ratings in another database, and its log still says how they came.",
     **dict.fromkeys(
         (
             EventKind.annotator_excluded,

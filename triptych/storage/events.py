@@ -24,7 +24,7 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.errors import StudyNotOpen, TriptychError
-from triptych.storage import rows, writes
+from triptych.storage import arrivals, rows, writes
 from triptych.storage.models import (
     Assignment,
     Comment,
@@ -34,6 +34,7 @@ from triptych.storage.models import (
     Item,
     Membership,
     Person,
+    RubricText,
     Study,
     StudyState,
     System,
@@ -96,6 +97,7 @@ class EventKind(StrEnum):
     setting_undone = "setting undone"
     simulated = "simulated"
     skipped = "skipped"
+    study_arrived = arrivals.KIND
     study_closed = "study closed"
     study_copied = "study copied"
     study_created = "study created"
@@ -160,6 +162,7 @@ CARRIED: dict[EventKind, tuple[Table, ...]] = {
     EventKind.simulated: (Assignment.__table__,),
     EventKind.study_closed: (Study.__table__,),
     EventKind.study_copied: rows.DESIGN,
+    EventKind.study_arrived: (RubricText.__table__, Study.__table__),
     EventKind.study_created: (*rows.DESIGN, *_PART),
     EventKind.study_open: (Study.__table__, Item.__table__),
     EventKind.study_paused: (Study.__table__,),
@@ -465,9 +468,11 @@ class Logged:
 def chain(session: Session, study_id: int) -> Iterator[Logged]:
     """The log in order, each event checked against the one before. Raises BrokenChain at the first that fails.
 
-    The events that an unfinished transaction has recorded are chained first.
+    The events that an unfinished transaction has recorded are chained first. Numbers and pseudonyms are those of the
+    database where an event happened.
     """
     write_pending(session)
+    journey = arrivals.arrivals(session, study_id)
     event, detail = Event.__table__.c, EventDetail.__table__.c
     query = (
         select(*event, detail.salt, detail.old, detail.new, detail.rows)
@@ -482,6 +487,7 @@ def chain(session: Session, study_id: int) -> Iterator[Logged]:
     for values in rows_in_order:
         row = dict(zip(names, values, strict=True))
         number += 1
+        row = arrivals.origin(journey, number).as_logged(row) if journey else row
         has_values = row["salt"] is not None
         if row["number"] != number or row["previous_hash"] != previous:
             raise BrokenChain(f"Event {number} is missing or was replaced.")

@@ -202,7 +202,8 @@ def of_person(study_id: int, pseudonym: str) -> dict[Table, ColumnElement[bool]]
     own = select(person.c.id).where(person.c.pseudonym == pseudonym).scalar_subquery()
     parts = (Membership.__table__, Assignment.__table__, Workbook.__table__)
     roots = {part: (part.c.study_id == study_id) & (part.c.person_id == own) for part in parts}
-    return {person: person.c.pseudonym == pseudonym, **roots}
+    # somebody whose last part has ended is no row of the study any more
+    return {person: (person.c.pseudonym == pseudonym) & of_study(study_id)[person], **roots}
 
 
 def of_assignment(assignment_id: int) -> dict[Table, ColumnElement[bool]]:

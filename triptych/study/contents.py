@@ -6,7 +6,7 @@ import hashlib
 import json
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -294,10 +294,11 @@ def stored_items(
 APART = ("heds", "annotator_groups", "viewers_read_explanations")
 
 
-def design_hash(session: Session, study: Study) -> str:
+def design_hash(session: Session, study: Study, former: Mapping[str, str] | None = None) -> str:
     """Hash of all that decides who is asked what: rubric, items, references, settings and plan.
 
-    The answers of the datasheet and the groups of annotators describe the study and take no part.
+    The answers of the datasheet and the groups of annotators describe the study and take no part. former: pseudonym →
+    the one that somebody had when the hash was made.
     """
     rubric = session.get_one(RubricText, study.rubric_id)
     settings = {name: value for name, value in sorted(study.settings.items()) if name not in APART}
@@ -311,6 +312,8 @@ def design_hash(session: Session, study: Study) -> str:
         plan.where(PlannedItem.study_id == study.id).order_by(Person.pseudonym, Item.external_id),
     )
     rows = [[list(row) for row in session.execute(part)] for part in parts]
+    if former:
+        rows[-1] = sorted([former.get(name, name), *place] for name, *place in rows[-1])
     return content_hash([rubric.sha256, columns, settings, rows])
 
 

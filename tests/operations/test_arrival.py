@@ -1,0 +1,207 @@
+"""A study is added to a database with others, where its log still proves it."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from helpers.busy import come_in, make_busy
+from helpers.capsules import rebuilt, with_sql
+from helpers.ratings import submit
+from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join, sure
+from sqlalchemy import Engine, func, select
+from sqlmodel import Session
+
+from triptych.errors import Conflict, ImportRefused
+from triptych.exchange import exports
+from triptych.operations import against, capsule, verify
+from triptych.operations.arrival import Arrived
+from triptych.people import accounts
+from triptych.privacy import erasure
+from triptych.storage import database, events
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Comment, Event, Login, Membership, Person, Role, Study, StudyState
+from triptych.study import lifecycle
+from triptych.study.persons import Who
+
+PASSCODE = "a long passcode 42"
+SLUG = "a-busy-study"
+
+
+def home(path: Path, ready: Path) -> Engine:
+    path.write_bytes(ready.read_bytes())
+    return database.open_engine(f"sqlite:///{path}")
+
+
+def lead_of(engine: Engine, name: str) -> Who:
+    with writing(engine) as session:
+        lead = accounts.create_lead(session, name, PASSCODE)
+        return Who(lead.id, lead.pseudonym, lead.role, lead.name, 0)
+
+
+def exported(engine: Engine, slug: str, path: Path) -> Path:
+    path.write_bytes(b"".join(capsule.pieces(engine, slug)))
+    return path
+
+
+def faults(engine: Engine) -> dict[str, str]:
+    """Study → what `verify` says of it, nothing where it holds."""
+    with reading(engine) as session:
+        verdicts = [verify.verify(session, study) for study in session.scalars(select(Study))]
+    return {verdict.slug: "" if verdict.holds else verdict.sentence for verdict in verdicts}
+
+
+def hashes(session: Session, slug: str) -> list[str]:
+    log = select(Event.hash).join(Study, Study.id == Event.study_id).where(Study.slug == slug)
+    return list(session.scalars(log.order_by(Event.number)))
+
+
+@dataclass
+class Journey:
+    """A study's way: made at first, brought to second, where others of the same names were."""
+
+    first: Engine
+    second: Engine
+    file: Path
+    arrived: Arrived
+    lead: Who
+
+
+@pytest.fixture(scope="module")
+def journey(tmp_path_factory, ready_sqlite) -> Iterator[Journey]:
+    folder = tmp_path_factory.mktemp("homes")
+    first, second = (home(folder / f"{name}.db", ready_sqlite) for name in ("first", "second"))
+    make_busy(first)
+    with writing(second) as session:
+        plan = lifecycle.StudyPlan(title="A busy study")
+        study = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(3), "L-1")
+        lifecycle.set_state(session, study, StudyState.open, "L-1")
+        for name in ("first", "second"):
+            submit(session, study, join(session, study, add_person(session, name)), full_answers())
+    file, lead = exported(first, SLUG, folder / "study.zip"), lead_of(second, "Dr New")
+    yield Journey(first, second, file, capsule.import_study(file, second, lead), lead)
+    for engine in (first, second):
+        engine.dispose()
+
+
+def test_the_study_holds_beside_another_of_its_name(journey):
+    assert faults(journey.second) == {SLUG: "", f"{SLUG}-2": ""}
+    with reading(journey.first) as here, reading(journey.second) as there:
+        assert hashes(there, f"{SLUG}-2")[: len(hashes(here, SLUG))] == hashes(here, SLUG)
+
+
+def test_people_arrive_without_logins_under_pseudonyms_of_their_own(journey):
+    renamed = journey.arrived.renamed
+    assert set(renamed) == {"P-first", "P-second"}
+    with reading(journey.second) as session:
+        study = lifecycle.by_slug(session, f"{SLUG}-2")
+        seats = select(Person, Membership.role).join(Membership).where(Membership.study_id == study.id)
+        people = {person.pseudonym: (role, person.passcode_hash is not None) for person, role in session.execute(seats)}
+        assert people.pop(journey.lead.pseudonym) == (Role.lead, True)
+        assert set(people.values()) == {(Role.annotator, False)}
+        assert set(renamed.values()) < set(people)
+        assert set(session.scalars(select(Comment.author))) > {renamed["P-first"]}
+        assert session.scalars(select(func.count(Login.id))).one() == 0
+        assert (study.state, journey.arrived.paused) == (StudyState.paused, True)
+
+
+def test_an_earlier_head_and_an_export_still_prove_it(journey):
+    with reading(journey.second) as session:
+        heads = against.read(str(journey.file))
+        assert {head.slug for head in heads} == {SLUG}
+        assert all(against.compare(session, head).holds for head in heads)
+        study = lifecycle.by_slug(session, f"{SLUG}-2")
+        previous = ""
+        for event in exports._events(session, study):
+            assert event["previous_hash"] == previous
+            previous = event["hash"]
+            row = {**event, "at": session.scalars(select(Event.at).where(Event.hash == previous)).one()}
+            assert events.chain_hash(row) == previous
+
+
+def test_it_goes_on_and_travels_again(journey, tmp_path, ready_sqlite):
+    third = home(tmp_path / "third.db", ready_sqlite)
+    with writing(journey.second) as session:
+        study = lifecycle.by_slug(session, f"{SLUG}-2")
+        lifecycle.set_state(session, study, StudyState.open, journey.lead.pseudonym)
+        come_in(session, study, "new")
+        erasure.erase(session, study, journey.arrived.renamed["P-first"], sure(journey.lead))
+    assert set(faults(journey.second).values()) == {""}
+
+    with writing(third) as session:
+        for name in ("new", "second", "third"):
+            add_person(session, name)
+    arrived = capsule.import_study(
+        exported(journey.second, f"{SLUG}-2", tmp_path / "again.zip"), third, lead_of(third, "Dr Third")
+    )
+
+    assert set(arrived.renamed) == {"P-new", "P-third"}
+    assert faults(third) == {f"{SLUG}-2": ""}
+    with reading(third) as session:
+        assert all(against.compare(session, head).holds for head in against.read(str(journey.file)))
+    third.dispose()
+
+
+def test_a_change_in_the_new_home_is_still_named(journey):
+    with reading(journey.second) as session:
+        study = lifecycle.by_slug(session, f"{SLUG}-2")
+        number = f"(SELECT min(id) FROM assignment WHERE study_id = {study.id} AND state = 'submitted')"
+        session.connection().exec_driver_sql(
+            f"UPDATE rating SET number = 1 WHERE number = 2 AND assignment_id = {number}"
+        )  # noqa: S608
+        assert "the log says 2" in verify.verify(session, study).sentence
+        session.rollback()
+
+
+def test_the_same_study_comes_once(journey):
+    with pytest.raises(Conflict, match=f"here already, as {SLUG}-2"):
+        capsule.import_study(journey.file, journey.second, journey.lead)
+
+
+HOSTILE = {
+    "UPDATE person SET pseudonym = 'P-' || char(10) || 'x' WHERE pseudonym = 'P-first'": "pseudonym",
+    "DELETE FROM event WHERE number > 3": "missing",
+    "UPDATE study SET settings = '{\"pay\": 3}'": "hold",
+    "DROP TABLE highlight": "cannot be read",
+    "UPDATE event SET id = -id; UPDATE event_detail SET event_id = -event_id": "number -",
+}
+
+
+@pytest.mark.parametrize("put_in", HOSTILE)
+def test_a_hostile_file_leaves_nothing_behind(journey, tmp_path, ready_sqlite, put_in):
+    fresh = home(tmp_path / "fresh.db", ready_sqlite)
+    lead = lead_of(fresh, "Dr Fresh")
+    before = contents(fresh)
+    with pytest.raises(ImportRefused, match=HOSTILE[put_in]):
+        capsule.import_study(with_sql(journey.file, tmp_path, put_in), fresh, lead)
+    assert contents(fresh) == before
+    fresh.dispose()
+
+
+def contents(engine: Engine) -> list[tuple[str, int | None]]:
+    with reading(engine) as session:
+        return [(table.name, session.scalar(select(func.count()).select_from(table))) for table in capsule.move.TABLES]
+
+
+def test_a_bomb_is_refused_before_it_fills_the_disk(journey, tmp_path, monkeypatch):
+    monkeypatch.setattr(capsule, "LARGEST", 1_000_000)
+    bomb = tmp_path / "bomb.zip"
+    with zipfile.ZipFile(journey.file) as old, zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            new.writestr(name, b"\0" * 50_000_000 if name.endswith("study.db") else old.read(name))
+    with pytest.raises(ImportRefused, match="is too large"):
+        capsule.import_study(bomb, journey.second, journey.lead)
+
+
+def test_paths_and_links_in_a_zip_reach_no_file(journey, tmp_path):
+    evil = tmp_path / "evil.zip"
+    rebuilt(journey.file, evil, {})
+    link = zipfile.ZipInfo("../../rubric.yaml")
+    link.external_attr = 0o120777 << 16
+    with zipfile.ZipFile(evil, "a") as archive:
+        archive.writestr(link, "/etc/passwd")
+    with pytest.raises(ImportRefused, match=r"rubric\.yaml in evil\.zip was changed"):
+        capsule.import_study(evil, journey.second, journey.lead)

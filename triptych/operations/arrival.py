@@ -1,0 +1,263 @@
+"""A study from a file is added to a database that may hold others: everything, or nothing.
+
+Every number of its rows grows by the same amount, past all that are taken, so the order of rows stays. Its log stays as
+it was written; the event of the arrival says how to read it (`storage.arrivals`). People arrive as pseudonyms without
+an account: somebody here with the same pseudonym is another person, so the one who arrives gets a new one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from pydantic import ValidationError
+from sqlalchemy import JSON, Column, Connection, Engine, Float, Table, func, or_, select
+from sqlalchemy.exc import DBAPIError
+from sqlmodel import Session
+
+from triptych.errors import Conflict, ImportRefused, InvalidRubric
+from triptych.operations import move, verify
+from triptych.people import passcodes, roster
+from triptych.storage import database, events
+from triptych.storage.arrivals import OF_NUMBERED
+from triptych.storage.events import EventKind
+from triptych.storage.models import Event, Membership, Person, Role, RubricText, Study, StudyState
+from triptych.study import contents, lifecycle
+from triptych.study.persons import Who
+from triptych.study.settings import settings_of
+
+LARGEST_NUMBER = 2**31 - 1  # of a row, on PostgreSQL
+LONGEST_PSEUDONYM = 80
+LEFT_BEHIND = ("rubric", "snapshot")  # a rubric may be here; reports are made again
+SHORT_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,79}")
+REMOVALS = {Role.lead: EventKind.lead_removed, Role.viewer: EventKind.viewer_removed}
+UNUSABLE = (ValidationError, InvalidRubric, LookupError, ValueError, TypeError, AttributeError)
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """A study that has arrived. former_slug: its short name in the file; renamed: pseudonym in the file → here.
+
+    people: annotators without an account. paused: it was open. events, hash: its last event.
+    """
+
+    slug: str
+    former_slug: str
+    people: int
+    renamed: Mapping[str, str]
+    paused: bool
+    events: int
+    hash: str
+
+
+def arrive(session: Session, source: Engine, who: Who) -> Arrived:
+    """Adds the only study of a checked database, led by this lead from now on; its other leads stay behind.
+
+    Raises Conflict where the study is here already, and ImportRefused for rows that this database does not take.
+    """
+    try:
+        with source.connect() as old:
+            return _arrived(session, old, who)
+    except DBAPIError as error:
+        if database.is_away(error):
+            raise
+        reason = str(error.orig).partition("\n")[0]
+        raise ImportRefused(f"The file holds a row that no study can have: {reason}. Nothing was imported.") from error
+    except UNUSABLE as error:
+        reason = f"{error}".partition("\n")[0]
+        raise ImportRefused(f"The file holds what no study can have: {reason}. Nothing was imported.") from error
+
+
+def _arrived(session: Session, old: Connection, who: Who) -> Arrived:
+    new = session.connection()
+    former = dict(old.execute(select(move.STUDY)).mappings().one())
+    _refuse_second(session, old)
+    _hold_still(new)
+    shift = max(new.execute(select(func.coalesce(func.max(table.c.id), 0))).scalar_one() for table in _numbered())
+    names = _renamed(session, old)
+    home = _Home(shift, names, *_short_name(session, former), _rubric(session, old))
+    for table in move.TABLES:
+        if table.name not in LEFT_BEHIND:
+            _copy(old, new, table, former["slug"], home)
+    move.count_on(new)
+    study = session.get_one(Study, former["id"] + shift)
+    _refuse_unusable(session, study)
+    new_values = {"slug": former["slug"], "number": former["event_number"], "hash": former["event_hash"]}
+    arrival = {**new_values, "shift": shift, "renamed": names}
+    events.record(session, study.id, EventKind.study_arrived, who.pseudonym, new=arrival)
+    _given_to(session, study, who)
+    paused = study.state == StudyState.open
+    if paused:
+        lifecycle.set_state(session, study, StudyState.paused, who.pseudonym)
+    events.write_pending(session)
+    verdict = verify.verify(session, study)
+    if not verdict.holds:
+        raise ImportRefused(f"The study would not hold here, so nothing was imported. {verdict.sentence}")
+    people = select(func.count()).where(Membership.study_id == study.id, Membership.role == Role.annotator)
+    count = session.execute(people).scalar_one()
+    return Arrived(study.slug, former["slug"], count, names, paused, study.event_number, study.event_hash)
+
+
+def _refuse_second(session: Session, old: Connection) -> None:
+    """A study is known by its first event."""
+    first = old.execute(select(Event.hash).where(Event.number == 1)).scalar_one()
+    here = select(Study.slug).join(Event, Event.study_id == Study.id).where(Event.number == 1, Event.hash == first)
+    slug = session.scalars(here).first()
+    if slug is not None:
+        raise Conflict(f"This study is here already, as {slug}. Nothing was imported.")
+
+
+@cache
+def _numbered() -> tuple[Table, ...]:
+    return tuple(table for table in move.TABLES if table.autoincrement_column is not None)
+
+
+def _hold_still(new: Connection) -> None:
+    """Nobody else takes a number meanwhile; on SQLite nobody else writes anyway."""
+    if new.dialect.name == "postgresql":
+        quote = new.dialect.identifier_preparer.quote
+        names = ", ".join(quote(table.name) for table in move.TABLES)
+        new.exec_driver_sql(" ".join(("LOCK TABLE", names, "IN SHARE ROW EXCLUSIVE MODE")))
+
+
+def _renamed(session: Session, old: Connection) -> dict[str, str]:
+    """Pseudonym in the file → a new one, of everybody in it whose pseudonym somebody has here."""
+    columns = Person.pseudonym, Event.actor, Event.subject
+    named = {name for column in columns for name in old.execute(select(column).distinct()).scalars()} - {""}
+    for name in named:
+        if not isinstance(name, str) or len(name) > LONGEST_PSEUDONYM or not name.isprintable():
+            raise ValueError(f"the pseudonym {name!r:.90}")
+    here = set(session.scalars(select(Person.pseudonym)))
+    renamed: dict[str, str] = {}
+    for name in sorted(named & here):
+        free = _new_pseudonym(name)
+        while free in named | here | set(renamed.values()):
+            free = _new_pseudonym(name)
+        renamed[name] = free
+    return renamed
+
+
+def _new_pseudonym(name: str) -> str:
+    return f"{name.partition('-')[0][:8]}-{passcodes.random_signs(5)}"
+
+
+def _short_name(session: Session, former: Mapping[str, Any]) -> tuple[str, str]:
+    """Short name and series: as they were where both are free here, otherwise the next free ones."""
+    slug, series = former["slug"], former["series"]
+    taken = select(Study.id).where(or_(Study.slug.in_([slug, series]), Study.series.in_([slug, series])))
+    if not SHORT_NAME.fullmatch(slug) or not SHORT_NAME.fullmatch(series) or session.scalars(taken).first() is not None:
+        slug = lifecycle.free_slug(session, slug)
+        return slug, slug
+    return slug, series
+
+
+def _rubric(session: Session, old: Connection) -> int:
+    text = old.execute(select(RubricText.yaml)).scalar_one()
+    return contents.store_rubric(session, text).id
+
+
+@dataclass(frozen=True)
+class _Home:
+    """What becomes of a study's rows here."""
+
+    shift: int
+    renamed: Mapping[str, str]
+    slug: str
+    series: str
+    rubric: int
+
+    def row(self, table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
+        """A row of the file as it is stored here. Raises ValueError for what no such column holds."""
+        moved = {column.name: _checked(column, row[column.name]) for column in table.columns}
+        for name in _growing(table):
+            if moved[name] is not None:
+                moved[name] = self._grown(table, moved[name])
+        for name in NAMING.get(table.name, ()):
+            moved[name] = self.renamed.get(moved[name], moved[name])
+        return moved | self._of_its_own(table, moved)
+
+    def _grown(self, table: Table, number: int) -> int:
+        # a number below 1 could become that of a row of another study
+        if not 1 <= number <= LARGEST_NUMBER - self.shift:
+            raise ValueError(f"a row of {table.name} with the number {number}")
+        return number + self.shift
+
+    def _of_its_own(self, table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
+        if table.name == "person":
+            return {"role": Role.annotator, "name": None, "email": None, "passcode_hash": None}
+        if table.name != "study":
+            return {}
+        settings = json.loads(row["settings"])
+        if groups := settings.get("annotator_groups"):
+            settings["annotator_groups"] = {self.renamed.get(name, name): group for name, group in groups.items()}
+        text = json.dumps(settings)
+        return {"slug": self.slug, "series": self.series, "rubric_id": self.rubric, "settings": text}
+
+
+# table → columns that name people by pseudonym
+NAMING = {"person": ("pseudonym",), "comment": ("author",), "event": ("actor", "subject")}
+
+
+@cache
+def _growing(table: Table) -> tuple[str, ...]:
+    """Names of the columns with numbers of rows; the rubric's is replaced."""
+    own = ["id"] if table.autoincrement_column is not None else []
+    keys = [key for key in table.foreign_keys if key.column.name in OF_NUMBERED]
+    return tuple(dict.fromkeys(own + [key.parent.name for key in keys if key.column.table is not move.RUBRIC]))
+
+
+def _checked(column: Column[Any], value: Any) -> Any:
+    """The value, if it is of the column's type: SQLite itself stores anything anywhere."""
+    if value is None:
+        return value
+    if isinstance(column.type, JSON):
+        json.loads(value, parse_constant=_refused)
+    elif not isinstance(value, int | float if isinstance(column.type, Float) else _type_of(column)):
+        raise ValueError(f"{value!r:.40} as {column.table.name}.{column.name}")
+    return value
+
+
+def _refused(constant: str) -> None:
+    raise ValueError(f"{constant} in JSON")
+
+
+@cache
+def _type_of(column: Column[Any]) -> type:
+    kind = column.type.python_type
+    return datetime if kind is datetime else str if issubclass(kind, str) else kind
+
+
+def _copy(old: Connection, new: Connection, table: Table, slug: str, home: _Home) -> None:
+    rows = old.execute(move.chosen(table, [slug]), execution_options={"yield_per": move.BATCH})
+    for batch in rows.mappings().partitions():
+        _insert(new, table, (home.row(table, dict(row)) for row in batch))
+
+
+def _insert(new: Connection, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:
+    stored = [{f"_{name}": value for name, value in row.items()} for row in rows]
+    new.execute(move.insertion(table, new.dialect.name), stored)
+
+
+def _refuse_unusable(session: Session, study: Study) -> None:
+    """Raises one of UNUSABLE for settings, a rubric or items that no page could show."""
+    settings_of(study)
+    lifecycle.design_of(session, study)
+    contents.stored_items(session, study)
+
+
+def _given_to(session: Session, study: Study, who: Who) -> None:
+    """The study's leads and viewers give up their seats; the lead who imports it takes one."""
+    seats = select(Membership, Person.pseudonym).join(Person, Person.id == Membership.person_id)
+    seats = seats.where(Membership.study_id == study.id, Membership.role.in_(REMOVALS)).order_by(Membership.id)
+    for seat, pseudonym in session.execute(seats).all():
+        kind = REMOVALS[seat.role]
+        session.delete(seat)
+        session.flush()
+        events.record(session, study.id, kind, who.pseudonym, subject=pseudonym)
+    lead = session.get_one(Person, who.person_id)
+    roster.enrol_lead(session, study, lead, who.pseudonym)

@@ -1,0 +1,90 @@
+"""Studies that came from another database: their rows have other numbers here, and maybe people other pseudonyms.
+
+What was logged before stays as it was, since the hashes cover it. The event of the arrival says by how much every
+number grew and who was renamed, so that each event before it can be read, and hashed, as it was logged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Table, select
+from sqlmodel import Session
+
+from triptych.storage.models import Event, EventDetail
+
+KIND = "study arrived"
+OF_NUMBERED = ("id", "assignment_id")  # the names of columns that others point at, and that hold numbers of rows
+OWN_NUMBERS = ("person", "rubric")  # a person is known by pseudonym; a rubric may have been here already
+
+
+@dataclass(frozen=True)
+class Origin:
+    """How an earlier event was logged. shift: by how much the numbers grew since; former: pseudonym now → then."""
+
+    shift: int = 0
+    former: Mapping[str, str] = field(default_factory=dict)
+
+    def as_logged(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields of an event as they were when it was hashed."""
+        number = event["assignment_id"]
+        return {
+            **event,
+            "study_id": event["study_id"] - self.shift,
+            "assignment_id": None if number is None else number - self.shift,
+            "actor": self.former.get(event["actor"], event["actor"]),
+            "subject": self.former.get(event["subject"], event["subject"]),
+        }
+
+
+HERE = Origin()
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """One arrival: its event's number, the study's short name before, the shift, and pseudonym before → after."""
+
+    number: int
+    slug: str
+    shift: int
+    renamed: Mapping[str, str]
+
+    @classmethod
+    def read(cls, number: int, new: Mapping[str, Any]) -> Arrival:
+        """Of the values of its event."""
+        return cls(number, new["slug"], new["shift"], new["renamed"])
+
+
+def arrivals(session: Session, study_id: int) -> list[Arrival]:
+    """The arrivals of a study in order; none for a study that was made here."""
+    query = select(Event.number, EventDetail.new).join(EventDetail, EventDetail.event_id == Event.id)
+    rows = session.execute(query.where(Event.study_id == study_id, Event.kind == KIND).order_by(Event.number))
+    return [Arrival.read(number, new) for number, new in rows if new]
+
+
+def origin(journey: Iterable[Arrival], number: int) -> Origin:
+    """How the event of this number was logged, in the database where it happened."""
+    shift, former = 0, dict[str, str]()
+    for arrival in journey:
+        if arrival.number > number:
+            shift += arrival.shift
+            before = {after: name for name, after in arrival.renamed.items()}
+            # who was renamed before is known by the name of then; the rest is renamed here for the first time
+            chained = {after: former.pop(name, name) for after, name in before.items()}
+            former |= chained
+    return Origin(shift, former) if shift or former else HERE
+
+
+@cache
+def numbers_in(table: Table) -> tuple[str, ...]:
+    """Names of the columns that hold numbers of rows, which grow when a study arrives."""
+    own = ["id"] if table.autoincrement_column is not None else []
+    pointing = [
+        key.parent.name
+        for key in table.foreign_keys
+        if key.column.name in OF_NUMBERED and key.column.table.name not in OWN_NUMBERS
+    ]
+    return tuple(dict.fromkeys(own + pointing))
