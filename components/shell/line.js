@@ -1,15 +1,16 @@
 // Says what Streamlit's dialogs would say, without taking keys, clicks or the focus.
 
-const DOWN = "The server cannot be reached. This page connects again by itself; until then its buttons do nothing.";
-const BROKEN = "Something from the server did not arrive whole. Reload the page; what was saved stays.";
 // of Streamlit's dialogs, those for which there are words elsewhere: here and in line.py
 const SAID_ELSEWHERE = ["Connection error", "Page not found"];
 
 /** @type {WeakMap<Element, AbortController>} */
 const watches = new WeakMap();
 
-/** @param {{ parentElement: HTMLElement }} component */
-export default function ({ parentElement }) {
+/** @typedef {{ down: string, broken: string, language: string, direction: string }} Words */
+
+/** @param {{ data: Words, parentElement: HTMLElement }} component */
+export default function ({ data: { down, broken, language, direction }, parentElement }) {
+  Object.assign(document.documentElement, { lang: language, dir: direction });
   const line = /** @type {HTMLElement} */ (parentElement.querySelector(".triptych-line"));
   const app = document.querySelector('[data-testid="stApp"]');
   if (!app) return;
@@ -22,8 +23,8 @@ export default function ({ parentElement }) {
   function write() {
     const isUp = app?.getAttribute("data-test-connection-state") === "CONNECTED";
     hasBeenUp ||= isUp;
-    const text = hasBeenUp && !isUp ? DOWN : isBroken ? BROKEN : "";
-    line.classList.toggle("triptych-line-down", text === DOWN);
+    const text = hasBeenUp && !isUp ? down : isBroken ? broken : "";
+    line.classList.toggle("triptych-line-down", text === down);
     if (line.textContent !== text) line.textContent = text;
   }
 
