@@ -88,7 +88,7 @@ export function createBoard({ item, uid, feedback }) {
 
   const tabs = () => h("div", { class: "tw-tabs", role: "group", "aria-label": noun === "Conversation" ? _("Conversations") : _("Responses"), hidden: steps.length < 2 },
     steps.map((slot, i) => h("button", {
-      type: "button", class: "tw-tab", data: { "tw-step": i, slot },
+      type: "button", class: "tw-tab", data: { "tw-step": i, slot, "tw-later": _("later") },
       "aria-label": stepName(slot, noun), text: slot === "item" ? _("All") : slot,
     })));
 

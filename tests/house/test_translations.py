@@ -143,6 +143,11 @@ def test_refusals_to_annotators_have_no_text_outside_the_catalogue() -> None:
                 assert not is_refusal or isinstance(node.exc.args[0], ast.Call | ast.Name), f"{name}:{node.lineno}"
 
 
+def test_style_sheets_write_no_words() -> None:
+    for path in sorted((ROOT / "components").glob("*/*.css")):
+        assert not re.findall(r'content: "[^"]*[A-Za-z]{2}', path.read_text(encoding="utf-8")), path.name
+
+
 def test_workbench_has_no_text_outside_the_catalogue() -> None:
     for path in sorted((ROOT / "components/workbench").glob("*.js")):
         source = path.read_text(encoding="utf-8")
