@@ -6,7 +6,7 @@ BIN := .venv/bin
 WORKBENCH := components/workbench
 INSTALL_TESTS := tests/deploy/test_installed.py tests/deploy/test_container.py
 
-.PHONY: run test test-deploy lint lint-workbench format bench bench-peers screenshots schema commands lock audit sbom release test-install
+.PHONY: run test test-deploy lint lint-workbench format bench bench-peers screenshots schema commands translations lock audit sbom release test-install
 
 # Without pip, .venv is what a failed attempt left behind: it is built again.
 define VENV
@@ -74,6 +74,10 @@ schema: .venv/run.stamp
 # docs/commands.md, after a change of the command line
 commands: .venv/dev.stamp
 	PYTHONPATH=.:tests $(BIN)/python -m helpers.command_reference
+
+# after a change of what annotators read: the texts that catalogues must have
+translations: .venv/dev.stamp
+	PYTHONPATH=.:tests $(BIN)/python -m helpers.translations
 
 # after a change of requirements.txt or requirements-dev.txt; UPGRADE=--upgrade also renews what these packages need
 COMPILE = $(BIN)/uv pip compile --quiet --no-config --universal --python-version 3.11 --generate-hashes --no-annotate \

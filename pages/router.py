@@ -12,15 +12,16 @@ from components.shell.frame import frame
 from components.shell.line import say_unknown_address, watch_line
 from components.shell.places import FORMER, PLACES
 from components.sign_in import account
+from triptych.languages.language import _, message
 from triptych.people import accounts
 from triptych.storage.database import DatabaseAway
 from triptych.study.persons import Who
 
 # the first is the start page
 PAGES_OF_ANNOTATORS = [
-    ("annotator/my_work.py", "My work"),
-    ("annotator/annotate.py", "Annotate"),
-    ("annotator/my_data.py", "My data"),
+    ("annotator/my_work.py", message("My work")),
+    ("annotator/annotate.py", message("Annotate")),
+    ("annotator/my_data.py", message("My data")),
 ]
 # of the one study that they see; none of these pages reaches a command that changes anything
 PAGES_OF_VIEWERS = [
@@ -49,10 +50,10 @@ def pages_of(role: str) -> list[st.Page]:
     (start, first), *others = own
     # a link to a page leads to the first of its addresses: the start page has its own name besides the bare address
     pages = [
-        st.Page(start, title=first, visibility="hidden"),
-        st.Page(start, title=first, default=True, url_path="start"),
+        st.Page(start, title=_(first), visibility="hidden"),
+        st.Page(start, title=_(first), default=True, url_path="start"),
     ]
-    pages += [st.Page(path, title=title) for path, title in others]
+    pages += [st.Page(path, title=_(title)) for path, title in others]
     if role != "lead":
         return pages
     screens = [(screen, places.title_of(place, screen)) for place, screens in PLACES.items() for screen in screens]
@@ -68,24 +69,23 @@ def move_on(page: str) -> None:
 def entrance(who: Who | None) -> tuple[str, str] | None:
     """The page that an arrival or a link in the address asks for, with its title."""
     if state.arrival():
-        return "everyone/arriving.py", "Welcome"
+        return "everyone/arriving.py", _("Welcome")
     if "join" in st.query_params:
-        return "everyone/personal_link.py", "Personal link"
+        return "everyone/personal_link.py", _("Personal link")
     if "setup" in st.query_params and who is None:
         return "everyone/setup.py", "Set up"
     with state.reading() as session:
         comes_from_panel = accounts.panel_study(session, st.query_params.to_dict())
     if comes_from_panel:
-        return "everyone/panel.py", "Welcome"
+        return "everyone/panel.py", _("Welcome")
     return None
 
 
-def show() -> None:
+def show(who: Who | None) -> None:
     """Show the requested page, if this person may open it."""
-    who = state.identify()
     door = entrance(who)
     if who is None or door:
-        path, title = door or ("everyone/sign_in.py", "Sign in")
+        path, title = door or ("everyone/sign_in.py", _("Sign in"))
         # a bookmark opens the sign-in page for somebody signed out, and its own page after the sign-in
         bookmarks = {page.url_path for page in pages_of("lead")} - {""}
         aliases = [st.Page(path, title=title, url_path=name, visibility="hidden") for name in sorted(bookmarks)]
@@ -108,9 +108,12 @@ def show() -> None:
 
 
 st.set_page_config(page_title="Triptych", page_icon=str(LOGO), layout="wide")
-watch_line()
 try:
-    show()
+    try:
+        who = state.identify()
+    finally:
+        watch_line()
+    show(who)
 except DatabaseAway as away:
     state.say(str(away), "warning")
     live.follow(state.database_answers, False)

@@ -12,26 +12,31 @@ import streamlit as st
 from components.shell.state import form_button, numbered, plain, renew
 from components.shell.words import moment
 from triptych.annotate.comments import LONGEST_COMMENT, OwnThread
+from triptych.languages.language import _
 
 
 def thread(own: OwnThread, slug: str, open_item: Callable[[], None] | None) -> str | None:
     """Draws one thread; the answer, once it is sent. open_item: goes to the item, while it can still be changed."""
     waits = own.thread.is_waiting
-    title = f"A lead asks about item {own.number}" if waits else f"Item {own.number}: you answered"
+    title = _("A lead asks about item {number}", number=own.number)
+    if not waits:
+        title = _("Item {number}: you answered", number=own.number)
     with st.expander(title, expanded=waits, icon=":material/chat:", key=f"thread-{slug}-{own.number}"):
         for comment in own.thread.comments:
-            st.caption(f"{'Lead' if comment.from_lead else 'You'} · {moment(comment.at)}")
+            st.caption(f"{_('Lead') if comment.from_lead else _('You')} · {moment(comment.at)}")
             st.text(comment.text)
         with st.container(horizontal=True, vertical_alignment="center"):
-            shows = st.toggle("Show the item and your ratings", key=f"show-{slug}-{own.number}")
+            shows = st.toggle(_("Show the item and your ratings"), key=f"show-{slug}-{own.number}")
             if open_item:
-                st.button(f"Open item {own.number}", key=f"item-{slug}-{own.number}", on_click=open_item)
+                st.button(
+                    _("Open item {number}", number=own.number), key=f"item-{slug}-{own.number}", on_click=open_item
+                )
         if shows:
             _item(own)
         key = numbered(form_of(own, slug))
         with st.form(key, border=False):
-            text = st.text_area("Your answer", max_chars=LONGEST_COMMENT, key=f"{key}-text")
-            sent = form_button("Answer", key)
+            text = st.text_area(_("Your answer"), max_chars=LONGEST_COMMENT, key=f"{key}-text")
+            sent = form_button(_("Answer"), key)
     return text if sent else None
 
 
@@ -54,7 +59,7 @@ def _item(own: OwnThread) -> None:
             st.text(extra.text)
     _ratings(given.get("", []))
     for candidate in own.item.candidates:
-        st.markdown(f"**Response {plain(candidate.letter)}**")
+        st.markdown(f"**{plain(_('Response {letter}', letter=candidate.letter))}**")
         _text(candidate)
         _ratings(given.get(candidate.letter, []))
 

@@ -8,12 +8,13 @@ import streamlit as st
 
 from components.shell.entrance import READING, column
 from components.shell.state import plain
+from triptych.languages.language import _, message
 from triptych.rubric.model import Section
 from triptych.study.settings import Consent, Ethics
 
 AFTER_WITHDRAWAL = {
-    "keep": "You may withdraw at any time. The ratings you gave until then stay, without your name.",
-    "delete": "You may withdraw at any time. The ratings you gave until then are deleted.",
+    "keep": message("You may withdraw at any time. The ratings you gave until then stay, without your name."),
+    "delete": message("You may withdraw at any time. The ratings you gave until then are deleted."),
 }
 
 
@@ -21,21 +22,21 @@ def read(consent: Consent, ethics: Ethics) -> None:
     """The consent text, and what a study must say with it."""
     with st.container(border=True):
         st.text(consent.text)
-    st.caption(AFTER_WITHDRAWAL[consent.after_withdrawal])
+    st.caption(_(AFTER_WITHDRAWAL[consent.after_withdrawal]))
     until = f"{ethics.stored_until:%Y-%m-%d}" if ethics.stored_until else ""
-    facts = {"Approved": ethics.approval, "Data are stored until": until, "Complaints": ethics.complaints}
+    facts = {_("Approved"): ethics.approval, _("Data are stored until"): until, _("Complaints"): ethics.complaints}
     st.text("\n".join(f"{label}: {text}" for label, text in facts.items() if text))
 
 
 def ask(consent: Consent, ethics: Ethics, on_agree: Callable[[], None], on_refuse: Callable[[], None]) -> None:
     """The consent text, with the buttons to agree and to decline."""
-    with column("Before you begin", "Please read this. You take part only if you agree.", READING):
+    with column(_("Before you begin"), _("Please read this. You take part only if you agree."), READING):
         read(consent, ethics)
         with st.container(horizontal=True):
-            st.button("I agree", type="primary", on_click=on_agree)
-            with st.popover("I do not agree"):
-                st.write("You will not take part in this study. Only the fact that you declined is stored.")
-                st.button("Leave the study", on_click=on_refuse)
+            st.button(_("I agree"), type="primary", on_click=on_agree)
+            with st.popover(_("I do not agree")):
+                st.write(_("You will not take part in this study. Only the fact that you declined is stored."))
+                st.button(_("Leave the study"), on_click=on_refuse)
 
 
 def sections(parts: Sequence[Section]) -> None:

@@ -10,37 +10,57 @@ from components.shell.live import follow
 from triptych import clock
 from triptych.annotate.assignments import Nothing
 from triptych.annotate.onboarding import Ending
+from triptych.languages.language import _, message
 
 MESSAGES = {
-    Nothing.not_open: ("Not open yet", "The lead has not opened this study. Come back to this page when it starts."),
+    Nothing.not_open: (
+        message("Not open yet"),
+        message("The lead has not opened this study. Come back to this page when it starts."),
+    ),
     Nothing.paused: (
-        "Paused",
-        "The lead has paused this study. Everything you submitted or wrote is saved. This page checks again by itself.",
+        message("Paused"),
+        message(
+            "The lead has paused this study. Everything you submitted or wrote is saved. This page checks again by "
+            "itself."
+        ),
     ),
-    Nothing.closed: ("Closed", "This study is closed. Thank you for your work; everything you submitted is saved."),
+    Nothing.closed: (
+        message("Closed"),
+        message("This study is closed. Thank you for your work; everything you submitted is saved."),
+    ),
     Nothing.excluded: (
-        "Finished for you",
-        "You have no further items in this study. Ask the lead if you have questions.",
+        message("Finished for you"),
+        message("You have no further items in this study. Ask the lead if you have questions."),
     ),
-    Nothing.withdrawn: ("You have withdrawn", "You no longer take part in this study. Thank you for your time."),
+    Nothing.withdrawn: (
+        message("You have withdrawn"),
+        message("You no longer take part in this study. Thank you for your time."),
+    ),
     Nothing.screened_out: (
-        "You are not taking part",
-        "You did not agree to take part, so there is nothing more to do. Thank you for your time.",
+        message("You are not taking part"),
+        message("You did not agree to take part, so there is nothing more to do. Thank you for your time."),
     ),
     Nothing.failed_test: (
-        "Thank you for taking the test",
-        "The pass mark was not reached this time, so there are no items for you in this study. We value your time.",
+        message("Thank you for taking the test"),
+        message(
+            "The pass mark was not reached this time, so there are no items for you in this study. We value your time."
+        ),
     ),
-    Nothing.entry: ("One more step", "There is something to read or answer first. Reload this page to continue."),
-    Nothing.finished: ("All done", "You have annotated all your items. Thank you!"),
+    Nothing.entry: (
+        message("One more step"),
+        message("There is something to read or answer first. Reload this page to continue."),
+    ),
+    Nothing.finished: (message("All done"), message("You have annotated all your items. Thank you!")),
     Nothing.none_left: (
-        "No item for you",
-        "Every item already has its annotators, or none is planned for you. Thank you for coming. If a panel sent you, "
-        "return your place there: only people who have annotated get a completion code.",
+        message("No item for you"),
+        message(
+            "Every item already has its annotators, or none is planned for you. Thank you for coming. If a panel sent "
+            "you, return your place there: only people who have annotated get a completion code."
+        ),
     ),
     Nothing.nothing_free: (
-        "No free item at the moment",
-        "Other annotators are working on the last items. This page checks again by itself.",
+        message("No free item at the moment"),
+        message("Other annotators are working on the last items. This page checks again by itself."),
     ),
 }
 TEMPORARY = (Nothing.paused, Nothing.nothing_free)
@@ -53,20 +73,20 @@ def draw(reason: Nothing, ending: Ending, go_back: Callable[[], None] | None = N
     `go_back` opens what they submitted last, where that may still be changed.
     """
     heading, sentence = MESSAGES[reason]
-    st.title(heading, anchor=False)
-    st.write(sentence)
+    st.title(_(heading), anchor=False)
+    st.write(_(sentence))
     if ending.code:
-        st.write("Give this completion code to the panel you came from:")
+        st.write(_("Give this completion code to the panel you came from:"))
         st.code(ending.code, language=None)
     if ending.address:
-        st.link_button("Back to the panel", ending.address, type="primary", icon=":material/open_in_new:")
+        st.link_button(_("Back to the panel"), ending.address, type="primary", icon=":material/open_in_new:")
     if reason in TEMPORARY:
         follow(_check_number, _check_number())
     with st.container(horizontal=True):
-        if st.button("My work", icon=":material/arrow_back:"):
+        if st.button(_("My work"), icon=":material/arrow_back:"):
             st.switch_page("annotator/my_work.py")
         if go_back:
-            st.button("Back to what I submitted", icon=":material/undo:", on_click=go_back)
+            st.button(_("Back to what I submitted"), icon=":material/undo:", on_click=go_back)
 
 
 def _check_number() -> int:

@@ -10,22 +10,25 @@ from components.annotator.consent import sections
 from components.shell.entrance import READING, column
 from components.shell.state import plain
 from triptych.annotate.entry_test import AnsweredQuestion, Outcome, Question, Sheet
-from triptych.stats.numbers import counted
+from triptych.languages.language import _, ngettext
 
 
 def prepare(sheet: Sheet, on_start: Callable[[], None]) -> None:
     """What the test asks, the page to study before it, and the result of the previous attempt."""
-    tasks = counted(sheet.asked, "question" if sheet.test.kind == "questions" else "item")
-    pass_mark = f"{sheet.test.percent} % of the answers must be right to take part"
-    tries = "one attempt" if sheet.test.attempts == 1 else f"{sheet.test.attempts} attempts"
-    with column(plain(sheet.title), f"The test has {tasks}; {pass_mark}. You have {tries}.", READING):
+    if sheet.test.kind == "questions":
+        tasks = ngettext("The test has {count} question.", "The test has {count} questions.", sheet.asked)
+    else:
+        tasks = ngettext("The test has {count} item.", "The test has {count} items.", sheet.asked)
+    pass_mark = _("To take part, {percent} % of the answers must be right.", percent=sheet.test.percent)
+    tries = ngettext("You have one attempt.", "You have {count} attempts.", sheet.test.attempts)
+    with column(plain(sheet.title), f"{tasks} {pass_mark} {tries}", READING):
         if sheet.last:
-            st.warning(f"{_reached(sheet.last)} You may try again.")
+            st.warning(f"{_reached(sheet.last)} {_('You may try again.')}")
             explained(sheet.last)
         sections(sheet.study_page)
         if sheet.study_page:
-            st.caption("You cannot open this page again once the test has begun.")
-        st.button("Try again" if sheet.last else "Start the test", type="primary", on_click=on_start)
+            st.caption(_("You cannot open this page again once the test has begun."))
+        st.button(_("Try again") if sheet.last else _("Start the test"), type="primary", on_click=on_start)
 
 
 def field(sheet: Sheet, question: str) -> str:
@@ -35,12 +38,18 @@ def field(sheet: Sheet, question: str) -> str:
 
 def ask(sheet: Sheet, on_answer: Callable[[str], None], on_hand_in: Callable[[], None]) -> None:
     """The questions; each answer is stored when it is chosen, so a reload loses none."""
-    with column(plain(sheet.title), "Every answer is saved as soon as you choose it.", READING):
+    with column(plain(sheet.title), _("Every answer is saved as soon as you choose it."), READING):
         for number, question in enumerate(sheet.questions, 1):
             _ask(sheet, number, question, on_answer)
         answered = sum(question.given is not None for question in sheet.questions)
-        st.caption(f"{answered} of {len(sheet.questions)} answered. After handing in you cannot change them.")
-        st.button("Hand in", type="primary", on_click=on_hand_in)
+        st.caption(
+            _(
+                "{done} of {total} answered. After handing in you cannot change them.",
+                done=answered,
+                total=len(sheet.questions),
+            )
+        )
+        st.button(_("Hand in"), type="primary", on_click=on_hand_in)
 
 
 def _ask(sheet: Sheet, number: int, question: Question, on_answer: Callable[[str], None]) -> None:
@@ -50,7 +59,7 @@ def _ask(sheet: Sheet, number: int, question: Question, on_answer: Callable[[str
         st.text(f"{number}. {question.text}")
         # our own label: a screen reader would spell out the marks that escape Markdown in the question's text
         st.radio(
-            f"Question {number}",
+            _("Question {number}", number=number),
             keys,
             index=None if question.given is None else keys.index(question.given),
             format_func=lambda key: plain(titles[key]),
@@ -63,8 +72,8 @@ def _ask(sheet: Sheet, number: int, question: Question, on_answer: Callable[[str
 
 def passed(outcome: Outcome, on_start: Callable[[], None]) -> None:
     """The result of a passed test, with reasons, before the first item."""
-    with column("Test passed", _reached(outcome), READING):
-        st.button("Start with the items", type="primary", on_click=on_start)
+    with column(_("Test passed"), _reached(outcome), READING):
+        st.button(_("Start with the items"), type="primary", on_click=on_start)
         explained(outcome)
 
 
@@ -82,13 +91,20 @@ def explained(outcome: Outcome) -> None:
 
 
 def _explain(answer: AnsweredQuestion) -> None:
-    st.badge("right" if answer.correct else "not right", color="green" if answer.correct else "orange")
+    st.badge(_("right") if answer.correct else _("not right"), color="green" if answer.correct else "orange")
     st.text(answer.text)
-    given = f"Your answer: {answer.given}"
-    st.text(given if answer.correct or not answer.right else f"{given}\nRight answer: {answer.right}")
+    given = _("Your answer: {answer}", answer=answer.given)
+    right = _("Right answer: {answer}", answer=answer.right)
+    st.text(given if answer.correct or not answer.right else f"{given}\n{right}")
     if answer.reason:
         st.caption(plain(answer.reason))
 
 
 def _reached(outcome: Outcome) -> str:
-    return f"{outcome.right} of {outcome.asked} right, {outcome.percent} %; {outcome.needed} % were needed."
+    return _(
+        "{right} of {asked} right, {percent} %; {needed} % were needed.",
+        right=outcome.right,
+        asked=outcome.asked,
+        percent=outcome.percent,
+        needed=outcome.needed,
+    )

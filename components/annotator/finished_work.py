@@ -8,12 +8,20 @@ import pandas as pd
 import streamlit as st
 
 from triptych.annotate.own_items import OwnItem
+from triptych.languages.language import _, message
+
+STATES = {
+    "open": message("Begun"),
+    "rated": message("Rated"),
+    "ignored": message("Ignored"),
+    "skipped": message("Skipped"),
+}
 
 
 def finished_work(items: Sequence[OwnItem]) -> None:
     """Draws nothing for somebody who has not begun."""
     if items:
-        with st.expander(f"What I have done ({len(items)})"):
+        with st.expander(_("What I have done ({count})", count=len(items))):
             st.dataframe(_work_table(items), hide_index=True, width="stretch")
 
 
@@ -21,10 +29,10 @@ def _work_table(items: Sequence[OwnItem]) -> pd.DataFrame:
     """The annotator's own items, newest first, with the numbers that the workbench shows."""
     rows = [
         {
-            "Item": item.number,
-            "State": f"{item.state}: {item.reason}" if item.reason else item.state,
-            "Submitted": item.at,
-            "Minutes": round(item.seconds / 60, 1),
+            _("Item"): item.number,
+            _("State"): ": ".join(filter(None, [_(STATES.get(item.state, item.state)), item.reason])),
+            _("Submitted"): item.at,
+            _("Minutes"): round(item.seconds / 60, 1),
         }
         for item in items
     ]

@@ -8,14 +8,13 @@ from typing import Literal
 import streamlit as st
 
 from triptych.annotate.progress import Progress
+from triptych.languages.language import _, message, ngettext
 from triptych.people.membership import AnnotatorMembership
-from triptych.stats.numbers import counted
 from triptych.storage.models import Study, StudyState
 
 STATES = {
-    StudyState.open: "open",
-    StudyState.paused: "paused by the lead",
-    StudyState.closed: "closed",
+    StudyState.paused: message("This study is paused by the lead."),
+    StudyState.closed: message("This study is closed."),
 }
 
 
@@ -23,17 +22,19 @@ def next_step(study: Study, member: AnnotatorMembership, done: Progress, go: Cal
     """Title, progress and the button that goes on; whether the study has items for this annotator."""
     _title(study)
     if member.turned_away_as or member.withdrawn_at:
-        st.caption("There are no items for you in this study.")
-        st.button("Show the reason", key=f"go-{study.slug}", on_click=go, args=(study,))
+        st.caption(_("There are no items for you in this study."))
+        st.button(_("Show the reason"), key=f"go-{study.slug}", on_click=go, args=(study,))
         return False
-    left = f" · about {done.minutes_left} min left" if done.minutes_left and not study.demo else ""
-    st.progress(done.done / max(done.total, 1), f"{done.done} of at most {counted(done.total, 'item')}{left}")
+    line = [ngettext("{done} of at most {count} item", "{done} of at most {count} items", done.total, done=done.done)]
+    if done.minutes_left and not study.demo:
+        line.append(_("about {minutes} min left", minutes=done.minutes_left))
+    st.progress(done.done / max(done.total, 1), " · ".join(line))
     if study.state == StudyState.open:
-        label = f"Continue with item {done.done + 1}" if 0 < done.done < done.total else "Start"
+        label = _("Continue with item {number}", number=done.done + 1) if 0 < done.done < done.total else _("Start")
         urgency: Literal["primary", "secondary"] = "secondary" if study.demo else "primary"
         st.button(label, key=f"go-{study.slug}", type=urgency, on_click=go, args=(study,))
     else:
-        st.caption(f"This study is {STATES[study.state]}.")
+        st.caption(_(STATES[study.state]))
     return True
 
 
@@ -41,11 +42,11 @@ def offer(study: Study, join: Callable[[Study], None]) -> None:
     """A study to join."""
     with st.container(border=True, horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         _title(study)
-        st.button("Try it" if study.demo else "Join", key=f"join-{study.slug}", on_click=join, args=(study,))
+        st.button(_("Try it") if study.demo else _("Join"), key=f"join-{study.slug}", on_click=join, args=(study,))
 
 
 def _title(study: Study) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.text(study.title, width="content")
         if study.demo:
-            st.badge("Demo", color="violet")
+            st.badge(_("Demo"), color="violet")

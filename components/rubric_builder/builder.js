@@ -4,7 +4,7 @@
 
 import { h } from "../workbench/dom.js";
 import { postTo } from "../workbench/network.js";
-import workbench from "../workbench/workbench.js";
+import { workbench } from "../workbench/workbench.js";
 import { createForm } from "./form.js";
 import { createHistory } from "./history.js";
 import { createYaml } from "./yaml.js";
@@ -84,7 +84,7 @@ function mount(parent, data) {
     const box = h("div", {});
     closeStage();
     stage.replaceChildren(box);
-    closeStage = workbench({ parentElement: box, data: { view, showing: null }, setTriggerValue() {} });
+    closeStage = workbench({ parentElement: box, data: { view, showing: null, language: "en" }, setTriggerValue() {} });
     pane.scrollTop = scrollTop;
     // a new surface takes the focus where nothing else has it
     if (active !== document.activeElement) /** @type {HTMLElement} */ (document.activeElement).blur();

@@ -10,6 +10,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from components.shell import state
+from triptych.languages import language
+from triptych.languages.language import _
 from triptych.study.persons import Certainty, Who
 
 Key = TypeVar("Key")
@@ -34,6 +36,21 @@ def choose(
     index, often = keys.index(current) if current in names else 0, Counter(names.values())
     shown = {each: name if often[name] == 1 else f"{name} · {each}" for each, name in names.items()}
     return (place or st).selectbox(label, keys, index, format_func=shown.__getitem__, key=key, **more)
+
+
+def choose_language(who: Who | None) -> None:
+    """The box with the languages that there are; the page is in the chosen one from the next run on."""
+    names = {code: language.language(code).name for code in language.codes()}
+    place = f"language-{language.used()}"
+    st.selectbox(
+        _("Language"),
+        list(names),
+        list(names).index(language.used()),
+        format_func=names.__getitem__,
+        key=place,
+        on_change=lambda: state.choose_language(who, state.recall(place)),
+        width=220,
+    )
 
 
 def confirmed(label: str, consequence: str, button: str, key: str, sure: str = "", **more: Any) -> bool:

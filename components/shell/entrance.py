@@ -9,6 +9,7 @@ from pathlib import Path
 import streamlit as st
 
 from components.shell import state
+from triptych.languages.language import _
 from triptych.study.persons import Who
 
 LOGO = Path(__file__).parent / "logo.svg"
@@ -50,10 +51,11 @@ def ask_before_changing_person(who: Who | None, person_id: int | None, link: str
     """
     if who is None or who.person_id == person_id:
         return
-    called = f"the lead {who.pseudonym}" if who.role == "lead" else who.pseudonym
-    state.say(f"You are signed in as {called}. This link is for somebody else; opening it signs you out.", "info")
-    agreed = st.button("Open it as the person it was made for") or state.recall("agreed") == link
+    called = _("the lead {name}", name=who.pseudonym) if who.role == "lead" else who.pseudonym
+    text = _("You are signed in as {name}. This link is for somebody else; opening it signs you out.", name=called)
+    state.say(text, "info")
+    agreed = st.button(_("Open it as the person it was made for")) or state.recall("agreed") == link
     if not agreed:
-        st.link_button(f"Stay signed in as {who.pseudonym}", "/")
+        st.link_button(_("Stay signed in as {name}", name=who.pseudonym), "/")
         st.stop()
     state.remember("agreed", link)

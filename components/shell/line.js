@@ -1,7 +1,5 @@
 // Says what Streamlit's dialogs would say, without taking keys, clicks or the focus.
 
-const DOWN = "The server cannot be reached. This page connects again by itself; until then its buttons do nothing.";
-const BROKEN = "Something from the server did not arrive whole. Reload the page; what was saved stays.";
 // of Streamlit's dialogs, those for which there are words elsewhere: here and in line.py
 const SAID_ELSEWHERE = ["Connection error", "Page not found"];
 // used by style sheets of the whole page
@@ -10,8 +8,11 @@ const COLOURS = ["--st-background-color", "--st-border-color", "--st-primary-col
 /** @type {WeakMap<Element, AbortController>} */
 const watches = new WeakMap();
 
-/** @param {{ parentElement: HTMLElement, setTriggerValue: (name: string, value: boolean) => void }} component */
-export default function ({ parentElement, setTriggerValue }) {
+/** @typedef {{ down: string, broken: string, language: string, direction: string }} Words */
+
+/** @param {{ data: Words, parentElement: HTMLElement, setTriggerValue: (name: string, value: boolean) => void }} component */
+export default function ({ data: { down, broken, language, direction }, parentElement, setTriggerValue }) {
+  Object.assign(document.documentElement, { lang: language, dir: direction });
   // Streamlit's colours are known inside of components only
   const own = getComputedStyle(parentElement);
   for (const name of COLOURS) document.body.style.setProperty(name, own.getPropertyValue(name));
@@ -31,8 +32,8 @@ export default function ({ parentElement, setTriggerValue }) {
     if (isUp && isLost && !document.querySelector(".tw")) setTriggerValue("returned", true);
     isLost = hasBeenUp && !isUp;
     hasBeenUp ||= isUp;
-    const text = isLost ? DOWN : isBroken ? BROKEN : "";
-    line.classList.toggle("triptych-line-down", text === DOWN);
+    const text = isLost ? down : isBroken ? broken : "";
+    line.classList.toggle("triptych-line-down", text === down);
     if (line.textContent !== text) line.textContent = text;
   }
 

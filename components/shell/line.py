@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from components.shell import state
+from triptych.languages import language
+from triptych.languages.language import _
 
 FOLDER = Path(__file__).parent
 ADDRESS = "address"  # the first one of this browser tab was looked at
@@ -23,9 +25,17 @@ _line = st.components.v2.component(
 def watch_line() -> None:
     """Draws nothing while the server answers; after a lost connection the page runs again.
 
-    Brings the colours and rules that every page needs.
+    Tells the browser in which language the page is, and brings the colours and rules that every page needs.
     """
-    _line(key="line", on_returned_change=state.will_run_by_itself)
+    code = language.used()
+    words = {
+        "down": _(
+            "The server cannot be reached. This page connects again by itself; until then its buttons do nothing."
+        ),
+        "broken": _("Something from the server did not arrive whole. Reload the page; what was saved stays."),
+    }
+    data = {**words, "language": code, "direction": language.language(code).direction}
+    _line(data=data, key="line", on_returned_change=state.will_run_by_itself)
 
 
 def say_unknown_address(page: str) -> None:
@@ -39,4 +49,4 @@ def say_unknown_address(page: str) -> None:
     address = urlsplit(st.context.url or "").path.rpartition("/")[2]
     base = st.get_option("server.baseUrlPath").strip("/").rpartition("/")[2]
     if address not in ("", page, base):
-        state.say("No page has this address, or not for you. This is your first page instead.", "info")
+        state.say(_("No page has this address, or not for you. This is your first page instead."), "info")

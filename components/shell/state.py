@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -14,15 +14,19 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from triptych import clock
-from triptych.errors import StudyFull, TriptychError
-from triptych.people import accounts, signing_in
+from triptych.errors import NotFound, StudyFull, TriptychError
+from triptych.languages import language
+from triptych.languages.language import _, message
+from triptych.people import accounts, languages, signing_in
 from triptych.people.signing_in import Browser
 from triptych.storage import database
 from triptych.storage.models import Person, Role
+from triptych.study import lifecycle
 from triptych.study.persons import Certainty, Who
 from triptych.web.budgets import later
 from triptych.web.session import browser_in, cookie_in, wait_to_sign_in, web_engine, who_holds
 
+LANGUAGE, CHOSEN_LANGUAGE = "language", "chosen language"
 MESSAGES, ARRIVAL, RAN_BY_ITSELF = "messages", "arrival", "ran by itself"
 WAS_SIGNED_IN = "was_signed_in"
 PASSCODE_TYPED_AT = "passcode typed at"
@@ -33,6 +37,11 @@ SHORTCODE = re.compile(r":(?=[\w+\-/]+:)")
 AUTOLINK = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=[\w.+\-])(?=@)", re.IGNORECASE)
 _identified = threading.local()
 T = TypeVar("T")
+FOR_OTHERS = {
+    "annotator": message("This page is for annotators. Your own pages are in the bar above."),
+    "lead": message("This page is for leads. Your own pages are in the bar above."),
+    "viewer": message("This page is for viewers. Your own pages are in the bar above."),
+}
 MAY_OPEN = {"annotator": {Role.annotator, Role.lead}, "lead": {Role.lead}, "viewer": {Role.viewer}}
 
 
@@ -102,12 +111,35 @@ def identify() -> Who | None:
         if end:
             with writing() as session:
                 accounts.prolong(session, who, end)
+    language.use(language.ENGLISH)  # of leads' pages
+    if who is None or who.role == Role.annotator:
+        speak(who)
     return who
 
 
 def will_run_by_itself() -> None:
     """The next run is one that nobody caused."""
     remember(RAN_BY_ITSELF, True)
+
+
+def speak(who: Who | None) -> None:
+    """Texts are in the language of this person, or of this browser, from now on."""
+    slug = st.query_params.get("study") or recall("study")
+    study = None
+    with reading() as session:
+        with suppress(NotFound):  # a page that is about no study, or an address that is wrong
+            study = lifecycle.by_slug(session, slug) if slug else None
+        code = languages.of_person(session, who.person_id if who else None, study, st.context.locale)
+    chosen = None if who else recall(CHOSEN_LANGUAGE)
+    remember(LANGUAGE, chosen or code)
+    language.use(chosen or code)
+
+
+def choose_language(who: Who | None, code: str) -> None:
+    """Of somebody who is signed in it is stored; otherwise with the person who signs in here next."""
+    remember(CHOSEN_LANGUAGE, code)
+    if who:
+        run_command(languages.choose, who, code)
 
 
 def run_again_by_itself() -> None:
@@ -130,11 +162,13 @@ def require(role: str) -> Who:
     `role` is "annotator" (leads may annotate too), "lead" or "viewer".
     """
     who = _identified.__dict__.pop("who", None) or current_person()
+    if role == "annotator":
+        speak(who)
     if who is None:
-        say("You are signed out. Reload the page to sign in again; everything that was saved is safe.")
+        say(_("You are signed out. Reload the page to sign in again; everything that was saved is safe."))
         st.stop()
     if who.role not in MAY_OPEN[role]:
-        say(f"This page is for {role}s. Your own pages are in the bar above.")
+        say(_(FOR_OTHERS[role]))
         st.stop()
     return who
 
@@ -207,6 +241,7 @@ def run_command(
 
     For callbacks: the message waits for show_messages(). `done` is the message after success or makes it of the result.
     """
+    language.use(recall(LANGUAGE, language.ENGLISH))  # callbacks run in a thread that the page has not prepared
     try:
         with writing() as session:
             result = command(session, *args, **kwargs)
@@ -228,6 +263,7 @@ def sign_in_by(identify: Callable[[], Person | tuple[Person, str]]) -> None:
         result = identify()
         person, code = result if isinstance(result, tuple) else (result, None)
         with writing() as session:
+            languages.carry(session, person, recall(CHOSEN_LANGUAGE))
             return Arrival(accounts.issue_sign_in_ticket(session, person), code)
 
     arrival = _unless_too_often(command)

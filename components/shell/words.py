@@ -10,11 +10,12 @@ from zoneinfo import ZoneInfo
 
 import streamlit as st
 
+from triptych.languages.language import _, message
 from triptych.stats.numbers import written, written_or_reason
 from triptych.stats.undefined import Undefined
 
 NONE = "–"
-DEMO_NOTE = "A demo: invented texts, to try the screens out. Nobody waits for this work or uses it."
+DEMO_NOTE = message("A demo: invented texts, to try the screens out. Nobody waits for this work or uses it.")
 # besides marks the places where Streamlit finds an address, to make a link of it
 MARKS = re.compile(r"[^\w\s.,;:?!()'%/+-]|_|(?<=:)(?=//)|(?<=www)(?=\.)", re.IGNORECASE)
 
@@ -27,7 +28,7 @@ def duration(minutes: int | None) -> str:
 
 
 def moment(at: datetime | None) -> str:
-    return "never" if at is None else f"{at:%Y-%m-%d %H:%M} UTC"
+    return _("never") if at is None else f"{at:%Y-%m-%d %H:%M} UTC"
 
 
 def clock_time(at: datetime) -> str:

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import streamlit as st
 
+from triptych.languages.language import _
+
 FOLDER = Path(__file__).parent
-ARRIVING = '<p class="triptych-arriving" role="status">Signing you in …</p>\n'
+ARRIVING = '<p class="triptych-arriving" role="status"></p>\n'
 ACCOUNT = """
-<div class="triptych-account" role="group" aria-label="Your account">
+<div class="triptych-account" role="group">
   <span class="triptych-account-name"></span>
-  <button type="button" class="triptych-account-out">Sign out</button>
+  <button type="button" class="triptych-account-out"></button>
 </div>
 """
 
@@ -28,9 +30,23 @@ _account = st.components.v2.component(
 
 def arrive(ticket: str, *, drop: list[str], go: bool = True) -> None:
     """Sign the browser in with a ticket; then, if `go`, open this page again without the `drop` parameters."""
-    _arrive(data={"ticket": ticket, "drop": drop, "go": go}, key="arrive")
+    words = {
+        "arriving": _("Signing you in …"),
+        "noAnswer": _("The server did not answer. Reload the page and try again."),
+        "noCookies": _(
+            "Your browser stores no cookies for this site, so you cannot stay signed in. Allow them and reload."
+        ),
+        "failed": _("Signing in did not work. Reload the page and try again."),
+    }
+    _arrive(data={"ticket": ticket, "drop": drop, "go": go, "words": words}, key="arrive")
 
 
 def account(pseudonym: str) -> None:
     """Who is signed in, and the sign-out button, in the corner of the top bar."""
-    _account(data={"pseudonym": pseudonym}, key="account")
+    words = {
+        "group": _("Your account"),
+        "out": _("Sign out"),
+        "unsent": _("Some answers have not reached the server. Sign out and lose them?"),
+        "failed": _("Not signed out: no answer. Try again"),
+    }
+    _account(data={"pseudonym": pseudonym, "words": words}, key="account")

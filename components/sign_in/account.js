@@ -23,12 +23,14 @@ async function flush() {
   await Promise.race([Promise.allSettled(pending), new Promise((resolve) => setTimeout(resolve, FLUSH_WAIT_MS))]);
 }
 
-/** @param {HTMLButtonElement} button */
-async function signOut(button) {
+/** @typedef {{ group: string, out: string, unsent: string, failed: string }} Words what is said here */
+
+/** @param {HTMLButtonElement} button @param {Words} words */
+async function signOut(button, words) {
   button.disabled = true;
   await flush();
   const drafts = unsentDrafts();
-  if (drafts.length && !confirm("Some answers have not reached the server. Sign out and lose them?")) {
+  if (drafts.length && !confirm(words.unsent)) {
     button.disabled = false;
     return;
   }
@@ -44,14 +46,16 @@ async function signOut(button) {
     location.replace(new URL(".", document.baseURI).href);
   } catch {
     button.disabled = false;
-    button.textContent = "Not signed out: no answer. Try again";
+    button.textContent = words.failed;
   }
 }
 
-/** @param {{ data: { pseudonym: string }, parentElement: HTMLElement }} component */
+/** @param {{ data: { pseudonym: string, words: Words }, parentElement: HTMLElement }} component */
 export default function ({ data, parentElement }) {
   const name = /** @type {HTMLElement} */ (parentElement.querySelector(".triptych-account-name"));
   const button = /** @type {HTMLButtonElement} */ (parentElement.querySelector(".triptych-account-out"));
   name.textContent = data.pseudonym;
-  button.onclick = () => signOut(button);
+  button.textContent = data.words.out;
+  button.parentElement?.setAttribute("aria-label", data.words.group);
+  button.onclick = () => signOut(button, data.words);
 }

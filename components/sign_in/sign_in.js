@@ -1,21 +1,20 @@
 // Turns a ticket that Python issued into the session cookie, then opens the page without secrets in its address.
 
-const NO_ANSWER = "The server did not answer. Reload the page and try again.";
-const NO_COOKIES = "Your browser stores no cookies for this site, so you cannot stay signed in. Allow them and reload.";
+/** What can go wrong, in words. @typedef {{ noAnswer: string, noCookies: string, failed: string, arriving: string }} Words */
 
 /** By ticket: null, or what went wrong. @type {Map<string, Promise<string | null>>} */
 const used = new Map();
 
-/** @param {string} ticket @returns {Promise<string | null>} */
-async function post(ticket) {
+/** @param {string} ticket @param {Words} words @returns {Promise<string | null>} */
+async function post(ticket, words) {
   const answer = await fetch(new URL("auth/ticket", document.baseURI), {
     method: "POST",
-    headers: { "X-Triptych": "1", "X-Triptych-Ticket": ticket },
+    headers: { "X-Triptych": "1", "X-Triptych-Ticket": ticket, "Accept-Language": document.documentElement.lang },
     credentials: "same-origin",
   });
-  if (answer.ok) return navigator.cookieEnabled ? null : NO_COOKIES;
+  if (answer.ok) return navigator.cookieEnabled ? null : words.noCookies;
   const body = await answer.json().catch(() => ({}));
-  return body.message ?? "Signing in did not work. Reload the page and try again.";
+  return body.message ?? words.failed;
 }
 
 /** @param {string[]} drop parameters */
@@ -25,14 +24,15 @@ function cleanAddress(drop) {
   return url.href;
 }
 
-/** @param {{ data?: { ticket: string, drop: string[], go: boolean }, parentElement: HTMLElement }} component */
+/** @param {{ data?: { ticket: string, drop: string[], go: boolean, words: Words }, parentElement: HTMLElement }} component */
 export default function ({ data, parentElement }) {
   if (!data?.ticket) return;
-  const { ticket, drop, go } = data;
-  const signedIn = used.get(ticket) ?? post(ticket).catch(() => NO_ANSWER);
+  const { ticket, drop, go, words } = data;
+  const line = /** @type {HTMLElement} */ (parentElement.querySelector(".triptych-arriving"));
+  line.textContent = words.arriving;
+  const signedIn = used.get(ticket) ?? post(ticket, words).catch(() => words.noAnswer);
   used.set(ticket, signedIn);
   signedIn.then((problem) => {
-    const line = /** @type {HTMLElement} */ (parentElement.querySelector(".triptych-arriving"));
     if (!problem && go) location.replace(cleanAddress(drop));
     else line.textContent = problem ?? "";
   });

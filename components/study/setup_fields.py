@@ -22,6 +22,7 @@ from components.study.saved_field import (
 from components.study.study_form import ACCESS, PRESENTATIONS, ROUNDS
 from components.study.text_formats import FIELD_LABELS, FORMAT_NAMES
 from triptych.annotate.entry_test import GOLD_ATTEMPTS, GOLD_PERCENT
+from triptych.languages import language
 from triptych.results.criterion import variable_of
 from triptych.rubric.model import Rubric
 from triptych.stats.analysis.collection import INTERIM
@@ -41,6 +42,11 @@ ARRANGEMENTS = {
 ARRANGEMENT_HELP = (
     "How several responses share the window, where they do not follow each other in succession. It is stored with each "
     "annotation. Below 45 letters a line, responses are shown one at a time."
+)
+LANGUAGES = {"": "That of their browser", **{code: language.language(code).english for code in language.codes()}}
+LANGUAGE_HELP = (
+    "Annotators may choose another one, which is kept for them. The language shown is stored with each annotation. "
+    "Nobody has validated the translations of the app and of the shipped rubrics."
 )
 ITEM_ORDERS = {
     "finish": "Finish items first: agreement is known early",
@@ -84,6 +90,7 @@ def study_itself(sheet: SettingsSheet) -> None:
         short_text("title", "Title", LONGEST_TITLE, help="Annotators see it."),
         [choice("round", "Round", ROUNDS), choice("presentation", "Responses appear", PRESENTATIONS)],
         [choice(f"formats.{field}", f"{label} are", FORMAT_NAMES) for field, label in FIELD_LABELS.items()],
+        choice("language", "Language of annotators' pages", LANGUAGES, help=LANGUAGE_HELP),
         choice("arrangement", "On the screen", ARRANGEMENTS, help=ARRANGEMENT_HELP),
         [
             short_text("ethics.approval", "Ethics approval: committee and number"),

@@ -10,6 +10,7 @@ import json
 import streamlit as st
 
 from triptych.annotate.blinding import View
+from triptych.languages import language
 from triptych.web.assets import modules, version
 
 AHEAD = """
@@ -54,7 +55,8 @@ def workbench(view: View, *, key: str, showing: str | None = None) -> str | None
     the desk: the token of the earlier item that the view shows, if it shows one.
     """
     # one string: Streamlit searches nested data for Arrow tables, and imports pandas to do so
-    return _mount(data={"view": view.model_dump_json(), "showing": showing}, key=key, on_left_change=_run_again).left
+    data = {"view": view.model_dump_json(), "showing": showing, "language": language.used()}
+    return _mount(data=data, key=key, on_left_change=_run_again).left
 
 
 def _run_again() -> None:

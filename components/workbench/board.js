@@ -4,6 +4,7 @@
 import { turnBubble } from "./context.js";
 import { button, find, h, nameOf, nounOf, part, write } from "./dom.js";
 import { textBox } from "./highlighter.js";
+import { _ } from "./language.js";
 import { answerText, buildQuestion, criterionHead, meanings } from "./question.js";
 import { problemOf } from "./validate.js";
 
@@ -17,7 +18,7 @@ export function stepsOf({ item, rubric }) {
 }
 
 /** @param {string} noun */
-const allOf = (noun) => `All ${noun.toLowerCase()}s together`;
+const allOf = (noun) => (noun === "Conversation" ? _("All conversations together") : _("All responses together"));
 
 /** A step as people read it: "Response B". @param {string} slot @param {string} noun see `nounOf` */
 export const stepName = (slot, noun) => (slot === "item" ? allOf(noun) : nameOf(slot, false, noun));
@@ -58,7 +59,7 @@ export function createBoard({ item, uid, feedback }) {
     });
     if (!turns.length) return box(null, name);
     return h("div", { class: "tw-chat tw-chat-judged" }, turns.map((turn, i) => {
-      const body = box(i, `${name}, turn ${i + 1}`);
+      const body = box(i, _("{name}, turn {number}", { name, number: i + 1 }));
       body.classList.add("tw-bubble");
       return turnBubble(turn, body);
     }));
@@ -75,20 +76,20 @@ export function createBoard({ item, uid, feedback }) {
     const name = nameOf(letter, alone, noun);
     return h("section", { class: "tw-pane", data: { slot: letter } },
       h("div", { class: "tw-letter", data: { slot: letter } },
-        h("h2", { class: "tw-letter-name", "aria-label": name, text: alone ? noun : letter }),
+        h("h2", { class: "tw-letter-name", "aria-label": name, text: alone ? _(noun) : letter }),
         h("span", { class: "tw-aside-note", data: { "tw-aside-note": letter } }),
         h("span", { class: "tw-seen", data: { "tw-seen": letter } }),
-        setAside && !readOnly ? button("Set aside", {
+        setAside && !readOnly ? button(_("Set aside"), {
           class: "tw-button tw-quiet tw-small", data: { "tw-set-aside": letter, "tw-tip": setAside.title },
-          "aria-label": `Set aside ${name}: ${setAside.title}`,
+          "aria-label": _("Set aside {name}: {title}", { name, title: setAside.title }),
         }) : null),
       h("div", { class: "tw-pane-body", tabindex: "0", role: "region", "aria-label": name }, responseCell(candidate)));
   }
 
-  const tabs = () => h("div", { class: "tw-tabs", role: "group", "aria-label": `${noun}s`, hidden: steps.length < 2 },
+  const tabs = () => h("div", { class: "tw-tabs", role: "group", "aria-label": noun === "Conversation" ? _("Conversations") : _("Responses"), hidden: steps.length < 2 },
     steps.map((slot, i) => h("button", {
-      type: "button", class: "tw-tab", data: { "tw-step": i, slot },
-      "aria-label": stepName(slot, noun), text: slot === "item" ? "All" : slot,
+      type: "button", class: "tw-tab", data: { "tw-step": i, slot, "tw-later": _("later") },
+      "aria-label": stepName(slot, noun), text: slot === "item" ? _("All") : slot,
     })));
 
   // ---- questions ----
@@ -121,10 +122,10 @@ export function createBoard({ item, uid, feedback }) {
   }
 
   /** On a phone: one button per question. */
-  const numbers = () => h("div", { class: "tw-numbers", role: "group", "aria-label": "Questions" },
+  const numbers = () => h("div", { class: "tw-numbers", role: "group", "aria-label": _("Questions") },
     rubric.criteria.map(({ key, title, about }, i) => h("button", {
       type: "button", class: `tw-number${about === "item" ? " tw-of-item" : ""}`, data: { "tw-fold": key },
-      "aria-label": `Question ${i + 1}: ${title}`, text: String(i + 1),
+      "aria-label": _("Question {number}: {title}", { number: i + 1, title }), text: String(i + 1),
     })));
 
   function nextButton() {
@@ -132,15 +133,15 @@ export function createBoard({ item, uid, feedback }) {
     return button("", { class: "tw-button tw-next", data: { "tw-step": 1 } });
   }
 
-  const rows = h("div", { class: "tw-rows" }, feedback,
+  const rows = h("div", { class: "tw-rows", lang: rubric.wording || null }, feedback,
     rubric.criteria.map(row), nextButton());
   const panes = h("div", { class: "tw-panes" }, tabs(), candidates().map(pane));
   const split = h("div", {
-    class: "tw-split", role: "separator", tabindex: "0", "aria-label": "Divider between texts and questions",
-    "aria-valuemin": "10", "aria-valuemax": "75", data: { "tw-split": "1", "tw-tip": "Drag, or use the arrow keys; double click resets" },
+    class: "tw-split", role: "separator", tabindex: "0", "aria-label": _("Divider between texts and questions"),
+    "aria-valuemin": "10", "aria-valuemax": "75", data: { "tw-split": "1", "tw-tip": _("Drag, or use the arrow keys; double click resets") },
   });
   const element = h("div", { class: "tw-main tw-board" }, panes, split,
-    h("section", { class: "tw-questions", "aria-label": "Questions" }, numbers(), rows));
+    h("section", { class: "tw-questions", "aria-label": _("Questions") }, numbers(), rows));
   element.style.setProperty("--tw-n", String(Math.max(1, letters.length)));
 
   return {
@@ -155,7 +156,7 @@ export function createBoard({ item, uid, feedback }) {
       const text = answerText(question.criterion.scale, answers.rating(question.slot, question.criterion.key));
       const lacks = text !== "" && problemOf(answers, question, view.rubric.explanation) !== "";
       const badge = alone || question.slot === "item" ? "" : `${question.slot} `;
-      write(line, `${badge}${text || "–"}${lacks ? ", reason missing" : ""}`);
+      write(line, badge + (lacks ? _("{answer}, reason missing", { answer: text }) : text || "–"));
       line.classList.toggle("tw-lacks", lacks);
       line.classList.toggle("tw-empty", text === "");
     },

@@ -1,6 +1,7 @@
 // Answers to one item in two tabs: where they differ, shown next to each other before one of them is given up.
 
 import { h, words } from "./dom.js";
+import { _ } from "./language.js";
 import { optionsOf } from "./scale.js";
 
 /** @import { Item } from "./item.js" */
@@ -10,7 +11,7 @@ import { optionsOf } from "./scale.js";
 /** @param {Scale} scale @param {Value} value */
 function inWords(scale, value) {
   if (value === undefined) return "–";
-  if (Array.isArray(value)) return value.join(", ") || "none of them";
+  if (Array.isArray(value)) return value.join(", ") || _("none of them");
   const title = optionsOf(scale).find((option) => option.value === value)?.title ?? "";
   return scale.kind === "choice" ? title || String(value) : [value, title].filter((word) => word !== "").join(" ");
 }
@@ -31,16 +32,18 @@ export function differences({ questions, answers, nameOf }, other) {
   });
   const draft = answers.snapshot();
   /** @type {[string, keyof Draft][]} */
-  const parts = [["Explanations", "explanations"], ["Highlights", "highlights"], ["Set aside", "set_aside"], ["Note to the lead", "note"]];
+  const parts = [
+    [_("Explanations"), "explanations"], [_("Highlights"), "highlights"], [_("Set aside"), "set_aside"], [_("Note to the lead"), "note"],
+  ];
   /** @param {unknown} value */
   const state = (value) => (isSet(value) ? JSON.stringify(value) : "");
   const rest = parts.filter(([, part]) => state(draft[part]) !== state(other[part])).map(([name, part]) =>
-    ({ name, here: isSet(draft[part]) ? "as in this tab" : "–", there: isSet(other[part]) ? "as in the other tab" : "–" }));
+    ({ name, here: isSet(draft[part]) ? _("as in this tab") : "–", there: isSet(other[part]) ? _("as in the other tab") : "–" }));
   return [...ratings, ...rest];
 }
 
 /** @param {Difference[]} list */
 export const differenceTable = (list) => h("table", { class: "tw-items tw-both" },
-  h("thead", {}, h("tr", {}, ["", "This tab", "The other tab"].map((text) => h("th", { scope: "col", text })))),
+  h("thead", {}, h("tr", {}, ["", _("This tab"), _("The other tab")].map((text) => h("th", { scope: "col", text })))),
   h("tbody", {}, list.map(({ name, here, there }) =>
     h("tr", {}, h("th", { scope: "row", dir: "auto", text: name }), words(here, {}, "td"), words(there, {}, "td")))));

@@ -2,6 +2,7 @@
 
 import { h, quietButton, words } from "./dom.js";
 import { noteOn, prose } from "./formatting.js";
+import { _, message } from "./language.js";
 import { blocks } from "./textpoints.js";
 
 /** @import { Format } from "./formatting.js" */
@@ -9,7 +10,9 @@ import { blocks } from "./textpoints.js";
 
 const LONG_TEXT = 20_000; // characters
 const COLUMNS_BELOW = 900; // characters: a short text above the responses is set in two columns
-const COLUMNS = ["Criterion", "You", "Reference", "", "Why"];
+const COLUMNS = [message("Criterion"), message("You"), message("Reference"), "", message("Why")];
+/** @type {Record<string, string>} */
+const VERDICTS = { same: message("same"), close: message("close"), different: message("different") };
 
 /**
  * One turn as a bubble around its text.
@@ -41,7 +44,7 @@ function longText(text, format, language) {
 /** @param {number} number */
 function stars(number) {
   const full = Math.round(number);
-  return h("div", { class: "tw-stars", role: "img", "aria-label": `${number} of 5 stars` },
+  return h("div", { class: "tw-stars", role: "img", "aria-label": _("{number} of 5 stars", { number }) },
     "★".repeat(full), h("span", { class: "tw-stars-off", text: "★".repeat(Math.max(0, 5 - full)) }));
 }
 
@@ -70,7 +73,7 @@ export function contextPanel(context, formats, language) {
     && formats.context === "plain";
   return h("section", { class: `tw-context${isShort ? " tw-short" : ""}` },
     h("div", { class: "tw-context-head" }, contextHead(context),
-      quietButton("Show in full", { data: { "tw-context-more": "1" }, hidden: true, "aria-expanded": "false" })),
+      quietButton(_("Show in full"), { data: { "tw-context-more": "1" }, hidden: true, "aria-expanded": "false" })),
     h("div", { class: "tw-context-body", tabindex: "0", role: "region", "aria-label": title },
       contextTexts(context, formats, language)));
 }
@@ -88,12 +91,12 @@ export function feedbackTable({ feedback, item, rubric }) {
     return h("tr", {},
       h("th", { scope: "row", dir: "auto", text: several && slot ? `${slot} · ${title}` : title }),
       words(answer, {}, "td"), words(reference, {}, "td"),
-      h("td", {}, h("span", { class: `tw-verdict tw-verdict-${verdict}`, text: verdict })),
+      h("td", {}, h("span", { class: `tw-verdict tw-verdict-${verdict}`, text: _(VERDICTS[verdict] ?? verdict) })),
       words(reason, {}, "td"));
   });
-  return h("section", { class: "tw-feedback", "aria-label": "Feedback", data: { "tw-feedback": "1" } },
-    h("h2", { class: "tw-panel-title", text: "Your answers and the reference" }),
+  return h("section", { class: "tw-feedback", "aria-label": _("Feedback"), data: { "tw-feedback": "1" } },
+    h("h2", { class: "tw-panel-title", text: _("Your answers and the reference") }),
     h("table", {},
-      h("thead", {}, h("tr", {}, COLUMNS.map((text) => h("th", { scope: "col", text })))),
+      h("thead", {}, h("tr", {}, COLUMNS.map((text) => h("th", { scope: "col", text: text && _(text) })))),
       h("tbody", {}, rows)));
 }

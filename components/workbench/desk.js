@@ -1,11 +1,12 @@
 // What happens to an action of the workbench: the server answers with the next view, or the annotator leaves. No DOM.
 
+import { _, message } from "./language.js";
 import { PREVIEW } from "./network.js";
 
 /** @import { Action, Post, Reply, View } from "./types.js" */
 /** @typedef {"stop" | "nothing" | "signed out"} Reason why the annotator leaves: for today, no item is left, … */
 
-const UNREACHED = "The server did not answer. Nothing is lost; please try again.";
+const UNREACHED = message("The server did not answer. Nothing is lost; please try again.");
 
 /** @typedef {ReturnType<typeof createDesk>} Desk */
 
@@ -56,7 +57,7 @@ export function createDesk({ post, show, leave }) {
     }
     if (status > 0 && status < 500 && answer?.message) return warn(answer.message);
     // what carries a submission id is sent again by itself
-    if (!submission) warn(UNREACHED);
+    if (!submission) warn(_(UNREACHED));
   }
 
   return {
@@ -67,7 +68,7 @@ export function createDesk({ post, show, leave }) {
 
     /** @param {Action} action a submission is repeated as the same object */
     async act(action) {
-      if (action.kind === "stop") return view.routes.act === "" ? warn(PREVIEW) : leave("stop");
+      if (action.kind === "stop") return view.routes.act === "" ? warn(_(PREVIEW)) : leave("stop");
       last = action;
       const reply = await post(JSON.stringify({ action, showing })).catch(() => ({ status: 0, answer: null }));
       // a repeated submission may be answered twice, the second time when a later item is shown

@@ -1,6 +1,7 @@
 // Skip, ignore, set aside, note, keys: small modal dialogs of the browser.
 
 import { button, h, nameOf, nounOf, part, words } from "./dom.js";
+import { _ } from "./language.js";
 import { loadItems } from "./own_items.js";
 
 /** @import { Child, Props } from "./dom.js" */
@@ -9,22 +10,23 @@ import { loadItems } from "./own_items.js";
 
 const MAX_REASON_TEXT = 2000; // characters
 const MAX_NOTE = 5000; // characters
-const KEYS = [
-  ["1 2 3 …", "answer the outlined question, then go to the next"],
-  [".", "after a digit: half a point more, where the scale has it"],
-  ["Tab, J, K", "next and previous question"],
-  ["← →", "move within a question"],
-  ["Delete", "clear an answer, or remove the highlight at the caret"],
-  ["E", "explain the last answer"],
-  ["H, then a digit", "label the selected text"],
-  ["U or Ctrl+Z", "undo (Ctrl+Shift+Z: redo)"],
-  ["G", "guidelines"],
-  ["D", "what each answer means"],
-  ["C", "the context in full"],
-  ["T", "into the text, to label it by keyboard"],
-  ["Ctrl+Enter", "submit"],
-  ["Esc", "leave a text box or close a panel"],
-  ["?", "this list"],
+/** What a key is called, and what it does. */
+const keyList = () => [
+  ["1 2 3 …", _("answer the outlined question, then go to the next")],
+  [".", _("after a digit: half a point more, where the scale has it")],
+  [_("Tab, J, K"), _("next and previous question")],
+  ["← →", _("move within a question")],
+  [_("Delete"), _("clear an answer, or remove the highlight at the caret")],
+  ["E", _("explain the last answer")],
+  [_("H, then a digit"), _("label the selected text")],
+  [_("U or Ctrl+Z"), _("undo (Ctrl+Shift+Z: redo)")],
+  ["G", _("guidelines")],
+  ["D", _("what each answer means")],
+  ["C", _("the context in full")],
+  ["T", _("into the text, to label it by keyboard")],
+  ["Ctrl+Enter", _("submit")],
+  [_("Esc"), _("leave a text box or close a panel")],
+  ["?", _("this list")],
 ];
 
 /**
@@ -36,13 +38,13 @@ function dialog(name, title, body, ok) {
     h("h2", { class: "tw-panel-title", dir: "auto", text: title }), h("div", { class: "tw-dialog-body" }, body),
     h("div", { class: "tw-dialog-problem", role: "alert" }),
     h("div", { class: "tw-dialog-foot" },
-      button(ok ? "Cancel" : "Close", { data: { "tw-dialog-close": "1" } }),
+      button(ok ? _("Cancel") : _("Close"), { data: { "tw-dialog-close": "1" } }),
       ok ? button(ok, { class: "tw-button tw-primary", data: { "tw-dialog-ok": "1" } }) : null));
 }
 
 /** Reasons as radios, none of them chosen. @param {string} uid @param {Leaving["reasons"]} reasons */
 const reasonList = (uid, reasons) => h("fieldset", { class: "tw-reasons" },
-  h("legend", { class: "tw-ask-lead", text: "Why?" }),
+  h("legend", { class: "tw-ask-lead", text: _("Why?") }),
   reasons.map(({ key, title }) => h("label", { class: "tw-reason" },
     h("input", { type: "radio", name: `${uid}-reason`, value: key }), words(title, {}, "span"))));
 
@@ -91,7 +93,7 @@ export function createDialogs({ root, uid, item, leaveOut, keysOn, refocus }) {
     const list = reasonList(uid, reasons);
     show(dialog(name, title, [list, area], ok), () => {
       const chosen = list.querySelector("input:checked");
-      if (!chosen) return "Please choose a reason.";
+      if (!chosen) return _("Please choose a reason.");
       act(/** @type {HTMLInputElement} */ (chosen).value);
       return "";
     });
@@ -100,8 +102,8 @@ export function createDialogs({ root, uid, item, leaveOut, keysOn, refocus }) {
   /** @param {"skip" | "ignore"} kind @param {Leaving | null} leaving */
   function askToLeaveOut(kind, leaving) {
     if (!leaving) return;
-    const area = textArea(2, MAX_REASON_TEXT, "Comment (optional)", { placeholder: "Comment (optional)" });
-    askReason(kind, leaving, kind === "skip" ? "Skip this item" : "Ignore this item", area,
+    const area = textArea(2, MAX_REASON_TEXT, _("Comment (optional)"), { placeholder: _("Comment (optional)") });
+    askReason(kind, leaving, kind === "skip" ? _("Skip this item") : _("Ignore this item"), area,
       (reason) => leaveOut(kind, reason, area.value.trim()));
   }
 
@@ -115,17 +117,17 @@ export function createDialogs({ root, uid, item, leaveOut, keysOn, refocus }) {
       const leaving = view.rubric.set_aside_response;
       const name = nameOf(letter, false, nounOf(view.rubric));
       /** @param {string} [reason] */
-      const put = (reason) => answers.put(["set_aside", letter], reason, `setting aside ${name}`);
+      const put = (reason) => answers.put(["set_aside", letter], reason, _("setting aside {name}", { name }));
       if (answers.isSetAside(letter)) put();
-      else if (leaving) askReason("set-aside", leaving, "Set aside", null, put);
+      else if (leaving) askReason("set-aside", leaving, _("Set aside"), null, put);
     },
 
     note() {
       const { answers } = item();
-      const area = textArea(4, MAX_NOTE, "Note to the lead");
+      const area = textArea(4, MAX_NOTE, _("Note to the lead"));
       area.value = answers.draft.note;
-      const text = "Is something wrong with this item? The note is no rating; the lead gets it with your answers.";
-      show(dialog("note", "Note to the lead", [h("p", { class: "tw-ask-lead", text }), area], "Save note"), () => {
+      const text = _("Is something wrong with this item? The note is no rating; the lead gets it with your answers.");
+      show(dialog("note", _("Note to the lead"), [h("p", { class: "tw-ask-lead", text }), area], _("Save note")), () => {
         answers.put(["note"], area.value);
         return "";
       });
@@ -134,16 +136,16 @@ export function createDialogs({ root, uid, item, leaveOut, keysOn, refocus }) {
     async items() {
       const { view } = item();
       const list = await loadItems(view);
-      if (item().view.work.token === view.work.token) show(dialog("items", "My items", list));
+      if (item().view.work.token === view.work.token) show(dialog("items", _("My items"), list));
     },
 
     keys() {
       const box = h("input", { type: "checkbox", data: { "tw-keys-on": "1" } });
       box.checked = keysOn();
-      show(dialog("keys", "Keys", [
-        h("dl", { class: "tw-keys" }, KEYS.map(([key, effect]) =>
+      show(dialog("keys", _("Keys"), [
+        h("dl", { class: "tw-keys" }, keyList().map(([key, effect]) =>
           h("div", {}, h("dt", {}, h("kbd", { text: key })), h("dd", { text: effect })))),
-        h("label", { class: "tw-reason" }, box, "Use single keys (digits and letters, outside text boxes)"),
+        h("label", { class: "tw-reason" }, box, _("Use single keys (digits and letters, outside text boxes)")),
       ]));
     },
 

@@ -1,5 +1,7 @@
 // Small helpers for building the page. Data reach it as text nodes and attributes only, never as markup.
 
+import { _, message } from "./language.js";
+
 /** @typedef {string | number | boolean | null | undefined} Attribute */
 /**
  * @typedef {Record<string, Attribute>} Attributes
@@ -66,12 +68,15 @@ export function write(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** What is judged, as annotators read it. @param {{ judged: "response" | "conversation" }} rubric */
-export const nounOf = ({ judged }) => (judged === "conversation" ? "Conversation" : "Response");
+/** What is judged: a text of the catalogue. @param {{ judged: "response" | "conversation" }} rubric */
+export const nounOf = ({ judged }) => (judged === "conversation" ? message("Conversation") : message("Response"));
 
 /** @param {string} slot @param {boolean} alone whether it is the only one @param {string} noun see `nounOf` */
-export const nameOf = (slot, alone, noun) =>
-  (slot === "item" ? "The item" : alone ? `The ${noun.toLowerCase()}` : `${noun} ${slot}`);
+export function nameOf(slot, alone, noun) {
+  if (slot === "item") return _("The item");
+  if (noun === "Conversation") return alone ? _("The conversation") : _("Conversation {letter}", { letter: slot });
+  return alone ? _("The response") : _("Response {letter}", { letter: slot });
+}
 
 /** The nearest ancestor that scrolls, or the document's own. @param {HTMLElement} element */
 export function scroller(element) {

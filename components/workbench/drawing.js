@@ -5,6 +5,7 @@ import { contextPanel, feedbackTable } from "./context.js";
 import { all, find, h, part, write } from "./dom.js";
 import { buildFoot, buildHead, showSaved, syncHead } from "./frame.js";
 import { guidelinesPanel } from "./guidelines.js";
+import { _ } from "./language.js";
 import { resetQuestion, syncQuestion } from "./question.js";
 import { isAnswered, problemOf } from "./validate.js";
 
@@ -111,9 +112,9 @@ export function createDrawing({ root, uid, item, chips, boxes, onRefill, onLaid,
       const reason = answers.draft.set_aside[letter];
       const aside = reason !== undefined;
       const title = setAside.reasons.find(({ key }) => key === reason)?.title ?? reason;
-      write(part(root, `[data-tw-aside-note="${letter}"]`), aside ? `set aside: ${title}` : "");
+      write(part(root, `[data-tw-aside-note="${letter}"]`), aside ? _("set aside: {reason}", { reason: title }) : "");
       const control = find(root, `[data-tw-set-aside="${letter}"]`);
-      if (control) write(control, aside ? "Rate it after all" : "Set aside");
+      if (control) write(control, aside ? _("Rate it after all") : _("Set aside"));
       for (const { slot, id } of questions) {
         const fieldset = slot === letter && page.fieldsets.get(id);
         if (!fieldset) continue;
@@ -129,7 +130,7 @@ export function createDrawing({ root, uid, item, chips, boxes, onRefill, onLaid,
     const required = questions.filter(({ slot, criterion }) => criterion.required && !answers.isSetAside(slot));
     const done = required.filter((question) => isAnswered(answers, question)).length;
     const line = find(page.foot, "[data-tw-answered]");
-    if (line) write(line, `${done} of ${required.length} answered`);
+    if (line) write(line, _("{done} of {total} answered", { done, total: required.length }));
     onSync();
   }
 

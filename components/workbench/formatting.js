@@ -2,6 +2,7 @@
 // renderer of formulas where an item has any.
 
 import { h, words } from "./dom.js";
+import { message } from "./language.js";
 import { TextDrawing } from "./texts.js";
 
 /** @import { Props } from "./dom.js" */
@@ -9,8 +10,8 @@ import { TextDrawing } from "./texts.js";
 /** @import { Formats, View } from "./types.js" */
 /** @typedef {"plain" | "markdown"} Format */
 
-const TOO_LARGE = "This text is shown as it was written: it is too large to be formatted.";
-const NOT_LOADED = "This text is shown as it was written: what formats it could not be loaded.";
+const TOO_LARGE = message("This text is shown as it was written: it is too large to be formatted.");
+const NOT_LOADED = message("This text is shown as it was written: what formats it could not be loaded.");
 const FORMULA = /\$|\\[([]/;
 
 /** @type {typeof import("./markdown/render.js") | null} */

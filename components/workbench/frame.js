@@ -1,25 +1,32 @@
 // Around the board: the head with progress and saved state, the foot with the actions, and the room between them.
 
 import { all, button, find, h, part, quietButton, scroller, write } from "./dom.js";
+import { _, message, ngettext } from "./language.js";
 import { joined } from "./teaching.js";
 
 /** @import { Props } from "./dom.js" */
 /** @import { Page, SaveState, View } from "./types.js" */
 
-const SAVED = { saved: "Saved ✓", saving: "Saving…", waiting: "Not saved yet, trying again" };
-const PREVIEW = "Preview: nothing is saved";
-const PLACES = [["my_work", "My work"], ["my_data", "My data"]];
+const SAVED = { saved: message("Saved ✓"), saving: message("Saving…"), waiting: message("Not saved yet, trying again") };
+const PREVIEW = message("Preview: nothing is saved");
+const PLACES = [["my_work", message("My work")], ["my_data", message("My data")]];
 /** @type {Record<string, string>} */
-const NAMES = { training: "Training item", entry_test: "Test item" };
+const NAMES = {
+  training: message("Training item {number} of {total}"), entry_test: message("Test item {number} of {total}"),
+};
+/** @type {Record<string, string>} */
+const OUTCOMES = { rated: message("Rated"), ignored: message("Ignored"), skipped: message("Skipped") };
 
 /** Which item this is: "Item 8 of 40". @param {View} view */
 function itemName({ work, progress }) {
-  return `${NAMES[work.purpose] ?? "Item"} ${work.number} of ${Math.max(progress.total, work.number)}`;
+  const { number } = work;
+  const values = { number, total: Math.max(progress.total, number) };
+  return NAMES[work.purpose] ? _(NAMES[work.purpose], values) : _("Item {number} of {total}", values);
 }
 
 /** How an item ended that is shown again. @param {View["work"]} work */
 const outcomeOf = ({ outcome, reason }) =>
-  joined(outcome && outcome[0].toUpperCase() + outcome.slice(1), reason);
+  joined(outcome && _(OUTCOMES[outcome] ?? outcome), reason);
 
 /** @param {View} view */
 export function buildHead({ study, rubric, routes }) {
@@ -31,31 +38,33 @@ export function buildHead({ study, rubric, routes }) {
     h("span", { class: "tw-head-study", dir: "auto", text: study.title }),
     h("span", {
       class: "tw-saved", role: "status", "aria-live": "polite",
-      data: { "tw-saved": "1", state: "saved", preview: preview ? "1" : null }, text: preview ? PREVIEW : SAVED.saved,
+      data: { "tw-saved": "1", state: "saved", preview: preview ? "1" : null }, text: _(preview ? PREVIEW : SAVED.saved),
     }),
-    h("div", { class: "tw-segments", role: "group", "aria-label": "Arrangement of the responses" },
-      button("Side by side", { class: "tw-button tw-small", data: { "tw-view": "dock" } }),
-      button("One at a time", { class: "tw-button tw-small", data: { "tw-view": "single" } })),
+    h("div", { class: "tw-segments", role: "group", "aria-label": _("Arrangement of the responses") },
+      button(_("Side by side"), { class: "tw-button tw-small", data: { "tw-view": "dock" } }),
+      button(_("One at a time"), { class: "tw-button tw-small", data: { "tw-view": "single" } })),
     h("div", { class: "tw-head-tools" },
-      quietButton("Descriptions", {
-        data: { "tw-descriptions": "1", "tw-tip": "What each answer means (D)" }, "aria-pressed": "false",
+      quietButton(_("Descriptions"), {
+        data: { "tw-descriptions": "1", "tw-tip": _("What each answer means (D)") }, "aria-pressed": "false",
       }),
-      quietButton("A−", { data: { "tw-size": "-1" }, "aria-label": "A−, smaller text" }),
-      quietButton("A+", { data: { "tw-size": "1" }, "aria-label": "A+, larger text" }),
-      rubric.content_note ? quietButton("Content note", { data: { "tw-note-toggle": "1" } }) : null,
-      routes.items ? quietButton("My items", { data: { "tw-items": "1" } }) : null,
-      quietButton("Keys", { data: { "tw-keys": "1" } }),
-      quietButton("Stop for today", { data: { "tw-stop": "1" } }),
+      quietButton("A−", {
+        dir: "ltr", data: { "tw-size": "-1" }, "aria-label": _("A−, smaller text") }),
+      quietButton("A+", {
+        dir: "ltr", data: { "tw-size": "1" }, "aria-label": _("A+, larger text") }),
+      rubric.content_note ? quietButton(_("Content note"), { data: { "tw-note-toggle": "1" } }) : null,
+      routes.items ? quietButton(_("My items"), { data: { "tw-items": "1" } }) : null,
+      quietButton(_("Keys"), { data: { "tw-keys": "1" } }),
+      quietButton(_("Stop for today"), { data: { "tw-stop": "1" } }),
       preview ? null : placesMenu()),
-    quietButton("Guidelines", { data: { "tw-guidelines-open": "1" }, "aria-expanded": "false" }),
-    quietButton("Menu", { class: "tw-button tw-quiet tw-small tw-menu-button", data: { "tw-menu": "1" }, "aria-expanded": "false" }));
+    quietButton(_("Guidelines"), { data: { "tw-guidelines-open": "1" }, "aria-expanded": "false" }),
+    quietButton(_("Menu"), { class: "tw-button tw-quiet tw-small tw-menu-button", data: { "tw-menu": "1" }, "aria-expanded": "false" }));
 }
 
 /** The annotator's other pages and signing out: on *Annotate* no other head is shown. */
 const placesMenu = () => h("nav", { class: "tw-places", "aria-label": "Triptych" },
   h("span", { class: "tw-account", text: find(document, ".triptych-account-name")?.textContent ?? "" }),
-  PLACES.map(([href, title]) => h("a", { class: "tw-button tw-quiet tw-small", href, text: title })),
-  quietButton("Sign out", { data: { "tw-sign-out": "1" } }));
+  PLACES.map(([href, title]) => h("a", { class: "tw-button tw-quiet tw-small", href, text: _(title) })),
+  quietButton(_("Sign out"), { data: { "tw-sign-out": "1" } }));
 
 /** The button that signs out is the account's own, which the page hides here. @param {HTMLElement} head */
 export function signOut(head) {
@@ -74,15 +83,16 @@ export function syncHead(head, view) {
   const outcome = part(head, "[data-tw-outcome]");
   write(outcome, outcomeOf(view.work));
   outcome.title = outcome.textContent ?? "";
-  const left = progress.minutes_left ? `, about ${progress.minutes_left} min left` : "";
   const percent = progress.total ? Math.round((100 * progress.done) / progress.total) : 0;
-  heading.title = `${study.title}: ${progress.done} of ${progress.total} done${left}`;
+  const values = { study: study.title, done: progress.done, total: progress.total, minutes: progress.minutes_left ?? 0 };
+  heading.title = progress.minutes_left ? _("{study}: {done} of {total} done, about {minutes} min left", values)
+    : _("{study}: {done} of {total} done", values);
   part(head, ".tw-bar-done").style.inlineSize = `${percent}%`;
   part(head, ".tw-bar").title = heading.title;
 }
 
 /** @param {HTMLElement} head @param {SaveState} state */
-export function showSaved(head, state, text = SAVED[state]) {
+export function showSaved(head, state, text = _(SAVED[state])) {
   const line = part(head, "[data-tw-saved]");
   line.dataset.state = state;
   if (!line.dataset.preview) write(line, text);
@@ -90,8 +100,8 @@ export function showSaved(head, state, text = SAVED[state]) {
 
 /** What the head says while the server cannot be reached. @param {number} count of answers that it does not have */
 export function offlineText(count) {
-  if (count === 0) return "Working offline";
-  return `Working offline, ${count} ${count === 1 ? "answer" : "answers"} kept here`;
+  if (count === 0) return _("Working offline");
+  return ngettext("Working offline, {count} answer kept here", "Working offline, {count} answers kept here", count);
 }
 
 /** @param {View} view @param {HTMLElement[]} labels of highlights */
@@ -100,24 +110,24 @@ export function buildFoot({ rubric: { skip, ignore_item: ignore }, work, item, f
   const primary = (label, props) => button(label, { class: "tw-button tw-primary", ...props });
   if (feedback) {
     return h("footer", { class: "tw-foot" },
-      h("div", { class: "tw-foot-right" }, primary("Continue", { data: { "tw-continue": "1" } })));
+      h("div", { class: "tw-foot-right" }, primary(_("Continue"), { data: { "tw-continue": "1" } })));
   }
   const done = work.state === "submitted";
   return h("footer", { class: "tw-foot" },
     item.context ? button(item.context.title, {
       class: "tw-button tw-drawer", data: { "tw-context": "1" }, "aria-expanded": "false", dir: "auto",
     }) : null,
-    button("More", { class: "tw-button tw-more", data: { "tw-more": "1" }, "aria-expanded": "false" }),
+    button(_("More"), { class: "tw-button tw-more", data: { "tw-more": "1" }, "aria-expanded": "false" }),
     h("div", { class: "tw-foot-left" },
-      work.can_go_back ? quietButton("← Back", { data: { "tw-back": "1" } }) : null,
-      skip ? quietButton(`${skip.title}…`, { data: { "tw-skip": "1" } }) : null,
-      ignore ? quietButton(`${ignore.title}…`, { data: { "tw-ignore": "1" } }) : null,
-      quietButton("Note to the lead", { data: { "tw-lead-note": "1" } })),
+      work.can_go_back ? quietButton(_("← Back"), { data: { "tw-back": "1" } }) : null,
+      skip ? quietButton(`${skip.title}…`, { dir: "auto", data: { "tw-skip": "1" } }) : null,
+      ignore ? quietButton(`${ignore.title}…`, { dir: "auto", data: { "tw-ignore": "1" } }) : null,
+      quietButton(_("Note to the lead"), { data: { "tw-lead-note": "1" } })),
     h("div", { class: "tw-foot-right" },
-      labels.length ? h("div", { class: "tw-tools", role: "group", "aria-label": "Highlight labels" }, labels) : null,
+      labels.length ? h("div", { class: "tw-tools", role: "group", "aria-label": _("Highlight labels") }, labels) : null,
       h("span", { class: "tw-answered", data: { "tw-answered": "1" } }),
-      done ? button("Leave unchanged", { data: { "tw-forward": "1" } }) : null,
-      primary(done ? "Submit changes" : "Submit", { data: { "tw-submit": "1" }, title: "Ctrl+Enter" })));
+      done ? button(_("Leave unchanged"), { data: { "tw-forward": "1" } }) : null,
+      primary(done ? _("Submit changes") : _("Submit"), { data: { "tw-submit": "1" }, title: "Ctrl+Enter" })));
 }
 
 /** @param {Element} frame what scrolls */

@@ -2,7 +2,8 @@
 
 import { chat } from "./context.js";
 import { find, h, inputs, part, quietButton, words } from "./dom.js";
-import { joined, meaningsOf, ratedExample, scaleSections } from "./teaching.js";
+import { _ } from "./language.js";
+import { joined, meaningsOf, ratedExample, scaleSections, untranslatedNote } from "./teaching.js";
 
 /** @import { Criterion, Label, Page, Rubric } from "./types.js" */
 /** @import { Preferences } from "./store.js" */
@@ -10,7 +11,7 @@ import { joined, meaningsOf, ratedExample, scaleSections } from "./teaching.js";
 /** @param {Criterion["examples"][number]} example */
 function exampleBox({ context, candidates }) {
   return h("div", { class: "tw-example" },
-    h("div", { class: "tw-example-lead", text: "Example" }),
+    h("div", { class: "tw-example-lead", text: _("Example") }),
     context.length ? chat(context, "plain", "") : null,
     candidates.map(({ text, rating, reason }) => h("div", { class: "tw-example-candidate" },
       words(text, { class: "tw-example-text" }),
@@ -37,7 +38,7 @@ export const swatch = (number) => h("span", {
 /** @param {Label[]} labels */
 function labelGuide(labels) {
   if (!labels.length) return null;
-  return h("section", {}, h("h3", { text: "Highlights" }), h("dl", { class: "tw-meanings" },
+  return h("section", {}, h("h3", { text: _("Highlights") }), h("dl", { class: "tw-meanings" },
     labels.map(({ title, definition }, i) =>
       h("div", {}, h("dt", {}, swatch(i + 1)), words(joined(title, definition), {}, "dd")))));
 }
@@ -48,17 +49,18 @@ export function guidelinesPanel(rubric) {
   const examples = (title, list) => (list.length
     ? h("section", {}, h("h3", { text: title }), list.map((example) => ratedExample(example, rubric))) : null);
   const data = { "tw-guidelines": "1" };
-  return h("aside", { class: "tw-guidelines", "aria-label": "Guidelines", data, hidden: true },
-    h("div", { class: "tw-guide-head" }, h("h2", { class: "tw-panel-title", tabindex: "-1", text: "Guidelines" }),
-      h("label", { class: "tw-keep-open" }, h("input", { type: "checkbox", data: { "tw-keep-open": "1" } }), "Keep open"),
-      quietButton("Close", { data: { "tw-guidelines-close": "1" } })),
-    h("div", { class: "tw-guide-body", lang: rubric.language || null },
+  return h("aside", { class: "tw-guidelines", "aria-label": _("Guidelines"), data, hidden: true },
+    h("div", { class: "tw-guide-head" }, h("h2", { class: "tw-panel-title", tabindex: "-1", text: _("Guidelines") }),
+      h("label", { class: "tw-keep-open" }, h("input", { type: "checkbox", data: { "tw-keep-open": "1" } }), _("Keep open")),
+      quietButton(_("Close"), { data: { "tw-guidelines-close": "1" } })),
+    h("div", { class: "tw-guide-body", lang: rubric.wording || null },
+      untranslatedNote(rubric),
       words(rubric.instructions),
       rubric.guidelines.map(({ title, text }) => h("section", {}, h("h3", { dir: "auto", text: title }), words(text))),
       scaleSections(rubric),
       rubric.criteria.map(criterionGuide), labelGuide(rubric.highlights),
-      examples("A worked example", rubric.worked_example ? [rubric.worked_example] : []),
-      examples("Training items with their scores", rubric.training)));
+      examples(_("A worked example"), rubric.worked_example ? [rubric.worked_example] : []),
+      examples(_("Training items with their scores"), rubric.training)));
 }
 
 /** @typedef {ReturnType<typeof createGuidelines>} Guidelines */

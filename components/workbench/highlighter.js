@@ -4,6 +4,7 @@ import { MAX_TEXT } from "./answers.js";
 import { all, button, find, h, placeNear, words } from "./dom.js";
 import { draw as drawText } from "./formatting.js";
 import { swatch } from "./guidelines.js";
+import { _ } from "./language.js";
 import { toCodePoints, toUtf16 } from "./textpoints.js";
 import { offsetAt, placeAt, spanOf, tidy } from "./texts.js";
 
@@ -43,14 +44,14 @@ function boxOf(node) {
 }
 
 /** @param {Highlight} highlight */
-const changeOf = ({ slot }) => `highlight in response ${slot}`;
+const changeOf = ({ slot }) => _("highlight in response {letter}", { letter: slot });
 
 /** @typedef {ReturnType<typeof createHighlighter>} Highlighter */
 
 /** @param {{ root: HTMLElement, item: () => Item, announce: (text: string) => void, refocus: () => void }} needs */
 export function createHighlighter({ root, item, announce, refocus }) {
-  const float = h("div", { class: "tw-float", hidden: true, role: "group", "aria-label": "Label the selection" });
-  const popover = h("div", { class: "tw-popover", hidden: true, role: "dialog", "aria-label": "Highlight" });
+  const float = h("div", { class: "tw-float", hidden: true, role: "group", "aria-label": _("Label the selection") });
+  const popover = h("div", { class: "tw-popover", hidden: true, role: "dialog", "aria-label": _("Highlight") });
   /** The label that the next selection gets. @type {string | null} */
   let armed = null;
   /** The last selection, which a click may have taken away. @type {Selected | null} */
@@ -132,9 +133,9 @@ export function createHighlighter({ root, item, announce, refocus }) {
     const span = { slot, turn, start: toCodePoints(text, start), end: toCodePoints(text, end), label: key };
     document.getSelection()?.collapse(box, 0);
     forget();
-    item().answers.addHighlight(span, `highlight in response ${slot}`);
+    item().answers.addHighlight(span, _("highlight in response {letter}", { letter: slot }));
     caretAt(box, end);
-    announce(`Marked as ${titleOf(key)}`);
+    announce(_("Marked as {label}", { label: titleOf(key) }));
   }
 
   /**
@@ -193,11 +194,11 @@ export function createHighlighter({ root, item, announce, refocus }) {
     }
     const comment = h("input", {
       type: "text", class: "tw-line", dir: "auto", maxlength: MAX_TEXT,
-      placeholder: "Comment (optional)", "aria-label": "Comment on this highlight",
+      placeholder: _("Comment (optional)"), "aria-label": _("Comment on this highlight"),
     });
     comment.value = current.comment ?? "";
     comment.addEventListener("change", () => change({ comment: comment.value }));
-    const remove = button("Remove", { class: "tw-button tw-quiet", data: { "tw-unmark": "1" } });
+    const remove = button(_("Remove"), { class: "tw-button tw-quiet", data: { "tw-unmark": "1" } });
     remove.addEventListener("click", () => {
       item().answers.replaceHighlight(current, null, changeOf(highlight));
       hidePopover();
@@ -268,7 +269,7 @@ export function createHighlighter({ root, item, announce, refocus }) {
       if (selection() ?? saved) return apply(key);
       armed = armed === key ? null : key;
       showArmed();
-      announce(armed ? `${titleOf(key)}: select text to mark it` : "Marking is off");
+      announce(armed ? _("{label}: select text to mark it", { label: titleOf(key) }) : _("Marking is off"));
     },
 
     removeAtCaret() {

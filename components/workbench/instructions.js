@@ -2,32 +2,35 @@
 // texts come first; a tick and Start go on.
 
 import { button, h, part, words } from "./dom.js";
-import { judgedList, ratedExample, reminders, scaleSections } from "./teaching.js";
+import { _, direction, language, ngettext, speak } from "./language.js";
+import { judgedList, ratedExample, reminders, scaleSections, untranslatedNote } from "./teaching.js";
 
 /** @import { Component, Instructions } from "./types.js" */
 
-const KEYS = [
-  [["1", "2", "3"], "answer, then the next question"], [["J", "K"], "next and previous question"],
-  [["H"], "then a digit: highlight"], [["U"], "undo"], [["G"], "this page again"], [["Ctrl", "Enter"], "submit"],
-  [["?"], "all keys"],
+/** The keys worth knowing, and what they do. @returns {[string[], string][]} */
+const keyList = () => [
+  [["1", "2", "3"], _("answer, then the next question")], [["J", "K"], _("next and previous question")],
+  [["H"], _("then a digit: highlight")], [["U"], _("undo")], [["G"], _("this page again")], [["Ctrl", "Enter"], _("submit")],
+  [["?"], _("all keys")],
 ];
 const AGAIN_MS = 4000; // Streamlit drops an event while its websocket is down
 
 /** @param {number} minutes */
 function duration(minutes) {
-  if (minutes < 60) return `${Math.max(1, Math.round(minutes))} min`;
+  if (minutes < 60) return _("{minutes} min", { minutes: Math.max(1, Math.round(minutes)) });
   const quarters = Math.round(minutes / 15);
-  return [`${Math.floor(quarters / 4)} h`, quarters % 4 ? `${(quarters % 4) * 15} min` : ""].join(" ").trim();
+  const values = { hours: Math.floor(quarters / 4), minutes: (quarters % 4) * 15 };
+  return values.minutes ? _("{hours} h {minutes} min", values) : _("{hours} h", values);
 }
 
 /** @param {Instructions} instructions */
 function factsOf({ items, minutes, pay, training }) {
   return [
-    training ? `${training} practice ${training === 1 ? "item" : "items"} with feedback` : "",
-    `up to ${items} ${items === 1 ? "item" : "items"}`,
-    minutes === null ? "" : `about ${duration(minutes)} each, ${duration(minutes * items)} in all`,
-    pay && `${pay} per item`,
-    "stop and return whenever you like",
+    training ? ngettext("{count} practice item with feedback", "{count} practice items with feedback", training) : "",
+    ngettext("up to {count} item", "up to {count} items", items),
+    minutes === null ? "" : _("about {each} each, {all} in all", { each: duration(minutes), all: duration(minutes * items) }),
+    pay && _("{pay} per item", { pay }),
+    _("stop and return whenever you like"),
   ].filter(Boolean);
 }
 
@@ -38,46 +41,48 @@ const section = (title, ...content) => h("section", {}, h("h3", { text: title })
 export function instructionsPage(instructions) {
   const { rubric, own, contact, changed, study } = instructions;
   const tick = h("input", { type: "checkbox", data: { "tw-read": "1" } });
-  const start = button(changed ? "Continue" : "Start", { class: "tw-button tw-primary", disabled: true, data: { "tw-start": "1" } });
+  const start = button(changed ? _("Continue") : _("Start"), { class: "tw-button tw-primary", disabled: true, data: { "tw-start": "1" } });
   tick.addEventListener("change", () => (start.disabled = !tick.checked));
-  const changes = "The lead has changed the wording since you read this page. What you have rated stays as it is.";
-  const page = h("article", { class: "tw-teach", lang: rubric.language || null },
+  const changes = _("The lead has changed the wording since you read this page. What you have rated stays as it is.");
+  const page = h("article", { class: "tw-teach" },
     h("h1", { class: "tw-aside", dir: "auto", text: study }),
-    h("h2", { class: "tw-teach-title", tabindex: "-1", text: "What you do here" }),
+    h("h2", { class: "tw-teach-title", tabindex: "-1", text: _("What you do here") }),
     changed ? h("p", { class: "tw-banner", role: "status", text: changes }) : null,
+    untranslatedNote(rubric),
     own.map(({ title, text }) => h("section", { class: "tw-own" }, h("h3", { text: title }), words(text))),
     words(rubric.instructions, { class: "tw-task" }),
     h("p", { class: "tw-facts-line" }, factsOf(instructions).map((text) => h("span", { text }))),
     h("div", { class: "tw-teach-columns" },
-      h("div", {}, scaleSections(rubric), section("What you judge", judgedList(rubric))),
+      h("div", {}, scaleSections(rubric), section(_("What you judge"), judgedList(rubric))),
       h("div", {},
-        rubric.worked_example ? section("A worked example", ratedExample(rubric.worked_example, rubric),
-          h("p", { class: "tw-aside", text: "What matters is the same yardstick from item to item." })) : null,
-        section("Please remember", reminders(rubric)),
-        contact ? section("Questions?", words(contact)) : null)),
-    h("section", { class: "tw-teach-keys" }, h("h3", { text: "Keys, if you like them" }),
-      h("dl", {}, KEYS.map(([keys, effect]) => h("div", {},
-        h("dt", {}, [...keys].map((key) => h("kbd", { text: key }))), h("dd", { text: String(effect) }))))),
+        rubric.worked_example ? section(_("A worked example"), ratedExample(rubric.worked_example, rubric),
+          h("p", { class: "tw-aside", text: _("What matters is the same yardstick from item to item.") })) : null,
+        section(_("Please remember"), reminders(rubric)),
+        contact ? section(_("Questions?"), words(contact)) : null)),
+    h("section", { class: "tw-teach-keys" }, h("h3", { text: _("Keys, if you like them") }),
+      h("dl", {}, keyList().map(([keys, effect]) => h("div", {},
+        h("dt", {}, [...keys].map((key) => h("kbd", { text: key }))), h("dd", { text: effect }))))),
     h("footer", { class: "tw-teach-foot" },
-      h("label", { class: "tw-reason" }, tick, h("span", { class: "tw-strong", text: "I have read this" })),
+      h("label", { class: "tw-reason" }, tick, h("span", { class: "tw-strong", text: _("I have read this") })),
       start,
-      h("span", { class: "tw-aside tw-wide-only", text: "All of it stays under Guidelines while you work." })));
+      h("span", { class: "tw-aside tw-wide-only", text: _("All of it stays under Guidelines while you work.") })));
   return { page, start };
 }
 
 /** @param {Component<string, string>} component */
-export default function instructions({ parentElement, data, setTriggerValue }) {
+export default async function instructions({ parentElement, data, setTriggerValue }) {
   if (parentElement.dataset.instructions === data) return;
   parentElement.dataset.instructions = data;
   /** @type {Instructions} */
   const content = JSON.parse(data);
+  await speak(content.language);
   const { page, start } = instructionsPage(content);
   start.addEventListener("click", () => {
     start.disabled = true;
     setTimeout(() => (start.disabled = false), AGAIN_MS);
     setTriggerValue("read", content.version);
   });
-  const root = h("div", { class: "tw" }, page);
+  const root = h("div", { class: "tw", lang: language(), dir: direction() }, page);
   parentElement.querySelector(".tw")?.remove();
   parentElement.append(root);
   if (document.activeElement === document.body) part(root, ".tw-teach-title").focus({ preventScroll: true });

@@ -1,6 +1,7 @@
 // Keys. They act only while focus is inside the surface and outside text boxes, and single keys can be switched off.
 
 import { targetOf } from "./dom.js";
+import { _ } from "./language.js";
 import { halfAbove, isSlider, valueOfDigit } from "./scale.js";
 
 /** @import { Dialogs } from "./dialogs.js" */
@@ -132,7 +133,7 @@ export function createKeyboard({
   function awaitLabel() {
     const { view, readOnly } = item();
     labelNext = view.rubric.highlights.length > 0 && !readOnly;
-    if (labelNext) announce("Press the digit of a label", true);
+    if (labelNext) announce(_("Press the digit of a label"), true);
   }
 
   /**

@@ -4,6 +4,7 @@
 
 import { isSuccession } from "./board.js";
 import { all, find, part, write } from "./dom.js";
+import { _ } from "./language.js";
 import { optionsOf } from "./scale.js";
 import { personOf } from "./store.js";
 import { wordCount } from "./textpoints.js";
@@ -33,6 +34,9 @@ const SPLIT_STEP = 0.03;
 const DESCRIBED_ITEMS = 3; // that a new annotator sees with descriptions
 const SAMPLE = "The quick answer is that most people read a line of fifty or sixty letters with ease, and lose their "
   + "place in longer ones.";
+
+/** Sizes of the surface's texts, to choose from. */
+const TEXT_SIZES = [0.9, 1, 1.12, 1.25, 1.4];
 
 /** @typedef {{ layout: Layout, context: "left" | "top", fits: boolean, columns: number, side: number, questions: number, letters: number }} Places */
 
@@ -162,7 +166,7 @@ export function createLayout({ root, listen, preferences, item, page, onLaid, re
       control.setAttribute("aria-pressed", String((control.dataset.twView === "dock") === (layout === "dock")));
       if (control.dataset.twView !== "dock") continue;
       control.toggleAttribute("disabled", !fits);
-      control.title = fits ? "" : `Side by side would leave ${Math.floor(perLine)} letters a line`;
+      control.title = fits ? "" : _("Side by side would leave {count} letters a line", { count: Math.floor(perLine) });
     }
     part(head, "[data-tw-descriptions]").setAttribute("aria-pressed", String(hasDescriptions()));
     showContext();
@@ -273,7 +277,7 @@ export function createLayout({ root, listen, preferences, item, page, onLaid, re
     const seen = Math.min(100, Math.round((100 * (body.scrollTop + body.clientHeight)) / body.scrollHeight));
     const line = find(/** @type {HTMLElement} */ (body.parentElement), ".tw-seen");
     body.classList.toggle("tw-more-below", below > 4);
-    if (line) write(line, below > 4 ? `${seen} % seen ↓` : "");
+    if (line) write(line, below > 4 ? _("{percent} % seen ↓", { percent: seen }) : "");
   }
 
   // ---- the divider ----
@@ -315,7 +319,7 @@ export function createLayout({ root, listen, preferences, item, page, onLaid, re
     root.classList.toggle("tw-context-open", contextOpen);
     for (const control of all(root, "[data-tw-context-more], [data-tw-context]")) {
       control.setAttribute("aria-expanded", String(contextOpen));
-      if (control.dataset.twContextMore) write(control, contextOpen ? "Show less" : "Show in full");
+      if (control.dataset.twContextMore) write(control, contextOpen ? _("Show less") : _("Show in full"));
     }
   }
 
@@ -368,5 +372,20 @@ export function createLayout({ root, listen, preferences, item, page, onLaid, re
       preferences.set("descriptions", hasDescriptions() ? "off" : "on");
       arrange();
     },
+  };
+}
+
+/** The size of the texts, on this computer. @param {{ root: HTMLElement, preferences: Preferences }} needs */
+export function createTextSize({ root, preferences }) {
+  let size = Number(preferences.get("text-size", "1"));
+  const apply = () => root.style.setProperty("--tw-scale", String(size));
+  apply();
+
+  /** @param {number} steps */
+  return function changeSize(steps) {
+    const place = TEXT_SIZES.includes(size) ? TEXT_SIZES.indexOf(size) : 1;
+    size = TEXT_SIZES[Math.min(TEXT_SIZES.length - 1, Math.max(0, place + steps))];
+    preferences.set("text-size", String(size));
+    apply();
   };
 }

@@ -2,6 +2,7 @@
 
 import { isSent, isSuccession, stepName, stepsOf } from "./board.js";
 import { all, find, nounOf, write } from "./dom.js";
+import { _ } from "./language.js";
 import { isAnswered, isComplete, problemOf, problems } from "./validate.js";
 
 /** @import { Item } from "./item.js" */
@@ -160,8 +161,7 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
       next.hidden = !slot;
       next.dataset.twStep = String(step + 1);
       next.classList.toggle("tw-ready", complete[step]);
-      const name = slot ? stepName(slot, nounOf(view.rubric)) : "";
-      write(next, `Next: ${name.charAt(0).toLowerCase()}${name.slice(1)} →`);
+      write(next, _("Next: {name} →", { name: slot ? stepName(slot, nounOf(view.rubric)) : "" }));
     }
     for (const tab of all(board, ".tw-tab")) {
       const place = Number(tab.dataset.twStep);

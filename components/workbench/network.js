@@ -1,17 +1,19 @@
 // The workbench's HTTP routes: drafts, renewals, actions.
 
+import { _, language, message } from "./language.js";
+
 /** @import { Clock, Post } from "./types.js" */
 
 const HEADERS = { "Content-Type": "application/json", "X-Triptych": "1" };
 
-export const PREVIEW = "This is a preview: nothing you do here is sent or saved.";
+export const PREVIEW = message("This is a preview: nothing you do here is sent or saved.");
 
 /** @param {string} route @returns {Post} */
 export const postTo = (route) => async (text, options = {}) => {
   // a preview has no routes: drafts vanish, and what would leave the item says so
-  if (!route) return { status: JSON.parse(text).action ? 409 : 200, answer: { message: PREVIEW } };
+  if (!route) return { status: JSON.parse(text).action ? 409 : 200, answer: { message: _(PREVIEW) } };
   const response = await fetch(new URL(route, document.baseURI), {
-    method: "POST", headers: HEADERS, credentials: "same-origin", body: text, ...options,
+    method: "POST", headers: { ...HEADERS, "Accept-Language": language() }, credentials: "same-origin", body: text, ...options,
   });
   // a proxy's error page is no JSON; the status says enough
   return { status: response.status, answer: await response.json().catch(() => null) };

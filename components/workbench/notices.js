@@ -1,6 +1,7 @@
 // What the surface reports besides the item: notices above it, the toast, tips, and texts for screen readers.
 
 import { button, find, h, placeNear, quietButton, words } from "./dom.js";
+import { _, locale } from "./language.js";
 
 /** @import { Props } from "./dom.js" */
 /** @import { Notice } from "./types.js" */
@@ -41,8 +42,8 @@ export function createNotices() {
     return element;
   }
 
-  /** @type {Choice} */
-  const close = { label: "Close", data: { "tw-banner-close": "1" } };
+  /** @returns {Choice} */
+  const close = () => ({ label: _("Close"), data: { "tw-banner-close": "1" } });
 
   /** @param {string} kind @param {string} text @param {Choice[]} choices */
   function show(kind, text, choices = []) {
@@ -54,12 +55,12 @@ export function createNotices() {
   /** @param {string} text */
   function showContentNote(text) {
     noteSeen = true;
-    box.prepend(banner("info", text, [close], { "tw-content-note": "1" }));
+    box.prepend(banner("info", text, [close()], { "tw-content-note": "1" }));
   }
 
   function toast(text = "", undoable = false) {
     clearTimeout(toastTimer);
-    const undo = undoable ? [button("Undo", { class: "tw-button tw-small", data: { "tw-undo": "1" } })] : [];
+    const undo = undoable ? [button(_("Undo"), { class: "tw-button tw-small", data: { "tw-undo": "1" } })] : [];
     toastBox.replaceChildren(h("span", { text }), ...undo);
     toastBox.hidden = false;
     toastTimer = setTimeout(() => (toastBox.hidden = true), TOAST_MS);
@@ -89,7 +90,7 @@ export function createNotices() {
       if (notice === latest) return;
       latest = notice;
       find(box, "[data-tw-notice]")?.remove();
-      if (notice) box.prepend(banner(notice.kind, notice.text, [close], { "tw-notice": "1" }));
+      if (notice) box.prepend(banner(notice.kind, notice.text, [close()], { "tw-notice": "1" }));
     },
 
     /** The content note opens before the first item, unless it was seen. @param {string} text */
@@ -110,10 +111,10 @@ export function createNotices() {
      * @param {number} time @param {(use: boolean) => void} settle
      */
     showOlder(time, settle) {
-      const date = new Date(time).toLocaleString();
-      show("warning", `This computer has another version of these answers, from ${date}, that was never saved.`, [
-        { label: "Use that version", act: () => settle(true), data: { "tw-older": "use" } },
-        { label: "Keep this version", act: () => settle(false), data: { "tw-older": "drop" } },
+      const date = new Date(time).toLocaleString(locale());
+      show("warning", _("This computer has another version of these answers, from {date}, that was never saved.", { date }), [
+        { label: _("Use that version"), act: () => settle(true), data: { "tw-older": "use" } },
+        { label: _("Keep this version"), act: () => settle(false), data: { "tw-older": "drop" } },
       ]);
     },
 
@@ -124,7 +125,7 @@ export function createNotices() {
     showRefusal(text, takeOver) {
       refusal?.remove();
       find(box, "[data-tw-notice]")?.remove(); // it has the same reason, of a submit
-      const choices = takeOver ? [{ label: "Continue here", act: takeOver, data: { "tw-take": "1" } }] : [];
+      const choices = takeOver ? [{ label: _("Continue here"), act: takeOver, data: { "tw-take": "1" } }] : [];
       refusal = show("warning", text, choices);
       find(refusal, "button")?.focus();
     },
@@ -134,16 +135,16 @@ export function createNotices() {
      * @param {HTMLElement} table @param {(keepMine: boolean) => void} settle
      */
     showBoth(table, settle) {
-      const element = show("warning", "There are answers in both tabs. Which ones do you want to keep?", [
-        { label: "Those of this tab", act: () => settle(true), data: { "tw-both": "here" } },
-        { label: "Those of the other tab", act: () => settle(false), data: { "tw-both": "there" } },
+      const element = show("warning", _("There are answers in both tabs. Which ones do you want to keep?"), [
+        { label: _("Those of this tab"), act: () => settle(true), data: { "tw-both": "here" } },
+        { label: _("Those of the other tab"), act: () => settle(false), data: { "tw-both": "there" } },
       ]);
       find(element, ".tw-banner-text")?.append(table);
       find(element, "button")?.focus();
     },
 
     remindOfPause() {
-      show("info", "You have worked for 45 minutes. A short break helps; everything is saved.", [close]);
+      show("info", _("You have worked for 45 minutes. A short break helps; everything is saved."), [close()]);
     },
 
     /** For screen readers; `visible` shows it as well. @param {string} text */

@@ -2,6 +2,7 @@
 
 import { MAX_TEXT } from "./answers.js";
 import { all, find, h, inputs, nameOf, part, words, write } from "./dom.js";
+import { _, ngettext } from "./language.js";
 import { isNumeric, isPicker, isSlider, optionsOf, valueKey } from "./scale.js";
 import { sampleLine } from "./teaching.js";
 import { wordCount } from "./textpoints.js";
@@ -21,14 +22,14 @@ const meaningId = (uid, { key }, { value }) => `${uid}-means-${key}-${valueKey(v
 export function criterionHead(criterion) {
   const info = h("button", {
     type: "button", class: "tw-info", data: { "tw-info": criterion.key, "tw-tip": criterion.definition },
-    "aria-label": `Guidelines for ${criterion.title}`, text: "i",
+    "aria-label": _("Guidelines for {criterion}", { criterion: criterion.title }), text: "i",
   });
   return h("div", { class: "tw-criterion" },
     h("h3", { class: "tw-criterion-title", dir: "auto", text: criterion.title }),
     info,
     criterion.question ? words(criterion.question, { class: "tw-criterion-question" }, "span") : null,
     criterion.note ? words(criterion.note, { class: "tw-criterion-note" }, "span") : null,
-    criterion.required ? null : h("span", { class: "tw-optional", text: "optional" }),
+    criterion.required ? null : h("span", { class: "tw-optional", text: _("optional") }),
     scaleEnds(criterion.scale));
 }
 
@@ -65,7 +66,7 @@ export function meanings(criterion, uid) {
 /** One point of a numeric scale. @param {Group} group @param {Option} option */
 function point({ name, meaning }, option) {
   const { value, title, definition, sparing } = option;
-  const label = [value, title, sparing ? "use sparingly" : ""].filter((word) => word !== "").join(", ");
+  const label = [value, title, sparing ? _("use sparingly") : ""].filter((word) => word !== "").join(", ");
   const kind = `tw-cell${Number.isInteger(value) ? "" : " tw-half"}${sparing ? " tw-sparing" : ""}`;
   return h("label", { class: kind, data: { "tw-tip": [title, definition].filter(Boolean).join(": ") || null } },
     h("input", {
@@ -96,14 +97,14 @@ function picker(group, scale, about) {
   return [
     h("input", {
       type: "text", class: "tw-line tw-search", autocomplete: "off", spellcheck: "false", dir: "auto",
-      placeholder: `Search ${options.length} options`, "aria-label": `${about}: search`,
+      placeholder: ngettext("Search {count} option", "Search {count} options", options.length), "aria-label": _("{question}: search", { question: about }),
     }),
     h("div", { class: "tw-options tw-picks" }, options.map((option) => {
       const label = choiceOption(group, option, null);
       label.append(option.definition ? words(option.definition, { class: "tw-pick-meaning" }, "span") : "");
       return label;
     })),
-    h("div", { class: "tw-no-match", hidden: true, text: "Nothing found" }),
+    h("div", { class: "tw-no-match", hidden: true, text: _("Nothing found") }),
   ];
 }
 
@@ -125,13 +126,13 @@ function slider({ low, high, step, unit, low_title: lowTitle, high_title: highTi
   return h("div", { class: "tw-slider" },
     h("span", { class: "tw-end", "aria-hidden": "true", dir: "auto", text: ends[0] }),
     h("input", {
-      type: "range", class: "tw-range", min: low, max: high, step, "aria-valuetext": "not answered",
-      "aria-label": `${about}: ${ends.join(" to ")}`, data: { unit: unit || null },
+      type: "range", class: "tw-range", min: low, max: high, step, "aria-valuetext": _("not answered"),
+      "aria-label": _("{question}: {low} to {high}", { question: about, low: ends[0], high: ends[1] }), data: { unit: unit || null },
     }),
     h("span", { class: "tw-end", "aria-hidden": "true", dir: "auto", text: ends[1] }),
     h("input", {
       type: "text", inputmode: "decimal", class: "tw-line tw-number-box", autocomplete: "off", placeholder: "–",
-      "aria-label": `${about}: number from ${low} to ${high}`,
+      "aria-label": _("{question}: number from {low} to {high}", { question: about, low, high }),
     }),
     unit ? h("span", { class: "tw-end", "aria-hidden": "true", text: unit }) : null);
 }
@@ -151,7 +152,7 @@ function bestBoxes(name, letters, noneOption, noun) {
     h("input", { type: "checkbox", name, value, ...props }), h("span", { class: "tw-mark", text: label }));
   return h("div", { class: "tw-options" },
     letters.map((letter, i) => box(letter, nameOf(letter, false, noun), i + 1)),
-    noneOption ? box("", "None of them", null, { data: { "tw-none": "1" } }) : null);
+    noneOption ? box("", _("None of them"), null, { data: { "tw-none": "1" } }) : null);
 }
 
 /**
@@ -181,7 +182,7 @@ export function buildQuestion({ id, slot, criterion }, { uid, letters, noun }) {
 /** What an answer says in words, for a folded row; "" if there is none. @param {Scale} scale @param {Value} value */
 export function answerText(scale, value) {
   if (value === undefined) return "";
-  if (Array.isArray(value)) return value.length ? value.join(", ") : "None";
+  if (Array.isArray(value)) return value.length ? value.join(", ") : _("None");
   const option = optionsOf(scale).find((other) => other.value === value);
   if (!option) return String(value);
   return isNumeric(scale) ? named(option) : option.title;
@@ -195,7 +196,7 @@ function syncSlider(fieldset, value) {
   input.classList.toggle("tw-unset", unset);
   input.value = String(unset ? (Number(input.min) + Number(input.max)) / 2 : value);
   const text = unset ? "" : [value, input.dataset.unit].filter((word) => word !== undefined).join(" ");
-  input.setAttribute("aria-valuetext", text || "not answered");
+  input.setAttribute("aria-valuetext", text || _("not answered"));
   // what is being typed there is not rewritten
   if (document.activeElement !== box) box.value = unset ? "" : String(value);
 }
@@ -267,14 +268,15 @@ function askParts(id, ask, { min_words: low, max_words: high, sample }) {
   const reasons = ask.reasons.map((reason) => h("label", { class: "tw-reason" },
     h("input", { type: "checkbox", value: reason.key, data: { "tw-reason": reason.key } }),
     words(reason.text, {}, "span")));
-  const open = ask.free_text === "required" ? "Why? Please write a few words." : "A comment, if you like.";
+  const open = ask.free_text === "required" ? _("Why? Please write a few words.") : _("A comment, if you like.");
   const lead = !ask.reasons.length ? open
-    : ask.free_text === "none" ? "Why? Tick what applies." : "Why? Tick what applies or write a few words.";
+    : ask.free_text === "none" ? _("Why? Tick what applies.") : _("Why? Tick what applies or write a few words.");
   const area = ask.free_text === "none" ? [] : [
     h("textarea", {
       rows: 2, dir: "auto", class: "tw-area", maxlength: MAX_TEXT, data: { "tw-explain": id },
-      "aria-label": ask.free_text === "required" ? "Explanation (required)" : "Explanation in your own words",
-      placeholder: low ? `${low}–${high} words` : `up to ${high} words`,
+      "aria-label": ask.free_text === "required" ? _("Explanation (required)") : _("Explanation in your own words"),
+      placeholder: low ? ngettext("{low}–{count} word", "{low}–{count} words", high, { low })
+        : ngettext("up to {count} word", "up to {count} words", high),
     }),
     h("div", { class: "tw-count" }),
   ];
@@ -289,6 +291,8 @@ function askParts(id, ask, { min_words: low, max_words: high, sample }) {
 export function showCount(box, text, { min_words: low, max_words: high }) {
   const count = wordCount(text);
   const line = part(box, ".tw-count");
-  line.textContent = low ? `${count} of ${low}–${high} words` : `${count} of at most ${high} words`;
+  line.textContent = low
+    ? ngettext("{written} of {low}–{count} word", "{written} of {low}–{count} words", high, { written: count, low })
+    : ngettext("{written} of at most {count} word", "{written} of at most {count} words", high, { written: count });
   line.classList.toggle("tw-wrong", count > high || (count > 0 && count < low));
 }

@@ -1,6 +1,7 @@
 // What is done to a control becomes an answer, and can be undone.
 
 import { inputs } from "./dom.js";
+import { _ } from "./language.js";
 
 /** @import { Item } from "./item.js" */
 /** @import { Draft, Question, Value } from "./types.js" */
@@ -40,7 +41,7 @@ export function createRating({ item, toast, announce, goTo, syncAll, isBusy }) {
     clear(question) {
       if (item().readOnly || valueOf(question) === undefined) return;
       rate(question, undefined);
-      toast(`Cleared: ${item().nameOf(question)}`, true);
+      toast(_("Cleared: {question}", { question: item().nameOf(question) }), true);
     },
 
     /** @param {Question} question @param {number} digit */
@@ -61,7 +62,7 @@ export function createRating({ item, toast, announce, goTo, syncAll, isBusy }) {
     /** @param {Question} question @param {HTMLElement} box */
     setReasons(question, box) {
       const reasons = inputs(box, "input:checked").map(({ value }) => value);
-      const name = `reasons for ${item().nameOf(question)}`;
+      const name = _("reasons for {question}", { question: item().nameOf(question) });
       item().answers.setReasons(question.slot, question.criterion.key, valueOf(question), reasons, name);
     },
 
@@ -74,7 +75,7 @@ export function createRating({ item, toast, announce, goTo, syncAll, isBusy }) {
       if (!reason) return;
       const { reasons } = answers.explanation(slot, criterion.key, value);
       const next = reasons.includes(reason) ? reasons.filter((key) => key !== reason) : [...reasons, reason];
-      answers.setReasons(slot, criterion.key, value, next, `reasons for ${item().nameOf(question)}`);
+      answers.setReasons(slot, criterion.key, value, next, _("reasons for {question}", { question: item().nameOf(question) }));
       syncAll();
     },
 
@@ -88,7 +89,7 @@ export function createRating({ item, toast, announce, goTo, syncAll, isBusy }) {
       if (!draft) return;
       const { answers } = item();
       for (const branch of /** @type {const} */ (["ratings", "explanations", "highlights", "set_aside"])) {
-        answers.put([branch], draft[branch] ?? (branch === "highlights" ? [] : {}), "all answers");
+        answers.put([branch], draft[branch] ?? (branch === "highlights" ? [] : {}), _("all answers"));
       }
       answers.put(["note"], draft.note ?? "");
       syncAll();
@@ -98,12 +99,12 @@ export function createRating({ item, toast, announce, goTo, syncAll, isBusy }) {
       const { answers, readOnly, question } = item();
       if (readOnly || isBusy()) return;
       const change = redo ? answers.redo() : answers.undo();
-      if (!change) return announce(redo ? "Nothing to redo" : "Nothing to undo", true);
+      if (!change) return announce(redo ? _("Nothing to redo") : _("Nothing to undo"), true);
       const [branch, slot, criterion] = change.path;
       if (!slot) syncAll();
       const id = `${slot}:${criterion}`;
       if ((branch === "ratings" || branch === "explanations") && question(id)) goTo(id);
-      toast(`${redo ? "Redone" : "Undone"}: ${change.name}`);
+      toast(redo ? _("Redone: {change}", { change: change.name }) : _("Undone: {change}", { change: change.name }));
     },
   };
 }

@@ -4,6 +4,7 @@ import { differences, differenceTable } from "./choosing.js";
 import { button, find, h } from "./dom.js";
 import { textViewOf } from "./formatting.js";
 import { showSaved } from "./frame.js";
+import { _, language, ngettext } from "./language.js";
 import { browserClock } from "./network.js";
 import { randomId } from "./store.js";
 import { problems } from "./validate.js";
@@ -110,9 +111,10 @@ export function createSending({
     box.hidden = list.length === 0;
     if (box.hidden) return;
     const lines = list.slice(0, MAX_PROBLEMS).map((problem) => h("li", {},
-      button(`${item().nameOf(problem)} ${problem.problem}`, { class: "tw-link", data: { "tw-go": problem.id } })));
-    const more = list.length > MAX_PROBLEMS ? [h("li", { text: `and ${list.length - MAX_PROBLEMS} more` })] : [];
-    const lead = list.length === 1 ? "One thing is missing:" : `${list.length} things are missing:`;
+      button(_("{question} {problem}", { question: item().nameOf(problem), problem: problem.problem }), { class: "tw-link", data: { "tw-go": problem.id } })));
+    const rest = list.length - MAX_PROBLEMS;
+    const more = rest > 0 ? [h("li", { text: ngettext("and {count} more", "and {count} more", rest) })] : [];
+    const lead = ngettext("One thing is missing:", "{count} things are missing:", list.length);
     box.replaceChildren(h("span", { class: "tw-strong", text: lead }), h("ul", {}, lines, more));
   }
 
@@ -146,7 +148,7 @@ export function createSending({
     const { token: assignment, version } = view.work;
     submission.start({
       assignment, version, base: drafts.base, pen, submission: randomId(), active_seconds: seconds(),
-      text_view: textViewOf(view), ...action,
+      text_view: textViewOf(view), language: language(), ...action,
     });
     setBusy(true);
   }
@@ -197,12 +199,12 @@ export function createSending({
     const submit = find(foot, "[data-tw-submit]");
     if (!submit) return;
     if (shown) submitLabel = submit.textContent ?? "";
-    submit.textContent = shown ? "Submitting…" : submitLabel;
+    submit.textContent = shown ? _("Submitting…") : submitLabel;
   }
 
   function showSlow() {
-    const text = "The server has not answered yet. Your answers are saved on this computer and will be sent again.";
-    slow = notices.show("warning", text, [{ label: "Continue editing", act: release, data: { "tw-go-on": "1" } }]);
+    const text = _("The server has not answered yet. Your answers are saved on this computer and will be sent again.");
+    slow = notices.show("warning", text, [{ label: _("Continue editing"), act: release, data: { "tw-go-on": "1" } }]);
   }
 
   function end() {
@@ -269,9 +271,9 @@ export function createSending({
     draftRefused({ refused, message, draft, draft_seq: stored }) {
       if (refused === "submitted" && busy) return;
       const { drafts } = item();
-      showSaved(page().head, "waiting", "Not saved");
+      showSaved(page().head, "waiting", _("Not saved"));
       if (refused === "invalid") drafts.awaitChange();
-      const text = message || "Your answers could not be saved. Reload the page; there is a copy on this computer.";
+      const text = message || _("Your answers could not be saved. Reload the page; there is a copy on this computer.");
       /** @param {boolean} keepMine */
       const continueHere = (keepMine) => {
         if (busy) release();

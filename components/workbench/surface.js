@@ -12,14 +12,14 @@ import { createGuidelines } from "./guidelines.js";
 import { createHighlighter } from "./highlighter.js";
 import { allSettled, createItem, giveUp } from "./item.js";
 import { createKeyboard } from "./keyboard.js";
-import { createLayout } from "./layout.js";
+import { direction, language } from "./language.js";
+import { createLayout, createTextSize } from "./layout.js";
 import { createMoves } from "./moves.js";
 import { renew, watchConnection } from "./network.js";
 import { createNotices, createTips } from "./notices.js";
 import { createRating } from "./rating.js";
 import { createSending } from "./sending.js";
 import { dropPen, penOf, preferences } from "./store.js";
-import { createTextSize } from "./theme.js";
 
 /** @import { Listen } from "./controls.js" */
 /** @import { Item } from "./item.js" */
@@ -47,7 +47,7 @@ window.addEventListener("triptych:signed-out", () => {
 /** @param {HTMLElement} parent @param {View} firstView @param {(action: Action) => void} act */
 export function createSurface(parent, firstView, act) {
   const uid = `tw${(count += 1)}`;
-  const root = h("div", { class: "tw", tabindex: "-1" });
+  const root = h("div", { class: "tw", tabindex: "-1", lang: language(), dir: direction() });
   parent.append(root);
   // on Annotate the workbench's head is the only one; a preview is a part of another page
   document.body.classList.toggle("tw-whole", firstView.routes.draft !== "");

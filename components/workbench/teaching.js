@@ -2,13 +2,20 @@
 // item and the guidelines in the workbench are made of these.
 
 import { chat, exampleContext } from "./context.js";
-import { h, nounOf, words } from "./dom.js";
+import { h, nameOf, nounOf, words } from "./dom.js";
+import { _, around, language, ngettext } from "./language.js";
 import { isNumeric, optionsOf } from "./scale.js";
 
 /** @import { Criterion, Formats, Leaving, Option, RatedExample, Rubric, Scale } from "./types.js" */
 
 /** @param {...string} parts */
 export const joined = (...parts) => parts.filter(Boolean).join(": ");
+
+/** Says that some of the wording is not in the language of the page. @param {Rubric} rubric */
+export const untranslatedNote = ({ untranslated }) => (untranslated ? h("p", {
+  class: "tw-aside", lang: language(),
+  text: _("This study's wording is not, or not all, translated into your language. What is missing is shown in the original language."),
+}) : null);
 
 // ---- scales
 
@@ -43,21 +50,22 @@ const strong = (text) => h("strong", { text });
 
 /** A numeric scale with the names of its points, and what dashed and half points mean. @param {Rubric} rubric */
 export function scaleSections(rubric) {
-  return scalesOf(rubric).map(({ scale, criteria }, _, groups) => {
+  return scalesOf(rubric).map(({ scale, criteria }, i, groups) => {
     const options = optionsOf(scale);
     const isShared = criteria.every((criterion) => namesOf(criterion.scale) === namesOf(scale));
-    const title = groups.length === 1 ? "The scale" : `The scale of ${criteria.map((each) => each.title).join(", ")}`;
+    const title = groups.length === 1 ? _("The scale")
+      : _("The scale of {criteria}", { criteria: criteria.map((each) => each.title).join(", ") });
     const sparing = options.find((option) => option.sparing);
     const half = options.find((option) => isHalf(option) && !option.sparing);
     const note = scale.kind === "likert" ? scale.sparing_note : "";
     const row = h("div", { class: "tw-scale-row" }, options.map((option) => h("div", {},
       cell(option), words(option.title, { class: "tw-scale-name" }, "span"))));
     return h("section", {}, h("h3", { dir: "auto", text: title }),
-      isShared ? null : h("p", { class: "tw-aside", dir: "auto", text: `For example, ${criteria[0].title}:` }),
+      isShared ? null : h("p", { class: "tw-aside", dir: "auto", text: _("For example, {criterion}:", { criterion: criteria[0].title }) }),
       row,
-      sparing ? legendLine(sparing, strong("Dashed means: use sparingly. "), note) : null,
-      half ? legendLine(half, strong("Half points are ordinary answers. "),
-        "Give one where your answer lies between the two points next to it.") : null);
+      sparing ? legendLine(sparing, strong(_("Dashed means: use sparingly.")), " ", note) : null,
+      half ? legendLine(half, strong(_("Half points are ordinary answers.")), " ",
+        _("Give one where your answer lies between the two points next to it.")) : null);
   });
 }
 
@@ -98,20 +106,22 @@ export function reminders(rubric) {
   return h("ul", { class: "tw-reminders" },
     rubric.guidelines.map(({ title, text }) => h("li", {},
       words(title, { class: "tw-strong" }, "span"), ": ", words(text.replaceAll(/\s*\n\s*/g, " "), {}, "span"))),
-    apart ? h("li", {}, words(`“${apart.title}”`, { class: "tw-strong" }, "span"),
-      " is an answer like the others. What it means is written at each question.") : null,
-    asks ? h("li", {}, strong("Some answers ask why. "),
-      `Tick a reason, or write ${low ? `${low} to ${high}` : `up to ${high}`} words. `,
+    apart ? h("li", {}, around(
+      _("{answer} is an answer like the others. What it means is written at each question."),
+      { answer: words(`“${apart.title}”`, { class: "tw-strong" }, "span") })) : null,
+    asks ? h("li", {}, strong(_("Some answers ask why.")), " ",
+      low ? ngettext("Tick a reason, or write {low} to {count} word.", "Tick a reason, or write {low} to {count} words.", high, { low })
+        : ngettext("Tick a reason, or write up to {count} word.", "Tick a reason, or write up to {count} words.", high), " ",
       sample ? sampleLine(sample) : null) : null,
-    leavingLine(ignore, "leaves the whole item out."), leavingLine(aside, "leaves one out; rate the others."),
-    leavingLine(skip, "it goes to somebody else."),
-    highlights.length ? h("li", {}, strong("Highlighting: "),
-      words(highlights.map(({ title }) => title).join(", "), {}, "span"), "; welcome, never required.") : null);
+    leavingLine(ignore, _("leaves the whole item out.")), leavingLine(aside, _("leaves one out; rate the others.")),
+    leavingLine(skip, _("it goes to somebody else.")),
+    highlights.length ? h("li", {}, strong(_("Highlighting:")), " ", around(_("{labels}; welcome, never required."),
+      { labels: words(highlights.map(({ title }) => title).join(", "), {}, "span") })) : null);
 }
 
 /** @param {string} sample */
 export const sampleLine = (sample) =>
-  h("span", { class: "tw-sample" }, "For example: ", words(`“${sample}”`, {}, "span"));
+  h("span", { class: "tw-sample" }, around(_("For example: {text}"), { text: words(`“${sample}”`, {}, "span") }));
 
 // ---- rated examples
 
@@ -123,7 +133,7 @@ export function ratedExample({ context, candidates, scores }, { judged, language
   const noun = nounOf({ judged });
   const several = candidates.length > 1;
   const texts = candidates.map(({ letter, text, turns }) => h("div", {},
-    h("h4", { text: several ? `${noun} ${letter}` : noun }),
+    h("h4", { text: several ? nameOf(letter, false, noun) : _(noun) }),
     turns.length ? chat(turns, "plain", language)
       : words(text ?? "", { class: "tw-example-text", lang: language || null })));
   const rows = scores.map(({ criterion, slot, score, reason }) => h("tr", {},
@@ -131,5 +141,5 @@ export function ratedExample({ context, candidates, scores }, { judged, language
     h("td", {}, words(score, { class: "tw-given" }, "span"), words(reason))));
   return h("div", { class: "tw-example tw-rated" },
     context ? exampleContext(context, PLAIN, language) : null, texts,
-    h("table", { "aria-label": "The scores of the example and why" }, h("tbody", {}, rows)));
+    h("table", { "aria-label": _("The scores of the example and why") }, h("tbody", {}, rows)));
 }

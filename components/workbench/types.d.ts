@@ -48,7 +48,9 @@ export interface OwnItems {
 export interface Rubric {
   title: string;
   instructions: string;
-  language: string;
+  language: string; // of the texts that are judged
+  wording: string; // the language of the rubric's own words
+  untranslated: boolean; // some of them are not in that language
   judged: "response" | "conversation";
   presentation: string;
   content_note: string;
@@ -72,6 +74,7 @@ export interface RatedExample {
 
 /** The page before the first item. */
 export interface Instructions {
+  language: string; // of the page
   version: string;
   changed: boolean;
   study: string;
@@ -196,6 +199,7 @@ export interface FinalAction {
   base: number;
   submission: string;
   text_view: "written" | "formatted" | "mixed"; // how the item's texts were drawn
+  language: string; // of the page
   answers?: Draft;
   arrangement?: string | null;
   reason?: string;

@@ -1,6 +1,7 @@
 // What is still missing before an item can be submitted. Pure; the server checks everything again.
 
 import { questionId } from "./answers.js";
+import { _, ngettext } from "./language.js";
 import { wordCount } from "./textpoints.js";
 
 /** @import { Answers } from "./answers.js" */
@@ -30,12 +31,14 @@ function explanationProblem(answers, { slot, criterion }, limits) {
   if (!ask) return "";
   const { reasons, text } = answers.explanation(slot, criterion.key, answers.rating(slot, criterion.key));
   const words = ask.free_text === "none" ? 0 : wordCount(text);
-  if (ask.free_text === "required" && words === 0) return "needs an explanation";
+  if (ask.free_text === "required" && words === 0) return _("needs an explanation");
   if (ask.reasons.length && !reasons.length && words === 0) {
-    return ask.free_text === "none" ? "needs at least one reason" : "needs a reason or a few words";
+    return ask.free_text === "none" ? _("needs at least one reason") : _("needs a reason or a few words");
   }
-  if (words > 0 && words < limits.min_words) return `needs at least ${limits.min_words} words (now ${words})`;
-  if (words > limits.max_words) return `takes at most ${limits.max_words} words (now ${words})`;
+  if (words > 0 && words < limits.min_words) return ngettext("needs at least {count} word (now {now})",
+    "needs at least {count} words (now {now})", limits.min_words, { now: words });
+  if (words > limits.max_words) return ngettext("takes at most {count} word (now {now})",
+    "takes at most {count} words (now {now})", limits.max_words, { now: words });
   return "";
 }
 
@@ -46,7 +49,7 @@ function explanationProblem(answers, { slot, criterion }, limits) {
 export function problemOf(answers, question, limits) {
   if (answers.isSetAside(question.slot)) return "";
   if (isAnswered(answers, question)) return explanationProblem(answers, question, limits);
-  return question.criterion.required ? "is not answered" : "";
+  return question.criterion.required ? _("is not answered") : "";
 }
 
 /**

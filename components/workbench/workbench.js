@@ -3,13 +3,14 @@
 
 import { createDesk } from "./desk.js";
 import { prepare } from "./formatting.js";
+import { speak } from "./language.js";
 import { postTo } from "./network.js";
 import { createSurface } from "./surface.js";
 
 /** @import { Component, View } from "./types.js" */
 /** @import { Reason } from "./desk.js" */
 /** @import { Surface } from "./surface.js" */
-/** @typedef {{ view: string, showing: string | null }} Data the view as JSON */
+/** @typedef {{ view: string, showing: string | null, language: string }} Data the view as JSON, and the language of the page */
 /** @typedef {ReturnType<typeof mount>} Bench */
 
 const REPEAT_MS = 3000; // Streamlit drops an event while its websocket is down
@@ -78,12 +79,18 @@ function mount({ parentElement, data, setTriggerValue }) {
 }
 
 /** @param {Component<Data, Reason>} component */
-export default function workbench(component) {
-  const { parentElement } = component;
+export default async function speakAndMount(component) {
+  await speak(component.data.language);
+  return workbench(component);
+}
+
+/** In the language in use. @param {Component<Data, Reason>} component */
+export function workbench(component) {
+  const { parentElement, data } = component;
   let bench = mounted.get(parentElement);
   if (bench) {
     bench.calls += 1;
-    bench.again(component.data);
+    bench.again(data);
   } else {
     bench = mount(component);
     mounted.set(parentElement, bench);

@@ -10,6 +10,7 @@ import streamlit as st
 from components.annotator import consent, endings, entry_test
 from components.annotator.instructions import instruct
 from components.shell import entrance, state
+from components.shell.choices import choose_language
 from components.workbench import workbench
 from triptych.annotate import assignments, desk, onboarding
 from triptych.annotate import entry_test as admission
@@ -82,6 +83,7 @@ except TriptychError as refusal:
 state.show_messages()
 if step:
     draw(step)
+    choose_language(who)
     begun = step.sheet and (step.sheet.number, step.sheet.begun)
     entrance.begin_at_top(f"{slug} {step.stage} {begun}")
     st.stop()

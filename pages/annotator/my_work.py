@@ -11,17 +11,19 @@ from components.annotator import comments as drawn_comments
 from components.annotator.finished_work import finished_work
 from components.annotator.study_card import next_step, offer
 from components.shell import state
+from components.shell.choices import choose_language
 from components.shell.words import DEMO_NOTE
 from triptych.annotate import assignments, comments, progress
 from triptych.annotate.comments import OwnThread
 from triptych.annotate.own_items import OwnItem, own_items
+from triptych.languages.language import _, message
 from triptych.people import accounts
 from triptych.people.membership import AnnotatorMembership, membership_of
 from triptych.storage.models import Study
 from triptych.study import lifecycle
 
 ANNOTATE, MY_DATA = "annotator/annotate.py", "annotator/my_data.py"
-NO_STUDY = "You are not in a study yet. If you were invited, open your personal link."
+NO_STUDY = message("You are not in a study yet. If you were invited, open your personal link.")
 
 who = state.require("annotator")
 
@@ -47,11 +49,10 @@ def draw_thread(study: Study, own: OwnThread, is_open: bool) -> None:
     if text is None:
         return
 
-    def after(_: object) -> str:
-        drawn_comments.empty_form(own, study.slug)
-        return "Your answer was sent."
-
-    state.run_command(comments.answer, study, who, own.token, text, done=after)
+    empty = partial(drawn_comments.empty_form, own, study.slug)
+    state.run_command(
+        comments.answer, study, who, own.token, text, done=lambda _none: empty() or _("Your answer was sent.")
+    )
     st.rerun()
 
 
@@ -78,7 +79,7 @@ if linked:  # a link to a study leads to its next step
         joined = {study.slug for study in lifecycle.for_annotator(session, who.person_id)}
     if linked in joined:
         st.switch_page(ANNOTATE, query_params={"study": linked})
-st.title("My work", anchor=False)
+st.title(_("My work"), anchor=False)
 state.show_messages()
 with state.reading() as session:
     studies = lifecycle.for_annotator(session, who.person_id)
@@ -102,17 +103,18 @@ joinable, to_try = ([study for study in others if study.demo == is_demo] for is_
 for part in own:
     draw(*part)
 if not own:
-    st.write(NO_STUDY)
+    st.write(_(NO_STUDY))
 if joinable:
-    st.header("Studies you can join", anchor=False)
+    st.header(_("Studies you can join"), anchor=False)
 for study in joinable:
     offer(study, join)
 if demos or to_try:
-    st.header("Demo studies", anchor=False)
-    st.caption(DEMO_NOTE)
+    st.header(_("Demo studies"), anchor=False)
+    st.caption(_(DEMO_NOTE))
 for part in demos:
     draw(*part)
 for study in to_try:
     offer(study, join)
 if parts:
-    st.page_link(MY_DATA, label="My data, and how to withdraw", icon=":material/lock:")
+    st.page_link(MY_DATA, label=_("My data, and how to withdraw"), icon=":material/lock:")
+choose_language(who)

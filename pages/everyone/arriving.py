@@ -7,17 +7,18 @@ import streamlit as st
 from components.shell import state
 from components.shell.entrance import column
 from components.sign_in import arrive
+from triptych.languages.language import _
 
 arrival = state.arrival()
 if arrival is None:
     st.rerun()
 drop = [name for name in st.query_params if name != "study"]
 if arrival.return_code is None:
-    with column("Welcome"):
+    with column(_("Welcome")):
         arrive(arrival.ticket, drop=drop)
     st.stop()
-with column("Your return code", "With this code and your name you can return to your work on any computer."):
+with column(_("Your return code"), _("With this code and your name you can return to your work on any computer.")):
     st.code(arrival.return_code, language=None)
-    st.write("It is shown only now. Write it down, or copy it to a safe place.")
-    noted = st.button("I have noted it. Start", type="primary")
+    st.write(_("It is shown only now. Write it down, or copy it to a safe place."))
+    noted = st.button(_("I have noted it. Start"), type="primary")
     arrive(arrival.ticket, drop=drop, go=noted)

@@ -6,6 +6,7 @@ import streamlit as st
 
 from components.shell import state
 from components.shell.entrance import ask_before_changing_person, column
+from triptych.languages.language import _
 from triptych.people import accounts
 from triptych.people.accounts import panel_of
 from triptych.storage.models import Person
@@ -25,8 +26,8 @@ def join() -> Person:
         return accounts.join_from_panel(session, study, panel.name, participant, visit, proof)
 
 
-with column("Welcome"):
+with column(_("Welcome")):
     ask_before_changing_person(state.current_person(), person_id, participant)
     state.sign_in_by(join)
     state.show_messages()
-    st.write("If this is a mistake, open the study again from your panel, or write to the study's contact there.")
+    st.write(_("If this is a mistake, open the study again from your panel, or write to the study's contact there."))

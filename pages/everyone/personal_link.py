@@ -7,6 +7,7 @@ import streamlit as st
 from components.shell import state
 from components.shell.entrance import ask_before_changing_person, column
 from triptych.errors import NotAllowed
+from triptych.languages.language import _
 from triptych.people import accounts, signing_in
 from triptych.people.passcodes import SHORTEST
 from triptych.storage.models import Person, Role
@@ -24,11 +25,11 @@ def linked_person() -> Person | None:
 
 
 def choose_passcode() -> None:
-    st.write("You are invited to lead a study. Choose the passcode you will sign in with.")
+    st.write(_("You are invited to lead a study. Choose the passcode you will sign in with."))
     with st.form("invited-lead", border=False):
-        label = f"Choose a passcode ({SHORTEST} characters or more)"
+        label = _("Choose a passcode ({count} characters or more)", count=SHORTEST)
         passcode = st.text_input(label, type="password", autocomplete="new-password")
-        if state.form_button("Create the account", "invited-lead", type="primary", width="stretch"):
+        if state.form_button(_("Create the account"), "invited-lead", type="primary", width="stretch"):
             state.sign_in_by(lambda: signing_in.invited_lead(state.engine(), secret, passcode))
 
 
@@ -38,7 +39,7 @@ def accept() -> Person:
         return accounts.accept_invitation(session, secret)
 
 
-with column("Welcome"):
+with column(_("Welcome")):
     person = linked_person()
     ask_before_changing_person(state.current_person(), person.id if person else None, secret)
     if person and person.role == Role.lead:
@@ -46,4 +47,4 @@ with column("Welcome"):
     else:
         state.sign_in_by(accept)
     state.show_messages()
-    st.link_button("Go to the sign-in page", "/")
+    st.link_button(_("Go to the sign-in page"), "/")

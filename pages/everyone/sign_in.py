@@ -8,6 +8,7 @@ from components.shell import choices, state
 from components.shell.entrance import column
 from components.shell.words import DEMO_NOTE
 from triptych.errors import NotAllowed, NotFound, StudyNotOpen
+from triptych.languages.language import _
 from triptych.people import accounts, signing_in
 from triptych.storage.models import Study
 from triptych.study import lifecycle
@@ -15,11 +16,14 @@ from triptych.study import lifecycle
 
 def choose(studies: list[Study], key: str) -> str:
     """The slug of the chosen study; nothing to choose where there is one."""
-    titles = {study.slug: study.title + (" (closed)" if study.state == "closed" else "") for study in studies}
+    titles = {
+        study.slug: _("{study} (closed)", study=study.title) if study.state == "closed" else study.title
+        for study in studies
+    }
     if len(titles) == 1:
         st.text(*titles.values())
         return next(iter(titles))
-    return choices.choose("Study", titles, key)
+    return choices.choose(_("Study"), titles, key)
 
 
 def named(studies: list[Study]) -> list[Study]:
@@ -44,40 +48,42 @@ def take_part(studies: list[Study], why_not: str) -> None:
         state.say(why_not, "info")
         return
     if not studies:
-        st.write("No study is open to everybody at the moment. If you were invited, open your personal link.")
+        st.write(_("No study is open to everybody at the moment. If you were invited, open your personal link."))
         return
     with st.form("take_part", border=False):
         slug = choose(studies, "join_study")
         if all(study.demo for study in studies):
-            st.caption(DEMO_NOTE)
-        name = st.text_input("Your name", max_chars=accounts.LONGEST_NAME, autocomplete="name")
-        st.caption("Only the lead of the study sees your name. In results you appear under a pseudonym.")
-        if state.form_button("Start", "take_part", type="primary", width="stretch"):
+            st.caption(_(DEMO_NOTE))
+        name = st.text_input(_("Your name"), max_chars=accounts.LONGEST_NAME, autocomplete="name")
+        st.caption(_("Only the lead of the study sees your name. In results you appear under a pseudonym."))
+        if state.form_button(_("Start"), "take_part", type="primary", width="stretch"):
             state.sign_in_by(lambda: signing_in.newcomer(state.engine(), slug, name))
 
 
 def come_back(studies: list[Study]) -> None:
     if not studies:
-        st.write("There is no study to return to with a return code. If you were invited, open your personal link.")
+        st.write(_("There is no study to return to with a return code. If you were invited, open your personal link."))
         return
     with st.form("come_back", border=False):
         slug = choose(studies, "return_study")
-        name = st.text_input("Your name in this study", max_chars=accounts.LONGEST_NAME, autocomplete="name")
-        code = st.text_input("Return code", placeholder="XXXX-XXXX", max_chars=20, autocomplete="off")
-        st.caption("Lost it? The lead of your study can send you a personal link.")
-        if state.form_button("Continue", "come_back", type="primary", width="stretch"):
+        name = st.text_input(_("Your name in this study"), max_chars=accounts.LONGEST_NAME, autocomplete="name")
+        code = st.text_input(_("Return code"), placeholder="XXXX-XXXX", max_chars=20, autocomplete="off")
+        st.caption(_("Lost it? The lead of your study can send you a personal link."))
+        if state.form_button(_("Continue"), "come_back", type="primary", width="stretch"):
             study = next(study for study in studies if study.slug == slug)
             state.sign_in_by(lambda: signing_in.returning(state.engine(), study, name, code, state.browser()))
 
 
 def lead(has_lead: bool) -> None:
     if not has_lead:
-        st.write("There is no lead account yet. Open the set-up link that the terminal printed when the app started.")
+        st.write(
+            _("There is no lead account yet. Open the set-up link that the terminal printed when the app started.")
+        )
         return
     with st.form("lead", border=False):
-        name = st.text_input("Name", max_chars=accounts.LONGEST_NAME, autocomplete="username")
-        passcode = st.text_input("Passcode", type="password", autocomplete="current-password")
-        if state.form_button("Sign in", "lead", type="primary", width="stretch"):
+        name = st.text_input(_("Name"), max_chars=accounts.LONGEST_NAME, autocomplete="username")
+        passcode = st.text_input(_("Passcode"), type="password", autocomplete="current-password")
+        if state.form_button(_("Sign in"), "lead", type="primary", width="stretch"):
             state.sign_in_by(lambda: signing_in.lead(state.engine(), name, passcode, state.browser()))
 
 
@@ -88,11 +94,11 @@ with state.reading() as session:
     launched = named(accounts.studies_to_return_to(session))
     has_lead = accounts.has_lead(session)
 
-with column("Triptych", "Read, compare and rate responses side by side."):
+with column("Triptych", _("Read, compare and rate responses side by side.")):
     if state.was_signed_in():
-        state.say("You were signed out, here or in another tab. Everything that was saved is safe.", "info")
-    default_tab = None if open_now or why_not else "Lead"
-    first, second, third = st.tabs(["Take part", "I have a return code", "Lead"], default=default_tab)
+        state.say(_("You were signed out, here or in another tab. Everything that was saved is safe."), "info")
+    default_tab = None if open_now or why_not else _("Lead")
+    first, second, third = st.tabs([_("Take part"), _("I have a return code"), _("Lead")], default=default_tab)
     with first:
         take_part(open_now, why_not)
     with second:
@@ -100,3 +106,4 @@ with column("Triptych", "Read, compare and rate responses side by side."):
     with third:
         lead(has_lead)
     state.show_messages()
+    choices.choose_language(None)

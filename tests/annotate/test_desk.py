@@ -63,6 +63,16 @@ def test_a_later_text_is_sent_when_those_before_are_answered(sqlite_engine, make
         assert texts(desk.lay(session, study, who, showing=first.view.work.token)) == [True, True, True]
 
 
+def test_the_language_of_the_page_is_stored_with_an_annotation(opened):
+    session, study, who, first = opened
+    desk.act(session, study, who, {**submitting(first.view, "submission-1"), "language": "ar"})
+    second = desk.lay(session, study, who)
+    desk.act(session, study, who, {**submitting(second.view, "submission-2"), "language": "tlh"})
+
+    languages = select(Assignment.language).where(Assignment.submitted_at.is_not(None)).order_by(Assignment.id)
+    assert session.scalars(languages).all() == ["ar", None], "there is no such language"
+
+
 def test_how_responses_were_shown_is_stored_and_logged(opened):
     session, study, who, first = opened
     desk.act(session, study, who, {**submitting(first.view, "submission-1"), "arrangement": "one_at_a_time"})

@@ -44,6 +44,7 @@ ROOMS = (
     "triptych/stats",
     "triptych/rubric",
     "triptych/storage",
+    "triptych/languages",
     "triptych",
 )
 # what a program finds under the package's own name: the command line, and what scripts import

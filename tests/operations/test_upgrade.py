@@ -17,7 +17,12 @@ from triptych.storage.events import EventKind
 from triptych.storage.models import Event, EventDetail, Study
 
 MADE_SINCE = ("comment", "token", "stored_answer")
-ADDED_SINCE = (("assignment", "text_view"), ("assignment", "arrangement"), ("membership", "instructions_version"))
+ADDED_SINCE = (
+    ("assignment", "text_view"),
+    ("assignment", "arrangement"),
+    ("membership", "instructions_version"),
+    *((table, "language") for table in ("assignment", "person")),
+)
 NEW_KINDS = (EventKind.baseline, EventKind.person_baseline, EventKind.simulated)
 
 

@@ -83,7 +83,7 @@ def test_work_beyond_what_the_study_needed_is_listed_as_rated():
     app = AppTest.from_file(ROUTER, default_timeout=30).run()
 
     assert "What I have done (1)" in [element.label for element in app.expander]
-    assert list(app.dataframe[0].value["State"]) == ["rated"]
+    assert list(app.dataframe[0].value["State"]) == ["Rated"]
     assert "surplus" not in shown(app)
 
 

@@ -11,13 +11,14 @@ import pytest
 import yaml
 from helpers.present import present
 
-from triptych.rubric.files import json_schema, load_rubric, shipped_rubrics
+from triptych.languages.language import codes
+from triptych.rubric.files import json_schema, load_rubric, parse_rubric, read_rubric, shipped_rubrics
 from triptych.rubric.model import Criterion, Rubric, StudyStart
 from triptych.rubric.scales import Choice, ChoiceOption, Likert
 
 FILES = shipped_rubrics()
 FOUR = {"rrgen", "dialogue_response", "esc_dialogue", "mental_health_qa"}
-NOT_COUNTED = {"examples", "worked_example", "training", "entry_test"}
+NOT_COUNTED = {"examples", "worked_example", "training", "entry_test", "translations"}
 
 
 def rubric(key: str) -> Rubric:
@@ -69,6 +70,24 @@ def test_a_shipped_file_carries_its_key_as_name(key: str) -> None:
 @pytest.mark.parametrize("key", sorted(FOUR))
 def test_a_shipped_file_names_its_schema_for_editors(key: str) -> None:
     assert FILES[key].read_text(encoding="utf-8").startswith("# yaml-language-server: $schema=schema.json\n")
+
+
+@pytest.mark.parametrize("key", FILES)
+def test_a_shipped_rubric_is_whole_in_every_language(key: str) -> None:
+    rubric = load_rubric(FILES[key])
+    for code in codes():
+        other = rubric.in_language(code)
+        assert other.is_whole and other.wording == code
+        assert [criterion.key for criterion in other.criteria] == [criterion.key for criterion in rubric.criteria]
+        assert (other.title == rubric.title) == (code == "en")
+
+
+def test_a_changed_text_loses_its_translation() -> None:
+    rubric = load_rubric(FILES["rrgen"])
+    changed = parse_rubric(read_rubric(FILES["rrgen"]).replace("title: Fluency", "title: Good language", 1))
+    assert changed.in_language("de").criterion("fluency").title == "Good language"
+    assert not changed.in_language("de").is_whole and rubric.in_language("de").is_whole
+    assert rubric.in_language("pl").wording == "en" and not rubric.in_language("pl").is_whole
 
 
 @pytest.mark.parametrize("key", FILES)

@@ -23,6 +23,8 @@ from triptych.annotate.logged import LoggedAnnotation
 from triptych.annotate.outcomes import LATER
 from triptych.annotate.reservations import Assigned
 from triptych.errors import AlreadySubmitted, InvalidAnnotation, NotFound, OpenElsewhere, StudyNotOpen
+from triptych.languages import language
+from triptych.languages.language import _, message
 from triptych.people.membership import AnnotatorMembership
 from triptych.rubric.answers import CheckedAnswers, Text, check_answers, parse_answers
 from triptych.storage import events, writes
@@ -35,11 +37,11 @@ from triptych.study.persons import Who
 from triptych.study.settings import formats_of
 
 MAX_COUNT = 2**31 - 2  # a submission adds one, and PostgreSQL counts no further
-OF_ANOTHER = "This submission belongs to another item."
-OPEN_ELSEWHERE = "This item is open in another tab or on another computer."
-ALREADY_SUBMITTED = "This item was submitted before."
-DECIDED = "The lead has recorded final values for this item, so it cannot be changed any more."
-NO_MORE = "You have no further items in this study, so this one could not be stored. Ask the lead about it."
+OF_ANOTHER = message("This submission belongs to another item.")
+OPEN_ELSEWHERE = message("This item is open in another tab or on another computer.")
+ALREADY_SUBMITTED = message("This item was submitted before.")
+DECIDED = message("The lead has recorded final values for this item, so it cannot be changed any more.")
+NO_MORE = message("You have no further items in this study, so this one could not be stored. Ask the lead about it.")
 FINAL_COLUMNS = ("state", "version", "draft", "draft_seq", "pen", "active_seconds", "submitted_at", "arrangement")
 PLAIN = r"^[\x20-\x7e]+$"
 
@@ -57,11 +59,12 @@ class Message(BaseModel):
 class FinalMessage(Message):
     """What ends the work on an item; `base` is the last draft number the browser knows to be stored.
 
-    text_view: how Markdown was shown, where it is known.
+    text_view: how Markdown was shown, where it is known. language: of the page.
     """
 
     kind: str
     text_view: TextView | None = None
+    language: str | None = Field(default=None, max_length=8)
     submission: str = Field(min_length=8, max_length=64, pattern=PLAIN)
     base: int = Field(default=0, ge=0, le=MAX_COUNT)
 
@@ -164,17 +167,17 @@ def _require_open(
 ) -> None:
     """Raises StudyNotOpen, AlreadySubmitted or OpenElsewhere if the assignment cannot be finished with this message."""
     if membership.excluded_at is not None or membership.withdrawn_at is not None:
-        raise StudyNotOpen(NO_MORE)
+        raise StudyNotOpen(_(NO_MORE))
     if message.version != assignment.version or assignment.state == AssignmentState.withdrawn:
-        raise AlreadySubmitted(ALREADY_SUBMITTED)
+        raise AlreadySubmitted(_(ALREADY_SUBMITTED))
     is_edit = assignment.submitted_at is not None
     if is_edit and assignment.purpose not in WORK:
-        raise AlreadySubmitted(ALREADY_SUBMITTED)  # training and tests are answered once
+        raise AlreadySubmitted(_(ALREADY_SUBMITTED))  # training and tests are answered once
     lifecycle.refuse_unless_writable(study)
     if is_edit and _is_adjudicated(session, assignment):
-        raise StudyNotOpen(DECIDED)
+        raise StudyNotOpen(_(DECIDED))
     if assignment.pen not in (None, message.pen) and message.base != assignment.draft_seq:
-        raise OpenElsewhere(OPEN_ELSEWHERE)
+        raise OpenElsewhere(_(OPEN_ELSEWHERE))
 
 
 def _is_adjudicated(session: Session, assignment: Assigned) -> bool:
@@ -258,7 +261,7 @@ def _note_later(
     columns = {"version": seen.version, "draft": draft, "draft_seq": assignment.draft_seq + 1, "pen": None}
     submission = _submission(seen, message)
     if not writes.store_annotation(session, seen.id, columns, submission, AnswerRows(), first=True):
-        raise NotFound(OF_ANOTHER)
+        raise NotFound(_(OF_ANOTHER))
     carried = written(Assignment, [{"id": seen.id, **columns}]) | written(Submission, [submission])
     kind, new = EventKind.check_answered_again, {LATER: logged}
     events.record(session, study.id, kind, who.pseudonym, assignment_id=seen.id, new=new, rows=carried)
@@ -324,7 +327,8 @@ def _store_final(
     text_view = message.text_view if formats_of(study).markdown else TextView.written
     columns = {name: getattr(finished, name) for name in FINAL_COLUMNS}
     columns |= {"note": note, "reason": reason, "text_view": text_view}
+    columns |= {"language": message.language if message.language in language.codes() else None}
     submission = _submission(finished, message)
     if not writes.store_annotation(session, finished.id, columns, submission, rows, first=first):
-        raise NotFound(OF_ANOTHER)
+        raise NotFound(_(OF_ANOTHER))
     return written(Assignment, [{"id": finished.id, **columns}]) | written(Submission, [submission])

@@ -21,6 +21,7 @@ from triptych.annotate.checks import HIDDEN, WORK, Shown
 from triptych.annotate.progress import check_seed, main_items
 from triptych.annotate.reservations import Assigned, own_assignments, seen_items, select_assigned, unfinished_of
 from triptych.errors import NotFound
+from triptych.languages.language import _, message
 from triptych.people import passcodes
 from triptych.people.accounts import select_who, signed_in
 from triptych.people.membership import AnnotatorMembership, locked_membership, membership_of, select_membership
@@ -43,7 +44,7 @@ from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 
-NOT_YOURS = "This item is not yours, or no longer there."
+NOT_YOURS = message("This item is not yours, or no longer there.")
 
 
 class Nothing(StrEnum):
@@ -230,7 +231,7 @@ def by_token(session: Session, who: Who, token: str) -> Assigned:
     query = select_assigned().where(own)
     row = session.connection().execute(query, {"token": token, "person": who.person_id}).first()
     if row is None:
-        raise NotFound(NOT_YOURS)
+        raise NotFound(_(NOT_YOURS))
     return Assigned(*row)
 
 
@@ -242,7 +243,7 @@ def locked(session: Session, who: Who, token: str) -> tuple[AnnotatorMembership,
     own = {"token": token, "person": who.person_id, "now": clock.now()}
     row = session.connection().execute(_locked(), own).first()
     if row is None:
-        raise NotFound(NOT_YOURS)
+        raise NotFound(_(NOT_YOURS))
     columns = len(fields(AnnotatorMembership))
     return AnnotatorMembership(*row[:columns]), Assigned(*row[columns:])
 
@@ -261,7 +262,7 @@ def asked_by(session: Session, login_secret: str | None, token: str) -> tuple[Wh
     row = session.execute(_asked(), {"token": token, **login}).first()
     if row is None:
         signed_in(session, login_secret)
-        raise NotFound(NOT_YOURS)
+        raise NotFound(_(NOT_YOURS))
     study, *who = row
     return Who(*who), study
 

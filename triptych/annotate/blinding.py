@@ -22,6 +22,8 @@ from triptych.annotate.checks import WORK, in_words
 from triptych.annotate.entry_test import BEFORE_WORK
 from triptych.annotate.outcomes import outcomes_of
 from triptych.annotate.reservations import Assigned, own_assignments
+from triptych.languages import language
+from triptych.languages.language import _
 from triptych.rubric.answers import LETTERS, complete_in_turn
 from triptych.rubric.model import Criterion, RatedItem, Rubric
 from triptych.rubric.scales import Choice, Likert
@@ -168,6 +170,7 @@ def view(
     In succession it holds the responses that may be read by now, judged by `answers`, else by the stored draft. Raises
     InvalidAnnotation if `answers` do not fit.
     """
+    rubric = rubric.in_language(language.used())
     done = PROGRESS.get(assignment.purpose, progress.of_work)(session, study, who)
     is_work = assignment.purpose in WORK
     number = _number(session, study, who, assignment) if is_work and assignment.submitted_at else done.done + 1
@@ -245,13 +248,14 @@ def store_key(assignment: Assigned, who: Who) -> str:
     return f"{person}.{hashlib.blake2b(f'{who.pseudonym}|{assignment.token}'.encode(), digest_size=12).hexdigest()}"
 
 
-_rubrics: dict[tuple[str, str, str, str, str, bool], dict[str, Any]] = {}
+_rubrics: dict[tuple[str, str, str, str, str, str, bool], dict[str, Any]] = {}
 
 
 def _cached_rubric(rubric: Rubric, study: Study, *, trained: bool) -> dict[str, Any]:
     """The rubric as seen, cached per process: it is the same for every item of a study, until its own words change."""
     words = repr((_own_words(study), _content_note(rubric, study)))
-    name = (study.created_at.isoformat(), study.seed, study.presentation, study.design_hash or "", words, trained)
+    page = language.used()
+    name = (study.created_at.isoformat(), study.seed, study.presentation, study.design_hash or "", page, words, trained)
     if name not in _rubrics:
         _rubrics[name] = rubric_in(rubric, study, trained=trained)
     return _rubrics[name]
@@ -302,7 +306,7 @@ def _content_note(rubric: Rubric, study: Study) -> str:
 def _own_words(study: Study) -> list[dict[str, str]]:
     """What the study itself says before the first item, to be read again at every item."""
     own = settings_of(study)
-    parts = {"This study": own.instructions, "Please note": own.content_note, "Questions?": own.contact}
+    parts = {_("This study"): own.instructions, _("Please note"): own.content_note, _("Questions?"): own.contact}
     return [{"title": title, "text": text} for title, text in parts.items() if text]
 
 
@@ -311,7 +315,8 @@ def seen_rubric(rubric: Rubric, study_round: str, presentation: str) -> dict[str
     criteria = [_criterion(criterion) for criterion in rubric.asked(study_round)]
     example = rubric.worked_example and rated_example(rubric, study_round, rubric.worked_example)
     as_it_is = rubric.model_dump(include=SEEN_AS_IT_IS)
-    return {**as_it_is, "presentation": presentation, "criteria": criteria, "worked_example": example}
+    wording = {"wording": rubric.wording, "untranslated": not rubric.is_whole}
+    return {**as_it_is, **wording, "presentation": presentation, "criteria": criteria, "worked_example": example}
 
 
 def _criterion(criterion: Criterion) -> dict[str, Any]:

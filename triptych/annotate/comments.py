@@ -20,6 +20,7 @@ from triptych.annotate import assignments
 from triptych.annotate.blinding import SeenItem, seen_item
 from triptych.annotate.own_items import own_items
 from triptych.errors import Conflict, NotAllowed, NotFound
+from triptych.languages.language import _
 from triptych.people.membership import locked_membership
 from triptych.rubric.answers import LETTERS
 from triptych.storage import events
@@ -118,18 +119,18 @@ def answer(session: Session, study: Study, who: Who, token: str, text: str) -> N
     membership = locked_membership(session, study.id, who)
     work = assignments.by_token(session, who, token)
     if work.study_id != study.id:
-        raise NotFound(assignments.NOT_YOURS)
+        raise NotFound(_(assignments.NOT_YOURS))
     if membership.withdrawn_at is not None:
-        raise NotAllowed("You have withdrawn from this study, so nothing more of yours is stored.")
+        raise NotAllowed(_("You have withdrawn from this study, so nothing more of yours is stored."))
     if session.scalars(select(Comment.id).where(Comment.assignment_id == work.id).limit(1)).first() is None:
-        raise Conflict("No comment waits for an answer here.")
+        raise Conflict(_("No comment waits for an answer here."))
     _store(session, study, work.id, _read_text(text), who)
 
 
 def _read_text(text: str) -> str:
     neat = text.strip()
     if not neat or len(neat) > LONGEST_COMMENT:
-        raise NotAllowed(f"Write 1 to {LONGEST_COMMENT:,} characters.")
+        raise NotAllowed(_("Write 1 to {count} characters.", count=LONGEST_COMMENT))
     return neat
 
 

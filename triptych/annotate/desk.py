@@ -14,13 +14,15 @@ from triptych.annotate.blinding import Feedback, FeedbackRow, Notice, View, view
 from triptych.annotate.checks import compared, in_words
 from triptych.annotate.reservations import Assigned
 from triptych.errors import InvalidAnnotation, NotFound
+from triptych.languages import language
+from triptych.languages.language import _, message
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Assignment, Purpose, Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 
-ASKED = "A lead asks about this item: “{}” You can answer under My work."
+ASKED = message("A lead asks about this item: “{question}” You can answer under My work.")
 STEPS = {"back": -1, "forward": 1}
 
 
@@ -54,7 +56,7 @@ def _own(session: Session, study: Study, who: Who, token: str) -> Assigned:
     """Raises NotFound."""
     work = assignments.by_token(session, who, token)
     if work.study_id != study.id:
-        raise NotFound(assignments.NOT_YOURS)
+        raise NotFound(_(assignments.NOT_YOURS))
     return work
 
 
@@ -77,7 +79,7 @@ def _desk(
     asked = comments.open_question(session, work.id) if work.submitted_at is not None else None
     said = Notice(kind="warning", text=notice) if notice else None
     if asked and not notice:
-        said = Notice(kind="info", text=ASKED.format(asked))
+        said = Notice(kind="info", text=_(ASKED, question=asked))
     seen = view(
         session,
         study,
@@ -85,7 +87,7 @@ def _desk(
         work,
         who,
         receipt=receipt,
-        feedback=_feedback(session, rubric, work) if trained else None,
+        feedback=_feedback(session, rubric.in_language(language.used()), work) if trained else None,
         notice=said,
         answers=answers,
     )

@@ -21,6 +21,7 @@ from triptych.annotate import assignments
 from triptych.annotate.annotations import ALREADY_SUBMITTED, MAX_COUNT, OPEN_ELSEWHERE, Message, capped_seconds
 from triptych.annotate.reservations import Assigned, reservation_life
 from triptych.errors import NotFound
+from triptych.languages.language import _
 from triptych.people import accounts, passcodes
 from triptych.rubric.answers import check_draft
 from triptych.rubric.model import Rubric
@@ -101,12 +102,12 @@ def save_draft(session: Session, who: Who, message: DraftMessage) -> int | Refus
     """
     row = session.execute(_drafted(), {"token": message.assignment, "person": who.person_id}).first()
     if row is None:
-        raise NotFound(assignments.NOT_YOURS)
+        raise NotFound(_(assignments.NOT_YOURS))
     study, assignment_id, version, reserved_at, candidates = row
     if version != message.version:
         return _submitted_before(session, assignment_id)
     if study.state == StudyState.closed:
-        return Refusal("closed", "This study is closed; nothing more can be stored.")
+        return Refusal("closed", _("This study is closed; nothing more can be stored."))
     rubric = lifecycle.design_of(session, study).rubric
     expected = _Expected(assignment_id, rubric, study.round, candidates, reserved_at, reservation_life(study))
     if session.connection().execute(_draft_update(), _values(expected, message)).rowcount == 1:
@@ -118,7 +119,7 @@ def save_draft(session: Session, who: Who, message: DraftMessage) -> int | Refus
         return _submitted_before(session, stored.id)
     if stored.pen == message.pen:
         return stored.draft_seq
-    return Refusal("open_elsewhere", OPEN_ELSEWHERE, stored.draft, stored.draft_seq)
+    return Refusal("open_elsewhere", _(OPEN_ELSEWHERE), stored.draft, stored.draft_seq)
 
 
 def _values(expected: _Expected, message: DraftMessage) -> dict[str, Any]:
@@ -140,7 +141,7 @@ def _values(expected: _Expected, message: DraftMessage) -> dict[str, Any]:
 def _submitted_before(session: Session, assignment_id: int) -> Refusal:
     receipts = select(Submission.id).where(Submission.assignment_id == assignment_id)
     last = session.execute(receipts.order_by(Submission.version.desc()).limit(1)).scalar()
-    return Refusal("submitted", ALREADY_SUBMITTED, receipt=last)
+    return Refusal("submitted", _(ALREADY_SUBMITTED), receipt=last)
 
 
 # statements with named parameters are built at their first use, see `storage.writes`

@@ -16,6 +16,7 @@ from sqlmodel import Session
 from triptych import clock
 from triptych.annotate import checks
 from triptych.errors import Conflict, InvalidAnnotation
+from triptych.languages.language import _, message, ngettext
 from triptych.people.membership import AnnotatorMembership, locked_membership, membership_of
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import EntryTestSpec, Rubric, Section, TestQuestion
@@ -41,7 +42,7 @@ from triptych.study.settings import settings_of
 FAILED = "failed_test"
 GOLD_PERCENT, GOLD_ATTEMPTS = 70, 2  # docs/statistics.md, "Checks among the items"
 BEFORE_WORK = (Purpose.training, Purpose.entry_test)
-MOVED_ON = "The entry test has moved on in another tab. Reload the page."
+MOVED_ON = message("The entry test has moved on in another tab. Reload the page.")
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ def _test_of(session: Session, study: Study) -> EntryTest:
     """As `asked_of`. Raises Conflict where there is no test."""
     test = asked_of(session, study)
     if test is None:
-        raise Conflict(MOVED_ON)
+        raise Conflict(_(MOVED_ON))
     return test
 
 
@@ -130,7 +131,7 @@ def _spec_of(session: Session, study: Study) -> EntryTestSpec:
     """The rubric's test. Raises Conflict where the rubric has none."""
     spec = lifecycle.design_of(session, study).rubric.entry_test
     if spec is None:
-        raise Conflict(MOVED_ON)
+        raise Conflict(_(MOVED_ON))
     return spec
 
 
@@ -191,7 +192,7 @@ def sheet(session: Session, study: Study, membership: AnnotatorMembership) -> Sh
     last = None if attempt else outcome(session, study, membership)
     if test.kind == "gold":
         items = _gold_of(session, study, test, number)
-        return Sheet("Entry test", test, number, bool(attempt), (), (), len(items), last)
+        return Sheet(_("Entry test"), test, number, bool(attempt), (), (), len(items), last)
     spec = _spec_of(session, study)
     pages = () if attempt else spec.study_page
     questions = _questions(session, spec.questions, attempt) if attempt else ()
@@ -248,8 +249,12 @@ def _of_items(
     numbers: dict[int, int] = {}
     for comparison in checks.compared(session, which):
         number = numbers.setdefault(comparison.assignment_id, len(numbers) + 1)
-        about = "" if comparison.position is None else f", response {LETTERS[comparison.position]}"
-        text = f"Item {number}{about}: {rubric.criterion(comparison.criterion).title}"
+        title = rubric.criterion(comparison.criterion).title
+        if comparison.position is None:
+            text = _("Item {number}: {criterion}", number=number, criterion=title)
+        else:
+            letter = LETTERS[comparison.position]
+            text = _("Item {number}, response {letter}: {criterion}", number=number, letter=letter, criterion=title)
         answer = checks.in_words(rubric, comparison.criterion, comparison.given)
         right = checks.in_words(rubric, comparison.criterion, comparison.accepted) if shows_answers else ""
         reason = comparison.reason if shows_answers else ""
@@ -267,7 +272,7 @@ def start(session: Session, study: Study, who: Who) -> None:
         return
     test, number = _test_of(session, study), _next_number(session, membership)
     if number > test.attempts:
-        raise Conflict(MOVED_ON)
+        raise Conflict(_(MOVED_ON))
     if test.kind == "gold":
         items = _gold_of(session, study, test, number)
         asked = session.execute(select(func.count()).where(Reference.item_id.in_(items))).scalar_one()
@@ -308,8 +313,14 @@ def hand_in(session: Session, study: Study, who: Who) -> None:
     questions = _spec_of(session, study).questions
     missing = [str(number) for number, question in enumerate(questions, 1) if question.key not in answers]
     if missing:
-        name = "Question" if len(missing) == 1 else "Questions"
-        raise InvalidAnnotation(f"{name} {', '.join(missing)}: no answer yet. Nothing was handed in.")
+        raise InvalidAnnotation(
+            ngettext(
+                "Question {numbers}: no answer yet. Nothing was handed in.",
+                "Questions {numbers}: no answer yet. Nothing was handed in.",
+                len(missing),
+                numbers=", ".join(missing),
+            )
+        )
     right = sum(answers[question.key].correct for question in questions)
     chosen = {key: answer.option for key, answer in answers.items()}
     _end(session, study, who, attempt, right, answers=chosen)
@@ -321,7 +332,7 @@ def _may_be_tested(session: Session, study: Study, who: Who) -> AnnotatorMembers
     lifecycle.refuse_unless_writable(study)
     has_left = membership.turned_away_as or membership.excluded_at or membership.withdrawn_at
     if has_left or outstanding(session, study, membership, who) is None:
-        raise Conflict(MOVED_ON)
+        raise Conflict(_(MOVED_ON))
     return membership
 
 
@@ -329,7 +340,7 @@ def _under_way(session: Session, study: Study, who: Who) -> EntryAttempt:
     """Their open attempt at questions. Raises Conflict if there is none."""
     attempt = _open_attempt(session, _may_be_tested(session, study, who))
     if attempt is None or _test_of(session, study).kind != "questions":
-        raise Conflict(MOVED_ON)
+        raise Conflict(_(MOVED_ON))
     return attempt
 
 
@@ -401,6 +412,6 @@ def gold_progress(session: Session, study: Study, who: Who) -> tuple[int, int]:
     membership = membership_of(session, study, who)
     attempt, test = _last_attempt(session, membership), _test_of(session, study)
     if attempt is None:
-        raise Conflict(MOVED_ON)
+        raise Conflict(_(MOVED_ON))
     done = select(func.count()).select_from(Assignment).where(_rated(study, membership, attempt))
     return session.execute(done).scalar_one(), len(_gold_of(session, study, test, attempt.number))

@@ -10,6 +10,8 @@ from sqlmodel import Session
 
 from triptych.annotate import onboarding, progress
 from triptych.annotate.blinding import Seen, Titled, rubric_in
+from triptych.languages import language
+from triptych.languages.language import _
 from triptych.people.membership import membership_of
 from triptych.storage.models import RATED, Assignment, Candidate, Item, Purpose, Study, Turn
 from triptych.study import lifecycle
@@ -27,6 +29,7 @@ class Instructions(Seen):
     changed: the annotator has read an earlier wording. own: the study's own texts.
     """
 
+    language: str
     version: str
     changed: bool
     study: str
@@ -42,12 +45,13 @@ class Instructions(Seen):
 def instructions_for(session: Session, study: Study, who: Who) -> Instructions:
     """The page for this person. Raises NotFound for somebody who is not an annotator of the study."""
     membership, settings = membership_of(session, study, who), settings_of(study)
-    rubric = lifecycle.design_of(session, study).rubric
+    rubric = lifecycle.design_of(session, study).rubric.in_language(language.used())
     seen = rubric_in(rubric, study)
     notes = [text for text in (rubric.content_note, settings.content_note) if text]
-    own = {"From the lead of the study": settings.instructions, "Please note": "\n\n".join(notes)}
+    own = {_("From the lead of the study"): settings.instructions, _("Please note"): "\n\n".join(notes)}
     pay = settings.pay
     return Instructions(
+        language=language.used(),
         version=onboarding.wording_of(study),
         changed=membership.instructions_read_at is not None,
         study=study.title,

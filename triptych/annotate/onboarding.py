@@ -14,6 +14,7 @@ from sqlmodel import Session
 from triptych import clock
 from triptych.annotate import entry_test
 from triptych.errors import Conflict
+from triptych.languages.language import _, message
 from triptych.people.membership import AnnotatorMembership, locked_membership, membership_of
 from triptych.stats.numbers import counted
 from triptych.storage import events
@@ -24,8 +25,8 @@ from triptych.study.persons import Who
 from triptych.study.settings import Consent, Ethics, settings_of
 
 SCREENED_OUT = "screened_out"
-CHANGED = "The instructions have changed while you read them. Please read the changed page."
-MOVED_ON = "This step was done already, perhaps in another tab. Reload the page."
+CHANGED = message("The instructions have changed while you read them. Please read the changed page.")
+MOVED_ON = message("This step was done already, perhaps in another tab. Reload the page.")
 
 
 class Stage(StrEnum):
@@ -121,9 +122,9 @@ def read_instructions(session: Session, study: Study, who: Who, version: str) ->
     membership = locked_membership(session, study.id, who)
     lifecycle.refuse_unless_writable(study)
     if unread(study, membership) != Stage.instructions:
-        raise Conflict(MOVED_ON)
+        raise Conflict(_(MOVED_ON))
     if version != wording_of(study):
-        raise Conflict(CHANGED)
+        raise Conflict(_(CHANGED))
     _note(session, membership, instructions_read_at=clock.now(), instructions_version=version)
     events.record(session, study.id, EventKind.instructions_read, who.pseudonym, subject=who.pseudonym)
 
@@ -133,7 +134,7 @@ def refuse(session: Session, study: Study, who: Who) -> None:
     membership = locked_membership(session, study.id, who)
     lifecycle.refuse_unless_writable(study)
     if membership.turned_away_as or unread(study, membership) != Stage.consent:
-        raise Conflict(MOVED_ON)
+        raise Conflict(_(MOVED_ON))
     _note(session, membership, turned_away_at=clock.now(), turned_away_as=SCREENED_OUT)
     events.record(session, study.id, EventKind.consent_refused, who.pseudonym, subject=who.pseudonym)
 

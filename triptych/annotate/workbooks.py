@@ -24,7 +24,9 @@ from triptych.errors import Conflict, ImportRefused, NotAllowed, NotFound, Study
 from triptych.formats.workbook.checking import CellProblem, ReadItem, check_filled
 from triptych.formats.workbook.reading import FilledWorkbook, read_filled
 from triptych.formats.workbook.writing import MAX_TEXT_CHARACTERS, WorkbookContents, WorkbookItem, write_book
-from triptych.people import accounts, roster
+from triptych.languages import language
+from triptych.languages.language import _
+from triptych.people import accounts, languages, roster
 from triptych.people import membership as members
 from triptych.rubric.answers import check_answers, parse_answers
 from triptych.stats.numbers import counted
@@ -210,8 +212,9 @@ def _refuse_long_texts(book: WorkbookContents) -> None:
 def file_of(session: Session, study: Study, workbook_id: int) -> tuple[str, bytes]:
     """(file name, file) of a workbook as it is given out, its answer cells empty. Raises NotFound, Conflict."""
     workbook, who = _workbook(session, study, workbook_id)
-    book = _book(session, study, workbook, who, _asks_consent(session, study, who))
-    return f"workbook-{workbook.id}-{who.pseudonym}.xlsx", write_book(book)
+    with language.using(languages.of_person(session, who.person_id, study, None)):
+        book = _book(session, study, workbook, who, _asks_consent(session, study, who))
+        return f"workbook-{workbook.id}-{who.pseudonym}.xlsx", write_book(book)
 
 
 def cancel(session: Session, study: Study, workbook_id: int, actor: str) -> int:
@@ -258,7 +261,8 @@ def _assignments_of(session: Session, workbook: Workbook) -> list[Assignment]:
 
 
 def _book(session: Session, study: Study, workbook: Workbook, who: Who, ask_consent: bool) -> WorkbookContents:
-    rubric, settings = lifecycle.design_of(session, study).rubric, settings_of(study)
+    settings = settings_of(study)
+    rubric = lifecycle.design_of(session, study).rubric.in_language(language.used())
     return WorkbookContents(
         token=workbook.token,
         title=study.title,
@@ -277,11 +281,11 @@ def _book(session: Session, study: Study, workbook: Workbook, who: Who, ask_cons
 def _guidelines(study: Study) -> Iterator[tuple[str, str]]:
     """What the study says besides its rubric."""
     settings = settings_of(study)
-    yield "From the lead", settings.instructions
-    yield "Please note", settings.content_note
-    yield "Questions?", settings.contact
-    yield "Complaints", settings.ethics.complaints
-    yield "Approved", settings.ethics.approval
+    yield _("From the lead"), settings.instructions
+    yield _("Please note"), settings.content_note
+    yield _("Questions?"), settings.contact
+    yield _("Complaints"), settings.ethics.complaints
+    yield _("Approved"), settings.ethics.approval
 
 
 def _row_token(workbook: Workbook, assignment: Assignment) -> str:
@@ -308,7 +312,7 @@ def _context(context: SeenContext | None) -> str:
     if context is None:
         return ""
     facts = [f"{fact.title}: {fact.value}" for fact in context.facts]
-    stars = [f"Stars: {context.stars:g}"] if context.stars is not None else []
+    stars = [_("{number} of 5 stars", number=f"{context.stars:g}")] if context.stars is not None else []
     return "\n".join([*stars, *facts, _text(context.text, context.turns)])
 
 
@@ -320,7 +324,8 @@ def check(session: Session, study: Study, data: bytes, *, partly: bool = False) 
     """
     filled = read_filled(data)
     workbook, who = _given_out(session, study, filled)
-    return _checked(session, study, filled, workbook, who, partly)
+    with language.using(filled.language):
+        return _checked(session, study, filled, workbook, who, partly)
 
 
 def take_back(session: Session, study: Study, data: bytes, actor: str, *, partly: bool = False) -> Stored:
@@ -335,7 +340,8 @@ def take_back(session: Session, study: Study, data: bytes, actor: str, *, partly
         lifecycle.refuse_unless_writable(study)
     except StudyNotOpen as refusal:
         raise StudyNotOpen(f"The study is {study.state}. Open it again, then upload the workbook.") from refusal
-    returned = _checked(session, study, filled, workbook, who, partly)
+    with language.using(filled.language):
+        returned = _checked(session, study, filled, workbook, who, partly)
     if not returned.ok:
         raise ImportRefused("The workbook still has errors, so nothing was stored. Correct them and upload it again.")
     if _asks_consent(session, study, who):
@@ -430,6 +436,7 @@ def _message(assignment: Assignment, item: ReadItem) -> SubmitMessage | SetAside
         "base": assignment.draft_seq,
         "submission": f"{item.token}-{assignment.version}",
         "text_view": TextView.written,
+        "language": language.used(),
     }
     if item.way_out is not None:
         kind, reason = item.way_out

@@ -218,6 +218,7 @@ def _annotations(selection: Selection) -> Select[*tuple[Any, ...]]:
             Assignment.submitted_at,
             Assignment.active_seconds,
             Assignment.text_view,
+            Assignment.language,
             Assignment.arrangement,
             Membership.excluded_at.is_not(None).label("excluded"),
             Membership.excluded_reason.label("exclusion_reason"),

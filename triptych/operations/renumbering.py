@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from triptych.storage.arrivals import Arrival, numbers_in
+from triptych.operations.folded import ErasedEvent, FoldedAnswer, FoldedStudy, FoldedWork
+from triptych.storage.arrivals import StudyArrival, numbers_in
 from triptych.storage.rows import TABLES, Row
-
-if TYPE_CHECKING:
-    from triptych.operations.fold import ErasedEvent, FoldedAnswer, FoldedStudy, FoldedWork
 
 NAMES = ("person_id", "pseudonym", "author")  # columns in which a log names people
 
 
-def of_study(study: FoldedStudy, arrival: Arrival) -> FoldedStudy:
+def of_study(study: FoldedStudy, arrival: StudyArrival) -> FoldedStudy:
     """The whole study; an annotation that stands in several places stays one."""
     works: dict[int, FoldedWork] = {}
 
@@ -42,7 +40,7 @@ def of_study(study: FoldedStudy, arrival: Arrival) -> FoldedStudy:
     )
 
 
-def of_row(table: str, row: Row, arrival: Arrival) -> Row:
+def of_row(table: str, row: Row, arrival: StudyArrival) -> Row:
     """A row as the log carries it, or the columns of it that are known."""
     moved = dict(row)
     for column in numbers_in(TABLES[table]):
@@ -54,12 +52,12 @@ def of_row(table: str, row: Row, arrival: Arrival) -> Row:
     return moved
 
 
-def _number(number: Any, arrival: Arrival) -> Any:
+def _number(number: Any, arrival: StudyArrival) -> Any:
     """A number of a row; none, and a key in the place of a number, stay."""
     return number + arrival.shift if isinstance(number, int) else number
 
 
-def _of_work(work: FoldedWork, arrival: Arrival) -> FoldedWork:
+def _of_work(work: FoldedWork, arrival: StudyArrival) -> FoldedWork:
     return replace(
         work,
         row=of_row("assignment", work.row, arrival),
@@ -70,7 +68,7 @@ def _of_work(work: FoldedWork, arrival: Arrival) -> FoldedWork:
     )
 
 
-def _of_answers(answers: Iterable[FoldedAnswer], arrival: Arrival) -> list[FoldedAnswer]:
+def _of_answers(answers: Iterable[FoldedAnswer], arrival: StudyArrival) -> list[FoldedAnswer]:
     return [
         answer._replace(
             criterion_id=_number(answer.criterion_id, arrival), option_id=_number(answer.option_id, arrival)
@@ -79,6 +77,6 @@ def _of_answers(answers: Iterable[FoldedAnswer], arrival: Arrival) -> list[Folde
     ]
 
 
-def _of_gone(gone: ErasedEvent, arrival: Arrival) -> ErasedEvent:
+def _of_gone(gone: ErasedEvent, arrival: StudyArrival) -> ErasedEvent:
     people = frozenset(arrival.renamed.get(name, name) for name in gone.people)
     return replace(gone, assignment_id=_number(gone.assignment_id, arrival), people=people)

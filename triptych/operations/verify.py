@@ -20,7 +20,8 @@ from sqlmodel import Session
 
 from triptych.annotate.logged import LoggedHighlight
 from triptych.operations import frozen, sealed
-from triptych.operations.fold import FoldedAnswer, FoldedStudy, FoldedWork, fold, hidden_mark
+from triptych.operations.fold import fold, hidden_mark
+from triptych.operations.folded import FoldedAnswer, FoldedStudy, FoldedWork
 from triptych.rubric.answers import LETTERS
 from triptych.stats.numbers import counted
 from triptych.storage import database, events

@@ -19,6 +19,7 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.errors import Conflict, NotAllowed, NotFound, SignedOut, StudyNotOpen
+from triptych.languages.language import _, message
 from triptych.people import passcodes, places, tokens
 from triptych.storage import events
 from triptych.storage.events import EventKind
@@ -50,13 +51,13 @@ LONGEST_NAME = 80
 LONGEST_PANEL_ID = 200
 PREFIX = {Role.annotator: "A", Role.lead: "L", Role.viewer: "V"}  # of pseudonyms
 NOT_OPEN = {
-    StudyState.draft: "not open yet",
-    StudyState.paused: "not open at the moment, because its lead has paused it",
-    StudyState.closed: "not open any more",
+    StudyState.draft: message("Nobody can join this study now: it is not open yet."),
+    StudyState.paused: message("Nobody can join this study now: its lead has paused it."),
+    StudyState.closed: message("Nobody can join this study now: it is not open any more."),
 }
-SIGNED_OUT = "You are signed out. Sign in again; what you wrote is kept in this browser."
-WRONG_PASSCODE = "This name and passcode do not fit together."
-WRONG_CODE = "This name and return code do not fit together in this study."
+SIGNED_OUT = message("You are signed out. Sign in again; what you wrote is kept in this browser.")
+WRONG_PASSCODE = message("This name and passcode do not fit together.")
+WRONG_CODE = message("This name and return code do not fit together in this study.")
 
 
 def panel_of(study: Study) -> PanelAddress:
@@ -68,7 +69,7 @@ def read_name(name: str) -> str:
     """The name as it is stored: see `tidied`. Raises NotAllowed if it is empty or too long."""
     tidy = tidied(name)
     if not tidy or len(tidy) > LONGEST_NAME:
-        raise NotAllowed(f"A name has 1 to {LONGEST_NAME} characters.")
+        raise NotAllowed(_("A name has 1 to {count} characters.", count=LONGEST_NAME))
     return tidy
 
 
@@ -212,7 +213,7 @@ def _use(session: Session, kind: TicketKind, secret: str) -> int | None:
     using = update(Ticket).where(_usable(kind, secret)).values(used_at=clock.now()).returning(Ticket.person_id)
     used = session.execute(using.execution_options(synchronize_session=False)).first()
     if used is None:
-        raise NotAllowed("This sign-in was used already or took too long. Please sign in again.")
+        raise NotAllowed(_("This sign-in was used already or took too long. Please sign in again."))
     return used.person_id
 
 
@@ -233,7 +234,7 @@ def use_ticket(session: Session, secret: str) -> str:
     """Turns a ticket into a login; returns the login's secret, for the cookie. Raises NotAllowed."""
     person = session.get(Person, _use(session, TicketKind.sign_in, secret))
     if person is None or person.disabled_at is not None:
-        raise NotAllowed("This account is disabled. Ask the lead of your study.")
+        raise NotAllowed(_("This account is disabled. Ask the lead of your study."))
     login_secret, now = passcodes.new_secret(), clock.now()
     hashed = passcodes.secret_hash(login_secret)
     end = now + (LEAD_IDLE_LIFE if person.role == Role.lead else LOGIN_LIFE)
@@ -310,7 +311,7 @@ def signed_in(session: Session, login_secret: str | None) -> Who:
     """As `who_is`, for a request that needs a login. Raises SignedOut."""
     who = who_is(session, login_secret) if login_secret else None
     if who is None:
-        raise SignedOut(SIGNED_OUT)
+        raise SignedOut(_(SIGNED_OUT))
     return who
 
 
@@ -351,14 +352,14 @@ def _lock(session: Session, study: Study) -> None:
 
 def _refuse_unless_open(study: Study) -> None:
     if study.state != StudyState.open:
-        raise StudyNotOpen(f"Nobody can join this study now: it is {NOT_OPEN[study.state]}.")
+        raise StudyNotOpen(_(NOT_OPEN[study.state]))
 
 
 def refuse_unless_for_all(study: Study) -> None:
     """Raises StudyNotOpen, and NotAllowed for a study that is not public."""
     _refuse_unless_open(study)
     if study.access != Access.open:
-        raise NotAllowed("This study is not open to everybody. Use the link that you were sent.")
+        raise NotAllowed(_("This study is not open to everybody. Use the link that you were sent."))
 
 
 def join_open_study(
@@ -374,8 +375,11 @@ def join_open_study(
     _lock(session, study)
     if called(session, study, tidy):
         raise Conflict(
-            f"Somebody called {tidy} takes part in this study already. If that is you, sign in with your return code; "
-            "otherwise choose another name, for example with a number or an initial."
+            _(
+                "Somebody called {name} takes part in this study already. If that is you, sign in with your return "
+                "code; otherwise choose another name, for example with a number or an initial.",
+                name=tidy,
+            )
         )
     code = code or passcodes.new_return_code()
     person = new_person(session, Role.annotator, name=tidy, passcode_hash=code.hashed)
@@ -396,7 +400,7 @@ def join(session: Session, study: Study, who: Who) -> Study:
     Raises NotAllowed if it is not, NotFound for a viewer, StudyNotOpen.
     """
     if who.role == Role.viewer:
-        raise NotFound("A viewer looks at results and cannot annotate.")
+        raise NotFound(_("A viewer looks at results and cannot annotate."))
     refuse_unless_for_all(study)
     _lock(session, study)
     enrol(session, study, who.person_id, who.pseudonym)
@@ -460,7 +464,7 @@ def invited(session: Session, secret: str) -> Person:
     )
     person = session.scalars(query).first()
     if person is None:
-        raise NotAllowed("This personal link is not valid, or no longer. Ask the lead of your study for a new one.")
+        raise NotAllowed(_("This personal link is not valid, or no longer. Ask the lead of your study for a new one."))
     return person
 
 
@@ -510,12 +514,12 @@ def consent(session: Session, study: Study, who: Who, version: str) -> None:
     query = select(Membership).where(of_person, Membership.role == Role.annotator).with_for_update(key_share=True)
     membership = session.scalars(query.execution_options(populate_existing=True)).first()
     if membership is None:
-        raise NotFound("You are not an annotator of this study.")
+        raise NotFound(_("You are not an annotator of this study."))
     if membership.withdrawn_at is not None:
-        raise NotAllowed("You have withdrawn from this study.")
+        raise NotAllowed(_("You have withdrawn from this study."))
     text = settings_of(study).consent
     if version != text.version:
-        raise Conflict("The consent text was changed a moment ago. Please read it again.")
+        raise Conflict(_("The consent text was changed a moment ago. Please read it again."))
     membership.consent_version, membership.consented_at = version, clock.now()
     session.flush()
     new = {"version": version, "at": membership.consented_at.isoformat(), "after_withdrawal": text.after_withdrawal}
@@ -566,15 +570,17 @@ def join_from_panel(
     asks for, StudyNotOpen for a newcomer, and StudyFull.
     """
     if study.access != Access.panel:
-        raise NotAllowed("This study has no panel.")
+        raise NotAllowed(_("This study has no panel."))
     if not 0 < len(external_id) <= LONGEST_PANEL_ID or not external_id.isprintable():
-        raise NotAllowed("The panel's address carries no usable participant id. Open the study from the panel again.")
+        raise NotAllowed(
+            _("The panel's address carries no usable participant id. Open the study from the panel again.")
+        )
     places.refuse_without_proof(study, external_id, proof)
     _lock(session, study)
     identity = _identity_on_panel(session, study, panel, external_id)
     person = session.get(Person, identity.person_id) if identity else None
     if person is not None and person.disabled_at is not None:
-        raise NotAllowed("This account is disabled. Write to the study's contact on the panel.")
+        raise NotAllowed(_("This account is disabled. Write to the study's contact on the panel."))
     if person is None or not _is_member(session, study, person.id):
         _refuse_unless_open(study)
     if study.state == StudyState.open:

@@ -13,6 +13,7 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.errors import NotFound
+from triptych.languages.language import _
 from triptych.storage.models import (
     Assignment,
     AssignmentState,
@@ -65,7 +66,7 @@ def _read(session: Session, who: Who, study_id: int, *, lock: bool) -> Annotator
     own = {"person": who.person_id, "now": clock.now(), "study": study_id}
     row = session.connection().execute(_of_study(lock), own).first()
     if row is None:
-        raise NotFound("You are not an annotator of this study.")
+        raise NotFound(_("You are not an annotator of this study."))
     return AnnotatorMembership(*row)
 
 

@@ -23,7 +23,7 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.errors import NotAllowed
-from triptych.stats.numbers import counted
+from triptych.languages.language import ngettext
 from triptych.storage.models import FailedSignIn
 
 T = TypeVar("T")
@@ -146,8 +146,14 @@ def begin_try(session: Session, account: str) -> None:
     failures, last = session.execute(select(func.count(), func.max(FailedSignIn.at)).where(of_account)).one()
     wait = (last + wait_after(failures) - now).total_seconds() if failures else 0
     if wait > 0:
-        seconds = counted(int(-(-wait // 1)), "second")
-        raise NotAllowed(f"Too many wrong attempts for this name. Try again in {seconds}.")
+        seconds = int(-(-wait // 1))
+        raise NotAllowed(
+            ngettext(
+                "Too many wrong attempts for this name. Try again in {count} second.",
+                "Too many wrong attempts for this name. Try again in {count} seconds.",
+                seconds,
+            )
+        )
     session.add(FailedSignIn(account_hash=secret_hash(account), at=now))
     session.flush()
 

@@ -19,6 +19,7 @@ from sqlmodel import Session
 
 from triptych import clock, settings
 from triptych.errors import NotAllowed, StudyFull
+from triptych.languages.language import _
 from triptych.storage.models import Assignment, EntryAttempt, Item, Membership, Person, Purpose, Role, Study
 from triptych.study.settings import settings_of
 
@@ -79,9 +80,12 @@ def refuse_if_full(session: Session, study: Study, person_id: int | None) -> Non
     log.warning("Study %s: all %d places are taken; somebody from the panel was turned away.", study.slug, most)
     minutes = settings_of(study).panel.free_after_minutes
     raise StudyFull(
-        "Thank you for coming. All places of this study are taken at the moment, so there is nothing to do, and "
-        f"nothing was stored about you. Places of people who do not begin become free after {minutes} minutes: open "
-        "the study again from your panel later, or return it there."
+        _(
+            "Thank you for coming. All places of this study are taken at the moment, so there is nothing to do, and "
+            "nothing was stored about you. Places of people who do not begin become free after {minutes} minutes: "
+            "open the study again from your panel later, or return it there.",
+            minutes=minutes,
+        )
     )
 
 
@@ -107,7 +111,7 @@ def refuse_without_proof(study: Study, external_id: str, proof: str) -> None:
         case _:
             is_genuine = True
     if not is_genuine:
-        raise NotAllowed("This address does not come from the study's panel. Open the study from the panel again.")
+        raise NotAllowed(_("This address does not come from the study's panel. Open the study from the panel again."))
 
 
 def _signed(key: bytes, text: bytes) -> bytes:

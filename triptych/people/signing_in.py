@@ -13,6 +13,7 @@ from datetime import datetime
 from sqlalchemy import Engine
 
 from triptych.errors import NotAllowed
+from triptych.languages.language import _
 from triptych.people import accounts, passcodes
 from triptych.people.tokens import Bearer, Scope
 from triptych.storage.database import reading, writing
@@ -37,7 +38,7 @@ def lead(engine: Engine, name: str, passcode: str, browser: Browser = UNKNOWN) -
     with reading(engine) as session:
         person = accounts.lead_called(session, name)
     people = [person] if person else []
-    return _checked(engine, accounts.lead_account(name), people, passcode, browser, accounts.WRONG_PASSCODE)
+    return _checked(engine, accounts.lead_account(name), people, passcode, browser, _(accounts.WRONG_PASSCODE))
 
 
 def returning(engine: Engine, study: Study, name: str, code: str, browser: Browser = UNKNOWN) -> Person:
@@ -45,7 +46,7 @@ def returning(engine: Engine, study: Study, name: str, code: str, browser: Brows
     with reading(engine) as session:
         people = [person for person in accounts.called(session, study, name) if person.disabled_at is None]
     account, typed_code = accounts.study_account(study.id, name), passcodes.read_return_code(code)
-    return _checked(engine, account, people, typed_code, browser, accounts.WRONG_CODE)
+    return _checked(engine, account, people, typed_code, browser, _(accounts.WRONG_CODE))
 
 
 def certain(

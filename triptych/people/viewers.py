@@ -12,6 +12,7 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.errors import NotAllowed
+from triptych.languages.language import _
 from triptych.people import accounts, roster
 from triptych.storage import events
 from triptych.storage.events import EventKind
@@ -67,8 +68,8 @@ def refuse_both_sides(session: Session, who: Who, people: Collection[int]) -> No
     if session.scalars(opposite.limit(1)).first() is None:
         return
     if who.role == Role.viewer:
-        raise NotAllowed("Somebody who annotates this study signed in with this browser. Annotators see no results.")
-    raise NotAllowed("A viewer of this study signed in with this browser. Nobody who saw its results annotates it.")
+        raise NotAllowed(_("Somebody who annotates this study signed in with this browser. Annotators see no results."))
+    raise NotAllowed(_("A viewer of this study signed in with this browser. Nobody who saw its results annotates it."))
 
 
 def _studies(role: Role) -> Select[int]:

@@ -55,6 +55,7 @@ def about(session: Session, person_id: int, study: Study | None = None) -> dict[
         "name": person.name,
         "email": person.email,
         "role": person.role,
+        "language": person.language,
         "since": _time(person.created_at),
         "has_a_passcode_or_return_code": person.passcode_hash is not None,
         "panel_ids": [
@@ -142,6 +143,7 @@ def _annotations(session: Session, study: Study, person_id: int) -> list[dict[st
             "submitted_at": _time(assignment.submitted_at),
             "active_seconds": round(assignment.active_seconds, 1),
             "arrangement": assignment.arrangement,
+            "language": assignment.language,
             "reason": assignment.reason,
             "note": assignment.note,
             "draft": assignment.draft,

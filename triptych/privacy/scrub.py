@@ -120,7 +120,7 @@ def forget_identity(session: Session, person: Person) -> None:
     for panel, external_id in identities:
         marks = [accounts.mark_of_panel_id(study_id, external_id) for study_id in parts]
         session.add_all(PanelIdentity(person_id=person.id, panel=panel, external_id=mark) for mark in marks)
-    person.name = person.email = person.passcode_hash = None
+    person.name = person.email = person.passcode_hash = person.language = None
     session.flush()
 
 

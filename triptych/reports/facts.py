@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Select, func, select
 from sqlmodel import Session
@@ -61,8 +62,8 @@ class Facts:
     outputs: candidates of the main items, by the systems' names that may be written. settings: how annotators were
     found, what was declared before launch, what the lead answered of the datasheet. pay: what the work pays, or why
     that is not known. amendments: what was changed since launch, oldest first. standings: how each annotator met the
-    checks. arrangements: annotations by how several responses were shown, where that is known. caveats: what a reader
-    must know, the gravest first.
+    checks. arrangements and languages: annotations by how several responses were shown and by the language of the page,
+    where that is known. caveats: what a reader must know, the gravest first.
     """
 
     study: Study
@@ -82,6 +83,7 @@ class Facts:
     amendments: tuple[Amendment, ...]
     standings: tuple[Standing, ...]
     arrangements: dict[str, int]
+    languages: dict[str, int]
     caveats: tuple[Finding, ...] = ()
 
 
@@ -116,17 +118,19 @@ def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
         pay=meter_of(settings.pay, analysis.frame, analysis.scope.kinds),
         amendments=tuple(design.amendments(session, study)),
         standings=standings(session, study, analysis.scope.kinds),
-        arrangements=_arrangements(session, study),
+        arrangements=_counts(session, study, Assignment.arrangement),
+        languages=_counts(session, study, Assignment.language),
     )
 
 
-def _arrangements(session: Session, study: Study) -> dict[str, int]:
+def _counts(session: Session, study: Study, column: Any) -> dict[str, int]:
+    """Annotations by what a column says, the most frequent first."""
     query = (
-        select(Assignment.arrangement, func.count())
+        select(column, func.count())
         .where(Assignment.study_id == study.id, Assignment.purpose == Purpose.main)
-        .where(Assignment.arrangement.is_not(None), has_value(Assignment.state, *RATED))
-        .group_by(Assignment.arrangement)
-        .order_by(func.count().desc(), Assignment.arrangement)
+        .where(column.is_not(None), has_value(Assignment.state, *RATED))
+        .group_by(column)
+        .order_by(func.count().desc(), column)
     )
     return dict(map(tuple, session.execute(query)))
 

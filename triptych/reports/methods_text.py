@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from triptych.languages import language
 from triptych.reports.facts import Facts
 from triptych.reports.numbers import Book
 from triptych.results.pay import rate_of
@@ -66,6 +67,7 @@ def _design(facts: Facts, analysis: StudyAnalysis, book: Book) -> Iterator[str]:
         return
     yield from _shown(facts, analysis)
     yield from text_views(facts)
+    yield from languages(facts)
     if facts.planned:
         yield "Items were assigned by a plan."
     elif facts.study.raters_per_item > 1:
@@ -113,6 +115,22 @@ def together(facts: Facts) -> str:
         return next(iter(ways))
     shares = " or ".join(f"{way} ({count:,})" for way, count in ways.items())
     return f"{shares} in the {counted(sum(ways.values()), 'annotation')} where that is known"
+
+
+def languages(facts: Facts) -> Iterator[str]:
+    """In which languages the page was shown, where it was not English alone; how well it was translated."""
+    every = sum(facts.languages.values())
+    if not set(facts.languages) - {language.ENGLISH}:
+        return
+    shares = [f"{_named(code)} in {100 * n / every:.0f}% ({n})" for code, n in facts.languages.items()]
+    yield (
+        f"Of {counted(every, 'annotation')}, the page was shown in {' and '.join(shares)}. Nobody has validated the "
+        "translations of the app and of its shipped rubrics."
+    )
+
+
+def _named(code: str) -> str:
+    return language.language(code).english if code in language.codes() else code
 
 
 def _planned(raters: int) -> str:

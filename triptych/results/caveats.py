@@ -167,6 +167,7 @@ SETTINGS: dict[str, str] = {
     **dict.fromkeys(
         (
             "arrangement",
+            "language",
             "expertise",
             "formats",
             "preregistration.criteria",

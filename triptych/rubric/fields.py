@@ -94,10 +94,17 @@ WORDING: dict[str, dict[str, Wording]] = {
         "entry_test": Wording("Entry test", "Questions before the first item."),
         "language": Wording("Language of the texts", "Such as en, de or pt-BR; for screen readers.", more=True),
         "study_start": Wording("What a new study begins with", "Annotators per item, pay, eligibility.", more=True),
+        "translations": Wording(
+            "Translations", "What annotators read in other languages. A text without one stays as it is.", more=True
+        ),
         "source": Wording("Where the protocol is from", "Leads read it, annotators do not.", more=True, lines=True),
         "deviations": Wording(
             "Where the wording is not the original's", "Leads read it; the methods text says it.", more=True, lines=True
         ),
+    },
+    "Translation": {
+        "text": Wording("Text of the rubric", "Exactly as it is above.", lines=True),
+        "into": Wording("In other languages", "One per line, as in de: Flüssigkeit."),
     },
     "Criterion": {
         "title": _TITLE,

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from triptych.errors import InvalidAnnotation
 from triptych.rubric.scales import Best, Key, RubricPart, Scale, Words, once, shown, unique
+from triptych.rubric.wording import texts_of, translated
 from triptych.storage.models import Round
 
 QUOTE_IT = 'this is read as true/false; put it in quotes, as in "true"'
@@ -229,6 +230,13 @@ class StudyStart(RubricPart):
         return not self.rounds or study_round in self.rounds
 
 
+class Translation(RubricPart):
+    """A text of the rubric in other languages."""
+
+    text: Words
+    into: dict[str, str] = Field(default={}, description="language, as in de → the text in it")
+
+
 class Rubric(RubricPart):
     """A whole rubric. Load one with `load_rubric` or `parse_rubric` of `rubric/files.py`."""
 
@@ -263,6 +271,32 @@ class Rubric(RubricPart):
     training: Annotated[tuple[TrainingItem, ...], once("training item key")] = ()
     entry_test: EntryTestSpec | None = None
     study_start: tuple[StudyStart, ...] = ()
+    translations: tuple[Translation, ...] = ()
+    _in_language: dict[str, Rubric] = PrivateAttr(default_factory=dict)
+    _wording: str = PrivateAttr(default="")
+    _is_whole: bool = PrivateAttr(default=True)
+
+    @property
+    def wording(self) -> str:
+        """The language of its words; `language` is that of its examples and of the items."""
+        return self._wording or self.language
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all its words are in that language; otherwise some are still the original's."""
+        return self._is_whole
+
+    def in_language(self, code: str) -> Rubric:
+        """The rubric with its words in a language; a text without a translation stays as it is."""
+        if code == self.language.partition("-")[0]:
+            return self
+        if code not in self._in_language:
+            words = {each.text: each.into[code] for each in self.translations if each.into.get(code)}
+            rubric: Rubric = translated(self, words)
+            rubric._wording = code if words else self.language
+            rubric._is_whole = set(texts_of(self)) <= set(words)
+            self._in_language[code] = rubric
+        return self._in_language[code]
 
     @model_validator(mode="after")
     def names_differ_and_references_fit(self) -> Rubric:

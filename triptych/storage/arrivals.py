@@ -22,7 +22,7 @@ OWN_NUMBERS = ("person", "rubric")  # a person is known by pseudonym; a rubric m
 
 
 @dataclass(frozen=True)
-class Origin:
+class FormerNumbers:
     """How an earlier event was logged. shift: by how much the numbers grew since; former: pseudonym now → then."""
 
     shift: int = 0
@@ -40,11 +40,11 @@ class Origin:
         }
 
 
-HERE = Origin()
+HERE = FormerNumbers()
 
 
 @dataclass(frozen=True)
-class Arrival:
+class StudyArrival:
     """One arrival: its event's number, the study's short name before, the shift, and pseudonym before → after."""
 
     number: int
@@ -53,19 +53,19 @@ class Arrival:
     renamed: Mapping[str, str]
 
     @classmethod
-    def read(cls, number: int, new: Mapping[str, Any]) -> Arrival:
+    def read(cls, number: int, new: Mapping[str, Any]) -> StudyArrival:
         """Of the values of its event."""
         return cls(number, new["slug"], new["shift"], new["renamed"])
 
 
-def arrivals(session: Session, study_id: int) -> list[Arrival]:
+def arrivals(session: Session, study_id: int) -> list[StudyArrival]:
     """The arrivals of a study in order; none for a study that was made here."""
     query = select(Event.number, EventDetail.new).join(EventDetail, EventDetail.event_id == Event.id)
     rows = session.execute(query.where(Event.study_id == study_id, Event.kind == KIND).order_by(Event.number))
-    return [Arrival.read(number, new) for number, new in rows if new]
+    return [StudyArrival.read(number, new) for number, new in rows if new]
 
 
-def origin(journey: Iterable[Arrival], number: int) -> Origin:
+def origin(journey: Iterable[StudyArrival], number: int) -> FormerNumbers:
     """How the event of this number was logged, in the database where it happened."""
     shift, former = 0, dict[str, str]()
     for arrival in journey:
@@ -75,7 +75,7 @@ def origin(journey: Iterable[Arrival], number: int) -> Origin:
             # who was renamed before is known by the name of then; the rest is renamed here for the first time
             chained = {after: former.pop(name, name) for after, name in before.items()}
             former |= chained
-    return Origin(shift, former) if shift or former else HERE
+    return FormerNumbers(shift, former) if shift or former else HERE
 
 
 @cache

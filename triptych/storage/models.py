@@ -189,6 +189,7 @@ class Person(Numbered, table=True):
     passcode_hash: str | None = None
     created_at: datetime = when()
     disabled_at: datetime | None = when(nullable=True)
+    language: str | None = None
 
 
 class PanelIdentity(Numbered, table=True):
@@ -543,6 +544,7 @@ class Assignment(Numbered, table=True):
     submitted_at: datetime | None = when(nullable=True)
     active_seconds: float = 0
     text_view: TextView | None = named(TextView, default=None, nullable=True)
+    language: str | None = None
     reason: str | None = None
     note: str | None = None
     arrangement: str | None = None

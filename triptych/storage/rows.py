@@ -74,6 +74,7 @@ UNPROVED: dict[str, str] = {
     "person.passcode_hash": _ACCOUNT,
     "person.created_at": _ACCOUNT,
     "person.disabled_at": _ACCOUNT,
+    "person.language": _ACCOUNT,
     "assignment.draft": _DRAFT,
     "assignment.draft_seq": _DRAFT,
     "assignment.pen": _DRAFT,

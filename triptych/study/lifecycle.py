@@ -17,6 +17,7 @@ from triptych import clock
 from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats.layout import ITEM_GROUP
 from triptych.formats.model import ItemDraft, ItemFile
+from triptych.languages.language import _
 from triptych.rubric.files import parse_rubric
 from triptych.rubric.model import Rubric
 from triptych.storage import events
@@ -290,9 +291,11 @@ def refuse_unless_writable(study: Study) -> None:
         case StudyState.paused if still_takes_work(study):
             return
         case StudyState.paused:
-            raise StudyNotOpen("This study is paused. Your work on this item is saved.")
+            raise StudyNotOpen(_("This study is paused. Your work on this item is saved."))
         case _:
-            raise StudyNotOpen("This study is closed. What you wrote is saved; ask the lead if it should still count.")
+            raise StudyNotOpen(
+                _("This study is closed. What you wrote is saved; ask the lead if it should still count.")
+            )
 
 
 def delete_draft(session: Session, study: Study) -> int:

@@ -242,6 +242,7 @@ class StudySettings(SettingsPart):
         default="choice",
         description="how several responses are shown: as annotators choose, side by side, or one at a time",
     )
+    language: str = Field(default="", pattern=r"^([a-z]{2,3})?$", description="of the pages; empty: the browser's")
     viewers_read_explanations: bool = False
     expertise: Literal["expert", "skilled", "crowd"] = "skilled"
     heds: dict[str, Any] = {}

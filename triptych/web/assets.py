@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from triptych.languages.language import ENGLISH, codes, for_browser
 from triptych.settings import app_folder
 
 COMPONENTS = app_folder() / "components"
@@ -21,9 +22,10 @@ CACHE_FOR_GOOD = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 @lru_cache(maxsize=1)
 def files() -> dict[str, bytes]:
-    """Folder and file name → bytes of the scripts and styles, and nothing else, as they were when first read."""
+    """Folder and file name → bytes of scripts, styles and catalogues, nothing else, as they were when first read."""
     paths = [path for folder in FOLDERS for path in sorted((COMPONENTS / folder).iterdir()) if path.suffix in SERVED]
-    return {path.relative_to(COMPONENTS).as_posix(): path.read_bytes() for path in paths}
+    catalogues = {f"language/{code}.json": for_browser(code) for code in codes() if code != ENGLISH}
+    return {path.relative_to(COMPONENTS).as_posix(): path.read_bytes() for path in paths} | catalogues
 
 
 @lru_cache(maxsize=1)

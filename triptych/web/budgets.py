@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from triptych import settings
+from triptych.languages.language import ngettext
 from triptych.settings import UnsafeSettings
 
 MB = 2**20
@@ -123,7 +124,11 @@ def key_of(login: str | None, address: str) -> str:
 
 def later(wait: float) -> str:
     """A sentence for those who asked too much."""
-    return f"Too much was asked of the server from here at once. Try again in {seconds(wait)} seconds."
+    return ngettext(
+        "Too much was asked of the server from here at once. Try again in {count} second.",
+        "Too much was asked of the server from here at once. Try again in {count} seconds.",
+        seconds(wait),
+    )
 
 
 def seconds(wait: float) -> int:

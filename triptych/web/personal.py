@@ -15,6 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from triptych.errors import NotFound
+from triptych.languages.language import _
 from triptych.privacy import personal_data
 from triptych.storage.database import reading
 from triptych.storage.models import Role
@@ -49,7 +50,7 @@ def _answer(data_of: PersonalData, request: Request) -> Response:
     """
     who = current_login(request)
     if who is None:
-        return refusal(401, "Sign in first.")
+        return refusal(401, _("Sign in first."))
     if who.role == Role.viewer:
         return refusal(403, "A viewer sees the results of a study and nothing else.")
     if data_of is _about_member and who.role != Role.lead:

@@ -22,6 +22,8 @@ from starlette.routing import Route
 
 from triptych import settings
 from triptych.errors import NotAllowed
+from triptych.languages import language
+from triptych.languages.language import _
 from triptych.people import accounts, passcodes, viewers
 from triptych.people.signing_in import UNKNOWN, Browser
 from triptych.storage import database
@@ -148,8 +150,9 @@ def _answer(status: int, message: str) -> JSONResponse:
 
 async def use_ticket(request: Request) -> JSONResponse:
     """Take a ticket and set the cookie; anyone signed in on this browser before is signed out."""
+    language.use(language.accepted(request.headers.get("accept-language")))
     if not is_our_own(request):
-        return _answer(403, "This request does not come from a Triptych page.")
+        return _answer(403, _("This request does not come from a Triptych page."))
     ticket = request.headers.get("x-triptych-ticket", "")[:MAX_TICKET_LENGTH]
     return await run_in_threadpool(_sign_in, request, ticket)
 
@@ -182,7 +185,7 @@ def _set(answer: JSONResponse, name: str, value: str, seconds: int, https: bool)
 async def sign_out(request: Request) -> JSONResponse:
     """Revoke the login and remove the cookie."""
     if not is_our_own(request):
-        return _answer(403, "This request does not come from a Triptych page.")
+        return _answer(403, _("This request does not come from a Triptych page."))
     return await run_in_threadpool(_sign_out, request)
 
 

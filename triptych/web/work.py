@@ -11,6 +11,7 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 from typing import Any, TypeVar
 
@@ -25,6 +26,8 @@ from triptych.annotate.desk import Desk
 from triptych.annotate.drafts import DraftMessage, Refusal
 from triptych.annotate.own_items import own_items
 from triptych.errors import InvalidAnnotation, SignedOut, TriptychError
+from triptych.languages import language
+from triptych.languages.language import _
 from triptych.people import accounts
 from triptych.rubric.answers import LETTERS
 from triptych.storage.database import BUSY, DatabaseAway, DatabaseBusy, reading, writing
@@ -50,12 +53,16 @@ def refused(status: int, reason: str, message: str, **more: Any) -> JSONResponse
 
 
 async def command(answer: Callable[[str | None, Any], Response], request: Request) -> Response:
-    """One command of a signed-in annotator's own page: `answer` gets their login's secret and the JSON body."""
+    """One command of a signed-in annotator's own page: `answer` gets their login's secret and the JSON body.
+
+    What it says is in the language of the page, which the workbench sends.
+    """
+    language.use(language.accepted(request.headers.get("accept-language")))
     if not is_our_own(request):
-        return unread(refused(403, "foreign", "This request does not come from a Triptych page."))
+        return unread(refused(403, "foreign", _("This request does not come from a Triptych page.")))
     secret = login_secret(cookie_in(request.cookies, is_https(request)))
     if secret is None:
-        return unread(refused(401, "signed_out", accounts.SIGNED_OUT))
+        return unread(refused(401, "signed_out", _(accounts.SIGNED_OUT)))
     declared = int(request.headers.get("content-length") or 0)  # the gate lets none in that do not say it
     key = budgets.key_of(secret, "")
     wait = budgets.spending("requests").take(key) or budgets.spending("body_bytes").take(key, declared)
@@ -66,7 +73,7 @@ async def command(answer: Callable[[str | None, Any], Response], request: Reques
     if declared > USUAL_BODY:
         limit = await _in_thread(_longest_body, secret)
         if not limit:
-            return unread(refused(401, "signed_out", accounts.SIGNED_OUT))
+            return unread(refused(401, "signed_out", _(accounts.SIGNED_OUT)))
     if declared > limit:
         return unread(refused(413, "invalid", f"The message is longer than {limit // KB} KB."))
     return await _in_thread(_parsed, answer, secret, await request.body())
@@ -77,7 +84,7 @@ async def _in_thread(command: Callable[..., T], *arguments: Any) -> T:
 
     A command that is stored after all is found out when the browser repeats it.
     """
-    running = asyncio.get_running_loop().run_in_executor(_threads, command, *arguments)
+    running = asyncio.get_running_loop().run_in_executor(_threads, copy_context().run, command, *arguments)
     try:
         return await asyncio.wait_for(running, ANSWER_SECONDS)
     except TimeoutError as error:

@@ -37,6 +37,7 @@ from triptych.formats.workbook.columns import (
 )
 from triptych.formats.workbook.reading import FilledRow, FilledWorkbook
 from triptych.formats.workbook.writing import GUIDELINES, WorkbookContents, WorkbookItem, row_key
+from triptych.languages.language import _
 from triptych.rubric.answers import (
     ABOUT_ITEM,
     DraftExplanation,
@@ -152,9 +153,11 @@ class _Checker:
                 self.say("error", None, key, "This column is no longer there.", FRESH)
 
     def _check_consent(self) -> None:
-        if self.book.consent and folded(self.filled.agreed) != folded(AGREED):
+        if self.book.consent and folded(self.filled.agreed) != folded(_(AGREED)):
             fault = f"The answer is {self.filled.agreed!r}." if self.filled.agreed else "This is not answered."
-            self.say("error", None, f"{GUIDELINES}: {AGREE}", fault, f"{AGREED}. Without it nothing may be stored.")
+            self.say(
+                "error", None, f"{GUIDELINES}: {_(AGREE)}", fault, f"{_(AGREED)}. Without it nothing may be stored."
+            )
 
     def _check_texts(self, item: WorkbookItem, number: int) -> None:
         """A row that is missing, or whose hidden name is next to the text of another."""

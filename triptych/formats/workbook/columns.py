@@ -14,6 +14,7 @@ from itertools import combinations
 from typing import Literal
 
 from triptych.errors import InvalidAnnotation
+from triptych.languages.language import _, message
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import Criterion, Rubric
 from triptych.rubric.scales import Ask, Best, Choice, Likert, NumberScale, Scale, Value, shown
@@ -22,8 +23,9 @@ About = Literal["candidate", "item"]
 KEY, NUMBER, CONTEXT, LETTER, TEXT = "key", "number", "context", "letter", "text"
 ASIDE, LEAVE_OUT, NOTE = "aside", "leave_out", "note"
 RATING, REASONS, WORDS, EXTRA = "rating:", "reasons:", "words:", "extra:"
-AGREE, AGREED, REFUSED = "Do you agree to take part?", "I agree", "I do not agree"
-NONE_OF_THEM = "none of them"
+AGREE = message("Do you agree to take part?")
+AGREED, REFUSED = message("I agree"), message("I do not agree")
+NONE_OF_THEM = message("none of them")
 LISTED_STEPS = 11
 JOINED_REASONS = 3
 POINT = re.compile(r"([+-]?\d+(?:[.,]\d+)?)(?:\s*[-:=]\s*|\s+)(.*\D.*)")
@@ -57,11 +59,11 @@ def columns_of(rubric: Rubric, study_round: str, extra_texts: Sequence[str], can
     asked = rubric.asked(study_round)
     return (
         Column(KEY, KEY, 4),
-        Column(NUMBER, "Item", 6, "item"),
+        Column(NUMBER, _("Item"), 6, "item"),
         Column(CONTEXT, rubric.context.title, 44, "item"),
         *(Column(f"{EXTRA}{n}", title, 32, "item") for n, title in enumerate(extra_texts)),
         Column(LETTER, "", 5),
-        Column(TEXT, "Conversation" if rubric.judged == "conversation" else "Response", 58),
+        Column(TEXT, _("Conversation") if rubric.judged == "conversation" else _("Response"), 58),
         *(
             column
             for criterion in asked
@@ -71,7 +73,9 @@ def columns_of(rubric: Rubric, study_round: str, extra_texts: Sequence[str], can
         *_aside(rubric),
         *(column for criterion in asked if criterion.about == "item" for column in _questions(criterion, candidates)),
         *_leaving_out(rubric),
-        Column(NOTE, "Note to the lead", 24, "item", True, hint="If you want to say something. This is no rating."),
+        Column(
+            NOTE, _("Note to the lead"), 24, "item", True, hint=_("If you want to say something. This is no rating.")
+        ),
     )
 
 
@@ -91,27 +95,42 @@ def _questions(criterion: Criterion, candidates: int) -> Iterator[Column]:
     asks = scale.asks.values()
     if any(ask.reasons for ask in asks):
         listed = tuple(dict.fromkeys(text for ask in asks for text in _joined(ask)))
-        hint = "Where your answer asks for reasons. Several: one after the other, with a semicolon between."
+        hint = _("Where your answer asks for reasons. Several: one after the other, with a semicolon between.")
         yield Column(
-            f"{REASONS}{criterion.key}", f"{criterion.title}: reasons", 26, about, True, listed, None, False, hint
+            f"{REASONS}{criterion.key}",
+            _("{criterion}: reasons", criterion=criterion.title),
+            26,
+            about,
+            True,
+            listed,
+            None,
+            False,
+            hint,
         )
     if any(ask.free_text != "none" for ask in asks):
-        hint = "Where your answer asks for an explanation, or allows one."
-        yield Column(f"{WORDS}{criterion.key}", f"{criterion.title}: in your words", 30, about, True, hint=hint)
+        hint = _("Where your answer asks for an explanation, or allows one.")
+        yield Column(
+            f"{WORDS}{criterion.key}",
+            _("{criterion}: in your words", criterion=criterion.title),
+            30,
+            about,
+            True,
+            hint=hint,
+        )
 
 
 def _aside(rubric: Rubric) -> Iterator[Column]:
     if rubric.set_aside_response:
         choices = tuple(reason.title for reason in rubric.set_aside_response.reasons)
-        hint = "Only if this response cannot be rated: the reason. Its questions then stay empty."
+        hint = _("Only if this response cannot be rated: the reason. Its questions then stay empty.")
         yield Column(ASIDE, rubric.set_aside_response.title, 20, "candidate", True, choices, hint=hint)
 
 
 def _leaving_out(rubric: Rubric) -> Iterator[Column]:
     choices = tuple(ways_out(rubric))
     if choices:
-        hint = "Only if the whole item cannot be rated: the reason. Its other cells then stay empty."
-        yield Column(LEAVE_OUT, "Leave the item out", 24, "item", True, choices, hint=hint)
+        hint = _("Only if the whole item cannot be rated: the reason. Its other cells then stay empty.")
+        yield Column(LEAVE_OUT, _("Leave the item out"), 24, "item", True, choices, hint=hint)
 
 
 def ways_out(rubric: Rubric) -> dict[str, tuple[str, str]]:
@@ -148,7 +167,7 @@ def _choices(scale: Scale, letters: str) -> Iterator[str | float]:
         for size in range(1, len(letters) + 1):
             yield from (", ".join(combination) for combination in combinations(letters, size))
         if scale.none_option:
-            yield NONE_OF_THEM
+            yield _(NONE_OF_THEM)
 
 
 def label(value: float, title: str) -> str:
@@ -196,7 +215,7 @@ def _number(text: str) -> float:
 
 
 def _picked(cell: str, letters: str) -> list[str]:
-    if folded(cell) in (folded(NONE_OF_THEM), "none"):
+    if folded(cell) in (folded(_(NONE_OF_THEM)), folded(NONE_OF_THEM), "none"):
         return []
     picked = set("".join(NO_LETTERS.split(folded(cell))).upper())
     if not picked <= set(letters):
@@ -212,7 +231,7 @@ def right_for(scale: Scale, letters: str) -> str:
         return shown(option.title for option in scale.options)
     if isinstance(scale, NumberScale):
         return f"a number from {scale.low:g} to {scale.high:g}, in steps of {scale.step:g}"
-    none = f", or {NONE_OF_THEM}" if scale.none_option else ""
+    none = f", or {_(NONE_OF_THEM)}" if scale.none_option else ""
     return f"the best response, or several: {shown(letters)}{none}"
 
 

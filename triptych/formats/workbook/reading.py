@@ -11,6 +11,7 @@ from triptych.formats.workbook.columns import AGREE, KEY
 from triptych.formats.workbook.writing import HEADER_ROW, HIDDEN, MARK, TOKEN
 from triptych.formats.xlsx import read_sheets
 from triptych.formats.xlsx_guard import guarded, survey
+from triptych.languages.language import ENGLISH, _, codes, using
 
 NOT_OURS = (
     "This is not a workbook that Triptych made, or its hidden first row or column was removed. Copy the answers into a "
@@ -31,11 +32,14 @@ class FilledRow:
 
 @dataclass(frozen=True)
 class FilledWorkbook:
-    """A filled workbook. token: the one of the hidden sheet, or of the first row that has one; agreed: the consent."""
+    """A filled workbook. token: the one of the hidden sheet, or of the first row that has one; agreed: the consent;
+    language: the one it was made in.
+    """
 
     token: str
     rows: tuple[FilledRow, ...]
     agreed: str = ""
+    language: str = ENGLISH
 
 
 def read_filled(data: bytes) -> FilledWorkbook:
@@ -46,18 +50,22 @@ def read_filled(data: bytes) -> FilledWorkbook:
     members = guarded(data)
     names = [sheet.name for sheet in survey(members)]
     grids = read_sheets(members.as_zip(), names)
-    sheet = next((rows for rows in grids.values() if any(cells[:1] == [MARK] for _, cells in rows)), None)
+    sheet = next((rows for rows in grids.values() if any(cells[:1] == [MARK] for _number, cells in rows)), None)
     if sheet is None:
         raise ImportRefused(NOT_OURS)
-    start, header = next((at, cells) for at, (_, cells) in enumerate(sheet) if cells[:1] == [MARK])
+    start, header = next((at, cells) for at, (_number, cells) in enumerate(sheet) if cells[:1] == [MARK])
     keys = [KEY, *header[1:]]
     rows = tuple(_row(number, keys, cells) for number, cells in sheet[start + 1 :] if _counts(number, cells))
     named = next((row.key.partition(".")[0] for row in rows if row.key), "")
-    hidden = next((cells[1] for _, cells in grids.get(HIDDEN, []) if cells[:1] == [TOKEN] and len(cells) > 1), named)
+    proof = next((cells for _number, cells in grids.get(HIDDEN, []) if cells[:1] == [TOKEN] and len(cells) > 1), [])
+    hidden = proof[1] if proof else named
+    code = proof[2] if len(proof) > 2 and proof[2] in codes() else ENGLISH
     if not hidden:
         raise ImportRefused(NOT_OURS)
-    agreed = next((cells[1] for rows_ in grids.values() for _, cells in rows_ if cells[:1] == [AGREE]), "")
-    return FilledWorkbook(hidden, rows, agreed.strip())
+    with using(code):
+        question = _(AGREE)
+    agreed = next((cells[1] for grid in grids.values() for _number, cells in grid if cells[:1] == [question]), "")
+    return FilledWorkbook(hidden, rows, agreed.strip(), code)
 
 
 def _refuse_other_formats(data: bytes) -> None:

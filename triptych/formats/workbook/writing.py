@@ -37,6 +37,8 @@ from triptych.formats.workbook.columns import (
     label,
     letters_of,
 )
+from triptych.languages import language
+from triptych.languages.language import _, message
 from triptych.rubric.model import Criterion, Rubric, WorkedExample
 from triptych.rubric.scales import Choice, Likert, NumberScale
 
@@ -50,7 +52,7 @@ MAX_TITLE_CHARACTERS, MAX_HINT_CHARACTERS = 32, 250  # of the input message of a
 THIN, THICK = Side(style="thin", color="C9CED6"), Side(style="medium", color="5B6B7F")
 HEAD = PatternFill("solid", fgColor="E4EAF1")
 OPEN = PatternFill("solid", fgColor="FFF8DC")
-INSTRUCTION = (
+INSTRUCTION = message(
     "Fill in the yellow cells: pick from the list, or type the number. Everything else is protected. What the "
     "questions mean is on the sheet Guidelines. Save the file as .xlsx and send it back."
 )
@@ -103,9 +105,12 @@ def write_book(book: WorkbookContents) -> bytes:
     sheet.title = RATINGS
     hidden = made.create_sheet(HIDDEN)
     hidden.sheet_state = "veryHidden"
-    hidden.append([TOKEN, book.token])
+    hidden.append([TOKEN, book.token, language.used()])
+    is_right_to_left = language.language(language.used()).direction == "rtl"
     _write_ratings(sheet, hidden, book)
     _write_guidelines(made.create_sheet(GUIDELINES, 1), book)
+    for each in made.worksheets:
+        each.sheet_view.rightToLeft = is_right_to_left
     file = io.BytesIO()
     made.save(file)
     return file.getvalue()
@@ -147,7 +152,7 @@ def _write_header(sheet: Worksheet, book: WorkbookContents, columns: Sequence[Co
         cell = _put(sheet, HEADER_ROW, place, "" if column.key == KEY else column.title)
         cell.font, cell.fill = _font(bold=True), HEAD
         cell.border = Border(bottom=THICK, right=THIN)
-    _put(sheet, INTRO_ROW, 2, f"{book.title} · {book.annotator}\n{INSTRUCTION}").font = _font(color="44505F")
+    _put(sheet, INTRO_ROW, 2, f"{book.title} · {book.annotator}\n{_(INSTRUCTION)}").font = _font(color="44505F")
     last_text = next(place for place, column in enumerate(columns, 1) if column.key == TEXT)
     sheet.merge_cells(start_row=INTRO_ROW, end_row=INTRO_ROW, start_column=2, end_column=last_text)
     sheet.row_dimensions[MACHINE_ROW].hidden = True
@@ -218,7 +223,7 @@ def _validate(sheet: Worksheet, hidden: Worksheet, column: Column, place: int, l
     else:
         check = DataValidation(allow_blank=True)
     check.showErrorMessage = column.strict and check.type is not None
-    check.errorTitle, check.error = "Not on this scale", "Pick an answer from the list, or type its number."
+    check.errorTitle, check.error = _("Not on this scale"), _("Pick an answer from the list, or type its number.")
     check.showInputMessage = bool(column.hint)
     check.promptTitle, check.prompt = column.title[:MAX_TITLE_CHARACTERS], _cut(column.hint, MAX_HINT_CHARACTERS)
     letter = get_column_letter(place)
@@ -262,10 +267,10 @@ def _write_guidelines(sheet: Worksheet, book: WorkbookContents) -> None:
     row = 1
     for title, text in _guidelines(book):
         heading = _put(sheet, row, 1, title)
-        heading.font = _font(bold=True, size=11 if text or title == AGREE else 13)
+        heading.font = _font(bold=True, size=11 if text or title == _(AGREE) else 13)
         _put(sheet, row, 2, text)
         sheet.row_dimensions[row].height = min(max(_height(text, 100), _height(title, 28)), MAX_ROW_POINTS)
-        if title == AGREE:
+        if title == _(AGREE):
             _ask_consent(sheet, row)
         row += 1
     sheet.column_dimensions["A"].width, sheet.column_dimensions["B"].width = 28, 100
@@ -275,7 +280,7 @@ def _write_guidelines(sheet: Worksheet, book: WorkbookContents) -> None:
 def _ask_consent(sheet: Worksheet, row: int) -> None:
     cell = sheet.cell(row, 2)
     cell.fill, cell.protection = OPEN, Protection(locked=False)
-    check = DataValidation("list", formula1=f'"{AGREED},{REFUSED}"', showErrorMessage=True)
+    check = DataValidation("list", formula1=f'"{_(AGREED)},{_(REFUSED)}"', showErrorMessage=True)
     check.add(cell)
     sheet.add_data_validation(check)
 
@@ -285,14 +290,15 @@ def _guidelines(book: WorkbookContents) -> Iterator[tuple[str, str]]:
     rubric = book.rubric
     yield rubric.title, ""
     if book.consent:
-        yield "Before you begin", book.consent
-        yield AGREE, ""
-    yield "What to do", f"{rubric.instructions}\n{INSTRUCTION}"
+        yield _("Before you begin"), book.consent
+        yield _(AGREE), ""
+    yield _("What to do"), f"{rubric.instructions}\n{_(INSTRUCTION)}"
     yield from book.guidelines
     yield from ((section.title, section.text) for section in rubric.guidelines)
     if rubric.explanation.min_words:
-        limits = f"{rubric.explanation.min_words} to {rubric.explanation.max_words} words"
-        yield "Explanations", f"An explanation in your own words has {limits}."
+        low, high = rubric.explanation.min_words, rubric.explanation.max_words
+        limits = _("An explanation in your own words has {low} to {high} words.", low=low, high=high)
+        yield _("Explanations"), limits
     for criterion in rubric.asked(book.round):
         yield criterion.title, ""
         yield from _definitions(criterion)
@@ -300,11 +306,11 @@ def _guidelines(book: WorkbookContents) -> Iterator[tuple[str, str]]:
 
 def _definitions(criterion: Criterion) -> Iterator[tuple[str, str]]:
     words = (criterion.question, criterion.definition, criterion.note)
-    yield "What is asked", "\n".join(filter(None, words))
+    yield _("What is asked"), "\n".join(filter(None, words))
     scale = criterion.scale
     if isinstance(scale, Likert):
         for point in scale.points:
-            sparing = "For borderline cases: use it sparingly." if point.sparing else ""
+            sparing = _("For borderline cases: use it sparingly.") if point.sparing else ""
             yield label(point.value, point.title), " ".join(filter(None, (point.definition, sparing))) or "–"
     elif isinstance(scale, Choice):
         yield from ((option.title, option.definition or "–") for option in scale.options)
@@ -313,12 +319,18 @@ def _definitions(criterion: Criterion) -> Iterator[tuple[str, str]]:
             f"{end:g} {title}".strip() for end, title in ((scale.low, scale.low_title), (scale.high, scale.high_title))
         ]
         yield (
-            "Scale",
-            f"A number {scale.unit} from {ends[0]} to {ends[1]}, in steps of {scale.step:g}.".replace("  ", " "),
+            _("Scale"),
+            _(
+                "A number {unit} from {low} to {high}, in steps of {step}.",
+                unit=scale.unit,
+                low=ends[0],
+                high=ends[1],
+                step=f"{scale.step:g}",
+            ).replace("  ", " "),
         )
     else:
-        yield "Scale", "The letter of the best response; of several, if they are equally good."
-    yield from (("Example", _example(example)) for example in criterion.examples)
+        yield _("Scale"), _("The letter of the best response; of several, if they are equally good.")
+    yield from ((_("Example"), _example(example)) for example in criterion.examples)
 
 
 def _example(example: WorkedExample) -> str:

@@ -24,6 +24,7 @@ COLUMNS = RATINGS | {
     "annotation": "Number of the annotation (`assignment_id` in the event log).",
     "after_unblinding": "Whether a lead submitted it when the names of the systems were known to leads.",
     "text_view": "How the texts were seen: written (as they are), formatted (Markdown) or mixed; empty: not known.",
+    "language": "The language of the page, as a code such as de; empty where it is not known.",
     "arrangement": "How several responses were shown: side_by_side or one_at_a_time; empty where it is not known.",
     "state": "submitted, surplus, ignored (done: set aside as a whole) or skipped (given back).",
     "reason": "Why the item was ignored or skipped.",

@@ -62,8 +62,8 @@ class FinishedAnnotation:
     """All that one annotator gave for one item, in any purpose and state that is done.
 
     after_unblinding: a lead of the study submitted it when the names of the systems were known to leads. text_view: how
-    its annotator saw the texts (written, formatted, mixed), arrangement: how several responses were shown; None where
-    that is not known.
+    its annotator saw the texts (written, formatted, mixed), language: of the page, arrangement: how several responses
+    were shown; None where that is not known.
     """
 
     number: int
@@ -77,6 +77,7 @@ class FinishedAnnotation:
     submitted_at: datetime
     active_seconds: float
     text_view: str | None
+    language: str | None
     arrangement: str | None
     excluded: bool
     exclusion_reason: str | None

@@ -53,6 +53,7 @@ ANNOTATIONS: dict[str, Callable[[FinishedItem, FinishedAnnotation], Cell]] = {
     "submitted_at": lambda _, work: work.submitted_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
     "active_seconds": lambda _, work: round(work.active_seconds, 1),
     "text_view": lambda _, work: work.text_view,
+    "language": lambda _, work: work.language,
     "arrangement": lambda _, work: work.arrangement,
     "excluded": lambda _, work: int(work.excluded),
     "exclusion_reason": lambda _, work: work.exclusion_reason,

@@ -1,0 +1,61 @@
+"""An annotator whose browser asks for Arabic: pages from right to left, the same keys, the language kept and stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from helpers import browser
+from helpers.browser import expect
+from helpers.studies import add_person, join, open_study
+from sqlalchemy import select
+
+from triptych.storage.models import Assignment, Person
+
+pytestmark = pytest.mark.browser
+chromium = browser.chromium
+
+SLUG = "languages-shown"
+PEOPLE: dict[str, int] = {}
+
+
+def fill(session: Any) -> None:
+    study, _ = open_study(session, SLUG)
+    PEOPLE["Amal"] = join(session, study, add_person(session, "Amal")).person_id
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory, forked: Any) -> Iterator[browser.App]:
+    with browser.running(tmp_path_factory.mktemp(SLUG), fill, forked) as app:
+        yield app
+
+
+def test_arabic_is_mirrored_answered_by_keys_and_stored(app, chromium):
+    context = browser.signed_in(chromium.new_context(viewport=browser.SIZE, locale="ar-EG"), app, PEOPLE["Amal"])
+    page = context.new_page()
+    browser.open_workbench(page, app, SLUG)
+    expect(page.locator("[data-tw-progress]")).to_have_text("العنصر 1 من 4")
+    assert page.evaluate("[document.documentElement.lang, document.documentElement.dir]") == ["ar", "rtl"]
+    places = [page.locator(f'.tw-pane[data-slot="{letter}"]').bounding_box()["x"] for letter in "ABC"]
+    assert places == sorted(places, reverse=True), "the first response is on the right"
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+    page.locator('[data-tw-question="A:fluency"] input').first.focus()
+    page.keyboard.press("2")
+    expect(browser.radio(page, "A:fluency", 2)).to_be_checked()
+    browser.answer_all(page)
+    browser.submit(page)
+    with app.reading() as session:
+        submitted = select(Assignment.language).where(Assignment.submitted_at.is_not(None))
+        assert session.scalars(submitted).all() == ["ar"]
+
+    page.goto(app.url)
+    page.get_by_role("combobox").click()
+    page.get_by_role("option", name="Deutsch").click()
+    expect(page.get_by_role("heading", name="Meine Arbeit")).to_be_visible()
+    assert page.evaluate("document.documentElement.dir") == "ltr"
+    with app.reading() as session:
+        assert session.get_one(Person, PEOPLE["Amal"]).language == "de"
+    browser.open_workbench(page, app, SLUG)
+    expect(page.locator("[data-tw-submit]")).to_have_text("Abschicken")

@@ -1,0 +1,42 @@
+"""The words of a rubric in other languages, under the same keys, so that ratings in all of them are comparable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel
+
+# no words for annotators: names in data, and what only leads read
+AS_THEY_ARE = {
+    *("key", "kind", "tag", "names", "show", "stars", "extra_texts", "language", "criterion", "slot", "value", "level"),
+    *("source", "deviations", "summary", "study_start", "translations", "meta", "answer", "free_text", "about"),
+    *("judged", "presentation", "side", "rounds", "extra_rounds"),
+}
+# items: like the items of a study they are in the rubric's own language
+ITEMS = {"examples", "worked_example", "training"}
+
+
+def texts_of(part: Any) -> Iterator[str]:
+    """Every text that a translation should have."""
+    if isinstance(part, str) and part:
+        yield part
+    elif isinstance(part, tuple):
+        for each in part:
+            yield from texts_of(each)
+    elif isinstance(part, BaseModel):
+        for name in type(part).model_fields:
+            if name not in AS_THEY_ARE | ITEMS:
+                yield from texts_of(getattr(part, name))
+
+
+def translated(part: Any, words: dict[str, str]) -> Any:
+    """The same part with the texts that have a translation; in examples these are names of options and speakers."""
+    if isinstance(part, str):
+        return words.get(part, part)
+    if isinstance(part, tuple):
+        return tuple(translated(each, words) for each in part)
+    if isinstance(part, BaseModel):
+        names = [name for name in type(part).model_fields if name not in AS_THEY_ARE]
+        return part.model_copy(update={name: translated(getattr(part, name), words) for name in names})
+    return part
