@@ -20,8 +20,8 @@ def test_a_short_text_of_many_parts_is_refused():
         parse_rubric("guidelines: [" + "a," * 30_000 + "]", "large.yaml")
 
 
-def test_the_limits_are_far_above_shipped_rubrics():
+def test_the_limits_are_far_above_rubrics_in_six_languages():
     for path in shipped_rubrics().values():
         text = read_rubric(path)
-        assert len(text) * 5 < MAX_CHARACTERS
-        assert text.count(":") * 3 < MAX_PARTS
+        assert len(text) * 3 < MAX_CHARACTERS
+        assert text.count(":") * 2 < MAX_PARTS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from triptych.reports.facts import Facts
 from triptych.reports.heds import _effect
-from triptych.reports.methods_text import statistics, together
+from triptych.reports.methods_text import at_a_time, statistics, together
 from triptych.reports.numbers import Book
 from triptych.reports.tables import contrasts, main_table
 from triptych.results.frame.collection import Planned
@@ -136,3 +137,10 @@ def test_the_main_table_names_or_counts_systems_below(systems, raised):
 def test_responses_were_shown_as_each_annotation_says(presentation, counts, words):
     shown: Any = SimpleNamespace(study=SimpleNamespace(presentation=presentation), arrangements=counts)
     assert together(cast(Facts, shown)) == words
+
+
+def test_a_design_without_whole_items_is_said():
+    whole = some_study(1, annotators=3, items=4, systems=3, share=1.0, points=5)
+    pairs = whole.ratings[whole.ratings["system"] != 1 + whole.ratings["assignment"] % 3]
+    said = [list(at_a_time(analysis(frame))) for frame in (whole, replace(whole, ratings=pairs))]
+    assert said == [[], ["An annotation holds at most 2 of the 3 systems."]]

@@ -21,6 +21,7 @@ rows = st.lists(
         st.integers(0, 3), st.integers(0, 6), st.integers(0, 2), st.sampled_from([1, 2, 3.5, NAN]), st.integers(-1, 2)
     ),
     max_size=40,
+    unique_by=lambda row: (row[0], row[1], row[4]),  # an annotation shows one response at a place
 )
 
 
@@ -71,6 +72,16 @@ def test_planted_position_shifts_are_found():
     assert result.p < 0.01
     assert result.shifts[0].interval.kind == "two_way"
     assert result.sentence.endswith("95 % interval for annotators like these 10.")
+
+
+def test_changes_of_a_share_are_said_in_percentage_points():
+    values, item, annotator, position, system, when = study(np.random.default_rng(0), (0.6, 0, -0.6), change=2.0)
+    chosen = (values > 4).astype(float)
+    place = position_effect(chosen, item, annotator, position, system, share=True)
+    time = order_effect(chosen, item, annotator, system, when, share=True)
+    shift = max((each.interval.mean for each in place.shifts), key=abs)
+    assert place.sentence.startswith(f"Largest shift {100 * shift:+.0f} percentage points;")
+    assert f"changed by {100 * time.change.headline.mean:+.0f} percentage points from" in time.sentence
 
 
 def test_below_five_annotators_the_position_effect_speaks_for_these():

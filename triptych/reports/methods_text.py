@@ -60,6 +60,7 @@ def _design(facts: Facts, analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     )
     asked = "; ".join(_asked(result.criterion) for result in analysis.judged)
     yield f"They judged {counted(len(analysis.judged), 'criterion', 'criteria')}: {asked}."
+    yield from at_a_time(analysis)
     if facts.rubric.deviations:
         yield f"Deviations from the original protocol: {_ended(facts.rubric.deviations)}"
     if facts.imported:
@@ -74,6 +75,14 @@ def _design(facts: Facts, analysis: StudyAnalysis, book: Book) -> Iterator[str]:
         yield ITEM_ORDERS[analysis.frame.settings.item_order]
     if facts.rubric.training:
         yield f"Annotators began with {len(facts.rubric.training)} training items with feedback."
+
+
+def at_a_time(analysis: StudyAnalysis) -> Iterator[str]:
+    """How many systems an annotation holds, where none holds all."""
+    ratings = analysis.frame.ratings
+    held = ratings[ratings["system"] > 0].groupby("assignment")["system"].nunique().max()
+    if held < len(analysis.systems):
+        yield f"An annotation holds at most {held} of the {len(analysis.systems)} systems."
 
 
 def _shown(facts: Facts, analysis: StudyAnalysis) -> Iterator[str]:

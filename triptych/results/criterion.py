@@ -212,7 +212,9 @@ def headline(result: CriterionResult, names: dict[int, str]) -> str:
         if isinstance(system.interval, Interval)
     ]
     if not means:
-        return "There is no rating yet." if not result.n else "These options have no order; see the shares."
+        if not result.n:
+            return "There is no rating yet."
+        return "No rating has a value." if result.points else "These options have no order; see the shares."
     means.sort(key=lambda pair: -pair[0].mean)
     high, low = means[0], means[-1]
     if len(means) == 1:

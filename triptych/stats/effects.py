@@ -75,15 +75,22 @@ class OrderEffect:
 
 
 def position_effect(
-    values: Column, items: Column, annotators: Column, positions: Column, systems: Column, confidence: float = 0.95
+    values: Column,
+    items: Column,
+    annotators: Column,
+    positions: Column,
+    systems: Column,
+    confidence: float = 0.95,
+    share: bool = False,
 ) -> PositionEffect:
     """Do ratings depend on the position? Least squares on position and system within each annotation.
 
     values: (n,) numbers, positions: (n,) 0, 1, 2 ..., NaN or negative = not known; a row without either is left
-    out. items, annotators, systems: (n,) labels. Covariance of the shifts: V_item + V_annotator - V_cell (Cameron,
-    Gelbach & Miller 2011) with the floor of cluster_variance; T squared with the freedom of
-    intervals.degrees_of_freedom, below five annotators of items alone. Raises UndefinedStatistic when there are fewer
-    than two positions, too few clusters, no variation, or positions and systems whose effects cannot be separated.
+    out. items, annotators, systems: (n,) labels. share: a mean of the values is a share of answers. Covariance of
+    the shifts: V_item + V_annotator - V_cell (Cameron, Gelbach & Miller 2011) with the floor of cluster_variance; T
+    squared with the freedom of intervals.degrees_of_freedom, below five annotators of items alone. Raises
+    UndefinedStatistic when there are fewer than two positions, too few clusters, no variation, or positions and systems
+    whose effects cannot be separated.
     """
     ratings, item, annotator, place, system = _placed(values, items, annotators, positions, systems)
     distinct, place = np.unique(place, return_inverse=True)
@@ -112,13 +119,14 @@ def position_effect(
         estimate(shift + column, item, annotator, confidence) for shift, column in zip(shifts, influence.T, strict=True)
     ]
     statistic, freedom, p = _all_zero(coefficients, scores, item, annotator, cells)
+    largest = float(shifts[np.abs(shifts).argmax()])
     return PositionEffect(
         tuple(PositionShift(int(at), shift.headline) for at, shift in zip(distinct, estimates, strict=True)),
         statistic,
         freedom,
         p,
         int(cells.max()) + 1,
-        f"Largest shift {shifts[np.abs(shifts).argmax()]:+.2f} points; {_spoken(p)}. {estimates[0].headline.sentence}",
+        f"Largest shift {_change(largest, share)}; {_spoken(p)}. {estimates[0].headline.sentence}",
     )
 
 
@@ -148,7 +156,13 @@ def best_by_position(values: Column, items: Column, annotators: Column, position
 
 
 def order_effect(
-    values: Column, items: Column, annotators: Column, systems: Column, order: Column, confidence: float = 0.95
+    values: Column,
+    items: Column,
+    annotators: Column,
+    systems: Column,
+    order: Column,
+    confidence: float = 0.95,
+    share: bool = False,
 ) -> OrderEffect:
     """Do annotators rate higher or lower as they go on? order: (n,) any numbers that ascend in time per annotator.
 
@@ -172,8 +186,12 @@ def order_effect(
     influence = x * (y - change * x) / (x**2).mean()
     common = estimate(change + influence, item, annotator, confidence)
     slopes = tuple(_slope(label, residual[annotator == at], place[annotator == at]) for at, label in enumerate(labels))
-    words = f"Ratings changed by {change:+.2f} points from the first to the last annotation. {common.headline.sentence}"
-    return OrderEffect(common, slopes, words)
+    words = f"Ratings changed by {_change(change, share)} from the first to the last annotation."
+    return OrderEffect(common, slopes, f"{words} {common.headline.sentence}")
+
+
+def _change(size: float, share: bool) -> str:
+    return f"{100 * size:+.0f} percentage points" if share else f"{size:+.2f} points"
 
 
 def length_effect(values: Column, items: Column, systems: Column, lengths: Column) -> Correlations:

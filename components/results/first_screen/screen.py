@@ -141,7 +141,7 @@ def _when(view: Overview) -> str:
     if not view.expected:
         return "Nothing is planned yet."
     if view.done >= view.expected:
-        return "All planned annotations are in."
+        return "All expected annotations are in."
     left = "" if view.minutes_left is None else f", {duration(view.minutes_left)} of work"
     if view.done_at is None:
         return f"No date yet: too little came in during the last week{left}."

@@ -164,7 +164,7 @@ def position_of(ratings: Ratings) -> PositionEffect | Undefined:
     if why := ratings.variable.not_comparable:
         return why
     columns = (ratings.number, ratings.item, ratings.annotator, ratings.position, ratings.system)
-    return or_undefined(position_effect, *columns)
+    return or_undefined(position_effect, *columns, share=ratings.variable.is_share)
 
 
 def effects_of(ratings: Ratings, position: PositionEffect | Undefined) -> EffectsOf:
@@ -173,11 +173,13 @@ def effects_of(ratings: Ratings, position: PositionEffect | Undefined) -> Effect
     if why:
         return EffectsOf(ratings.variable.key, why, why, why, 0)
     columns = (ratings.number, ratings.item, ratings.annotator)
+    timed = (*columns, ratings.system, ratings.at)
+    share = ratings.variable.is_share
     return EffectsOf(
         ratings.variable.key,
         position,
         or_undefined(best_by_position, *columns, ratings.position),
-        or_undefined(order_effect, *columns, ratings.system, ratings.at) if times_known(ratings) else NO_TIMES,
+        or_undefined(order_effect, *timed, share=share) if times_known(ratings) else NO_TIMES,
         int((ratings.position < 0).sum()),
     )
 
