@@ -13,7 +13,7 @@ from helpers.ratings import submit
 from helpers.reports import report_of
 from helpers.results_pages import words
 from helpers.studies import add_person, full_answers
-from sqlalchemy import inspect, select, update
+from sqlalchemy import inspect, select, text, update
 from starlette.applications import Starlette
 
 from triptych.annotate import exclusions
@@ -190,7 +190,8 @@ def test_a_database_of_the_first_release_keeps_its_rows(tmp_path, monkeypatch):
         database.migrate(engine)
     assert not inspect(engine).has_table("snapshot")
     with database.writing(engine) as session:
-        add_person(session, "Ada")
+        columns = "kind, role, pseudonym, name, created_at"
+        session.execute(text(f"INSERT INTO person ({columns}) VALUES ('human', 'lead', 'L-1', 'Ada', '2026-01-01')"))
 
     database.migrate(engine)
 
