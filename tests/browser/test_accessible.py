@@ -42,10 +42,13 @@ async () => {
   })));
 }
 """
-# a change of scheme fades colours, and a colour on its way has no contrast of its own
+# a change of scheme comes a while after it was asked for and fades colours; one on its way has no contrast of its own
 FADED = """
-() => document.getAnimations().every(
-  (each) => each.playState !== 'running' || each.effect.getComputedTiming().endTime === Infinity)
+(scheme) => {
+  const [red] = getComputedStyle(document.querySelector('[data-testid="stApp"]')).backgroundColor.match(/\\d+/g);
+  return red < 128 === (scheme === 'dark') && document.getAnimations().every(
+    (each) => each.playState !== 'running' || each.effect.getComputedTiming().endTime === Infinity);
+}
 """
 # what is drawn last on screens that bring a component of their own
 DRAWN_LAST = {"preview": ".tw[data-token]", "ratings": "iframe"}
@@ -69,7 +72,7 @@ class Auditor:
             self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
             self.page.set_viewport_size(size)
             browser.settled(self.page)
-            self.page.wait_for_function(FADED)
+            self.page.wait_for_function(FADED, arg=scheme)
             for violation in self.page.evaluate(RUN):
                 self.violations.append(" | ".join((screen, scheme, str(size["width"]), *violation.values())))
         self.looks.reverse()

@@ -21,6 +21,7 @@ chromium = browser.chromium
 SLUG = "keeping"
 DRAFT, ACT = "**/desk/draft", "**/desk/act"
 REJECTED = '[data-tw-question="A:verdict"] textarea'
+APP = "document.querySelector('[data-testid=stApp]')"
 LOCAL = "Object.keys(localStorage).filter((key) => key.startsWith('triptych:'))"
 
 
@@ -377,7 +378,7 @@ def test_answers_written_offline_survive_leaving_the_page(app, lined):
     with page.expect_response(DRAFT):
         page.unroute(DRAFT)
     assert present(stored(app, name).draft)["explanations"]["A"]["verdict"]["reject"]["text"] == "written in a tunnel"
-    page.wait_for_function(f"{LOCAL}.length === 0")
+    page.wait_for_function(f"() => {LOCAL}.length === 0")
 
 
 def test_a_page_drawn_twice_mounts_one_workbench(app, lined):
@@ -387,7 +388,7 @@ def test_a_page_drawn_twice_mounts_one_workbench(app, lined):
     page.goto(f"{app.url}/annotate?study={SLUG}")
     browser.settled(page)
     line.open[0].close()
-    page.wait_for_function("document.querySelector('[data-testid=stApp]').dataset.testConnectionState !== 'CONNECTED'")
+    page.wait_for_function(f"() => {APP}.dataset.testConnectionState !== 'CONNECTED'")
     browser.settled(page)
     assert (len(line.open), len(held), page.locator(".tw").count()) == (2, 1, 0)
     held[0].continue_()

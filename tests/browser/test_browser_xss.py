@@ -274,7 +274,7 @@ def test_the_watch_itself_sees_scripts_requests_and_links(app, chromium):
     page.goto(f"{app.url}/healthz")
     markup = "<img src=https://evil.test/a.png onerror=__xss(1)><a href=javascript:1>x</a>"
     page.evaluate("markup => { document.body.innerHTML = markup; }", markup)
-    page.wait_for_function("window.xssCalls.length")
+    page.wait_for_function("() => window.xssCalls.length")
     watch.look(page)
     assert any(line.startswith("asked for https://evil.test") for line in watch.wrong)
     assert {line.split(": ", 1)[1] for line in watch.wrong if ": " in line} >= {"1", "A href=javascript:1"}
