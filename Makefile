@@ -82,7 +82,7 @@ dist/site-venv.stamp: docs/site/requirements.lock
 	@touch $@
 
 site: dist/site-venv.stamp
-	dist/site-venv/bin/python -m mkdocs build --quiet --strict --clean -f docs/site/mkdocs.yml
+	NO_MKDOCS_2_WARNING=1 dist/site-venv/bin/python -m mkdocs build --quiet --strict --clean -f docs/site/mkdocs.yml
 	@echo "To read it: python3 -m http.server --directory dist/site"
 
 # asks the external addresses that the documents name; tests hold the internal ones

@@ -37,6 +37,7 @@ def app(tmp_path_factory: pytest.TempPathFactory, forked) -> Iterator[Any]:
     """A running app and the engine of its database; a lead's token is in the environment."""
     home = tmp_path_factory.mktemp("app")
     with running_app(home, start=forked) as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRIPTYCH_HOME", str(home))  # its secret signs the token
         engine = database.open_engine(f"sqlite:///{home / 'triptych.db'}")
         with writing(engine) as session:
             lead = accounts.create_lead(session, "Ada", "correct horse battery")
