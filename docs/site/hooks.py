@@ -26,6 +26,7 @@ DOCUMENTS = {page: document for document, page in OUTSIDE.items()}
 LINK = re.compile(r"(!?\[[^\]]*\])\(([^)\s]+)\)")
 FENCE = re.compile(r" *```")
 FETCHED = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)=[\"']?(?:https?:)?//[^>]*>")
+NUMBER = re.compile(r"^\d+\. ")
 PART = re.compile(r" *(?:[-*]|\d+\.) |\|")  # a list's entry, or a row of a table
 WITH_PARTS = re.compile(r" *(?:[-*]|\d+\.) |\||#| {2}")
 
@@ -44,6 +45,8 @@ def on_files(files: Any, *, config: Any) -> Any:
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> str:
     uri = page.file.src_uri
     document = DOCUMENTS.get(uri, f"docs/{uri}")
+    if uri.startswith("decisions/"):
+        page.meta["search"] = {"boost": 0.1}  # guides first
     if uri == "decisions/README.md":
         markdown += "\n" + "\n".join(_decisions())
     return "\n".join(_spaced(LINK.sub(lambda link: _linked(link, document, uri), markdown)))
@@ -72,7 +75,7 @@ def _linked(link: re.Match[str], document: str, uri: str) -> str:
 def _decisions() -> list[str]:
     paths = sorted((ROOT / "docs" / "decisions").glob("0*.md"))
     titles = [path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ") for path in paths]
-    return [f"- {path.stem[:4]} [{title}]({path.name})" for path, title in zip(paths, titles, strict=True)]
+    return [f"- [{NUMBER.sub('', title)}]({path.name})" for path, title in zip(paths, titles, strict=True)]
 
 
 def _spaced(markdown: str) -> list[str]:

@@ -83,7 +83,7 @@ def data_dictionary() -> str:
         "## Files of a report",
         table(("file", "what"), ((f"`{name}`", about) for name, about in build.ABOUT.items())),
         "## Event log",
-        f"One object per line: {_named(name for name in Event.model_fields if name != 'id')}, `item_id` and what the "
+        f"One object per line: {_named(name for name in Event.__table__.columns.keys() if name != 'id')}, `item_id` and what the "
         f"event says. {CHAIN}",
         WITHHELD,
         "## Tables of scripts",
