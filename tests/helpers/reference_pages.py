@@ -35,6 +35,7 @@ DOCS = ROOT / "docs"
 SCHEMA = ROOT / "rubrics" / "schema.json"
 WRITTEN = "Written from the code by `make reference`; do not edit."
 LISTS = {"context_turns", "turns"}
+OF_EVENTS = [column.name for column in Event.__table__.columns if column.name != "id"]
 LINKED_TYPE = re.compile(r"\]\(#(\w+)\)")
 TYPES = {
     **dict.fromkeys(TRUE_OR_FALSE, "yes or no"),
@@ -83,8 +84,7 @@ def data_dictionary() -> str:
         "## Files of a report",
         table(("file", "what"), ((f"`{name}`", about) for name, about in build.ABOUT.items())),
         "## Event log",
-        f"One object per line: {_named(name for name in Event.__table__.columns.keys() if name != 'id')}, `item_id` and what the "
-        f"event says. {CHAIN}",
+        f"One object per line: {_named(OF_EVENTS)}, `item_id` and what the event says. {CHAIN}",
         WITHHELD,
         "## Tables of scripts",
         "[Scripts](scripting.md) get `ratings` and `highlights` as above, items with the columns "
