@@ -6,7 +6,7 @@ BIN := .venv/bin
 WORKBENCH := components/workbench
 INSTALL_TESTS := tests/deploy/test_installed.py tests/deploy/test_container.py
 
-.PHONY: run test test-deploy lint lint-workbench format bench bench-peers screenshots schema commands translations lock audit sbom release test-install
+.PHONY: run test test-deploy lint lint-workbench format bench bench-peers screenshots schema reference site check-links translations lock audit sbom release test-install
 
 # Without pip, .venv is what a failed attempt left behind: it is built again.
 define VENV
@@ -71,15 +71,29 @@ screenshots: .venv/dev.stamp
 schema: .venv/run.stamp
 	$(BIN)/python -m triptych rubric schema
 
-# docs/commands.md, after a change of the command line
-commands: .venv/dev.stamp
-	PYTHONPATH=.:tests $(BIN)/python -m helpers.command_reference
+# the pages of docs/ that are written from the code, after a change of commands, rubrics, exports or the HTTP interface
+reference: .venv/dev.stamp
+	PYTHONPATH=.:tests $(BIN)/python -m helpers.reference_pages
+
+# docs/ as a site in dist/site/, by MkDocs in an environment of its own
+dist/site-venv.stamp: docs/site/requirements.lock
+	$(PYTHON) -m venv --clear dist/site-venv
+	dist/site-venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+site: dist/site-venv.stamp
+	NO_MKDOCS_2_WARNING=1 dist/site-venv/bin/python -m mkdocs build --quiet --strict --clean -f docs/site/mkdocs.yml
+	@echo "To read it: python3 -m http.server --directory dist/site"
+
+# asks the external addresses that the documents name; tests hold the internal ones
+check-links: .venv/dev.stamp
+	$(BIN)/python -m bench.links
 
 # after a change of what annotators read: the texts that catalogues must have
 translations: .venv/dev.stamp
 	PYTHONPATH=.:tests $(BIN)/python -m helpers.translations
 
-# after a change of requirements.txt or requirements-dev.txt; UPGRADE=--upgrade also renews what these packages need
+# after a change of a file of requirements; UPGRADE=--upgrade also renews what these packages need
 COMPILE = $(BIN)/uv pip compile --quiet --no-config --universal --python-version 3.11 --generate-hashes --no-annotate \
   --no-header $(UPGRADE)
 
@@ -87,6 +101,7 @@ lock: .venv/dev.stamp
 	$(COMPILE) requirements.txt --output-file requirements.lock
 	$(COMPILE) requirements-dev.txt --output-file requirements-dev.lock
 	$(COMPILE) pyproject.toml --extra postgres --output-file requirements-postgres.lock
+	$(COMPILE) docs/site/requirements.txt --constraints requirements-dev.lock --output-file docs/site/requirements.lock
 
 audit: .venv/dev.stamp
 	$(BIN)/python -m bench.packages audit

@@ -14,6 +14,7 @@ GUIDES = {
     "statistics": ("docs/statistics.md", "Statistics"),
     "security": ("docs/security.md", "Security and privacy"),
     "commands": ("docs/commands.md", "Commands"),
+    "scripting": ("docs/scripting.md", "Scripts and notebooks"),
     "rubrics": ("rubrics/README.md", "Writing a rubric"),
 }
 HEADING = re.compile(r"^#{1,3} (.+)$", re.MULTILINE)

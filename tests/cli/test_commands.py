@@ -15,7 +15,6 @@ from contextlib import closing
 
 import click
 import pytest
-from helpers import command_reference
 from helpers.studies import ROOT
 from sqlalchemy import text
 
@@ -79,10 +78,6 @@ def test_choices_are_those_of_the_program():
     assert choices["round"] == list(Round)
     assert choices["state"] == [state for state in StudyState if state != StudyState.draft]
     assert tuple(decode.ENCODINGS) == ENCODINGS
-
-
-def test_the_reference_page_is_written_from_the_commands():
-    assert command_reference.PAGE.read_text(encoding="utf-8") == command_reference.reference()
 
 
 @pytest.mark.parametrize("former", FORMER)

@@ -1,4 +1,4 @@
-"""docs/commands.md, written from the commands themselves: `make commands` writes it, and a test compares."""
+"""docs/commands.md, written from the commands themselves: `make reference` writes it, and a test compares."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from collections.abc import Iterator
 
 import click
 
-from helpers.studies import ROOT
 from triptych.cli.commands import FORMER, RENAMED, root
 from triptych.cli.main import EXIT_CODES
 
-PAGE = ROOT / "docs" / "commands.md"
 BEGINNING = """# Commands
-Written from the code by `make commands`; do not edit.
+Written from the code by `make reference`; do not edit.
 
 An installation has the command `triptych`; in a checkout write `.venv/bin/python -m triptych` instead. Without
 arguments it starts the app. Data are in the folder `TRIPTYCH_HOME`; without it in `data/local/` of a checkout, also if
@@ -68,7 +66,3 @@ def _former() -> str:
     about = "They still work, with a line on the standard error that says what they are called now."
     rows.append("| `report` | `report make` |")
     return "\n".join(["## Names of earlier versions", about, "", "| was | is |", "|---|---|", *rows])
-
-
-if __name__ == "__main__":
-    PAGE.write_text(reference(), encoding="utf-8")

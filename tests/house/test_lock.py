@@ -13,8 +13,10 @@ from packaging.utils import canonicalize_name
 
 from bench.packages import DEV_LOCK, LOCK, locked
 
+SITE_LOCK = ROOT / "docs" / "site" / "requirements.lock"
 POSTGRES_LOCK = ROOT / "requirements-postgres.lock"
 LOCKS = {LOCK: "requirements.txt", DEV_LOCK: "requirements-dev.txt", POSTGRES_LOCK: "requirements.txt"}
+LOCKS[SITE_LOCK] = "docs/site/requirements.txt"
 
 
 def pinned(name: str) -> dict[str, str]:
@@ -33,14 +35,14 @@ def versions(lock: Path) -> dict[str, str]:
     return {package.name: package.version for package in locked(lock.read_text())}
 
 
-@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.relative_to(ROOT).as_posix())
 def test_a_lock_agrees_with_its_requirements(lock: Path):
     pins = pinned(LOCKS[lock])
 
     assert {name: version for name, version in versions(lock).items() if name in pins} == pins
 
 
-@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.relative_to(ROOT).as_posix())
 def test_a_lock_is_nothing_but_entries_with_hashes(lock: Path):
     text = lock.read_text()
     entries = locked(text)
@@ -55,7 +57,7 @@ def test_all_locks_hold_the_same_versions():
     assert versions(POSTGRES_LOCK).items() <= versions(DEV_LOCK).items()
 
 
-@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.relative_to(ROOT).as_posix())
 def test_a_lock_holds_what_its_packages_need(lock: Path):
     held = versions(lock)
     for name in held:

@@ -30,7 +30,7 @@ from triptych import settings
 
 chromium = browser.chromium
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-GUIDES = ("docs/statistics.md", "docs/security.md", "docs/commands.md")
+GUIDES = ("docs/statistics.md", "docs/security.md", "docs/commands.md", "docs/scripting.md")
 SHIPPED = ("app.py", "pages", "components", "rubrics", "data/demo", "docs/guide-", ".streamlit/config.toml", *GUIDES)
 APP = "triptych/_app/"
 HOSTILE_MODULES = ("app.py", "components.py", "streamlit.py", "yaml.py", "pages/router.py")

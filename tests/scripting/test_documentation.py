@@ -1,10 +1,10 @@
-"""The code of docs/scripting.md runs, in its order, against a running app; the OpenAPI document says what is there."""
+"""The code of docs/scripting.md and of the notebook runs against a running app; OpenAPI describes every call."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -28,21 +28,23 @@ from triptych.storage.models import Membership, Person, Role, Study
 from triptych.study.persons import Who
 
 PAGE = (ROOT / "docs" / "scripting.md").read_text(encoding="utf-8")
-STEPS = re.compile(r"^```python\n(.*?)^```|^(<!-- annotators rate -->)", re.DOTALL | re.MULTILINE)
+STEPS = re.compile(r"^```python\n(.*?)^```|^(Then people rate in their browsers\.)", re.DOTALL | re.MULTILINE)
+NOTEBOOK = ROOT / "docs" / "notebook.ipynb"
 
 
-@pytest.fixture
-def app(tmp_path: Path, forked, monkeypatch) -> Iterator[Any]:
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory, forked) -> Iterator[Any]:
     """A running app and the engine of its database; a lead's token is in the environment."""
-    with running_app(tmp_path, start=forked) as server:
-        engine = database.open_engine(f"sqlite:///{tmp_path / 'triptych.db'}")
+    home = tmp_path_factory.mktemp("app")
+    with running_app(home, start=forked) as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRIPTYCH_HOME", str(home))  # its secret signs the token
+        engine = database.open_engine(f"sqlite:///{home / 'triptych.db'}")
         with writing(engine) as session:
             lead = accounts.create_lead(session, "Ada", "correct horse battery")
             who = Who(lead.id, lead.pseudonym, lead.role, lead.name, 0)
             token = tokens.make(session, who, "A notebook", tokens.LIVES[0], {Scope.read, Scope.write})
-        monkeypatch.setenv("TRIPTYCH_URL", server.url)
-        monkeypatch.setenv("TRIPTYCH_TOKEN", token)
-        monkeypatch.chdir(tmp_path)
+        patch.setenv("TRIPTYCH_URL", server.url)
+        patch.setenv("TRIPTYCH_TOKEN", token)
         yield server, engine
         engine.dispose()
 
@@ -61,14 +63,22 @@ def rate(engine, slug: str) -> None:
                 resubmit(session, who, assigned(session, study, who), {"ratings": ratings})
 
 
-def test_the_page_runs_while_the_app_is_open(app):
-    server, engine = app
+def run(steps: Iterable[tuple[str, bool]], source: str, engine) -> dict[str, Any]:
+    """The names that the code has set. steps: code, or that annotators rate."""
     names: dict[str, Any] = {}
-    for code, pause in STEPS.findall(PAGE):
-        if pause:
+    for code, is_pause in steps:
+        if is_pause:
             rate(engine, names["study"].name)
         else:
-            exec(compile(code, "docs/scripting.md", "exec"), names)  # noqa: S102 (the page's own code)
+            exec(compile(code, source, "exec"), names)  # noqa: S102 (the document's own code)
+    return names
+
+
+def test_the_page_runs_while_the_app_is_open(app, tmp_path, monkeypatch):
+    server, engine = app
+    monkeypatch.chdir(tmp_path)
+
+    names = run([(code, bool(pause)) for code, pause in STEPS.findall(PAGE)], "docs/scripting.md", engine)
 
     assert len(names["invited"]) == 3
     assert "planted effects" in names["tried"].attrs["sentence"]
@@ -79,6 +89,28 @@ def test_the_page_runs_while_the_app_is_open(app):
     assert names["study"].facts.state == "paused"
     assert Path("report.zip").stat().st_size == len(names["study"].report_file(names["made"].sha256))
     assert ask(server.url, "GET", f"{BASE}/openapi.json").status == 200
+
+
+def test_the_notebook_runs_while_the_app_is_open(app, capsys):
+    _, engine = app
+    cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
+    assert not [cell for cell in cells if cell.get("outputs")]  # of one installation, with its links
+    pauses = ["annotators-rate" in cell["metadata"].get("tags", ()) for cell in cells]
+    steps = [
+        ("".join(cell["source"]), is_pause)
+        for cell, is_pause in zip(cells, pauses, strict=True)
+        if is_pause or cell["cell_type"] == "code"
+    ]
+    assert sum(pauses) == 1
+
+    names = run(steps, "docs/notebook.ipynb", engine)
+
+    assert "planted effects" in capsys.readouterr().out
+    assert len(names["invited"]) == 3
+    assert len(names["ratings"]) == 3 * 4 * 3
+    assert names["means"]["value"].between(1, 5).all()
+    assert len(names["means"]) == 3
+    assert names["both"]["annotator_kind"].value_counts().to_dict() == {"human": 36, "judge": 12}
 
 
 def test_the_document_describes_every_call():

@@ -44,14 +44,17 @@ from triptych.study.system_names import system_names
 if TYPE_CHECKING:
     from triptych.reports.figures import PrintedFigure
 
-FINAL_NUMBER = "The final value that was decided for what was rated, where it is a number; one table counts it."
-FINAL_OPTION = "The final value, where it is an option."
-BESIDE = "Whether it is a judge's score that is compared with the ratings that count."
-GROUP = "Items whose errors hang together; the item's own id where no field groups them."
-WORDS = "Words of the response; empty where it has no text."
-TO_READ = "Words of the item's context and of all its responses."
-CHARACTERS = "Length of the text in Unicode code points."
-COUNTED = "Whether the rating, or the annotation's ratings, are behind the numbers of this report."
+# columns that only reports have; the others are those of exports
+OWN_COLUMNS = {
+    "item_group": "Items whose errors hang together; the item's own id where no field groups them.",
+    "final_value": "The final value that was decided for what was rated, where it is a number; one table counts it.",
+    "final_option": "The final value, where it is an option.",
+    "counted": "Whether the rating, or the annotation's ratings, are behind the numbers of this report.",
+    "beside": "Whether it is a judge's score that is compared with the ratings that count.",
+    "words": "Words of the response; empty where it has no text.",
+    "characters": "Length of the text in Unicode code points.",
+    "words_to_read": "Words of the item's context and of all its responses.",
+}
 Tell = Callable[[float, str], None]
 OF_THEIR_OWN = {
     "results.tex": ["results", "ordinal", "ranks", "strengths"],
@@ -159,18 +162,7 @@ def _data(session: Session, study: Study, analysis: StudyAnalysis, facts: Facts,
     finished = exports.read_finished(session, study)
     header = {*data.RATINGS_HEADER, *data.ANNOTATIONS_HEADER, *data.HIGHLIGHTS_HEADER}
     descriptions = {name: words for name, words in COLUMNS.items() if name in header}
-    columns = {
-        **descriptions,
-        "item_group": GROUP,
-        "final_value": FINAL_NUMBER,
-        "final_option": FINAL_OPTION,
-        "counted": COUNTED,
-        "beside": BESIDE,
-        "words": WORDS,
-        "characters": CHARACTERS,
-        "words_to_read": TO_READ,
-    }
-    made = {"columns": columns, **choices(analysis)}
+    made = {"columns": descriptions | OWN_COLUMNS, **choices(analysis)}
     yield json_file("codebook.json", {**codebook(finished, ExportOptions()), **made, **_pay(facts, analysis.scope)})
     yield csv_file("ratings.csv", data.RATINGS_HEADER, data.rating_rows(analysis, further.words, further.finals))
     twice = data.rating_rows(further.twice) if further.twice else iter(())

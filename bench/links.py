@@ -1,0 +1,92 @@
+"""Links of the documents: `make check-links` asks the external addresses, tests/house/test_site.py finds the others."""
+
+from __future__ import annotations
+
+import re
+import sys
+import urllib.error
+import urllib.request
+from collections import defaultdict
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from bench.server import ROOT
+from components.shell.guides import slug_of
+
+DOCUMENTS = ("*.md", "docs/**/*.md", "rubrics/*.md", "data/demo/*.md", ".github/**/*.md")
+FENCED = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
+CODE = re.compile(rf"{FENCED.pattern}|`[^`\n]*`", re.DOTALL | re.MULTILINE)
+TARGET = re.compile(r"\]\(([^)\s]+)\)|<(https?://[^>\s]+)>")
+HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
+LOCAL = ("http://127.", "http://localhost")
+TIMEOUT_SECONDS = 20
+AT_ONCE = 8
+GONE = (404, 410)  # other refusals are about who asks, not about the page
+
+
+def documents() -> list[Path]:
+    return sorted({path for pattern in DOCUMENTS for path in ROOT.glob(pattern)})
+
+
+def targets(document: Path) -> Iterator[str]:
+    """The addresses of links and pictures, as written; code is left out."""
+    text = CODE.sub("", document.read_text(encoding="utf-8"))
+    for match in TARGET.finditer(text):
+        yield match[1] or match[2]
+
+
+def anchors(document: Path) -> set[str]:
+    """The headings as GitHub and the site address them; of repeated ones the first."""
+    return {slug_of(heading) for heading in HEADING.findall(FENCED.sub("", document.read_text(encoding="utf-8")))}
+
+
+def broken_links(document: Path) -> list[str]:
+    """The links inside the repository that lead to no file, or to no heading of it."""
+    broken = []
+    for target in targets(document):
+        path, _, anchor = target.partition("#")
+        if "://" in path or path.startswith("mailto:"):
+            continue
+        file = (document.parent / path).resolve() if path else document
+        if not file.exists() or (anchor and anchor not in anchors(file)):
+            broken.append(target)
+    return broken
+
+
+def external_links() -> dict[str, list[str]]:
+    """Address → the documents that name it."""
+    links: dict[str, list[str]] = defaultdict(list)
+    for document in documents():
+        for target in targets(document):
+            if target.startswith(("http://", "https://")) and not target.startswith(LOCAL):
+                links[target].append(document.relative_to(ROOT).as_posix())
+    return links
+
+
+def fault(address: str) -> tuple[str, bool]:
+    """What is wrong with an address, and whether its page is missing; an empty text if nothing is."""
+    request = urllib.request.Request(address, headers={"User-Agent": "Mozilla/5.0 (link check)"})
+    try:
+        urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS).close()
+    except urllib.error.HTTPError as error:
+        return f"HTTP {error.code}", error.code in GONE
+    except OSError as error:
+        return f"no answer: {error}", True
+    return "", False
+
+
+def main() -> int:
+    links = external_links()
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        faults = dict(zip(links, pool.map(fault, links), strict=True))
+    for address, (words, _) in faults.items():
+        if words:
+            print(f"{address}: {words} ({', '.join(sorted(set(links[address])))})")
+    missing = [address for address, (_, is_missing) in faults.items() if is_missing]
+    print(f"{len(links)} external addresses, {len(missing)} of them missing.")
+    return bool(missing)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
