@@ -834,12 +834,81 @@ def test_three_short_responses_and_five_criteria_fit_a_laptop(open_view):
     assert page.evaluate("document.documentElement.scrollHeight") <= 900
 
 
-def test_targets_are_at_least_24_pixels(open_view):
-    page = open_view("conversation", width=390)
-    small = page.evaluate("""() => [...document.querySelectorAll('.tw button, .tw .tw-cell, .tw .tw-option')]
-      .filter((e) => e.offsetParent).map((e) => [e.className, e.getBoundingClientRect()])
-      .filter(([, r]) => r.width < 24 || r.height < 24).map(([name]) => name)""")
-    assert small == []
+TARGETS = """(high) => [...document.querySelectorAll(
+    '.tw :is(button, a, .tw-cell, .tw-option, .tw-reason, input:not(label *))')]
+  .filter((e) => e.checkVisibility()).map((e) => [e.className, e.getBoundingClientRect()])
+  .filter(([, r]) => r.width < 24 || r.height < high).map(([name, r]) => [name, r.width, r.height])"""
+
+
+def test_targets_are_large_enough_for_pointer_and_finger(open_view, chromium):
+    mouse = open_view("conversation")
+    assert mouse.evaluate(TARGETS, 24) == []
+    mouse.set_viewport_size({"width": 390, "height": 844})
+    expect(mouse.locator(".tw")).to_have_attribute("data-layout", "phone")
+    assert mouse.evaluate(TARGETS, 24) == []
+    touch = open_view("dialogue", context=chromium.new_context(has_touch=True, is_mobile=True), width=1024)
+    assert touch.evaluate("matchMedia('(pointer: coarse)').matches")
+    radio(touch, "A:appropriate", "yes").check()
+    assert touch.evaluate(TARGETS, 44) == []
+    touch.set_viewport_size({"width": 390, "height": 844})
+    expect(touch.locator(".tw")).to_have_attribute("data-layout", "phone")
+    assert touch.evaluate(TARGETS, 44) == []
+
+
+@pytest.mark.parametrize(("width", "height"), [(720, 450), (640, 360)])
+def test_text_and_question_fit_a_window_at_200_percent(open_view, width, height):
+    page = open_view("reviews", width=width, height=height)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate("document.documentElement.scrollHeight") <= height
+    places = [
+        page.locator(name).bounding_box() for name in (".tw-current", "[data-tw-submit]", ".tw-shown .tw-pane-body")
+    ]
+    assert all(place["y"] >= 0 and place["y"] + place["height"] <= height for place in places)
+    assert places[2]["height"] >= 60  # two lines of text at least
+
+
+def test_forced_colours_show_answers_highlights_and_question(open_view):
+    page = open_view()
+    page.emulate_media(forced_colors="active", reduced_motion="reduce")
+    select_text(page, "A", 0, 4)
+    page.locator('.tw-float [data-tw-label="odd"]').click()
+    radio(page, "A:relevance", 4).click()
+    page.locator('.tw-tools [data-tw-label="odd"]').click()
+    colour = "(element) => getComputedStyle(element).backgroundColor"
+    for marked, plain in (
+        ('[data-tw-text="A"] mark', '[data-tw-text="A"]'),
+        ('[data-tw-question="A:relevance"] input:checked + .tw-mark', '[data-tw-question="B:relevance"] .tw-mark'),
+        ('.tw-tools [aria-pressed="true"]', '.tw-tools [aria-pressed="false"]'),
+        (".tw-bar-done", ".tw-bar"),
+    ):
+        assert page.locator(marked).first.evaluate(colour) != page.locator(plain).first.evaluate(colour), marked
+    expect(page.locator(".tw-current")).to_have_css("outline-style", "solid")
+    page.keyboard.press("g")
+    expect(page.locator(".tw-guidelines")).to_have_css("animation-name", "none")
+    page.emulate_media(forced_colors="none", reduced_motion="no-preference")
+
+
+def test_rings_of_answers_have_a_contrast_of_three(open_view):
+    page = open_view("dialogue")
+    for theme in ("light", "dark"):
+        page.evaluate("(theme) => (document.body.className = theme)", theme)
+        contrasts = page.evaluate("""() => {
+          const pen = Object.assign(document.createElement('canvas'), { width: 1, height: 1 }).getContext('2d');
+          const luminance = (...colours) => {
+            for (const colour of colours) { pen.fillStyle = colour; pen.fillRect(0, 0, 1, 1); }
+            const [r, g, b] = [...pen.getImageData(0, 0, 1, 1).data].map((c) => c / 255)
+              .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+            return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+          };
+          const style = (selector) => getComputedStyle(document.querySelector(selector));
+          const paper = style('.tw').backgroundColor;
+          const option = style('.tw-q:not(.tw-current) .tw-option');
+          const ring = luminance(option.borderTopColor);
+          const grounds = [[paper], [option.backgroundColor], [paper, style('.tw-current').backgroundColor]];
+          return grounds.map((ground) => luminance(...ground))
+            .map((ground) => (Math.max(ground, ring) + 0.05) / (Math.min(ground, ring) + 0.05));
+        }""")
+        assert min(contrasts) >= 3, theme
 
 
 def test_a_narrow_window_keeps_the_answers(open_view):
