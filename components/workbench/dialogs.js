@@ -25,7 +25,7 @@ const keyList = () => [
   ["C", _("the context in full")],
   ["T", _("into the text, to label it by keyboard")],
   ["Ctrl+Enter", _("submit")],
-  [_("Esc"), _("leave a text box or close a panel")],
+  [_("Esc"), _("leave a text box, close a panel or put a label down")],
   ["?", _("this list")],
 ];
 

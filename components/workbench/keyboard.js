@@ -93,8 +93,9 @@ export function createKeyboard({
   }
 
   function escape() {
+    const wasLabelling = [highlighter.disarm(), labelNext].includes(true);
     labelNext = false;
-    return closeFloating() || guidelines.close();
+    return [closeFloating(), wasLabelling].includes(true) || guidelines.close();
   }
 
   /** @param {HTMLElement} target */

@@ -538,6 +538,27 @@ def test_a_highlight_is_relabelled_commented_and_removed_in_its_popover(open_vie
     expect(page.locator('[data-tw-text="A:1"] mark')).to_have_count(0)
 
 
+def test_escape_puts_an_armed_label_down(open_view):
+    page = open_view()
+    chip = page.locator('.tw-tools [data-tw-label="odd"]')
+    chip.click()
+    expect(chip).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("Escape")
+    expect(chip).to_have_attribute("aria-pressed", "false")
+    select_text(page, "A", 0, 4)
+    expect(page.locator(".tw-float")).to_be_visible()
+    assert page.locator("mark").count() == 0
+
+
+def test_digits_tick_reasons_of_an_answer_given_by_key(open_view):
+    page = open_view("dialogue")
+    focus_heading(page)
+    page.keyboard.type("11", delay=10)
+    question = page.locator('[data-tw-question="A:appropriate"]')
+    expect(question.locator("[data-tw-reason=r1]")).to_be_checked()
+    expect(radio(page, "A:appropriate", "yes")).to_be_checked()
+
+
 def test_texts_are_text_and_never_markup(open_view):
     page = open_view("scripts")
     expect(page.locator('[data-tw-text="A"]')).to_contain_text("<img src=x onerror=alert(1)>")
