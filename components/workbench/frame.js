@@ -53,6 +53,7 @@ export function buildHead({ study, rubric, routes }) {
         dir: "ltr", data: { "tw-size": "1" }, "aria-label": _("A+, larger text") }),
       rubric.content_note ? quietButton(_("Content note"), { data: { "tw-note-toggle": "1" } }) : null,
       routes.items ? quietButton(_("My items"), { data: { "tw-items": "1" } }) : null,
+      quietButton(_("Find"), { data: { "tw-find": "1", "tw-tip": _("Find in the open texts (F)") } }),
       quietButton(_("Keys"), { data: { "tw-keys": "1" } }),
       quietButton(_("Stop for today"), { data: { "tw-stop": "1" } }),
       preview ? null : placesMenu()),

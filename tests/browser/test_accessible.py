@@ -260,4 +260,5 @@ def test_the_pages_of_an_annotator(app, auditor, language):
             ready.check()
             page.locator("[data-tw-start]").click()
         page.wait_for_selector(browser.WORKBENCH)
+        page.locator("[data-tw-find]").evaluate("(find) => find.click()")
         auditor.look(f"annotate {slug}")

@@ -559,6 +559,74 @@ def test_digits_tick_reasons_of_an_answer_given_by_key(open_view):
     expect(radio(page, "A:appropriate", "yes")).to_be_checked()
 
 
+FOUND = "[...(CSS.highlights.get('tw-found') ?? [])].map((range) => range.toString().toLowerCase())"
+
+
+def test_find_counts_hits_of_open_texts_only(open_view):
+    page = open_view("succession")
+    page.evaluate("""() => {
+      const view = views.succession({ work: { token: 't-2', store_key: 's-2' } });
+      for (const later of view.item.candidates.slice(1)) later.text = null;
+      show(view);
+    }""")
+    texts = page.evaluate("[data.item.context.text, data.item.candidates[0].text]")
+    page.keyboard.press("f")
+    counts = page.locator("[data-tw-find-counts]")
+    page.keyboard.type("THE")
+    each = [text.lower().count("the") for text in texts]
+    assert all(each)
+    expect(counts).to_have_text(f"Review: {each[0]} · Response A: {each[1]}")
+    assert page.evaluate(FOUND) == ["the"] * sum(each)
+    page.keyboard.press("Shift+Enter")
+    expect(counts).to_contain_text(f" · hit {sum(each)} of {sum(each)}")
+    page.keyboard.press("Enter")
+    expect(counts).to_contain_text(f" · hit 1 of {sum(each)}")
+    page.keyboard.press("Escape")
+    expect(counts).to_be_hidden()
+    assert page.evaluate(FOUND) == []
+
+
+def test_find_reaches_across_highlights_and_keeps_them(open_view):
+    page = open_view()
+    page.locator("[data-tw-view=single]").click()
+    select_text(page, "A", 5, 10)
+    page.locator('.tw-float [data-tw-label="odd"]').click()
+    page.keyboard.press("f")
+    page.keyboard.type("dear  guest, t")
+    expect(page.locator("[data-tw-find-counts]")).to_have_text(
+        "Review: 0 · Response A: 1 · Response B: 0 · Response C: 0"
+    )
+    assert page.evaluate(FOUND) == ["dear guest, t"]
+    expect(page.locator('[data-tw-text="A"] mark')).to_have_text("guest")
+    page.locator("[data-tw-find-words]").fill("our chef")
+    page.keyboard.press("Enter")
+    expect(page.locator('[data-tw-text="B"]')).to_be_visible()
+    expect(page.locator("[data-tw-find-words]")).to_be_focused()
+    page.evaluate("show(views.reviews({work: {token: 't-2', store_key: 's-2'}}))")
+    expect(page.locator(".tw-find")).to_be_hidden()
+
+
+TOP_TURN = """() => {
+  const body = document.querySelector('.tw-context-body');
+  const { top } = body.getBoundingClientRect();
+  return [...body.querySelectorAll('.tw-turn')].findIndex((turn) => turn.getBoundingClientRect().bottom > top + 1);
+}"""
+
+
+def test_the_place_in_a_long_dialogue_is_kept(open_view):
+    page = open_view("manyTurns")
+    page.wait_for_function(f"({TOP_TURN})() > 1900")
+    page.evaluate("document.querySelectorAll('.tw-context-body .tw-turn')[1200].scrollIntoView()")
+    page.wait_for_function("JSON.parse(localStorage['triptych-places'] ?? '{}')['s-1']?.context?.[0] === 1200")
+    page.reload()
+    page.wait_for_function(f"window.ready && ({TOP_TURN})() === 1200")
+    other = "show(views.manyTurns({work: {token: 't-2', store_key: 's-2'}}))"
+    page.evaluate(other)
+    page.wait_for_function(f"({TOP_TURN})() > 1900")
+    page.evaluate("show(views.manyTurns())")
+    page.wait_for_function(f"({TOP_TURN})() === 1200")
+
+
 def test_texts_are_text_and_never_markup(open_view):
     page = open_view("scripts")
     expect(page.locator('[data-tw-text="A"]')).to_contain_text("<img src=x onerror=alert(1)>")
@@ -869,6 +937,7 @@ def test_targets_are_large_enough_for_pointer_and_finger(open_view, chromium):
     assert mouse.evaluate(TARGETS, 24) == []
     touch = open_view("dialogue", context=chromium.new_context(has_touch=True, is_mobile=True), width=1024)
     assert touch.evaluate("matchMedia('(pointer: coarse)').matches")
+    touch.locator("[data-tw-find]").evaluate("(find) => find.click()")
     radio(touch, "A:appropriate", "yes").check()
     assert touch.evaluate(TARGETS, 44) == []
     touch.set_viewport_size({"width": 390, "height": 844})
