@@ -99,8 +99,12 @@ export function showSaved(head, state, text = _(SAVED[state])) {
   if (!line.dataset.preview) write(line, text);
 }
 
-/** What the head says while the server cannot be reached. @param {number} count of answers that it does not have */
-export function offlineText(count) {
+/**
+ * What the head says while the server cannot be reached.
+ * @param {number} count of answers that it does not have @param {boolean} isSubmitted whether the item waits to be sent
+ */
+export function offlineText(count, isSubmitted) {
+  if (isSubmitted) return _("Working offline, this item will be submitted by itself");
   if (count === 0) return _("Working offline");
   return ngettext("Working offline, {count} answer kept here", "Working offline, {count} answers kept here", count);
 }

@@ -101,6 +101,7 @@ export function createSurface(parent, firstView, act) {
     root, pen, item, page: () => drawing.page(), seconds: activity.seconds,
     trigger: act, notices, goTo: moves.goTo, arrangement: layout.arrangement,
     hidePopover: highlighter.hidePopover, adopt: rating.adopt, syncAll: () => drawing.syncAll(),
+    onBusy: () => isOffline && showState(),
   });
   const dialogs = createDialogs({
     root, uid, item, leaveOut: sending.leaveOut, keysOn: () => keyboard.isOn, refocus: moves.refocus,
@@ -175,7 +176,7 @@ export function createSurface(parent, firstView, act) {
 
   function showState() {
     const { head } = drawing.page();
-    showSaved(head, current.saved, isOffline ? offlineText(current.unsent.size) : undefined);
+    showSaved(head, current.saved, isOffline ? offlineText(current.unsent.size, sending.isBusy) : undefined);
   }
 
   listen(root, "keydown", keyboard.handle);
