@@ -29,7 +29,7 @@ function shapeOf({ study, rubric, work, item, feedback }) {
  * @param {string} needs.uid
  * @param {() => Item} needs.item
  * @param {() => HTMLElement[]} needs.chips
- * @param {{ notices: HTMLElement, problems: HTMLElement, floating: HTMLElement[] }} needs.boxes of other parts
+ * @param {{ find: HTMLElement, notices: HTMLElement, problems: HTMLElement, floating: HTMLElement[] }} needs.boxes of other parts
  * @param {() => void} needs.onRefill what belongs to the last item closes
  * @param {(page: Page) => void} needs.onLaid
  * @param {() => void} needs.onSync
@@ -71,7 +71,7 @@ export function createDrawing({ root, uid, item, chips, boxes, onRefill, onLaid,
     const labels = view.rubric.highlights.length && !readOnly ? chips() : [];
     page = { head: buildHead(view), work, guidelines, board: element, foot: buildFoot(view, labels), fieldsets };
     root.classList.toggle("tw-read-only", readOnly);
-    root.replaceChildren(page.head, boxes.notices, work, boxes.problems, page.foot, ...boxes.floating);
+    root.replaceChildren(page.head, boxes.find, boxes.notices, work, boxes.problems, page.foot, ...boxes.floating);
   }
 
   function refill() {

@@ -53,6 +53,7 @@ export function buildHead({ study, rubric, routes }) {
         dir: "ltr", data: { "tw-size": "1" }, "aria-label": _("A+, larger text") }),
       rubric.content_note ? quietButton(_("Content note"), { data: { "tw-note-toggle": "1" } }) : null,
       routes.items ? quietButton(_("My items"), { data: { "tw-items": "1" } }) : null,
+      quietButton(_("Find"), { data: { "tw-find": "1", "tw-tip": _("Find in the open texts (F)") } }),
       quietButton(_("Keys"), { data: { "tw-keys": "1" } }),
       quietButton(_("Stop for today"), { data: { "tw-stop": "1" } }),
       preview ? null : placesMenu()),
@@ -98,8 +99,12 @@ export function showSaved(head, state, text = _(SAVED[state])) {
   if (!line.dataset.preview) write(line, text);
 }
 
-/** What the head says while the server cannot be reached. @param {number} count of answers that it does not have */
-export function offlineText(count) {
+/**
+ * What the head says while the server cannot be reached.
+ * @param {number} count of answers that it does not have @param {boolean} isSubmitted whether the item waits to be sent
+ */
+export function offlineText(count, isSubmitted) {
+  if (isSubmitted) return _("Working offline, this item will be submitted by itself");
   if (count === 0) return _("Working offline");
   return ngettext("Working offline, {count} answer kept here", "Working offline, {count} answers kept here", count);
 }

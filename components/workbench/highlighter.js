@@ -272,6 +272,15 @@ export function createHighlighter({ root, item, announce, refocus }) {
       announce(armed ? _("{label}: select text to mark it", { label: titleOf(key) }) : _("Marking is off"));
     },
 
+    /** Puts the armed label down; returns whether one was armed. */
+    disarm() {
+      if (!armed) return false;
+      armed = null;
+      showArmed();
+      announce(_("Marking is off"));
+      return true;
+    },
+
     removeAtCaret() {
       const place = caret();
       const highlight = place && highlightsAt(place.box, place.offset).at(-1);

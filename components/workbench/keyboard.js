@@ -41,14 +41,15 @@ export function digitOf({ key, code, shiftKey }) {
  * @param {Guidelines} needs.guidelines
  * @param {Arrangement} needs.layout
  * @param {() => void} needs.showKeys
+ * @param {() => void} needs.find opens the box that finds words in the texts
  * @param {() => void} needs.confirm Ctrl+Enter
  * @param {(input: HTMLInputElement) => void} needs.takeSlider
  * @param {() => boolean} needs.closeFloating returns whether anything was open
  * @param {(text: string, visible: boolean) => void} needs.announce
  */
 export function createKeyboard({
-  root, preferences, item, rating, moves, highlighter, guidelines, layout, showKeys, confirm, takeSlider, closeFloating,
-  announce,
+  root, preferences, item, rating, moves, highlighter, guidelines, layout, showKeys, find, confirm, takeSlider,
+  closeFloating, announce,
 }) {
   let on = preferences.get("keys", "on") === "on";
   /** What a full stop adds a half to. @type {{ question: Question, value: Value } | null} */
@@ -93,8 +94,9 @@ export function createKeyboard({
   }
 
   function escape() {
+    const wasLabelling = [highlighter.disarm(), labelNext].includes(true);
     labelNext = false;
-    return closeFloating() || guidelines.close();
+    return [closeFloating(), wasLabelling].includes(true) || guidelines.close();
   }
 
   /** @param {HTMLElement} target */
@@ -121,7 +123,7 @@ export function createKeyboard({
     const actions = {
       j: () => moves.move(1), k: () => moves.move(-1), u: () => rating.undo(event.shiftKey), g: guidelines.toggle,
       e: moves.focusExplanation, h: awaitLabel, "?": showKeys, ".": addHalf, c: layout.toggleContext,
-      d: layout.toggleDescriptions, t: moves.focusText, "/": moves.focusSearch,
+      d: layout.toggleDescriptions, t: moves.focusText, f: find, "/": moves.focusSearch,
     };
     const act = actions[event.key.toLowerCase()];
     if (!act) return false;

@@ -217,6 +217,12 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
       toTop();
     },
 
+    /** Brings an open response into view that another one hides. @param {string} slot */
+    showResponse(slot) {
+      const place = steps.indexOf(slot);
+      if (inSteps() && place >= 0 && place !== step && (!inTurn() || place <= opened)) showStep(place);
+    },
+
     /** A folded row or a number was used: its first question that is missing something. @param {string} key */
     unfold(key) {
       const { answers, questions, view } = item();

@@ -82,9 +82,10 @@ export function createSubmission(trigger, clock) {
  * @param {() => void} needs.hidePopover
  * @param {(draft: Partial<Draft>) => void} needs.adopt
  * @param {() => void} needs.syncAll
+ * @param {() => void} needs.onBusy something is under way, or no longer
  */
 export function createSending({
-  root, pen, item, page, seconds, trigger, notices, goTo, arrangement, hidePopover, adopt, syncAll,
+  root, pen, item, page, seconds, trigger, notices, goTo, arrangement, hidePopover, adopt, syncAll, onBusy,
 }) {
   const submission = createSubmission(trigger, browserClock);
   const box = h("div", { class: "tw-problems", role: "alert", hidden: true });
@@ -177,6 +178,7 @@ export function createSending({
   function setBusy(next) {
     busy = next;
     item().answers.lock(busy);
+    onBusy();
     stopTimers();
     slow?.remove();
     slow = null;

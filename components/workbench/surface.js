@@ -18,6 +18,7 @@ import { createMoves } from "./moves.js";
 import { renew, watchConnection } from "./network.js";
 import { createNotices, createTips } from "./notices.js";
 import { createRating } from "./rating.js";
+import { createFinding, createPlaceMarks } from "./reading.js";
 import { createSending } from "./sending.js";
 import { dropPen, penOf, preferences } from "./store.js";
 
@@ -82,6 +83,16 @@ export function createSurface(parent, firstView, act) {
     page: () => drawing.page(), refocus: moves.refocus, isPhone: () => root.dataset.layout === "phone", preferences,
   });
   const highlighter = createHighlighter({ root, item, announce: notices.announce, refocus: moves.refocus });
+  const finding = createFinding({
+    item, page: () => drawing.page(), refocus: moves.refocus,
+    show(place) {
+      const isContext = place === "context";
+      if (!isContext || root.dataset.layout === "phone") layout.openContext(isContext);
+      if (isContext) guidelines.close();
+      else moves.showResponse(place);
+    },
+  });
+  const marks = createPlaceMarks({ root, item, preferences });
   const rating = createRating({
     item, toast: notices.toast, announce: notices.announce, goTo: moves.goTo, syncAll: () => drawing.syncAll(),
     isBusy: () => sending.isBusy,
@@ -90,14 +101,19 @@ export function createSurface(parent, firstView, act) {
     root, pen, item, page: () => drawing.page(), seconds: activity.seconds,
     trigger: act, notices, goTo: moves.goTo, arrangement: layout.arrangement,
     hidePopover: highlighter.hidePopover, adopt: rating.adopt, syncAll: () => drawing.syncAll(),
+    onBusy: () => isOffline && showState(),
   });
   const dialogs = createDialogs({
     root, uid, item, leaveOut: sending.leaveOut, keysOn: () => keyboard.isOn, refocus: moves.refocus,
   });
   const drawing = createDrawing({
-    root, uid, item, chips: highlighter.chips, drawTexts: highlighter.drawAll,
+    root, uid, item, chips: highlighter.chips,
+    drawTexts() {
+      highlighter.drawAll();
+      finding.redrawn();
+    },
     boxes: {
-      notices: notices.box, problems: sending.box,
+      find: finding.box, notices: notices.box, problems: sending.box,
       floating: [highlighter.float, highlighter.popover, tips.box, notices.toastBox, notices.live],
     },
     onRefill() {
@@ -112,6 +128,7 @@ export function createSurface(parent, firstView, act) {
       guidelines.restore();
       moves.restore();
       layout.start();
+      marks.restore();
       room.watch(head, work, foot);
     },
   });
@@ -125,7 +142,8 @@ export function createSurface(parent, firstView, act) {
       twDialogClose: dialogs.cancel, twDialogOk: dialogs.confirm, twGuidelinesOpen: guidelines.toggle,
       twGuidelinesClose: guidelines.close, twInfo: guidelines.open,
       twNoteToggle: () => notices.toggleContentNote(current.view.rubric.content_note), twLabel: highlighter.choose,
-      twStep: (step) => moves.askStep(Number(step)), twGo: sending.goToProblem,
+      twStep: (step) => moves.askStep(Number(step)), twGo: sending.goToProblem, twFind: finding.open, twFindClose: finding.close,
+      twFindStep: (by) => finding.step(Number(by)),
       twSize(steps) {
         changeTextSize(Number(steps));
         layout.arrange();
@@ -141,10 +159,11 @@ export function createSurface(parent, firstView, act) {
     },
   });
   const keyboard = createKeyboard({
-    root, preferences, item, rating, moves, highlighter, guidelines, layout, showKeys: dialogs.keys,
+    root, preferences, item, rating, moves, highlighter, guidelines, layout, showKeys: dialogs.keys, find: finding.open,
     takeSlider: controls.takeSlider, announce: notices.announce,
     confirm: () => (dialogs.isOpen ? dialogs.confirm() : sending.submit()),
-    closeFloating: () => [tips.hide(), highlighter.close(), room.closeMenus(), layout.openContext(false)].includes(true),
+    closeFloating: () =>
+      [tips.hide(), highlighter.close(), finding.close(), room.closeMenus(), layout.openContext(false)].includes(true),
   });
 
   // ---- the page around ----
@@ -157,7 +176,7 @@ export function createSurface(parent, firstView, act) {
 
   function showState() {
     const { head } = drawing.page();
-    showSaved(head, current.saved, isOffline ? offlineText(current.unsent.size) : undefined);
+    showSaved(head, current.saved, isOffline ? offlineText(current.unsent.size, sending.isBusy) : undefined);
   }
 
   listen(root, "keydown", keyboard.handle);
@@ -173,7 +192,8 @@ export function createSurface(parent, firstView, act) {
   for (const type of ["pointermove", "pointerdown", "keydown", "scroll"]) {
     listen(document, type, alive, { passive: true, capture: true });
   }
-  listen(document, "scroll", () => {
+  listen(document, "scroll", ({ target }) => {
+    marks.scrolled(target);
     tips.hide();
     highlighter.hideFloat();
   }, { passive: true, capture: true });
@@ -194,6 +214,7 @@ export function createSurface(parent, firstView, act) {
     current = keep(view);
     sending.reset();
     highlighter.reset();
+    finding.reset();
     keyboard.reset();
     moves.start();
     notices.clear();
@@ -250,6 +271,8 @@ export function createSurface(parent, firstView, act) {
       current.leave();
       sending.close();
       controls.close();
+      finding.reset();
+      marks.close();
       room.close();
       notices.close();
       abort.abort();

@@ -31,6 +31,8 @@ WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 LOOKS = [("light", WIDE), ("dark", NARROW)]
 if os.environ.get("TRIPTYCH_EVERY_LOOK"):  # twice as long; before a release
     LOOKS += [("dark", WIDE), ("light", NARROW)]
+# of annotators, in another language; and a laptop's window at 200 %
+LOOKS_IN_ARABIC = [("dark", WIDE), ("light", NARROW), ("light", {"width": 720, "height": 450})]
 # with every rule of axe-core that is on by default; of the lesser ones only the order of headings
 RUN = """
 async () => {
@@ -104,9 +106,11 @@ def app(tmp_path_factory, forked) -> Iterator[browser.App]:
         demo.load_demo(started.engine)
         with started.writing() as session:
             lead = accounts.create_lead(session, "Ada", "correct horse battery")
-            anna = add_person(session, "Anna")
+            people = [add_person(session, name) for name in ("Anna", "Amal")]
+            session.get_one(Person, people[1].person_id).language = "ar"
             for study in session.exec(select(Study).where(Study.demo)).all():
-                join(session, study, anna)
+                for person in people:
+                    join(session, study, person)
             plan = lifecycle.StudyPlan(title="A draft", seed="fixed")
             lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(3), lead.pseudonym, lead.id)
         yield started
@@ -234,13 +238,16 @@ def test_the_pages_of_a_viewer(app, auditor):
         auditor.look(f"viewer, {name}")
 
 
-@pytest.mark.parametrize("auditor", ["Anna"], indirect=True)
-def test_the_pages_of_an_annotator(app, auditor):
+@pytest.mark.parametrize(("auditor", "language"), [("Anna", "en"), ("Amal", "ar")], indirect=["auditor"])
+def test_the_pages_of_an_annotator(app, auditor, language):
     page = auditor.page
+    if language == "ar":
+        auditor.looks = [*LOOKS_IN_ARABIC]
     for name in ("my_work", "my_data"):
         page.goto(f"{app.url}/{name}")
         browser.settled(page)
         auditor.look(name)
+    assert page.evaluate("document.documentElement.lang") == language
     with app.reading() as session:
         studies = session.exec(select(Study.slug).where(Study.demo, Study.state == StudyState.open)).all()
     assert len(studies) == 3
@@ -249,11 +256,12 @@ def test_the_pages_of_an_annotator(app, auditor):
         browser.settled(page)
         if slug == WITH_STEPS:
             auditor.look("consent")
-            page.get_by_role("button", name="I agree").click()
-            ready = page.get_by_label("I have read this")
+            page.get_by_test_id("stBaseButton-primary").click()
+            ready = page.locator("[data-tw-read]")
             ready.wait_for()
             auditor.look("instructions")
             ready.check()
-            page.get_by_role("button", name="Start", exact=True).click()
+            page.locator("[data-tw-start]").click()
         page.wait_for_selector(browser.WORKBENCH)
+        page.locator("[data-tw-find]").evaluate("(find) => find.click()")
         auditor.look(f"annotate {slug}")

@@ -538,6 +538,95 @@ def test_a_highlight_is_relabelled_commented_and_removed_in_its_popover(open_vie
     expect(page.locator('[data-tw-text="A:1"] mark')).to_have_count(0)
 
 
+def test_escape_puts_an_armed_label_down(open_view):
+    page = open_view()
+    chip = page.locator('.tw-tools [data-tw-label="odd"]')
+    chip.click()
+    expect(chip).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("Escape")
+    expect(chip).to_have_attribute("aria-pressed", "false")
+    select_text(page, "A", 0, 4)
+    expect(page.locator(".tw-float")).to_be_visible()
+    assert page.locator("mark").count() == 0
+
+
+def test_digits_tick_reasons_of_an_answer_given_by_key(open_view):
+    page = open_view("dialogue")
+    focus_heading(page)
+    page.keyboard.type("11", delay=10)
+    question = page.locator('[data-tw-question="A:appropriate"]')
+    expect(question.locator("[data-tw-reason=r1]")).to_be_checked()
+    expect(radio(page, "A:appropriate", "yes")).to_be_checked()
+
+
+FOUND = "[...(CSS.highlights.get('tw-found') ?? [])].map((range) => range.toString().toLowerCase())"
+
+
+def test_find_counts_hits_of_open_texts_only(open_view):
+    page = open_view("succession")
+    page.evaluate("""() => {
+      const view = views.succession({ work: { token: 't-2', store_key: 's-2' } });
+      for (const later of view.item.candidates.slice(1)) later.text = null;
+      show(view);
+    }""")
+    texts = page.evaluate("[data.item.context.text, data.item.candidates[0].text]")
+    page.keyboard.press("f")
+    counts = page.locator("[data-tw-find-counts]")
+    page.keyboard.type("THE")
+    each = [text.lower().count("the") for text in texts]
+    assert all(each)
+    expect(counts).to_have_text(f"Review: {each[0]} · Response A: {each[1]}")
+    assert page.evaluate(FOUND) == ["the"] * sum(each)
+    page.keyboard.press("Shift+Enter")
+    expect(counts).to_contain_text(f" · hit {sum(each)} of {sum(each)}")
+    page.keyboard.press("Enter")
+    expect(counts).to_contain_text(f" · hit 1 of {sum(each)}")
+    page.keyboard.press("Escape")
+    expect(counts).to_be_hidden()
+    assert page.evaluate(FOUND) == []
+
+
+def test_find_reaches_across_highlights_and_keeps_them(open_view):
+    page = open_view()
+    page.locator("[data-tw-view=single]").click()
+    select_text(page, "A", 5, 10)
+    page.locator('.tw-float [data-tw-label="odd"]').click()
+    page.keyboard.press("f")
+    page.keyboard.type("dear  guest, t")
+    expect(page.locator("[data-tw-find-counts]")).to_have_text(
+        "Review: 0 · Response A: 1 · Response B: 0 · Response C: 0"
+    )
+    assert page.evaluate(FOUND) == ["dear guest, t"]
+    expect(page.locator('[data-tw-text="A"] mark')).to_have_text("guest")
+    page.locator("[data-tw-find-words]").fill("our chef")
+    page.keyboard.press("Enter")
+    expect(page.locator('[data-tw-text="B"]')).to_be_visible()
+    expect(page.locator("[data-tw-find-words]")).to_be_focused()
+    page.evaluate("show(views.reviews({work: {token: 't-2', store_key: 's-2'}}))")
+    expect(page.locator(".tw-find")).to_be_hidden()
+
+
+TOP_TURN = """() => {
+  const body = document.querySelector('.tw-context-body');
+  const { top } = body.getBoundingClientRect();
+  return [...body.querySelectorAll('.tw-turn')].findIndex((turn) => turn.getBoundingClientRect().bottom > top + 1);
+}"""
+
+
+def test_the_place_in_a_long_dialogue_is_kept(open_view):
+    page = open_view("manyTurns")
+    page.wait_for_function(f"({TOP_TURN})() > 1900")
+    page.evaluate("document.querySelectorAll('.tw-context-body .tw-turn')[1200].scrollIntoView()")
+    page.wait_for_function("JSON.parse(localStorage['triptych-places'] ?? '{}')['s-1']?.context?.[0] === 1200")
+    page.reload()
+    page.wait_for_function(f"window.ready && ({TOP_TURN})() === 1200")
+    other = "show(views.manyTurns({work: {token: 't-2', store_key: 's-2'}}))"
+    page.evaluate(other)
+    page.wait_for_function(f"({TOP_TURN})() > 1900")
+    page.evaluate("show(views.manyTurns())")
+    page.wait_for_function(f"({TOP_TURN})() === 1200")
+
+
 def test_texts_are_text_and_never_markup(open_view):
     page = open_view("scripts")
     expect(page.locator('[data-tw-text="A"]')).to_contain_text("<img src=x onerror=alert(1)>")
@@ -834,12 +923,82 @@ def test_three_short_responses_and_five_criteria_fit_a_laptop(open_view):
     assert page.evaluate("document.documentElement.scrollHeight") <= 900
 
 
-def test_targets_are_at_least_24_pixels(open_view):
-    page = open_view("conversation", width=390)
-    small = page.evaluate("""() => [...document.querySelectorAll('.tw button, .tw .tw-cell, .tw .tw-option')]
-      .filter((e) => e.offsetParent).map((e) => [e.className, e.getBoundingClientRect()])
-      .filter(([, r]) => r.width < 24 || r.height < 24).map(([name]) => name)""")
-    assert small == []
+TARGETS = """(high) => [...document.querySelectorAll(
+    '.tw :is(button, a, .tw-cell, .tw-option, .tw-reason, input:not(label *))')]
+  .filter((e) => e.checkVisibility()).map((e) => [e.className, e.getBoundingClientRect()])
+  .filter(([, r]) => r.width < 24 || r.height < high).map(([name, r]) => [name, r.width, r.height])"""
+
+
+def test_targets_are_large_enough_for_pointer_and_finger(open_view, chromium):
+    mouse = open_view("conversation")
+    assert mouse.evaluate(TARGETS, 24) == []
+    mouse.set_viewport_size({"width": 390, "height": 844})
+    expect(mouse.locator(".tw")).to_have_attribute("data-layout", "phone")
+    assert mouse.evaluate(TARGETS, 24) == []
+    touch = open_view("dialogue", context=chromium.new_context(has_touch=True, is_mobile=True), width=1024)
+    assert touch.evaluate("matchMedia('(pointer: coarse)').matches")
+    touch.locator("[data-tw-find]").evaluate("(find) => find.click()")
+    radio(touch, "A:appropriate", "yes").check()
+    assert touch.evaluate(TARGETS, 44) == []
+    touch.set_viewport_size({"width": 390, "height": 844})
+    expect(touch.locator(".tw")).to_have_attribute("data-layout", "phone")
+    assert touch.evaluate(TARGETS, 44) == []
+
+
+@pytest.mark.parametrize(("width", "height"), [(720, 450), (640, 360)])
+def test_text_and_question_fit_a_window_at_200_percent(open_view, width, height):
+    page = open_view("reviews", width=width, height=height)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate("document.documentElement.scrollHeight") <= height
+    places = [
+        page.locator(name).bounding_box() for name in (".tw-current", "[data-tw-submit]", ".tw-shown .tw-pane-body")
+    ]
+    assert all(place["y"] >= 0 and place["y"] + place["height"] <= height for place in places)
+    assert places[2]["height"] >= 60  # two lines of text at least
+
+
+def test_forced_colours_show_answers_highlights_and_question(open_view):
+    page = open_view()
+    page.emulate_media(forced_colors="active", reduced_motion="reduce")
+    select_text(page, "A", 0, 4)
+    page.locator('.tw-float [data-tw-label="odd"]').click()
+    radio(page, "A:relevance", 4).click()
+    page.locator('.tw-tools [data-tw-label="odd"]').click()
+    colour = "(element) => getComputedStyle(element).backgroundColor"
+    for marked, plain in (
+        ('[data-tw-text="A"] mark', '[data-tw-text="A"]'),
+        ('[data-tw-question="A:relevance"] input:checked + .tw-mark', '[data-tw-question="B:relevance"] .tw-mark'),
+        ('.tw-tools [aria-pressed="true"]', '.tw-tools [aria-pressed="false"]'),
+        (".tw-bar-done", ".tw-bar"),
+    ):
+        assert page.locator(marked).first.evaluate(colour) != page.locator(plain).first.evaluate(colour), marked
+    expect(page.locator(".tw-current")).to_have_css("outline-style", "solid")
+    page.keyboard.press("g")
+    expect(page.locator(".tw-guidelines")).to_have_css("animation-name", "none")
+    page.emulate_media(forced_colors="none", reduced_motion="no-preference")
+
+
+def test_rings_of_answers_have_a_contrast_of_three(open_view):
+    page = open_view("dialogue")
+    for theme in ("light", "dark"):
+        page.evaluate("(theme) => (document.body.className = theme)", theme)
+        contrasts = page.evaluate("""() => {
+          const pen = Object.assign(document.createElement('canvas'), { width: 1, height: 1 }).getContext('2d');
+          const luminance = (...colours) => {
+            for (const colour of colours) { pen.fillStyle = colour; pen.fillRect(0, 0, 1, 1); }
+            const [r, g, b] = [...pen.getImageData(0, 0, 1, 1).data].map((c) => c / 255)
+              .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+            return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+          };
+          const style = (selector) => getComputedStyle(document.querySelector(selector));
+          const paper = style('.tw').backgroundColor;
+          const option = style('.tw-q:not(.tw-current) .tw-option');
+          const ring = luminance(option.borderTopColor);
+          const grounds = [[paper], [option.backgroundColor], [paper, style('.tw-current').backgroundColor]];
+          return grounds.map((ground) => luminance(...ground))
+            .map((ground) => (Math.max(ground, ring) + 0.05) / (Math.min(ground, ring) + 0.05));
+        }""")
+        assert min(contrasts) >= 3, theme
 
 
 def test_a_narrow_window_keeps_the_answers(open_view):

@@ -7,6 +7,7 @@ import { canonical, createAnswers } from "../../../components/workbench/answers.
 import { digitOf } from "../../../components/workbench/keyboard.js";
 import { placesOf } from "../../../components/workbench/layout.js";
 import { typedValue } from "../../../components/workbench/question.js";
+import { patternOf } from "../../../components/workbench/reading.js";
 import { halfAbove, isPicker, isSlider, optionsOf, valueOfDigit } from "../../../components/workbench/scale.js";
 import { createLocalDrafts, localKey, penOf, randomId } from "../../../components/workbench/store.js";
 import { createSubmission } from "../../../components/workbench/sending.js";
@@ -108,6 +109,13 @@ test("a long text is cut at line ends and joins to itself", () => {
   const cut = blocks(text);
   assert.ok(cut.length > 3);
   assert.equal(cut.join("\n"), text);
+});
+
+test("words are found in any case, over line ends, with signs as typed", () => {
+  const found = (typed, text) => text.match(patternOf(typed)) ?? [];
+  assert.deepEqual(found(" the  Lake ", "THE\nlake, the lakes"), ["THE\nlake", "the lake"]);
+  assert.deepEqual(found("a.b (c)", "a.b (c) axb (c)"), ["a.b (c)"]);
+  assert.deepEqual(found("😀", "😀😀"), ["😀", "😀"]);
 });
 
 test("undo reverts every kind of change, redo restores them", () => {
