@@ -64,6 +64,7 @@ _ASSIGNMENT, _EXPLANATION = Assignment.__table__, Explanation.__table__
 _WORK_NAMES = {table.name for table in WORK}
 _ASSIGNMENT = Assignment.__table__
 
+
 def fold(log: Iterable[Logged]) -> FoldedStudy:
     """Plays the log back. Raises BrokenChain where it was changed."""
     folding = _Fold()
