@@ -41,11 +41,11 @@ class ReportSection:
 
     title: str
     text: str = ""
-    passages: Sequence[TitledText] = ()
     listed: Sequence[str] = ()
     figures: Sequence[InlineFigure] = ()
     tables: Sequence[Table] = ()
     table_titles: bool = False
+    passages: Sequence[TitledText] = ()
 
 
 def readable(text: str) -> str:

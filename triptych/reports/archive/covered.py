@@ -91,8 +91,10 @@ def covered(session: Session, study: Study) -> Covered:
         .where(Assignment.study_id == study.id, Assignment.state.in_(SEEN))
         .distinct()
     )
-    people = session.execute(query).all()
-    people.sort(key=lambda person: hashlib.sha256(f"{study.seed} archive {person.pseudonym}".encode()).digest())
+    people = sorted(
+        session.execute(query),
+        key=lambda row: hashlib.sha256(f"{study.seed} archive {row.pseudonym}".encode()).digest(),
+    )
     names: dict[str, str] = {}
     for noun, of_kind in ((ANNOTATOR, set(Kind) - {Kind.judge}), (JUDGE, {Kind.judge})):
         here = [person.pseudonym for person in people if person.kind in of_kind and person.withdrawn_at is None]
@@ -103,16 +105,15 @@ def covered(session: Session, study: Study) -> Covered:
     for pseudonym, kind, version, _ in people:
         if kind != Kind.human:
             sharing[pseudonym] = "texts"
-        elif version is None:
-            sharing[pseudonym] = "not_asked"
+        elif version == current.version:
+            sharing[pseudonym] = current.sharing
         else:
-            sharing[pseudonym] = current.sharing if version == current.version else agreed.get((pseudonym, version))
-            sharing[pseudonym] = sharing[pseudonym] or "not_asked"
+            sharing[pseudonym] = agreed.get((pseudonym, version), "not_asked")
     left = frozenset(person.pseudonym for person in people if person.withdrawn_at is not None)
     return Covered(names, left, sharing)
 
 
-def _agreed(session: Session, study: Study) -> dict[tuple[str, str], Sharing]:
+def _agreed(session: Session, study: Study) -> dict[tuple[str, str | None], Sharing]:
     """(pseudonym, version of the text) → what it said of publication."""
     consents = (
         select(Event.subject, EventDetail.new)
