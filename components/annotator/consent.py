@@ -10,7 +10,7 @@ from components.shell.entrance import READING, column
 from components.shell.state import plain
 from triptych.languages.language import _, message
 from triptych.rubric.model import Section
-from triptych.study.settings import Consent, Ethics
+from triptych.study.settings import SHARED, Consent, Ethics
 
 AFTER_WITHDRAWAL = {
     "keep": message("You may withdraw at any time. The ratings you gave until then stay, without your name."),
@@ -23,6 +23,8 @@ def read(consent: Consent, ethics: Ethics) -> None:
     with st.container(border=True):
         st.text(consent.text)
     st.caption(_(AFTER_WITHDRAWAL[consent.after_withdrawal]))
+    if consent.sharing in SHARED:
+        st.caption(_(SHARED[consent.sharing]))
     until = f"{ethics.stored_until:%Y-%m-%d}" if ethics.stored_until else ""
     facts = {_("Approved"): ethics.approval, _("Data are stored until"): until, _("Complaints"): ethics.complaints}
     st.text("\n".join(f"{label}: {text}" for label, text in facts.items() if text))

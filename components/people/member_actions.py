@@ -107,11 +107,20 @@ def copies(remaining: Sequence[Copy]) -> bool | None:
         return None
     st.text("These copies still contain people who have left since. A backup contains everybody else's work as well.")
     rows = [
-        {"Copy": copy.name, "Where": str(copy.path or "in the database"), "Made": moment(copy.made_at), "Contains": who}
+        {"Copy": copy.name, "Where": _place(copy), "Made": moment(copy.made_at), "Contains": who}
         for copy in remaining
         for who in [", ".join(copy.holds)]
     ]
     st.dataframe(rows, hide_index=True, key="copies")
-    reports = any(copy.path is None for copy in remaining)
+    if all(copy.path is None and copy.sha256 is None for copy in remaining):
+        return None
+    reports = any(copy.sha256 is not None for copy in remaining)
     with_reports = reports and st.checkbox("Delete the reports as well; their numbers can then no longer be looked up")
     return bool(with_reports) if st.button("Delete these copies", type="primary") else None
+
+
+def _place(copy: Copy) -> str:
+    """Where a copy is; an archive is wherever it was put."""
+    if copy.path is not None:
+        return str(copy.path)
+    return "in the database" if copy.sha256 else "given away: ask its keeper to replace it"

@@ -34,6 +34,16 @@ from triptych.study.settings import EXPERTISE, settings_of
 
 LONGEST_MINUTES = 60 * 24 * 14
 WITHDRAWAL = {"keep": "Their ratings stay, without their name", "delete": "Their ratings are deleted"}
+SHARING = {
+    "not_asked": "It is not asked: an archive holds results only",
+    "nothing": "Nothing but results over all annotators",
+    "ratings": "Ratings and highlights, without names",
+    "texts": "Ratings, highlights and their own words, without names",
+}
+SHARING_HELP = (
+    "Said below the consent text: what a published archive of the study holds of each annotator, that anybody may read "
+    "it, and for how long. Anyone who agreed to an earlier text is asked again."
+)
 ARRANGEMENTS = {
     "choice": "Annotators choose; long texts begin one at a time",
     "side_by_side": "Side by side wherever there is room",
@@ -187,6 +197,7 @@ def way_in(sheet: SettingsSheet, rubric: Rubric) -> None:
             ),
             choice("consent.after_withdrawal", "If somebody withdraws", WITHDRAWAL),
         ],
+        choice("consent.sharing", "What is published of each annotator", SHARING, help=SHARING_HELP),
         long_text("instructions", "Instructions besides the rubric's own"),
         long_text("content_note", "Content note", help="Shown before the first item; a button shows it again later."),
     )

@@ -53,7 +53,9 @@ def opened(folder: Path):
 
 def report_of(engine, study, scope=None, figures=False):
     """A report; without its figures, which take most of its time, unless they are asked for."""
-    undrawn = patch.object(build, "_figures", lambda analysis, _: {r.criterion.key: () for r in analysis.criteria})
+    undrawn = patch.object(
+        build, "figures_by_criterion", lambda analysis, _: {r.criterion.key: () for r in analysis.criteria}
+    )
     with nullcontext() if figures else undrawn, database.reading(engine) as session:
         return build.build_report(session, lifecycle.by_slug(session, study.slug), scope)
 

@@ -186,7 +186,8 @@ def test_the_html_report_holds_text_and_no_outside_link():
     assert not tags.names & {"script", "img", "iframe", "link", "a", "form", "object"}
     assert not {name for name in tags.attributes if name.startswith("on") or name in ("src", "href", "style")}
     assert HOSTILE[2] in "".join(tags.words)
-    assert "default-src 'none'; style-src 'unsafe-inline'" in tags.attributes["content"]
+    policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+    assert policy in tags.attributes["content"]
 
 
 @pytest.mark.browser

@@ -49,7 +49,7 @@ from triptych.storage.models import (
 )
 from triptych.study import lifecycle
 from triptych.study.persons import Who
-from triptych.study.settings import settings_of
+from triptych.study.settings import SHARED, Consent, settings_of
 
 MAX_ITEMS = 300
 PEN = "workbook"  # in place of a browser tab, so that later edits in a browser can be recognised
@@ -274,8 +274,14 @@ def _book(session: Session, study: Study, workbook: Workbook, who: Who, ask_cons
             _book_item(_row_token(workbook, assignment), blinding.seen_item(session, rubric, study.round, assignment))
             for assignment in _assignments_of(session, workbook)
         ],
-        consent=settings.consent.text if ask_consent else "",
+        consent=_consent_text(settings.consent) if ask_consent else "",
     )
+
+
+def _consent_text(consent: Consent) -> str:
+    """The text, and what is published."""
+    shared = SHARED.get(consent.sharing, "")
+    return "\n\n".join(filter(None, (consent.text, shared and _(shared))))
 
 
 def _guidelines(study: Study) -> Iterator[tuple[str, str]]:

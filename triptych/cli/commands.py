@@ -219,6 +219,32 @@ STUDY = _group(
         "pseudonyms only, and the names of systems.",
     ),
     LazyCommand(
+        "archive",
+        "study:archive",
+        [
+            _study(),
+            _argument("folder", "A new folder; not needed with --list-texts.", required=False),
+            _option(
+                "--licence",
+                "The licence of the item texts, such as CC-BY-4.0; none leaves the texts out.",
+                metavar="LICENCE",
+            ),
+            _flag("--blind", "Call systems System 1, 2, … although the study is unblinded."),
+            _option(
+                "--list-texts",
+                "Write what annotators wrote and agreed to publish into a CSV file, to be read; makes no archive.",
+                metavar="FILE",
+            ),
+            _option(
+                "--release",
+                "That file after somebody has read it: the texts that are still in it go into the archive.",
+                metavar="FILE",
+            ),
+        ],
+        help="Write a closed study as pages that open without a network, with the CSV files they are made of. It holds "
+        "what annotators agreed to publish, without pseudonyms and without people who withdrew. The log says so.",
+    ),
+    LazyCommand(
         "import",
         "study:import_study",
         [_argument("file", "The zip file."), _lead()],

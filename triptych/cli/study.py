@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 from sqlmodel import Session
@@ -12,9 +13,11 @@ from sqlmodel import Session
 from triptych import settings
 from triptych.cli import files as files_of
 from triptych.cli import ratings
+from triptych.cli.data import COMMAND_LINE
 from triptych.cli.opening import alone, passcode, to_read, written
 from triptych.cli.output import Reply, for_people
 from triptych.cli.people import acting_lead
+from triptych.errors import NotAllowed
 from triptych.formats.ratings.roles import Duplicates
 from triptych.formats.texts.text_format import proposals
 from triptych.operations import capsule as capsules
@@ -28,6 +31,10 @@ from triptych.study import launch, lifecycle, saved_setting
 from triptych.study.persons import Who
 from triptych.study.settings import USUAL_CHECKS, USUAL_ORDER, Formats
 
+if TYPE_CHECKING:
+    from triptych.reports.archive.make import Archive, ArchiveChoice
+
+READ_THEM = "Read them, delete the rows that must not be published, and give the file to --release."
 NOTHING_WRITTEN = "Nothing was written. Add --write to make the study."
 
 
@@ -155,6 +162,48 @@ def export(study: str, file: str) -> Reply:
     with for_people():
         files_of.write(file, capsules.pieces(to_read(), study))
     return files_of.reply(file, f"The study is in {file}.", study=study)
+
+
+def archive(
+    study: str, folder: str | None, licence: str | None, blind: bool, list_texts: str | None, release: str | None
+) -> Reply:
+    """A finished study as static pages, or the texts of annotators that could be in them."""
+    from triptych.reports.archive import make  # numpy, which no other command here needs
+
+    if list_texts is not None:
+        with database.reading(to_read()) as session:
+            database.see_one_state(session)
+            texts, count = make.texts_to_read(session, lifecycle.by_slug(session, study), blind)
+        files_of.write(list_texts, [texts])
+        return files_of.reply(list_texts, f"{counted(count, 'text')}. {READ_THEM}", study=study, texts=count)
+    if folder is None or licence is None:
+        raise NotAllowed(
+            "Name a new folder, and the licence of the item texts: --licence CC-BY-4.0; none leaves them out."
+        )
+    target = Path(folder)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise NotAllowed(f"{folder} is there already. An archive goes into a new folder or an empty one.")
+    read = None if release is None else files_of.read(release)
+    stated = "" if licence.strip().casefold() == "none" else licence.strip()
+    choice = make.ArchiveChoice(stated, blind, read)
+    made = written(lambda session: _archived(session, study, choice, target))
+    return Reply(
+        [f"{counted(len(made.files), 'file')} in {folder}; open index.html. Archive {made.sha256}."],
+        {"study": study, "folder": folder, "files": len(made.files), "sha256": made.sha256},
+    )
+
+
+def _archived(session: Session, slug: str, choice: ArchiveChoice, target: Path) -> Archive:
+    """Writes the files before the log says so; a folder that cannot be written leaves no trace in it."""
+    from triptych.reports.archive import make
+
+    database.see_one_state(session)
+    made = make.archive_study(session, lifecycle.by_slug(session, slug), choice, target.resolve().name, COMMAND_LINE)
+    with for_people():
+        target.mkdir(parents=True, exist_ok=True)
+        for name, content in made.files.items():
+            (target / name).write_bytes(content)
+    return made
 
 
 def import_study(file: str, lead: str) -> Reply:

@@ -17,7 +17,7 @@ from triptych.results import item_review
 from triptych.results.adjudication import FinalValue
 from triptych.results.frame.highlights import HighlightedItem, Passage
 from triptych.results.frame.model import Counted, Frame
-from triptych.results.frame.upkeep import frame_of
+from triptych.results.frame.upkeep import frame_of, with_annotators_called
 from triptych.results.item_review import FINAL, Look
 from triptych.results.warnings import Finding
 from triptych.storage.models import Membership, Person, Role, Study
@@ -99,23 +99,12 @@ def _of(session: Session, study: Study, frame: Frame) -> Watched:
     everybody = dict.fromkeys([*session.scalars(joined), *frame.work["annotator"].cat.categories])
     numbers = {pseudonym: f"Annotator {place}" for place, pseudonym in enumerate(everybody, 1)}
     explained = frame.settings.viewers_read_explanations
-    number, seed, created = frame.name
-    groups = {numbers.get(name, name): group for name, group in frame.settings.annotator_groups.items()}
-    work = frame.work.assign(annotator=frame.work["annotator"].cat.rename_categories(numbers))
-    ratings = frame.ratings.assign(annotator=frame.ratings["annotator"].cat.rename_categories(numbers))
+    renamed = with_annotators_called(frame, numbers, "watched")
+    ratings = renamed.ratings
     if not explained:
         ratings["explanation"] = ""
         ratings["reasons"] = ratings["reasons"].cat.add_categories(
             [] if "" in ratings["reasons"].cat.categories else [""]
         )
         ratings.loc[:, "reasons"] = ""
-    changed = replace(
-        frame,
-        work=work,
-        ratings=ratings,
-        leads=frozenset(numbers.get(lead, lead) for lead in frame.leads),
-        settings=frame.settings.model_copy(update={"annotator_groups": groups}),
-        name=(number, seed, f"{created} watched"),
-        watched=True,
-    )
-    return Watched(changed, numbers, explained)
+    return Watched(replace(renamed, ratings=ratings, watched=True), numbers, explained)

@@ -507,8 +507,9 @@ def accept_as_lead(session: Session, secret: str, passcode: str) -> Person:
 def consent(session: Session, study: Study, who: Who, version: str) -> None:
     """Records that the annotator agreed to the consent text of this version, and when.
 
-    The event keeps what the text promised for the case of a withdrawal. Raises NotFound for somebody who is not in
-    the study, NotAllowed after they withdrew, Conflict if the text has changed since they read it.
+    The event keeps what the text promised for the case of a withdrawal, and what may be published. Raises NotFound for
+    somebody who is not in the study, NotAllowed after they withdrew, Conflict if the text has changed since they read
+    it.
     """
     of_person = (Membership.study_id == study.id) & (Membership.person_id == who.person_id)
     query = select(Membership).where(of_person, Membership.role == Role.annotator).with_for_update(key_share=True)
@@ -522,7 +523,8 @@ def consent(session: Session, study: Study, who: Who, version: str) -> None:
         raise Conflict(_("The consent text was changed a moment ago. Please read it again."))
     membership.consent_version, membership.consented_at = version, clock.now()
     session.flush()
-    new = {"version": version, "at": membership.consented_at.isoformat(), "after_withdrawal": text.after_withdrawal}
+    promised = {"after_withdrawal": text.after_withdrawal, "sharing": text.sharing}
+    new = {"version": version, "at": membership.consented_at.isoformat(), **promised}
     events.record(session, study.id, EventKind.consented, who.pseudonym, subject=who.pseudonym, new=new)
 
 

@@ -26,7 +26,7 @@ from triptych.privacy import scrub, withdrawal
 from triptych.storage import database, events, traces
 from triptych.storage.database import Wiped
 from triptych.storage.events import DEPARTURES, EventKind
-from triptych.storage.models import Assignment, Event, Membership, PanelIdentity, Person, Snapshot, Study
+from triptych.storage.models import Assignment, Event, EventDetail, Membership, PanelIdentity, Person, Snapshot, Study
 from triptych.study import annotator_groups, lifecycle
 from triptych.study.persons import Certainty
 
@@ -96,7 +96,10 @@ def wipe(engine: Engine) -> Wiped:
 
 @dataclass(frozen=True)
 class Copy:
-    """A file, or a report kept in the database (by its hash), that still holds people who have left since."""
+    """A file, or a report kept in the database (by its hash), that still holds people who have left since.
+
+    Neither path nor hash: an archive that was given away, which nothing here can delete.
+    """
 
     name: str
     made_at: datetime
@@ -106,11 +109,12 @@ class Copy:
 
 
 def copies(session: Session, study: Study) -> list[Copy]:
-    """Backups, capsules and reports that still hold somebody who withdrew or was erased, newest first."""
+    """Backups, capsules, reports and archives that still hold somebody who withdrew or was erased, newest first."""
     left = _left(session, study)
     if not left:
         return []
-    holding = [*_files_holding(settings.local_folder(), left), *_reports(session, study, left)]
+    in_files = _files_holding(settings.local_folder(), left)
+    holding = [*in_files, *_reports(session, study, left), *_archives(session, study, left)]
     return sorted(holding, key=lambda copy: copy.made_at, reverse=True)
 
 
@@ -176,13 +180,24 @@ def _reports(session: Session, study: Study, left: Mapping[str, Event]) -> Itera
             yield Copy(f"report {sha256[:12]}", made_at, holds, sha256=sha256)
 
 
+def _archives(session: Session, study: Study, left: Mapping[str, Event]) -> Iterator[Copy]:
+    """Archives made before somebody left: who was asked nothing is in their results, too."""
+    made = select(Event.number, Event.at, EventDetail.new).join(EventDetail, EventDetail.event_id == Event.id)
+    of_study = made.where(Event.study_id == study.id, Event.kind == EventKind.study_archived).order_by(Event.number)
+    for number, at, new in session.execute(of_study):
+        holds = tuple(pseudonym for pseudonym, event in left.items() if event.number > number)
+        if holds:
+            yield Copy(f"archive {new['folder']} {new['sha256'][:12]}", at, holds)
+
+
 def delete_copies(session: Session, study: Study, actor: str, with_reports: bool = False) -> int:
     """Deletes the files that `copies` finds, and the reports if asked to; returns how many.
 
     Follow it with `wipe` where reports were deleted. Raises NotAllowed if a file cannot be deleted.
     """
     study = lifecycle.lock(session, study.id)
-    chosen = [copy for copy in copies(session, study) if copy.path is not None or with_reports]
+    found = copies(session, study)
+    chosen = [copy for copy in found if copy.path is not None or (with_reports and copy.sha256 is not None)]
     frozen = Snapshot.sha256.in_(copy.sha256 for copy in chosen)
     session.execute(delete(Snapshot).where(Snapshot.study_id == study.id, frozen))
     for copy in chosen:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -147,7 +147,7 @@ def build_report(
     last = f"last event {facts.study.event_number} {facts.study.event_hash}"
     seal = f"Snapshot {sha256}, study {facts.study.slug}, {last}."
     tell(0.3, "Drawing the figures")
-    sheet, drawn = heds.full_sheet(facts, analysis, book, seal), _figures(analysis, seal)
+    sheet, drawn = heds.full_sheet(facts, analysis, book, seal), figures_by_criterion(analysis, seal)
     tell(0.85, "Writing tables and documents")
     parts = ReportParts(facts, analysis, book, sheet, tables, drawn, sha256, seal)
     files |= {file.name: b"".join(file.blocks) for file in _documents(parts)}
@@ -231,7 +231,7 @@ def _snapshot(facts: Facts, scope: Counted, files: dict[str, bytes]) -> bytes:
     return (json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
 
 
-def _figures(analysis: StudyAnalysis, seal: str) -> dict[str, tuple[PrintedFigure, ...]]:
+def figures_by_criterion(analysis: StudyAnalysis, seal: str) -> dict[str, tuple[PrintedFigure, ...]]:
     from triptych.reports.figures import figures_of  # matplotlib is loaded where a report is made
 
     criteria = {result.criterion.key: result for result in analysis.criteria}
@@ -305,10 +305,7 @@ def _sections(parts: ReportParts) -> Iterator[ReportSection]:
     yield (
         ReportSection(main.title, tables=[main]) if main.rows else ReportSection(main.title, "There is no rating yet.")
     )
-    for result in analysis.criteria:
-        sentence = " ".join(filter(None, (headline(result, analysis.names), verdict(analysis, result.criterion.key))))
-        drawn = [html.InlineFigure(figure.svg, figure.caption) for figure in parts.figures[result.criterion.key]]
-        yield ReportSection(result.criterion.title, sentence, figures=drawn)
+    yield from criterion_sections(analysis, parts.figures)
     body = [table for table in rest if table.rows and table.name != "findings" and not table.appendix]
     yield from (ReportSection(table.title, tables=[table]) for table in body)
     left_out = [
@@ -319,6 +316,16 @@ def _sections(parts: ReportParts) -> Iterator[ReportSection]:
     yield ReportSection("Methods", parts.methods)
     if more := [table for table in rest if table.rows and table.appendix]:
         yield ReportSection("Appendix", tables=more, table_titles=True)
+
+
+def criterion_sections(
+    analysis: StudyAnalysis, figures: Mapping[str, Sequence[PrintedFigure]]
+) -> Iterator[ReportSection]:
+    """What came out of each criterion. figures: by the key of their criterion."""
+    for result in analysis.criteria:
+        sentence = " ".join(filter(None, (headline(result, analysis.names), verdict(analysis, result.criterion.key))))
+        drawn = [html.InlineFigure(figure.svg, figure.caption) for figure in figures.get(result.criterion.key, ())]
+        yield ReportSection(result.criterion.title, sentence, figures=drawn)
 
 
 def _readme(parts: ReportParts, files: dict[str, bytes]) -> str:

@@ -28,6 +28,14 @@ class InlineFigure:
 
 
 @dataclass(frozen=True)
+class TitledText:
+    """A text as it was written, with its line breaks."""
+
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
 class ReportSection:
     """A heading with what belongs under it. table_titles: whether tables have headings of their own."""
 
@@ -37,6 +45,7 @@ class ReportSection:
     figures: Sequence[InlineFigure] = ()
     tables: Sequence[Table] = ()
     table_titles: bool = False
+    passages: Sequence[TitledText] = ()
 
 
 def readable(text: str) -> str:
@@ -44,8 +53,14 @@ def readable(text: str) -> str:
     return NO_TEXT.sub("\ufffd", text)
 
 
-def page(title: str, facts: Mapping[str, str], sections: Iterable[ReportSection], foot: str) -> str:
-    """The whole document. facts: the list under the title."""
+def page(
+    title: str,
+    facts: Mapping[str, str],
+    sections: Iterable[ReportSection],
+    foot: str,
+    links: Mapping[str, str] | None = None,
+) -> str:
+    """The whole document. facts: the list under the title; links: words → a file of ours in the same folder."""
     template = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -54,7 +69,7 @@ def page(title: str, facts: Mapping[str, str], sections: Iterable[ReportSection]
         trim_blocks=True,
         keep_trailing_newline=True,
     ).get_template("report.html.j2")
-    return template.render(title=title, facts=facts, sections=sections, foot=foot)
+    return template.render(title=title, facts=facts, sections=sections, foot=foot, links=links or {})
 
 
 def _finished(value: Any) -> Any:

@@ -113,7 +113,7 @@ NOT_MENTIONED: dict[EventKind, str] = {
         ),
         ABOUT_ACCESS,
     ),
-    **dict.fromkeys((EventKind.baseline, EventKind.person_baseline), WRITES_DOWN),
+    **dict.fromkeys((EventKind.baseline, EventKind.person_baseline, EventKind.study_archived), WRITES_DOWN),
     **dict.fromkeys(
         (
             EventKind.copies_deleted,

@@ -97,6 +97,7 @@ class EventKind(StrEnum):
     setting_undone = "setting undone"
     simulated = "simulated"
     skipped = "skipped"
+    study_archived = "study archived"
     study_arrived = arrivals.KIND
     study_closed = "study closed"
     study_copied = "study copied"

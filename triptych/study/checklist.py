@@ -126,9 +126,9 @@ def _rubric(draft: _Draft) -> Iterator[CheckPoint]:
 def _consent(draft: _Draft) -> Iterator[CheckPoint]:
     consent = draft.settings.consent
     if consent.text:
-        yield CheckPoint(
-            SetupSection.way_in, Mark.done, f"A consent text of {counted(len(consent.text.split()), 'word')}."
-        )
+        unsaid = " It does not say what is published." if consent.sharing == "not_asked" else ""
+        words = counted(len(consent.text.split()), "word")
+        yield CheckPoint(SetupSection.way_in, Mark.done, f"A consent text of {words}.{unsaid}")
     elif consent.not_needed:
         yield CheckPoint(SetupSection.way_in, Mark.done, f"No consent is asked, as the log says: {consent.not_needed}")
     else:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from triptych.errors import NotAllowed
 from triptych.formats.texts.text_format import FIELDS, Format
+from triptych.languages.language import message
 from triptych.stats.analysis.collection import INTERIM
 from triptych.storage.models import Study
 
@@ -48,6 +49,23 @@ class Codes(SettingsPart):
         return Codes(**{name: code or secrets.token_hex(4).upper() for name, code in self})
 
 
+Sharing = Literal["not_asked", "nothing", "ratings", "texts"]
+# what an archive of the study (`reports/archive`) may hold: said with the consent text; with whom, and for how long
+SHARED: dict[Sharing, str] = {
+    "nothing": message(
+        "Only results over all annotators are published. Your ratings, one by one, are not given to anybody else."
+    ),
+    "ratings": message(
+        "When the study is over, your ratings and highlights are published without your name. Anybody may read them, "
+        "for an unlimited time. What you write in your own words is not published."
+    ),
+    "texts": message(
+        "When the study is over, your ratings, your highlights and what you write in your own words are published "
+        "without your name. Somebody reads these texts before. Anybody may read them, for an unlimited time."
+    ),
+}
+
+
 class Consent(SettingsPart):
     """What annotators agree to before anything else; no text: nothing is asked, for the reason `not_needed`."""
 
@@ -56,11 +74,13 @@ class Consent(SettingsPart):
     after_withdrawal: Literal["keep", "delete"] = Field(
         default="keep", description="what happens to the ratings of somebody who withdraws; the text says so"
     )
+    sharing: Sharing = Field(default="not_asked", description="what is published of each annotator; SHARED says it")
 
     @property
     def version(self) -> str:
         """Changes with the text, so that a consent names what was agreed to."""
-        return hashlib.sha256(f"{self.after_withdrawal}\n{self.text}".encode()).hexdigest()[:12]
+        shared = "" if self.sharing == "not_asked" else f"\n{self.sharing}"
+        return hashlib.sha256(f"{self.after_withdrawal}\n{self.text}{shared}".encode()).hexdigest()[:12]
 
 
 class Ethics(SettingsPart):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pandas as pd
@@ -47,6 +47,20 @@ def twice_rated(session: Session, study: Study, frame: Frame) -> Frame:
     pairs = pd.MultiIndex.from_frame(again[["annotator", "item"]].astype(str).drop_duplicates())
     first = pd.MultiIndex.from_frame(frame.ratings[["annotator", "item"]].astype(str)).isin(pairs)
     return replace(frame, ratings=_replaced(frame.ratings[first], again, set()))
+
+
+def with_annotators_called(frame: Frame, names: Mapping[str, str], use: str) -> Frame:
+    """The frame with these names in the place of pseudonyms. use: what for, so that nothing kept for it is mixed up."""
+    number, seed, created = frame.name
+    groups = {names.get(name, name): group for name, group in frame.settings.annotator_groups.items()}
+    return replace(
+        frame,
+        work=frame.work.assign(annotator=frame.work["annotator"].cat.rename_categories(names)),
+        ratings=frame.ratings.assign(annotator=frame.ratings["annotator"].cat.rename_categories(names)),
+        leads=frozenset(names.get(lead, lead) for lead in frame.leads),
+        settings=frame.settings.model_copy(update={"annotator_groups": groups}),
+        name=(number, seed, f"{created} {use}"),
+    )
 
 
 def forget() -> None:

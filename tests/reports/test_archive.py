@@ -1,0 +1,203 @@
+"""A study's archive: what consent covers and nothing else, under no pseudonym, with no script and no address."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import random
+import re
+from html.parser import HTMLParser
+
+import pytest
+from helpers.ratings import submit
+from helpers.reports import SECRET_WORDS, opened, some_answers
+from helpers.studies import SMALL_RUBRIC, SYSTEMS, add_person, draft_items, join, sure
+from sqlalchemy import select, update
+
+from triptych.errors import Conflict, ImportRefused, NotAllowed
+from triptych.operations.verify import verify
+from triptych.people import accounts
+from triptych.privacy import erasure, withdrawal
+from triptych.reports.archive.make import ArchiveChoice, archive_study, texts_to_read
+from triptych.storage import database
+from triptych.storage.models import Candidate, Item, Person, Role, StudyState
+from triptych.study import lifecycle
+from triptych.study.persons import Who
+from triptych.study.settings import changed, settings_of, stored
+
+HOSTILE = "<script src=https://evil.example/x.js></script><img src=//evil.example onerror=alert(1)>"
+PLAIN = ArchiveChoice("CC-BY-4.0", figures=False)
+# annotator → what they agreed to; the first version of the text says nothing of it
+AGREED = {"silent": "not_asked", "results": "nothing", "rater": "ratings", "writer": "texts", "gone": "texts"}
+
+
+class Tags(HTMLParser):
+    """Tags of a page, and every address in it."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.addresses: set[str] = set()
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.addresses |= {value for name, value in attrs if name in ("href", "src", "action", "data", "xlink:href")}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """A closed, unblinded study; each of its annotators agreed to another text, and one withdrew afterwards."""
+    engine = opened(tmp_path_factory.mktemp("archive"))
+    rng = random.Random(3)
+    with database.writing(engine) as session:
+        lead = add_person(session, "lead", Role.lead)
+        plan = lifecycle.StudyPlan(title=f"Study {HOSTILE}", seed="fixed", raters_per_item=6)
+        study = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(3), lead.pseudonym, lead.person_id)
+        lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+        people = {name: join(session, study, add_person(session, name)) for name in (*AGREED, "unasked")}
+        for name, sharing in AGREED.items():
+            study.settings = stored(changed(study, consent={"text": "Agree?", "sharing": sharing}))
+            session.flush()
+            accounts.consent(session, study, people[name], settings_of(study).consent.version)
+        study.settings = stored(changed(study, consent={"not_needed": "tried"}))
+        session.flush()
+        for who in people.values():
+            for _ in range(3):
+                answers = some_answers(rng)
+                answers["ratings"]["A"]["verdict"] = "reject"
+                answers["explanations"]["A"] = {"verdict": {"reject": {"reasons": ["rude"], "text": SECRET_WORDS}}}
+                if who is people["writer"]:
+                    answers["highlights"][0]["comment"] = HOSTILE
+                submit(session, study, who, answers)
+        session.execute(update(Candidate).where(Candidate.id == 1).values(text=HOSTILE))
+        session.execute(update(Item).where(Item.external_id == "item-1").values(context=HOSTILE))
+        withdrawal.withdraw(session, study, "P-gone", lead.pseudonym)
+        lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
+        lifecycle.unblind(session, study, sure(lead))
+    return engine, study
+
+
+def made(world, choice=PLAIN):
+    engine, study = world
+    with database.writing(engine) as session:
+        return archive_study(session, lifecycle.by_slug(session, study.slug), choice, "given", "command line")
+
+
+def rows(archive, name: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(archive.files[name].decode("utf-8-sig"), newline="")))
+
+
+def listed(world, blind=False) -> bytes:
+    with database.reading(world[0]) as session:
+        return texts_to_read(session, lifecycle.by_slug(session, world[1].slug), blind)[0]
+
+
+def test_only_who_agreed_is_there_one_by_one(world):
+    archive = made(world)
+    everything = b"\n".join(archive.files.values()).decode()
+    names = {row["annotator"] for row in rows(archive, "ratings.csv")}
+    assert len(names) == 2
+    assert {row["annotator"] for row in rows(archive, "highlights.csv")} == names
+    assert SECRET_WORDS not in everything
+    assert not re.search(r"\bP-\w+", everything)
+    assert "texts.csv" not in archive.files
+    about = archive.files["index.html"].decode()
+    assert "2 annotators were not asked what may be published" in about
+    assert "1 annotator agreed to the publication of results over all annotators only" in about
+    results = rows(archive, "results.csv")
+    assert [r["value"] for r in results if (r["part"], r["statistic"]) == ("study", "annotators")] == ["5"]  # one left
+    assert not [r for r in results if "Annotator" in r["system"] + r["baseline"]]
+
+
+def test_hostile_words_stay_text_and_nothing_leads_outside(world):
+    archive = made(world, ArchiveChoice("CC-BY-4.0", release=listed(world), figures=False))
+    pages = {name: content.decode() for name, content in archive.files.items() if name.endswith(".html")}
+    assert set(pages) == {"index.html", "results.html", "items-1.html"}
+    for page in pages.values():
+        found = Tags(page)
+        assert not found.tags & {"script", "img", "iframe", "link", "object", "form", "base"}
+        assert found.addresses <= set(pages)
+        assert "default-src 'none'" in page
+    assert "&lt;script src=https://evil.example" in pages["items-1.html"]
+    sums = dict(line.split("  ")[::-1] for line in archive.files["SHA256SUMS"].decode().splitlines())
+    assert sums == {
+        name: hashlib.sha256(content).hexdigest() for name, content in archive.files.items() if name != "SHA256SUMS"
+    }
+
+
+def test_a_blind_archive_names_no_system(world):
+    named = b"".join(made(world).files.values()).decode()
+    assert all(name in named for name in SYSTEMS)
+    archive = made(world, ArchiveChoice("CC-BY-4.0", blind=True, release=listed(world, blind=True), figures=False))
+    assert not [name for name in SYSTEMS if name in b"".join(archive.files.values()).decode()]
+    assert {row["system"] for row in rows(archive, "items.csv")} == {"System 1", "System 2", "System 3"}
+
+
+def test_without_a_licence_no_item_text_is_there(world):
+    archive = made(world, ArchiveChoice(figures=False))
+    assert "Answer 2 in words" not in b"".join(archive.files.values()).decode()
+    assert set(rows(archive, "items.csv")[0]) == {"item_id", "system"}
+    assert not any(row["quote"] for row in rows(archive, "highlights.csv"))
+    assert "The licence of the item texts was not stated" in archive.files["index.html"].decode()
+
+
+def test_texts_are_released_as_they_were_read(world):
+    whole = listed(world)
+    lines = whole.decode("utf-8-sig").splitlines(keepends=True)
+    explained = [line for line in lines[1:] if ",explanation," in line]
+    assert len({row["annotator"] for row in csv.DictReader(io.StringIO("".join(lines)))}) == 1
+    archive = made(world, ArchiveChoice("CC0", release="".join([lines[0], *explained]).encode(), figures=False))
+    assert {row["what"] for row in rows(archive, "texts.csv")} == {"explanation"}
+    assert len(rows(archive, "texts.csv")) == len(explained)
+    for file, refusal in (
+        (whole.replace(b"Zinnober", b"Zinn"), Conflict),
+        (listed(world, blind=True), Conflict),  # another list: systems have other names in it
+        (b"something else", ImportRefused),
+        (b"\xff\xfe", ImportRefused),
+    ):
+        with pytest.raises(refusal, match="list of texts"):
+            made(world, ArchiveChoice("CC0", release=file, figures=False))
+
+
+def test_an_archive_is_logged_and_named_when_somebody_leaves(world):
+    engine, study = world
+    archive = made(world)
+    with database.writing(engine) as session:
+        here = lifecycle.by_slug(session, study.slug)
+        assert not [copy for copy in erasure.copies(session, here) if "archive" in copy.name]
+        lead = session.scalars(select(Person).where(Person.pseudonym == "P-lead")).one()
+        erasure.erase(session, here, "P-rater", sure(Who(lead.id, lead.pseudonym, lead.role, lead.name, 0)))
+    with database.writing(engine) as session:
+        here = lifecycle.by_slug(session, study.slug)
+        name = f"archive given {archive.sha256[:12]}"
+        copy = next(copy for copy in erasure.copies(session, here) if copy.name == name)
+        assert copy.holds == ("P-rater",)
+        erasure.delete_copies(session, here, "P-lead", with_reports=True)
+        assert copy in erasure.copies(session, here)  # it is elsewhere
+
+
+def test_an_open_study_has_no_archive(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, *_ = make_study(session)
+        with pytest.raises(NotAllowed, match="close it first"):
+            archive_study(session, study, PLAIN, "given", "command line")
+        with pytest.raises(NotAllowed, match="close it first"):
+            texts_to_read(session, study, blind=True)
+
+
+def test_a_study_with_an_archive_is_still_proved(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, lead, _ = make_study(session)
+        lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
+        archive_study(session, study, PLAIN, "given", "command line")
+        assert verify(session, study).holds
+
+
+def test_consent_of_an_earlier_version_keeps_its_hash(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, *_ = make_study(session)
+        consent = settings_of(study).consent.model_copy(update={"text": "Agree?"})
+        before = hashlib.sha256(b"keep\nAgree?").hexdigest()[:12]
+        assert consent.version == before != consent.model_copy(update={"sharing": "nothing"}).version

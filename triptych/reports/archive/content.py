@@ -1,0 +1,196 @@
+"""What an archive holds of items and ratings: already without pseudonyms and without what consent does not cover."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from sqlalchemy import select
+from sqlmodel import Session
+
+from triptych.errors import Conflict, ImportRefused
+from triptych.exchange import exports
+from triptych.formats.long_csv import Cell, restore_cell, write_csv
+from triptych.formats.writers.model import (
+    MAIN_WORK,
+    Finished,
+    FinishedAnnotation,
+    FinishedHighlight,
+    FinishedItem,
+    FinishedRating,
+)
+from triptych.formats.writers.tables import ITEMS
+from triptych.reports.archive.covered import Covered, covered
+from triptych.storage.models import Assignment, Study, System
+
+RATINGS_HEADER = (
+    *("annotator", "annotator_kind", "item_id", "system", "position", "criterion", "value", "option", "missing"),
+    *("reasons", "surplus", "excluded"),
+)
+HIGHLIGHTS_HEADER = ("annotator", "item_id", "system", "position", "turn", "label", "start", "end", "quote")
+TEXTS_HEADER = ("list", "what", "item_id", "system", "about", "annotator", "text")
+ITEM_TEXTS = tuple(name for name in ITEMS if name not in ("meta", "purpose", "retired"))
+ITEM_IDS = ("item_id", "system")
+ALTERED = "The list of texts is not the one that this study gives now: write it again with --list-texts, and read that."
+
+
+class FreeText(NamedTuple):
+    """Words of an annotator. what: explanation, highlight comment or note; about: the criterion or the label."""
+
+    what: str
+    item_id: str
+    system: str
+    about: str
+    annotator: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Content:
+    """items: with the annotations that may be here one by one, no text by their annotators. texts: these, to be read.
+
+    people: what consent covers of each annotator. finished: the study, its annotators under their names in the archive.
+    """
+
+    finished: Finished
+    people: Covered
+    items: tuple[FinishedItem, ...]
+    texts: tuple[FreeText, ...]
+
+    def rating_rows(self) -> Iterator[tuple[Cell, ...]]:
+        """In the order of RATINGS_HEADER."""
+        for item, work in self._work():
+            who, after = (work.annotator, work.kind, item.item_id), (int(work.state == "surplus"), int(work.excluded))
+            places = [(slot.system, slot.position, slot.ratings) for slot in work.slots]
+            for system, position, ratings in (("", None, work.about_item), *places):
+                for given in ratings:
+                    value = given.number, given.option, int(given.missing), ";".join(given.reasons)
+                    yield (*who, system, position, given.criterion, *value, *after)
+
+    def highlight_rows(self, with_quotes: bool) -> Iterator[tuple[Cell, ...]]:
+        """In the order of HIGHLIGHTS_HEADER; a quote is a part of the item's text."""
+        for item, work in self._work():
+            for slot in work.slots:
+                for mark in slot.highlights:
+                    place = (mark.turn, mark.label, mark.start, mark.end, mark.quote if with_quotes else None)
+                    yield (work.annotator, item.item_id, slot.system, slot.position, *place)
+
+    def _work(self) -> Iterator[tuple[FinishedItem, FinishedAnnotation]]:
+        return ((item, work) for item in self.items for work in item.annotations)
+
+    @property
+    def mark(self) -> str:
+        """Changes with any text, and with who wrote it."""
+        return hashlib.sha256(json.dumps(self.texts).encode()).hexdigest()[:16]
+
+    def listed(self) -> bytes:
+        """The texts as a CSV file to read; its reader deletes the rows that stay out."""
+        return "".join(write_csv([(self.mark, *text) for text in self.texts], TEXTS_HEADER)).encode("utf-8-sig")
+
+    def released(self, file: bytes) -> tuple[FreeText, ...]:
+        """The texts that a list still has. Raises ImportRefused, and Conflict where it is not the list of today."""
+        rows = list(csv.reader(io.StringIO(_decoded(file), newline="")))
+        if not rows or tuple(rows[0]) != TEXTS_HEADER:
+            raise ImportRefused(
+                f"The list of texts has the columns {', '.join(TEXTS_HEADER)}, as --list-texts wrote it."
+            )
+        kept = {tuple(_same_lines(restore_cell(cell)) for cell in row) for row in rows[1:]}
+        of_today = {(self.mark, *map(_same_lines, text)): text for text in self.texts}
+        if kept - of_today.keys():
+            raise Conflict(ALTERED)
+        return tuple(text for key, text in of_today.items() if key in kept)
+
+
+def _same_lines(text: str) -> str:
+    """A spreadsheet may have changed the ends of lines."""
+    return text.replace("\r\n", "\n")
+
+
+def _decoded(file: bytes) -> str:
+    try:
+        return file.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ImportRefused("The list of texts is not UTF-8 any more; save it as CSV in UTF-8.") from error
+
+
+def content_of(session: Session, study: Study, blind: bool) -> Content:
+    """blind: systems are System 1, System 2, … although their names may be written."""
+    finished, people = exports.read_finished(session, study), covered(session, study)
+    systems = _systems(session, study, finished, blind)
+    noted = select(Assignment.id, Assignment.note).where(Assignment.study_id == study.id, Assignment.note.is_not(None))
+    notes = dict(map(tuple, session.execute(noted)))
+    items, texts = [], []
+    for item in finished.items(MAIN_WORK):
+        shown = _item(item, people, systems)
+        items.append(replace(shown, annotations=tuple(map(_without_texts, shown.annotations))))
+        texts += [text for work in shown.annotations for text in _texts(shown.item_id, work, people, notes)]
+    shown_systems = {code: systems[name] for code, name in finished.systems.items()}
+    hidden = finished.blind or blind
+    public = replace(finished, annotators=tuple(people.names.values()), systems=shown_systems, blind=hidden)
+    return Content(public, people, tuple(items), tuple(texts))
+
+
+def _systems(session: Session, study: Study, finished: Finished, blind: bool) -> dict[str, str]:
+    """Name as it may be written → the name in the archive."""
+    if finished.blind or not blind:
+        return {name: name for name in finished.systems.values()} | {"": ""}
+    coded = select(System.name, System.blind_code).where(System.study_id == study.id)
+    return {name: f"System {code}" for name, code in session.execute(coded)} | {"": ""}
+
+
+def _item(item: FinishedItem, people: Covered, systems: Mapping[str, str]) -> FinishedItem:
+    """The item under the archive's names, with the annotations that consent covers."""
+    works = (work for work in item.annotations if work.rated and people.of_ratings(work.annotator))
+    annotations = [_annotation(work, people, systems) for work in works]
+    candidates = [replace(candidate, system=systems.get(candidate.system, "")) for candidate in item.candidates]
+    in_order = tuple(sorted(annotations, key=lambda work: _number(work.annotator)))
+    return replace(item, candidates=tuple(candidates), annotations=in_order)
+
+
+def _number(name: str) -> tuple[str, int]:
+    noun, _, number = name.partition(" ")
+    return noun, int(number)
+
+
+def _annotation(work: FinishedAnnotation, people: Covered, systems: Mapping[str, str]) -> FinishedAnnotation:
+    slots = [replace(slot, system=systems.get(slot.system, "")) for slot in work.slots]
+    renamed = replace(work, annotator=people.names[work.annotator], slots=tuple(slots), exclusion_reason=None)
+    return renamed if renamed.annotator in people.writers else _without_texts(renamed)
+
+
+def _without_texts(work: FinishedAnnotation) -> FinishedAnnotation:
+    slots = [
+        replace(slot, ratings=_plain(slot.ratings), highlights=tuple(map(_uncommented, slot.highlights)))
+        for slot in work.slots
+    ]
+    return replace(work, slots=tuple(slots), about_item=_plain(work.about_item))
+
+
+def _plain(ratings: Sequence[FinishedRating]) -> tuple[FinishedRating, ...]:
+    return tuple(replace(rating, explanation="") for rating in ratings)
+
+
+def _uncommented(mark: FinishedHighlight) -> FinishedHighlight:
+    return replace(mark, comment="")
+
+
+def _texts(item: str, work: FinishedAnnotation, people: Covered, notes: Mapping[int, str]) -> Iterator[FreeText]:
+    """What the annotator wrote, where that is covered."""
+    if work.annotator not in people.writers:
+        return
+    who = work.annotator
+    for system, ratings in (("", work.about_item), *((slot.system, slot.ratings) for slot in work.slots)):
+        for rating in ratings:
+            if rating.explanation:
+                yield FreeText("explanation", item, system, rating.criterion, who, rating.explanation)
+    for slot in work.slots:
+        for mark in slot.highlights:
+            if mark.comment:
+                yield FreeText("highlight comment", item, slot.system, mark.label, who, mark.comment)
+    if note := notes.get(work.number):
+        yield FreeText("note", item, "", "", who, note)

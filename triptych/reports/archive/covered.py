@@ -1,0 +1,124 @@
+"""What of each annotator an archive may hold, and what they are called there."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import pandas as pd
+from sqlalchemy import select
+from sqlmodel import Session
+
+from triptych.results.frame.loading import membership_of
+from triptych.results.frame.model import Frame
+from triptych.results.frame.upkeep import with_annotators_called
+from triptych.stats.numbers import counted
+from triptych.storage.events import EventKind
+from triptych.storage.models import SEEN, Assignment, Event, EventDetail, Kind, Membership, Person, Study
+from triptych.study.settings import Sharing, settings_of
+
+ONE_BY_ONE = ("ratings", "texts")  # answers to "what is published" that cover single ratings
+JUDGE, ANNOTATOR = "Judge", "Annotator"
+
+
+@dataclass(frozen=True)
+class Covered:
+    """names: pseudonym → the name in the archive, of everybody who stays. left: pseudonyms of those who withdrew.
+
+    sharing: pseudonym → what was agreed to; what no person gave may be shared whole.
+    """
+
+    names: Mapping[str, str]
+    left: frozenset[str]
+    sharing: Mapping[str, Sharing]
+
+    @cached_property
+    def annotators(self) -> frozenset[str]:
+        """Names in the archive of all but judges, whose results are printed one by one."""
+        return frozenset(name for name in self.names.values() if name.startswith(ANNOTATOR))
+
+    def of_ratings(self, pseudonym: str) -> bool:
+        return pseudonym in self.names and self.sharing[pseudonym] in ONE_BY_ONE
+
+    @cached_property
+    def writers(self) -> frozenset[str]:
+        """Names in the archive of those whose texts are covered."""
+        return frozenset(name for pseudonym, name in self.names.items() if self.sharing[pseudonym] == "texts")
+
+    def frame(self, frame: Frame) -> Frame:
+        """The frame without those who left, and under the names of the archive."""
+        groups = {who: group for who, group in frame.settings.annotator_groups.items() if who not in self.left}
+        staying = replace(
+            frame,
+            work=self._staying(frame.work),
+            ratings=self._staying(frame.ratings),
+            settings=frame.settings.model_copy(update={"annotator_groups": groups}),
+        )
+        return with_annotators_called(staying, self.names, "archived")
+
+    def _staying(self, rows: pd.DataFrame) -> pd.DataFrame:
+        stays = rows[~rows["annotator"].isin(self.left)].reset_index(drop=True)
+        return stays.assign(annotator=stays["annotator"].cat.remove_unused_categories())
+
+    def sentences(self) -> Iterator[str]:
+        """What is here of the annotators, and why not more."""
+        people = {
+            sharing: counted(sum(self.sharing[pseudonym] == sharing for pseudonym in self.names), "annotator")
+            for sharing in ("texts", "ratings", "nothing", "not_asked")
+            if any(self.sharing[pseudonym] == sharing for pseudonym in self.names)
+        }
+        words = {
+            "texts": "agreed to the publication of their ratings, highlights and texts, or are no people.",
+            "ratings": "agreed to the publication of their ratings and highlights; none of their texts is here.",
+            "nothing": "agreed to the publication of results over all annotators only: their ratings count in the "
+            "results, and are not here one by one.",
+            "not_asked": "were not asked what may be published: their ratings count in the results, and are not here "
+            "one by one.",
+        }
+        yield from (f"{people[sharing]} {words[sharing]}" for sharing in people)
+        yield "Anyone who withdrew or was erased before this archive was made is in no file and in no number."
+        yield "Results about single annotators are left out."
+
+
+def covered(session: Session, study: Study) -> Covered:
+    """Everybody with finished work in the study. Numbers follow no order of joining."""
+    query = (
+        select(Person.pseudonym, Person.kind, Membership.consent_version, Membership.withdrawn_at)
+        .join(Assignment, Assignment.person_id == Person.id)
+        .outerjoin(Membership, membership_of())
+        .where(Assignment.study_id == study.id, Assignment.state.in_(SEEN))
+        .distinct()
+    )
+    people = sorted(
+        session.execute(query),
+        key=lambda row: hashlib.sha256(f"{study.seed} archive {row.pseudonym}".encode()).digest(),
+    )
+    names: dict[str, str] = {}
+    for noun, of_kind in ((ANNOTATOR, set(Kind) - {Kind.judge}), (JUDGE, {Kind.judge})):
+        here = [person.pseudonym for person in people if person.kind in of_kind and person.withdrawn_at is None]
+        names |= {pseudonym: f"{noun} {number}" for number, pseudonym in enumerate(here, 1)}
+    agreed = _agreed(session, study)
+    current = settings_of(study).consent
+    sharing: dict[str, Sharing] = {}
+    for pseudonym, kind, version, _ in people:
+        if kind != Kind.human:
+            sharing[pseudonym] = "texts"
+        elif version == current.version:
+            sharing[pseudonym] = current.sharing
+        else:
+            sharing[pseudonym] = agreed.get((pseudonym, version), "not_asked")
+    left = frozenset(person.pseudonym for person in people if person.withdrawn_at is not None)
+    return Covered(names, left, sharing)
+
+
+def _agreed(session: Session, study: Study) -> dict[tuple[str, str | None], Sharing]:
+    """(pseudonym, version of the text) → what it said of publication."""
+    consents = (
+        select(Event.subject, EventDetail.new)
+        .join(EventDetail, EventDetail.event_id == Event.id)
+        .where(Event.study_id == study.id, Event.kind == EventKind.consented)
+        .order_by(Event.number)
+    )
+    return {(who, new["version"]): new.get("sharing", "not_asked") for who, new in session.execute(consents)}

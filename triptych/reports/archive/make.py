@@ -1,0 +1,297 @@
+"""The folder of an archive: pages that open from a disk without a network, and the tables they are made of.
+
+No pseudonym is in it, no result about one annotator, and no script; pages lead to each other only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlmodel import Session
+
+from triptych import settings
+from triptych.errors import NotAllowed
+from triptych.formats.writers.codebook import COLUMNS, codebook
+from triptych.formats.writers.model import ExportOptions, File, FinishedAnnotation, FinishedItem, FinishedTurn
+from triptych.formats.writers.tables import ITEMS, spoken
+from triptych.formats.writers.writing import as_json, csv_file, json_file
+from triptych.reports import data, html
+from triptych.reports import tables as printed
+from triptych.reports.archive.content import (
+    HIGHLIGHTS_HEADER,
+    ITEM_IDS,
+    ITEM_TEXTS,
+    RATINGS_HEADER,
+    TEXTS_HEADER,
+    Content,
+    FreeText,
+    content_of,
+)
+from triptych.reports.build import criterion_sections, figures_by_criterion
+from triptych.reports.cells import Table
+from triptych.reports.html import ReportSection, TitledText
+from triptych.reports.numbers import HEADER, Book
+from triptych.results.caveats import caveats
+from triptych.results.frame.counted import kinds_by_default
+from triptych.results.frame.model import Counted
+from triptych.results.frame.upkeep import build_frame
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.stats.analysis.statistics import Number
+from triptych.stats.numbers import counted
+from triptych.storage import events
+from triptych.storage.events import EventKind
+from triptych.storage.models import Study, StudyState
+from triptych.study import lifecycle
+from triptych.study.system_names import system_names
+
+ITEMS_PER_PAGE = 25
+UNFINISHED = "This study is not closed. An archive is of a finished study: close it first."
+CONTENT_NOTES = {
+    "index.html": "begin here",
+    "results.html": "results over all annotators",
+    "items-….html": "the items, with the ratings that may be here",
+    "results.csv": "every number of the results",
+    "items.csv": "one row per response",
+    "ratings.csv": "one row per rating",
+    "highlights.csv": "one row per highlight",
+    "texts.csv": "what annotators wrote, of those texts that were released",
+    "codebook.json": "what was asked, on which scales, and what every column means",
+    "SHA256SUMS": "the hash of every other file",
+}
+
+
+@dataclass(frozen=True)
+class ArchiveChoice:
+    """licence: of the item texts; empty: they stay out. blind: no system is named, although the study is unblinded.
+
+    release: the list of texts that somebody has read; without it no text by an annotator is in the archive.
+    """
+
+    licence: str = ""
+    blind: bool = False
+    release: bytes | None = None
+    figures: bool = True
+
+
+@dataclass(frozen=True)
+class Archive:
+    """sha256: of the file that holds the hash of every other file."""
+
+    sha256: str
+    files: dict[str, bytes]
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """All that the files are made of. texts: those that were released."""
+
+    study: Study
+    choice: ArchiveChoice
+    content: Content
+    texts: tuple[FreeText, ...]
+    analysis: StudyAnalysis
+    book: Book
+    findings: tuple[str, ...]
+
+    @property
+    def foot(self) -> str:
+        of = self.content.finished
+        state = f"State of the study after event {of.event_number}, {of.event_hash}."
+        return f"Made with Triptych {settings.version()}. {state}"
+
+
+def archive_study(session: Session, study: Study, choice: ArchiveChoice, folder: str, actor: str) -> Archive:
+    """The archive of a closed study; the log says that it was made, and under which name it was put.
+
+    Raises NotAllowed for a study that is not closed, ImportRefused and Conflict for a list that was not read.
+    """
+    study = lifecycle.lock(session, study.id)
+    parts = _parts(session, study, choice)
+    files = {file.name: b"".join(file.blocks) for file in (*_tables(parts), *_pages(parts))}
+    sums = "".join(f"{hashlib.sha256(files[name]).hexdigest()}  {name}\n" for name in sorted(files)).encode()
+    archive = Archive(hashlib.sha256(sums).hexdigest(), {**files, "SHA256SUMS": sums})
+    new = {
+        "folder": folder,
+        "sha256": archive.sha256,
+        "blind": parts.content.finished.blind,
+        "licence": choice.licence,
+        "annotators": len({row[0] for row in parts.content.rating_rows()}),
+        "texts": len(parts.texts),
+    }
+    events.record(session, study.id, EventKind.study_archived, actor, new=new)
+    return archive
+
+
+def texts_to_read(session: Session, study: Study, blind: bool) -> tuple[bytes, int]:
+    """The list of texts that consent covers, for somebody to read, and how many there are. Raises NotAllowed."""
+    _refuse_unfinished(study)
+    content = content_of(session, study, blind)
+    return content.listed(), len(content.texts)
+
+
+def _refuse_unfinished(study: Study) -> None:
+    if study.state != StudyState.closed:
+        raise NotAllowed(UNFINISHED)
+
+
+def _parts(session: Session, study: Study, choice: ArchiveChoice) -> _Parts:
+    _refuse_unfinished(study)
+    content = content_of(session, study, choice.blind)
+    texts = () if choice.release is None else content.released(choice.release)
+    people = content.people
+    names = system_names(session, study)
+    shown = {code: f"System {code}" for code in names} if content.finished.blind else names
+    frame = people.frame(build_frame(session, study))
+    analysis = StudyAnalysis(frame, Counted(kinds_by_default(study)), shown)
+    numbers = tuple(number for number in Book.of(analysis).numbers if not _is_about_one(number, people.annotators))
+    book = Book(numbers, {number.place: number for number in numbers})
+    about_one = (*people.names, *people.left, *people.annotators)
+    known = [finding.sentence for finding in caveats(session, study, analysis)]
+    known = [sentence for sentence in known if not any(name in sentence for name in about_one)]
+    return _Parts(study, choice, content, texts, analysis, book, tuple(known))
+
+
+def _is_about_one(number: Number, annotators: frozenset[str]) -> bool:
+    return number.system in annotators or number.baseline in annotators
+
+
+# Tables
+
+
+def _tables(parts: _Parts) -> Iterator[File]:
+    content, licensed = parts.content, bool(parts.choice.licence)
+    columns = ITEM_TEXTS if licensed else ITEM_IDS
+    about = {*ITEM_TEXTS, *RATINGS_HEADER, *HIGHLIGHTS_HEADER}
+    described = {name: words for name, words in COLUMNS.items() if name in about} | {
+        "annotator": "Name in this archive."
+    }
+    yield csv_file("items.csv", columns, _item_rows(content.items, columns))
+    yield csv_file("ratings.csv", RATINGS_HEADER, content.rating_rows())
+    if content.finished.rubric.highlights:
+        yield csv_file("highlights.csv", HIGHLIGHTS_HEADER, content.highlight_rows(licensed))
+    if parts.texts:
+        yield csv_file("texts.csv", TEXTS_HEADER[1:], parts.texts)
+    yield csv_file("results.csv", HEADER[1:], (row[1:] for row in data.number_rows(parts.book, "")))
+    yield json_file("codebook.json", {**codebook(content.finished, ExportOptions()), "columns": described})
+
+
+def _item_rows(items: Sequence[FinishedItem], columns: Sequence[str]) -> Iterator[list[str | None]]:
+    for item in items:
+        for candidate in item.candidates:
+            cells = [ITEMS[column](item, candidate) for column in columns]
+            yield [as_json(cell) if isinstance(cell, list) else cell for cell in cells]
+
+
+# Pages
+
+
+def _pages(parts: _Parts) -> Iterator[File]:
+    items = parts.content.items
+    of_pages = [items[start : start + ITEMS_PER_PAGE] for start in range(0, len(items), ITEMS_PER_PAGE)]
+    links = {"About": "index.html", "Results": "results.html"}
+    links |= {_page_title(number, len(items)): f"items-{number}.html" for number in range(1, len(of_pages) + 1)}
+    yield _page(parts, "index.html", _facts(parts), _about(parts), links)
+    yield _page(parts, "results.html", {"Ratings": parts.analysis.scope.sentence}, _results(parts), links)
+    texts: dict[str, list[FreeText]] = {}
+    for text in parts.texts:
+        texts.setdefault(text.item_id, []).append(text)
+    titles = {criterion.key: criterion.title for criterion in parts.content.finished.criteria}
+    titles |= {label.key: label.title for label in parts.content.finished.rubric.highlights}
+    for number, shown in enumerate(of_pages, 1):
+        sections = [_item(parts, item, texts.get(item.item_id, ()), titles) for item in shown]
+        yield _page(parts, f"items-{number}.html", {"Items": _page_title(number, len(items))}, sections, links)
+
+
+def _page_title(number: int, items: int) -> str:
+    return f"Items {(number - 1) * ITEMS_PER_PAGE + 1} to {min(number * ITEMS_PER_PAGE, items)}"
+
+
+def _page(
+    parts: _Parts, name: str, facts: Mapping[str, str], sections: Iterator[ReportSection] | list, links: dict[str, str]
+) -> File:
+    return File(name, iter([html.page(parts.study.title, facts, sections, parts.foot, links).encode()]))
+
+
+def _facts(parts: _Parts) -> dict[str, str]:
+    of = parts.content.finished
+    return {
+        "Systems": "System 1, System 2, …: this archive is blind" if of.blind else "under their names",
+        "Licence of the item texts": parts.choice.licence or "not stated; the texts are not here",
+        "Annotators": "Annotator 1, Annotator 2, … in no order",
+        "Design": of.design_hash or "",
+        "Last event": of.event_hash,
+    }
+
+
+def _about(parts: _Parts) -> Iterator[ReportSection]:
+    yield ReportSection("What is here of the annotators", listed=list(_left_out(parts)))
+    here = {"highlights.csv": bool(parts.content.finished.rubric.highlights), "texts.csv": bool(parts.texts)}
+    files = [f"{name}: {words}" for name, words in CONTENT_NOTES.items() if here.get(name, True)]
+    formula = "In CSV files a text that a spreadsheet could take for a formula has one ' in front of it."
+    yield ReportSection("Files", formula, listed=files)
+    asked = [[criterion.title, criterion.definition] for criterion in parts.content.finished.criteria]
+    yield ReportSection("What was asked", tables=[printed.plain_table("asked", "", ("Criterion", "Definition"), asked)])
+
+
+def _left_out(parts: _Parts) -> Iterator[str]:
+    yield from parts.content.people.sentences()
+    written = counted(len(parts.content.texts), "text")
+    if parts.texts:
+        yield f"Of {written} whose publication was agreed to, {len(parts.texts)} were read by somebody and released."
+    elif parts.content.texts:
+        yield f"{written} by annotators could be published; none was read and released, so none is here."
+    if not parts.choice.licence:
+        yield "The licence of the item texts was not stated, so that items are here by their ids only."
+
+
+def _results(parts: _Parts) -> Iterator[ReportSection]:
+    analysis = parts.analysis
+    main, *rest = printed.tables_of(analysis, parts.book)
+    if parts.findings:
+        yield ReportSection("What a reader must know", listed=parts.findings)
+    yield ReportSection(main.title, "" if main.rows else "There is no rating.", tables=[main] if main.rows else [])
+    drawn = figures_by_criterion(analysis, parts.foot) if parts.choice.figures else {}
+    yield from criterion_sections(analysis, drawn)
+    yield from (ReportSection(table.title, tables=[table]) for table in rest if table.rows)
+
+
+def _item(parts: _Parts, item: FinishedItem, texts: Sequence[FreeText], titles: Mapping[str, str]) -> ReportSection:
+    passages = list(_passages(item)) if parts.choice.licence else []
+    passages += [
+        TitledText(", ".join(filter(None, (text.annotator, text.what, text.system, titles.get(text.about)))), text.text)
+        for text in texts
+    ]
+    return ReportSection(item.item_id, passages=passages, tables=list(_ratings(item.annotations, titles)))
+
+
+def _passages(item: FinishedItem) -> Iterator[TitledText]:
+    if item.context or item.turns:
+        yield TitledText("Context", "\n\n".join(filter(None, (item.context, _dialogue(item.turns)))))
+    for title, text in item.extra_texts.items():
+        yield TitledText(title, text if isinstance(text, str) else as_json(text))
+    for candidate in item.candidates:
+        yield TitledText(candidate.system, candidate.text or _dialogue(candidate.turns))
+
+
+def _dialogue(turns: Sequence[FinishedTurn]) -> str:
+    return "\n".join(f"{turn['speaker']}: {turn['text']}" for turn in spoken(turns) or ())
+
+
+def _ratings(works: Sequence[FinishedAnnotation], titles: Mapping[str, str]) -> Iterator[Table]:
+    """Who gave what: a row per annotator and response, a column per criterion."""
+    rows, asked = [], []
+    for work in works:
+        for system, ratings in (*((slot.system, slot.ratings) for slot in work.slots), ("", work.about_item)):
+            given = {rating.criterion: _value(rating.number, rating.option) for rating in ratings}
+            asked += [criterion for criterion in given if criterion not in asked]
+            rows += [(work.annotator, system or "The item", given)] if given else []
+    cells = [[who, what, *(given.get(criterion, "") for criterion in asked)] for who, what, given in rows]
+    header = ("Annotator", "Rated", *(titles.get(criterion, criterion) for criterion in asked))
+    if cells:
+        yield printed.plain_table("ratings", "Ratings", header, cells)
+
+
+def _value(number: float | None, option: str | None) -> str:
+    return option or ("" if number is None else f"{number:g}")
