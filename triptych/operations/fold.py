@@ -19,7 +19,7 @@ from triptych.operations.folded import ErasedEvent, FoldedAnswer, FoldedStudy, F
 from triptych.rubric.answers import count_words
 from triptych.storage.arrivals import StudyArrival
 from triptych.storage.events import CARRIED, DEPARTURES, EventKind, Logged
-from triptych.storage.models import Assignment, Explanation
+from triptych.storage.models import Assignment
 from triptych.storage.rows import TABLES, WORK, Row, as_carried, unpacked
 
 # events whose values are an annotation, or set one aside
@@ -60,9 +60,8 @@ FACTS = {
     "at": "submitted_at",
 }
 FIRM = ("item_id", "purpose", "person_id")  # no event of an older version changes them, except by handing over
-_ASSIGNMENT, _EXPLANATION = Assignment.__table__, Explanation.__table__
-_WORK_NAMES = {table.name for table in WORK}
 _ASSIGNMENT = Assignment.__table__
+_WORK_NAMES = {table.name for table in WORK}
 
 
 def fold(log: Iterable[Logged]) -> FoldedStudy:

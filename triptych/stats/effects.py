@@ -103,31 +103,38 @@ def position_effect(
     others = np.eye(len(named[1]))[named[0]][:, 1:]
     columns, others, response = (_within(part, cells) for part in (columns, others, ratings[:, None]))
     columns, response = (part - others @ np.linalg.lstsq(others, part)[0] for part in (columns, response))
-    squares = columns.T @ columns
-    if np.linalg.eigvalsh(squares)[0] <= _ROUNDING * len(ratings):
-        raise UndefinedStatistic(
-            "Not defined: the effects of position and system cannot be separated in these ratings."
-        )
-    coefficients = np.linalg.solve(squares, columns.T @ response)[:, 0]
-    residuals = response[:, 0] - columns @ coefficients
-    if np.abs(residuals).max() <= _ROUNDING * max(1.0, np.abs(ratings).max()):
-        raise UndefinedStatistic("Not defined: the ratings vary with nothing but position and system.")
-    scores = np.linalg.solve(squares, (columns * residuals[:, None]).T).T
+    coefficients, scores = _least_squares(columns, response, np.abs(ratings).max())
     spread = np.vstack([np.eye(count - 1), -np.ones(count - 1)])
     shifts, influence = spread @ coefficients, len(ratings) * scores @ spread.T
     estimates = [
         estimate(shift + column, item, annotator, confidence) for shift, column in zip(shifts, influence.T, strict=True)
     ]
     statistic, freedom, p = _all_zero(coefficients, scores, item, annotator, cells)
-    largest = float(shifts[np.abs(shifts).argmax()])
     return PositionEffect(
         tuple(PositionShift(int(at), shift.headline) for at, shift in zip(distinct, estimates, strict=True)),
         statistic,
         freedom,
         p,
         int(cells.max()) + 1,
-        f"Largest shift {_change(largest, share)}; {_spoken(p)}. {estimates[0].headline.sentence}",
+        f"Largest shift {_change(max(shifts, key=abs), share)}; {_spoken(p)}. {estimates[0].headline.sentence}",
     )
+
+
+def _least_squares(columns: np.ndarray, response: np.ndarray, largest: float) -> tuple[np.ndarray, np.ndarray]:
+    """(k,) coefficients and (n, k) scores of each; largest: of the ratings, to tell rounding from variation.
+
+    Raises UndefinedStatistic.
+    """
+    squares = columns.T @ columns
+    if np.linalg.eigvalsh(squares)[0] <= _ROUNDING * len(columns):
+        raise UndefinedStatistic(
+            "Not defined: the effects of position and system cannot be separated in these ratings."
+        )
+    coefficients = np.linalg.solve(squares, columns.T @ response)[:, 0]
+    residuals = response[:, 0] - columns @ coefficients
+    if np.abs(residuals).max() <= _ROUNDING * max(1.0, largest):
+        raise UndefinedStatistic("Not defined: the ratings vary with nothing but position and system.")
+    return coefficients, np.linalg.solve(squares, (columns * residuals[:, None]).T).T
 
 
 def best_by_position(values: Column, items: Column, annotators: Column, positions: Column) -> tuple[BestShare, ...]:
