@@ -46,6 +46,7 @@ PLAIN = ANSWERED | {
     EventKind.reminded,
     EventKind.restored_from_backup,
     EventKind.results_opened,
+    EventKind.study_archived,
     EventKind.token_made,
     EventKind.token_revoked,
 }
