@@ -39,7 +39,8 @@ def page(stack, chromium):
 
 
 def rate(page, point: int, letter: str = "A") -> None:
-    browser.radio(page, f"{letter}:fluency", str(point)).check(force=True)
+    """Also in a row that is folded to its answers, or of a response that is not in hand."""
+    browser.radio(page, f"{letter}:fluency", str(point)).evaluate("(input) => input.click()")
 
 
 def process_of(stack: Stack) -> int:
