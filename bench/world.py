@@ -44,23 +44,29 @@ class World:
         return Annotator(url, self.slug, self.rubric, self.cookies[number], number if seed is None else seed)
 
 
-def build_world(home: Path, items: int = 200, annotators: int = 1, raters: int = 3) -> World:
-    """The hotel and restaurant rubric (5 criteria × 3 responses), side by side, on repeated demo texts."""
+@contextmanager
+def _led(home: Path) -> Iterator[tuple[Session, Person]]:
+    """A new database in this home, with a lead."""
     home.mkdir(parents=True, exist_ok=True)
     with _at_home(home):
         engine = database.open_engine(settings.database_url())
         database.migrate(engine)
         with database.writing(engine) as session:
-            lead = accounts.create_lead(session, "Bench", "a passcode for benchmarks only")
-            plan = lifecycle.StudyPlan(
-                title="Bench", raters_per_item=raters, access=Access.invited, presentation="side_by_side", seed="bench"
-            )
-            study = lifecycle.create_study(session, plan, RUBRIC.read_text(), _items(items), lead.pseudonym, lead.id)
-            lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
-            cookies = tuple(_join(session, study, f"Annotator {n}") for n in range(annotators))
-            leads = _sign_in(session, lead)
-            slug = study.slug
+            yield session, accounts.create_lead(session, "Bench", "a passcode for benchmarks only")
         engine.dispose()
+
+
+def build_world(home: Path, items: int = 200, annotators: int = 1, raters: int = 3) -> World:
+    """The hotel and restaurant rubric (5 criteria × 3 responses), side by side, on repeated demo texts."""
+    with _led(home) as (session, lead):
+        plan = lifecycle.StudyPlan(
+            title="Bench", raters_per_item=raters, access=Access.invited, presentation="side_by_side", seed="bench"
+        )
+        study = lifecycle.create_study(session, plan, RUBRIC.read_text(), _items(items), lead.pseudonym, lead.id)
+        lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+        cookies = tuple(_join(session, study, f"Annotator {n}") for n in range(annotators))
+        leads = _sign_in(session, lead)
+        slug = study.slug
     return World(home, slug, load_rubric(RUBRIC), cookies, leads)
 
 
@@ -74,23 +80,17 @@ def _length(item: ItemDraft) -> int:
 def build_shipped(home: Path, annotators: int) -> dict[str, World]:
     """A study of one item for each shipped rubric, the longest of its demo, in its own presentation; by rubric."""
     worlds = {}
-    home.mkdir(parents=True, exist_ok=True)
-    with _at_home(home):
-        engine = database.open_engine(settings.database_url())
-        database.migrate(engine)
-        with database.writing(engine) as session:
-            lead = accounts.create_lead(session, "Bench", "a passcode for benchmarks only")
-            cookie = _sign_in(session, lead)
-            for key, path in shipped_rubrics().items():
-                file = TEXTS.with_name(f"{key}.jsonl")
-                item = max(read_items(file.read_bytes(), file.name).items, key=_length)
-                plan = lifecycle.StudyPlan(title=key, raters_per_item=annotators, access=Access.invited, seed="bench")
-                study = lifecycle.create_study(session, plan, path.read_text(), [item], lead.pseudonym, lead.id)
-                study.settings = stored(StudySettings(entry=EntryRules(kind="none")))
-                lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
-                cookies = tuple(_join(session, study, f"{key} {n}") for n in range(annotators))
-                worlds[key] = World(home, study.slug, load_rubric(path), cookies, cookie)
-        engine.dispose()
+    with _led(home) as (session, lead):
+        cookie = _sign_in(session, lead)
+        for key, path in shipped_rubrics().items():
+            file = TEXTS.with_name(f"{key}.jsonl")
+            item = max(read_items(file.read_bytes(), file.name).items, key=_length)
+            plan = lifecycle.StudyPlan(title=key, raters_per_item=annotators, access=Access.invited, seed="bench")
+            study = lifecycle.create_study(session, plan, path.read_text(), [item], lead.pseudonym, lead.id)
+            study.settings = stored(StudySettings(entry=EntryRules(kind="none")))
+            lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+            cookies = tuple(_join(session, study, f"{key} {n}") for n in range(annotators))
+            worlds[key] = World(home, study.slug, load_rubric(path), cookies, cookie)
     return worlds
 
 

@@ -27,7 +27,7 @@ from triptych.errors import ImportRefused, NotAllowed, UnsafeDatabase
 from triptych.formats.writers.model import ExportOptions, File
 from triptych.operations import arrival, backup, move, verify
 from triptych.operations.arrival import Arrived
-from triptych.operations.sealed import UNREADABLE
+from triptych.operations.sealed import LARGEST_BYTES, UNREADABLE
 from triptych.people import accounts, passcodes
 from triptych.stats.numbers import counted
 from triptych.storage import database
@@ -51,7 +51,7 @@ FORMAT = 1
 DATABASE, RUBRIC, CODEBOOK, README, MANIFEST = "study.db", "rubric.yaml", "codebook.json", "README.md", "manifest.json"
 CONTENT = (DATABASE, RUBRIC, CODEBOOK, README)
 BLOCK = 2**20
-LARGEST, LARGEST_TEXT = 2 * 2**30, 20_000_000  # bytes of the database, and of any other file
+LARGEST = 2 * 2**30  # bytes of the database
 MOVE = "Move a larger one with triptych data move."
 BLIND = "A capsule holds the names of the systems. Unblind the study first, or make it with triptych study export."
 ABOUT = """# {slug}
@@ -219,7 +219,7 @@ def _unpacked(file: Path, path: Path) -> Manifest:
     try:
         with zipfile.ZipFile(file) as archive:
             names = {name.rpartition("/")[2]: name for name in archive.namelist()}
-            manifest = Manifest.model_validate_json(archive.open(names[MANIFEST]).read(LARGEST_TEXT))
+            manifest = Manifest.model_validate_json(archive.open(names[MANIFEST]).read(LARGEST_BYTES))
             if manifest.format != FORMAT or manifest.schema_version > database.HEAD:
                 raise ImportRefused(f"{file.name} was made by a newer version of Triptych. Update this one first.")
             for name in CONTENT:
@@ -236,7 +236,7 @@ def _unpacked(file: Path, path: Path) -> Manifest:
 
 def _written(archive: zipfile.ZipFile, member: str, into: Path) -> str:
     """Writes one file out; returns its SHA-256. What the zip says of its size is not believed."""
-    left = min(LARGEST if into.name == DATABASE else LARGEST_TEXT, shutil.disk_usage(into.parent).free)
+    left = min(LARGEST if into.name == DATABASE else LARGEST_BYTES, shutil.disk_usage(into.parent).free)
     with archive.open(member) as packed, into.open("wb") as out:
         while block := packed.read(BLOCK):
             left -= len(block)

@@ -72,7 +72,6 @@ class ArchiveChoice:
     licence: str = ""
     blind: bool = False
     release: bytes | None = None
-    figures: bool = True
 
 
 @dataclass(frozen=True)
@@ -252,8 +251,7 @@ def _results(parts: _Parts) -> Iterator[ReportSection]:
     if parts.findings:
         yield ReportSection("What a reader must know", listed=parts.findings)
     yield ReportSection(main.title, "" if main.rows else "There is no rating.", tables=[main] if main.rows else [])
-    drawn = figures_by_criterion(analysis, parts.foot) if parts.choice.figures else {}
-    yield from criterion_sections(analysis, drawn)
+    yield from criterion_sections(analysis, figures_by_criterion(analysis, parts.foot))
     yield from (ReportSection(table.title, tables=[table]) for table in rest if table.rows)
 
 
