@@ -99,13 +99,11 @@ def test_a_shipped_rubric_comes_back_letter_by_letter(key):
     assert rewritten(text, read_sheet(text).value) == text
 
 
-@pytest.mark.parametrize("key", [*TEXTS, "commented"])
-@settings(
-    max_examples=4, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate]
-)  # shrinking takes minutes
+# few, as a shipped rubric with its translations takes seconds; for the same reason nothing is made smaller
+@settings(max_examples=8, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(data=st.data())
-def test_any_change_of_the_form_comes_back_without_loss(key, data):
-    text = {**TEXTS, "commented": COMMENTED}[key]
+def test_any_change_of_the_form_comes_back_without_loss(data):
+    text = data.draw(st.sampled_from([COMMENTED, *TEXTS.values()]))
     value = copy.deepcopy(read_sheet(text).value)
     for _ in range(data.draw(st.integers(1, 4))):
         edit(data.draw, value)

@@ -8,7 +8,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from helpers.database_files import files_of
+from helpers.database_files import copied, files_of
 from helpers.ratings import assigned
 from helpers.studies import ROOT, add_person, count_items, draft_items
 from sqlalchemy import func, select
@@ -43,10 +43,18 @@ from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 
 
+@pytest.fixture(scope="module")
+def loaded_once(module_engine):
+    demo.load_demo(module_engine)
+    with module_engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    return database.sqlite_path(str(module_engine.url))
+
+
 @pytest.fixture
-def loaded(sqlite_engine):
-    demo.load_demo(sqlite_engine)
-    return sqlite_engine
+def loaded(loaded_once, tmp_path):
+    with copied(loaded_once, tmp_path) as engine:
+        yield engine
 
 
 def demo_studies(session) -> list[Study]:
