@@ -99,7 +99,7 @@ def _choose_from_saved(
 def _offer(place: DeltaGenerator, mapping: ColumnMapping) -> None:
     # to copy: what a button downloads is served to anybody, and columns may be named after systems
     place.caption("This mapping, to save as a file for the next one")
-    place.code(mapping.to_json(), language="json", height=300)
+    place.code(mapping.to_json(), language=None, height=300)
 
 
 def first_ratings(files: Sequence[FinishedRatings]) -> None:

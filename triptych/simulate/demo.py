@@ -140,7 +140,8 @@ def load_demo(engine: Engine) -> int:
             return 0
     files = [_files(key) for key in DEMOS]
     try:
-        with database.writing(engine) as session:
+        # a slow computer loads them for longer than a request waits
+        with database.patient(), database.writing(engine) as session:
             # first of all: a second process that starts at the same moment waits here, and then has nothing to do
             session.execute(insert(Setting).values(key=LOADED, value=clock.now().isoformat()))
             for key, own in zip(DEMOS, files, strict=True):

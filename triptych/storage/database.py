@@ -116,13 +116,14 @@ _patience = Patience()
 
 
 @contextmanager
-def patient(say: Callable[[str], None]) -> Iterator[None]:
+def patient(say: Callable[[str], None] = log.info) -> Iterator[None]:
     """Inside it writes wait up to a minute for another program, and say so: nobody waits for a command's answer."""
+    before = _patience.seconds, _patience.say
     _patience.seconds, _patience.say = COMMAND_SECONDS, say
     try:
         yield
     finally:
-        _patience.seconds, _patience.say = 0, log.info
+        _patience.seconds, _patience.say = before
 
 
 def backend_of(url: str) -> str:
