@@ -208,7 +208,7 @@ def _number_of(result: CriterionResult) -> str:
 def _numbers_behind(counts: Sequence[int]) -> str:
     fewest, most = min(counts), max(counts)
     shown = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
-    return f"n = {shown} ratings behind each difference."
+    return f"n = {shown} ratings of the two systems of a difference."
 
 
 def _draw_interval(axes: Axes, row: float, interval: Interval, colour: str, width: float, caps: bool = False) -> None:
