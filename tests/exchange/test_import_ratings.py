@@ -256,6 +256,12 @@ def test_values_off_the_scale_are_named_row_by_row():
     ]
 
 
+@pytest.mark.parametrize("value", ["1e400", "-1e308", "inf"])
+def test_a_number_too_large_for_statistics_fits_no_scale(value):
+    ratings = together(LONG + f"1,s,w1,q,4\n1,s,w2,q,5\n2,s,w1,q,2\n2,s,w2,q,{value}\n")
+    assert problems_of(ratings) == [f"Row 5, column 'q': '{value}' does not fit the scale of 'q'."]
+
+
 def test_a_word_that_means_missing_is_stored_as_missing(imported):
     _, frame, _ = imported(together(LONG + "1,m,w,c,4\n1,n,w,c,N/A\n2,m,w,c,5\n"))
     assert frame.ratings["missing"].sum() == 1

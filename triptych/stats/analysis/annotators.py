@@ -212,7 +212,8 @@ def pooled(every: Sequence[Ratings]) -> Pooled:
 def _scaled(ratings: Ratings, place: int) -> tuple[np.ndarray, ...]:
     numeric = ratings.take(np.flatnonzero(~np.isnan(ratings.number)))
     low, high = numeric.variable.ends
-    value = (numeric.number - numeric.number.mean()) / (high - low)
+    with np.errstate(over="ignore", invalid="ignore"):  # statistics refuse what is too large
+        value = (numeric.number - numeric.number.mean()) / (high - low)
     return value, numeric.units * 1000 + place, numeric.item, numeric.annotator, numeric.at
 
 
