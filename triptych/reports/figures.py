@@ -202,7 +202,8 @@ def answers(result: CriterionResult, names: dict[int, str]) -> Plot | None:
 def _number_of(result: CriterionResult) -> str:
     """As in: n = 240 answers on 20 items by 6 annotators."""
     items, people = counted(result.items, "item"), counted(result.annotators, "annotator")
-    return f"n = {counted(result.n, 'answer')} on {items} by {people}."
+    what = "response" if result.variable.kind == "best" else "answer"
+    return f"n = {counted(result.n, what)} on {items} by {people}."
 
 
 def _numbers_behind(counts: Sequence[int]) -> str:
