@@ -141,16 +141,21 @@ def system_result(code: int, ratings: Ratings) -> SystemResult:
     """One system's ratings."""
     variable = ratings.variable
     counts = or_undefined(distribution, ratings.number, variable.points) if variable.points else ()
-    why = NO_ORDER if len(ratings) and variable.not_comparable == NO_ORDER else None
+    of_number: tuple[Summary | Undefined, Summary | Undefined, Interval | Undefined] = (NO_ORDER, NO_ORDER, NO_ORDER)
+    if not len(ratings) or variable.not_comparable != NO_ORDER:
+        of_number = (
+            or_undefined(summary, ratings.number),
+            or_undefined(item_summary, ratings.number, ratings.item),
+            within(variable.ends, or_undefined(mean_interval, ratings.number, ratings.group, ratings.annotator)),
+        )
     values, scale = ratings.categories
     return SystemResult(
         system=code,
         n=int((~ratings.missing).sum()),
         missing=int(ratings.missing.sum()),
-        summary=why or or_undefined(summary, ratings.number),
-        of_items=why or or_undefined(item_summary, ratings.number, ratings.item),
-        interval=why
-        or within(variable.ends, or_undefined(mean_interval, ratings.number, ratings.group, ratings.annotator)),
+        summary=of_number[0],
+        of_items=of_number[1],
+        interval=of_number[2],
         counts=() if isinstance(counts, Undefined) else tuple(int(count) for count in counts),
         shares=_shares(ratings),
         majority=_majority(ratings),
