@@ -20,7 +20,7 @@ from triptych.stats.numbers import written
 
 MOST_POINTS = 21
 APPROXIMATE = (
-    "Intervals of single means are approximate: in simulations with five annotators or more they cover 91 to 97 %. "
+    "Intervals of single means are approximate: in simulations with five annotators or more they cover 92 to 97 %. "
     "Compare systems by their differences."
 )
 
