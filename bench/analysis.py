@@ -1,9 +1,11 @@
-"""How long the statistics of agreement take, without a server."""
+"""How long the statistics of agreement and of comparisons take, without a server."""
 
 from __future__ import annotations
 
+import resource
 import time
 from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 from statistics import median
 
@@ -14,6 +16,7 @@ from bench.figures import Figure, at_least, at_most
 from bench.options import Options
 from triptych.stats.agreement import krippendorff_alpha
 from triptych.stats.coefficients import agreement_table
+from triptych.stats.crossed import CrossedEffects
 from triptych.stats.icc import reliability
 from triptych.stats.leave_one_out import without_each
 from triptych.stats.pairs import annotator_pairs
@@ -72,6 +75,36 @@ def against_package(rounds: int) -> Figure:
         f"a table with a row for each of {ANNOTATORS} annotators"
     )
     return at_least("alpha: times as fast as the package", "×", ratios, 20, note=note)
+
+
+def comparisons(options: Options, home: Path) -> list[Figure]:
+    """Every two systems compared in two incomplete designs, and the memory that the larger one takes."""
+    seconds = {
+        size: [compared(*size) for _ in range(options.rounds(most))]
+        for size, most in (((20_000, 300, 5, 10), 3), ((70_000, 500, 14, 14), 2))
+    }
+    (small, quick), (large, slow) = seconds.items()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    words = "{:,} items, {} annotators, {} systems, {} ratings of each item: every two systems, both tests"
+    return [
+        at_most("comparisons: 200,000 ratings", "s", quick, 1, note=words.format(*small)),
+        at_most("comparisons: 980,000 ratings", "s", slow, 7, note=words.format(*large)),
+        at_most("comparisons: memory", "MB", [peak], 1000, note="the most this process ever had, the ratings included"),
+    ]
+
+
+def compared(items: int, annotators: int, systems: int, per_item: int) -> float:
+    """Processor seconds for all pairs of systems; the annotators of an item and what they see of it are drawn."""
+    random = np.random.default_rng(3)
+    item, place = np.repeat(np.arange(items), per_item), np.tile(np.arange(per_item), items)
+    annotator = (random.integers(0, annotators, items)[item] + place % 3) % annotators
+    system = (random.integers(0, systems, items)[item] + place) % systems
+    value = np.clip(np.round(4 + random.normal(size=items)[item] + random.normal(size=len(item))), 1, POINTS)
+    began = time.process_time()
+    effects = CrossedEffects.build(value, item, annotator, system)
+    for baseline, of in combinations(range(systems), 2):
+        effects.difference(of, baseline)
+    return time.process_time() - began
 
 
 def ratings(count: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -28,6 +28,7 @@ MEASURES: dict[str, Callable[[Options, Path], list[Figure]]] = {
     "errands": errands.errands,
     "errands-keyboard": errands.by_keyboard,
     "analysis": analysis.analysis,
+    "comparisons": analysis.comparisons,
     "report": reports.report,
     "results-size": results.large_study,
     "results-clicks": results.clicks,

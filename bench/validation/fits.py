@@ -163,7 +163,9 @@ class Drawn:
         """The contrasts of each study."""
         fits = zip(*(self.refit.fits(of.ratings) for of in studies), strict=True)
         for run, of_criteria in enumerate(fits):
-            criteria = {f"{place}": ComparedRatings(False, fit, NO_TABLE) for place, fit in enumerate(of_criteria)}
+            criteria = {
+                f"{place}": ComparedRatings(False, np.inf, fit, NO_TABLE) for place, fit in enumerate(of_criteria)
+            }
             here = [_means_here(fit, of.means_here[run]) for fit, of in zip(of_criteria, studies, strict=True)]
             yield [
                 Tested(contrast, _minus(studies[0].means, contrast), _minus(here[int(contrast.criterion)], contrast))

@@ -16,12 +16,12 @@ from components.results.statistics_row import cells
 from components.shell.state import plain
 from components.shell.words import joined, limits, number, percent, ratio, signed
 from triptych.results.adjudication import FinalValue
-from triptych.results.criterion import CriterionResult, headline, interval_note, spoken
+from triptych.results.criterion import CriterionResult, interval_note, spoken
 from triptych.results.evidence import HOCHBERG, foremost
 from triptych.results.first_screen.ranking import THESE_ONLY
 from triptych.results.frame.table import Filters
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.results.verdicts import between_groups, speaks_for_others, summary, verdict
+from triptych.results.verdicts import between_groups, speaks_for_others, standing, summary, verdict
 from triptych.rubric.scales import Choice, NumberScale
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.final_values import FinalMeans
@@ -71,7 +71,7 @@ def criterion_block(analysis: StudyAnalysis, result: CriterionResult, slug: str)
     """The verdict in a sentence, one figure of differences and one of answers, agreement, the numbers behind them."""
     key = result.criterion.key
     st.subheader(plain(result.criterion.title), anchor=False)
-    sentence = verdict(analysis, key) if result.n and analysis.contrasts_of(key) else headline(result, analysis.names)
+    sentence = verdict(analysis, key) if result.n and analysis.contrasts_of(key) else standing(analysis, result)
     st.text(sentence)
     if not result.n:
         return
@@ -98,7 +98,7 @@ def _figures(analysis: StudyAnalysis, result: CriterionResult, slug: str, senten
             charts.show(left, f"difference-{key}", f"{slug}-{key}-differences", sentence)
     if spread:
         with columns[1]:
-            charts.show(spread, f"answers-{key}", f"{slug}-{key}-answers", headline(result, analysis.names))
+            charts.show(spread, f"answers-{key}", f"{slug}-{key}-answers", standing(analysis, result))
 
 
 def _differences(analysis: StudyAnalysis, result: CriterionResult) -> go.Figure | None:
@@ -249,7 +249,7 @@ def wins(analysis: StudyAnalysis, key: str, slug: str) -> None:
 def means(analysis: StudyAnalysis, key: str, slug: str) -> None:
     """Each system's own mean on the whole scale."""
     result = next(result for result in analysis.criteria if result.criterion.key == key)
-    sentence = headline(result, analysis.names)
+    sentence = standing(analysis, result)
     st.text(sentence)
     figure = charts.means(result, analysis.names)
     if figure:

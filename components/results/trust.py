@@ -244,16 +244,19 @@ def effects(analysis: StudyAnalysis, _key: str, _slug: str) -> None:
     rows = [_effect_row(analysis.title(effect.criterion), effect) for effect in analysis.effects]
     st.dataframe(pd.DataFrame(rows).fillna(""), hide_index=True, key="effects")
     st.caption(
-        "Shift from the mean of all places, in scale points, and how often the best response was there. Places are "
-        "balanced, so a shift adds noise to a comparison of systems, not bias."
+        "Shift from the mean of all places, in points of the scale, and how often the best response was there. Places "
+        "are balanced, so a shift adds noise to a comparison of systems, not bias."
     )
 
 
 def _effect_row(title: str, effect: EffectsOf) -> dict[str, str]:
     row = {"Criterion": title}
     for position, there in at_places(effect).items():
-        row |= {f"{response(position)}: {name.lower()}": words for name, words in cells(AT_PLACE, there).items()}
-    return row | cells(POSITION_EFFECT, effect.position) | cells(ORDER_EFFECT, effect.order)
+        row |= {
+            f"{response(position)}: {name.lower()}": words
+            for name, words in cells(AT_PLACE, there, effect.share).items()
+        }
+    return row | cells(POSITION_EFFECT, effect.position) | cells(ORDER_EFFECT, effect.order, effect.share)
 
 
 def lengths(results: Sequence[LengthOf], analysis: StudyAnalysis) -> None:

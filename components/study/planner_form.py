@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -14,11 +14,11 @@ from components.shell.state import say
 from components.shell.words import percent
 from triptych.simulate.planner import (
     PERCENT,
-    SHARES,
     Aim,
     Basis,
     Between,
     Chances,
+    PlannedScale,
     chance_between,
     equal,
     preset,
@@ -30,7 +30,10 @@ from triptych.stats.undefined import Undefined
 from triptych.storage.models import Study
 from triptych.study.settings import settings_of
 
-SCALES = {"3 points": 2, "5 points": 4, "7 points": 6, "10 points": 9, "Yes or no, in percent": PERCENT}
+SCALES = {f"{points} points": PlannedScale(points - 1) for points in (5, 3, 7, 10)} | {
+    "0 to 100": PlannedScale(100),
+    "Yes or no, in percent": PlannedScale(PERCENT, True),
+}
 SCATTER_LABELS = {
     "high": "High: annotators often differ",
     "low": "Low: annotators mostly agree",
@@ -49,16 +52,16 @@ GROUP_NOTE = (
 EVERY_PAIR = "Every two systems"
 
 
-def choose_basis(bases: Sequence[Basis], slug: str) -> Basis:
-    """A criterion of a round with ratings, or a preset."""
+def choose_basis(bases: Sequence[Basis], slug: str, scales: Mapping[str, PlannedScale]) -> Basis:
+    """A criterion of a round with ratings, or a preset on one of the study's scales, without a study on any."""
     left, right = st.columns(2)
     names: dict[Any, str] = {basis: f"As in {basis.title}" for basis in bases}
     names |= SCATTER_LABELS
     chosen = choose("How much ratings scatter", names, f"basis-{slug}", place=left)
     if isinstance(chosen, Basis):
         return chosen
-    scale = right.selectbox("Scale", list(SCALES), 1, key=f"scale-{slug}")
-    return preset(chosen, SCALES[scale])
+    offered = scales or SCALES
+    return preset(chosen, offered[right.selectbox("Scale", list(offered), key=f"scale-{slug}")])
 
 
 def choose_plan(study: Study | None, slug: str, systems: int, criteria: int) -> Plan:
@@ -116,16 +119,17 @@ def _of_study(study: Study) -> tuple[int, int, int]:
 
 def choose_difference(basis: Basis, slug: str) -> float:
     """The difference between two systems that the study should show, in points."""
-    step = 1.0 if basis.width > 20 else 0.05
-    usual = round(basis.width / 10 / step) * step
-    most = round(basis.width / 2 / step) * step
-    unit = "percentage points" if basis.width == PERCENT else f"points (the scale has {basis.width:g} from end to end)"
+    width, unit = basis.scale.width, basis.scale.unit
+    step = 1.0 if width > 20 else 0.05
+    usual = round(width / 10 / step) * step
+    most = round(width / 2 / step) * step
+    unit += "" if basis.scale.share else f" (the scale has {width:g} from end to end)"
     label, key = f"Difference to show, in {unit}", f"d-{slug}-{basis.title}"
     shift = st.slider(label, step, most, min(max(usual, step), most), step, key=key)
     if basis.mean_difference is not None:
         st.caption(
-            f"In that round two systems were {basis.mean_difference:.2f} points apart on average. Plan for the "
-            "smallest difference that matters to you, not for the one that a small round happened to show."
+            f"In that round two systems were {basis.mean_difference:.2f} {basis.scale.unit} apart on average. Plan for "
+            "the smallest difference that matters to you, not for the one that a small round happened to show."
         )
     return shift
 
@@ -133,13 +137,12 @@ def choose_difference(basis: Basis, slug: str) -> float:
 def choose_aim(basis: Basis, slug: str, systems: Sequence[str]) -> Aim:
     """The difference to show, between which systems, and which one counts as none."""
     shift = choose_difference(basis, slug)
-    unit = SHARES if basis.width == PERCENT else "points"
     left, right = st.columns(2)
-    label, key = f"Practically equal within, in {unit} (0: not planned)", f"m-{slug}-{basis.title}"
-    margin = left.number_input(label, 0.0, float(basis.width), 0.0, 0.05, key=key)
+    label, key = f"Practically equal within, in {basis.scale.unit} (0: not planned)", f"m-{slug}-{basis.title}"
+    margin = left.number_input(label, 0.0, float(basis.scale.width), 0.0, 0.05, key=key)
     pairs = {"": EVERY_PAIR} | {pair: pair for pair in (f"{a} against {b}" for b, a in combinations(systems, 2))}
     contrast = choose("Contrast to declare", pairs, f"contrast-{slug}", place=right) if systems else ""
-    return Aim(shift, margin, unit, contrast)
+    return Aim(shift, margin, basis.scale, contrast)
 
 
 def solutions(plan: Plan, aim: Aim, basis: Basis, slug: str, draft: bool) -> bool:
@@ -147,7 +150,7 @@ def solutions(plan: Plan, aim: Aim, basis: Basis, slug: str, draft: bool) -> boo
     if aim.margin:
         chance = equal(plan, aim.margin, scatter_of(plan, basis.components))
         words = chance.reason if isinstance(chance, Undefined) else percent(chance)
-        st.text(f"Chance to show equal systems practically equal within ±{aim.margin:g}: {words}")
+        st.text(f"Chance to show equal systems practically equal within ±{aim.margin:g} {basis.scale.unit}: {words}")
     with st.container(horizontal=True):
         for what in ("items", "annotators"):
             if st.button(f"{what.capitalize()} for a chance of 80 %", key=f"solve-{what}-{slug}"):

@@ -6,7 +6,7 @@ from components.shell import state
 from components.shell.study_choice import chosen_study
 from components.study import planner_form
 from triptych.simulate import planner
-from triptych.simulate.planner import Aim, Basis
+from triptych.simulate.planner import Aim, Basis, Shape
 from triptych.stats import power
 from triptych.stats.power import Plan
 from triptych.stats.undefined import UndefinedStatistic
@@ -38,13 +38,13 @@ def declare(study: Study | None, plan: Plan, aim: Aim) -> None:
 
 
 @st.fragment
-def planning(study: Study | None, bases: list[Basis], systems: list[str], criteria: int) -> None:
+def planning(study: Study | None, bases: list[Basis], shape: Shape) -> None:
     """Everything that a slider changes, and nothing else."""
     slug = study.slug if study else "new"
     currency = settings_of(study).pay.currency if study else "USD"
-    basis = planner_form.choose_basis(bases, slug)
-    plan = planner_form.choose_plan(study, slug, len(systems), criteria)
-    aim = planner_form.choose_aim(basis, slug, systems)
+    basis = planner_form.choose_basis(bases, slug, shape.scales)
+    plan = planner_form.choose_plan(study, slug, len(shape.systems), shape.criteria)
+    aim = planner_form.choose_aim(basis, slug, shape.systems)
     scatter = planner.scatter_of(plan, basis.components)
     paid = planner.pay_per_hour(study, basis.seconds) if study and basis.seconds else None
     effort = planner_form.choose_effort(basis, paid, currency, slug)
@@ -68,7 +68,7 @@ if "study" in st.query_params:
 st.text(INTRODUCTION)
 bases = bases_of(study, who) if study else []
 with state.reading() as session:
-    systems, criteria = planner.shape_of(session, study) if study else ([], 1)
+    shape = planner.shape_of(session, study) if study else Shape()
 if study and not bases:
     st.caption("No round of this series has enough ratings yet to show how much they scatter.")
-planning(study, bases, systems, criteria)
+planning(study, bases, shape)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -149,10 +150,15 @@ def test_a_metric_is_correlated_and_leaves_the_scale_unchanged(imported, name, r
     assert ratings.asked.scores == {metric.key}
 
 
-def test_a_report_does_not_say_annotators_judged_a_metric(imported, tmp_path, monkeypatch):
-    study, frame, session = imported(together(PEOPLE, judge=SCORES.format(name="bertscore")))
+def test_a_report_says_neither_metrics_nor_unrated_systems_were_judged(imported, tmp_path, monkeypatch):
+    lines = "".join(f"{item},Why {item}?,So,Thus,Hence,Never rated\n" for item in range(12))
+    items = f"item_id,context,cand:m,cand:n,cand:o,cand:p\n{lines}".encode()
+    study, frame, session = imported(together(PEOPLE, items=items, judge=SCORES.format(name="bertscore")))
     report = build_report(session, study)
 
+    assert "rated responses of 3 of 4 systems to 12 of 12 items" in report.files["methods.md"].decode()
+    assert re.search(r"No response of System \d was rated", report.files["report.html"].decode())
+    assert re.search(r"Outputs per system: .*System \d: 0", report.files["heds.md"].decode())
     assert "They judged 1 criterion: fluency (3 points, ordinal)." in report.files["methods.md"].decode()
     assert json.loads(report.files["heds.json"])["heds-criteria-criterion"]["control"] == {"fluency": True}
     assert again(report, tmp_path / "report", monkeypatch) == []
@@ -248,6 +254,12 @@ def test_values_off_the_scale_are_named_row_by_row():
         "Row 4, column 'q': '4,5' does not fit the scale of 'q'.",
         "Row 5, column 'q': 'five' does not fit the scale of 'q'.",
     ]
+
+
+@pytest.mark.parametrize("value", ["1e400", "-1e308", "inf"])
+def test_a_number_too_large_for_statistics_fits_no_scale(value):
+    ratings = together(LONG + f"1,s,w1,q,4\n1,s,w2,q,5\n2,s,w1,q,2\n2,s,w2,q,{value}\n")
+    assert problems_of(ratings) == [f"Row 5, column 'q': '{value}' does not fit the scale of 'q'."]
 
 
 def test_a_word_that_means_missing_is_stored_as_missing(imported):

@@ -28,9 +28,10 @@ from triptych.results.frame.model import Counted
 from triptych.results.frame.table import ratings_table
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.study_analysis import lengths, spans
-from triptych.results.verdicts import verdict
+from triptych.results.verdicts import standing, verdict
 from triptych.results.warnings import findings, not_run
 from triptych.stats.analysis.annotators import NO_TIMES
+from triptych.stats.analysis.ratings import NO_ORDER
 from triptych.stats.undefined import Undefined
 from triptych.storage import database
 from triptych.storage.models import Kind
@@ -227,6 +228,48 @@ def test_clear_differences_of_three_annotators_rest_on_their_agreement():
     sentences = [each.sentence for each in findings(analysis(crossed(60, 3, systems=2, gap=1.0)))]
     (low,) = [sentence for sentence in sentences if "agree too little" in sentence]
     assert low.endswith("Clear differences rest on it.")
+
+
+def test_a_system_that_strict_annotators_rated_is_evened_out():
+    """All rate system 1; system 2, a point better, is rated by the strict half and system 3 by the other."""
+    rows = [
+        {"annotator": f"P-{who}", "item": f"i{item}", "criterion": "c1", "system": system, "value": 4 + gap + severity}
+        for item in range(12)
+        for who in range(6)
+        for severity in ((item + who) % 2 - 2 * (who < 3),)
+        for system, gap in ((1, 0), (2, 1) if who < 3 else (3, 0))
+    ]
+    each = analysis(make_frame(likert_rubric(), rows))
+    words = standing(each, each.criteria[0])
+    assert words.startswith("Highest: System 3")
+    assert words.endswith("With items and annotators evened out, System 2 is the highest and System 3 the lowest.")
+    complete = analysis(crossed(20, 6, systems=3, gap=0.5))
+    assert "evened out" not in standing(complete, complete.criteria[0])
+
+
+def test_an_interval_ends_where_the_scale_does():
+    rows = [
+        {"annotator": f"P-{who}", "item": f"i{item}", "criterion": "c1", "system": system, "value": value}
+        for item in range(6)
+        for who in range(6)
+        for system, value in ((1, 1), (2, 7 if (item, who) != (0, 0) else 1))
+    ]
+    (contrast,) = analysis(make_frame(likert_rubric(), rows)).contrasts
+    assert not isinstance(contrast.difference, Undefined)
+    assert contrast.difference.these.high == contrast.difference.alike.high == 6
+    assert present(contrast.difference.alike.low) < contrast.difference.mean < 6
+
+
+def test_options_without_order_have_no_mean_and_say_why():
+    rubric = SMALL_RUBRIC.replace("positive: true", "positive: false")
+    rows = [
+        {"annotator": "P-1", "item": f"i{item}", "criterion": "verdict", "system": system, "option": "accept"}
+        for item in range(3)
+        for system in (1, 2)
+    ]
+    verdicts = next(of for of in analysis(make_frame(rubric, rows)).criteria if of.criterion.key == "verdict")
+    first = verdicts.systems[0]
+    assert {first.interval, first.summary, first.of_items} == {NO_ORDER}
 
 
 def test_clear_pairs_beyond_those_listed_are_counted():

@@ -17,6 +17,7 @@ from triptych.simulate import planner
 from triptych.simulate.planner import (
     PERCENT,
     Aim,
+    PlannedScale,
     advise,
     bases,
     chances,
@@ -83,14 +84,29 @@ def test_shares_of_answers_are_planned_in_percent():
         for system in (1, 2)
     ]
     (basis,) = planner._bases(analysed(make_frame(YES_NO, rows)), "pilot")
-    assert basis.width == PERCENT
+    assert basis.scale == PlannedScale(PERCENT, True)
     assert basis.title == "Good (pilot round)"
     assert 10 < basis.components.residual < 100
     assert 0 <= present(basis.mean_difference) <= PERCENT
 
 
+def test_a_slider_to_hundred_is_planned_in_its_points():
+    rubric = YES_NO.replace(
+        "choice, options: [{key: aye, title: Aye, positive: true}, {key: nay, title: Nay}]", "SLIDER"
+    )
+    frame = crossed(20, 5, systems=2, points=7)
+    frame = make_frame(rubric.replace("SLIDER", "number, low: 0, high: 100"), [
+        row._asdict() | {"criterion": "good", "value": 10 * row.value}
+        for row in frame.ratings.itertuples()
+    ])  # fmt: skip
+    (basis,) = planner._bases(analysed(frame), "pilot")
+    assert (basis.scale, basis.scale.unit) == (PlannedScale(100), "points")
+    residuals = [components.residual for components in planner.resampled(basis)]
+    assert min(residuals) < basis.components.residual < max(residuals) < 3 * basis.components.residual
+
+
 def test_a_preset_grows_with_the_scale():
-    assert preset("high", 4).components == PRESETS["high"].on_scale(4)
+    assert preset("high", PlannedScale(4)).components == PRESETS["high"].on_scale(4)
 
 
 def test_an_outlook_gives_chance_hours_cost_and_advice():
@@ -152,8 +168,8 @@ def test_a_pilot_leaves_open_how_many_items_are_needed():
     assert between.low < power(plan, 0.8, basis.components).share < present(between.high)
     needed = planner.solve(basis, plan, 0.8)
     assert present(needed.between).low <= present(needed.count) <= present(present(needed.between).high)
-    assert planner.chance_between(preset("high", 4), plan, 0.8) is None
-    assert planner.solve(preset("high", 4), plan, 0.8).between is None
+    assert planner.chance_between(preset("high", PlannedScale(4)), plan, 0.8) is None
+    assert planner.solve(preset("high", PlannedScale(4)), plan, 0.8).between is None
 
 
 def test_groups_of_items_take_half_of_the_items_tastes():
@@ -168,7 +184,7 @@ def test_a_plan_is_stated_in_words():
     assert words == (
         "80 items in groups of 4, 2 annotators per item, 2 of 3 systems at a time, 10 annotators in total (that many "
         "for 20 items, one for the others); planned to show a difference of 0.5 points (System 2 against System 1) "
-        "with p adjusted by Holm over 6 tests; systems within ±0.3 count as practically equal."
+        "with p adjusted by Holm over 6 tests; systems within ±0.3 points count as practically equal."
     )
 
 

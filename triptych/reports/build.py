@@ -30,13 +30,12 @@ from triptych.reports.html import ReportSection
 from triptych.reports.methods_text import paragraph
 from triptych.reports.numbers import HEADER, Book
 from triptych.results.caveats import caveats
-from triptych.results.criterion import headline
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import build_frame
 from triptych.results.judges import margin
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.results.verdicts import verdict
+from triptych.results.verdicts import standing, verdict
 from triptych.stats.undefined import Undefined
 from triptych.storage.models import FINISHED, Study
 from triptych.study.system_names import system_names
@@ -323,7 +322,7 @@ def criterion_sections(
 ) -> Iterator[ReportSection]:
     """What came out of each criterion. figures: by the key of their criterion."""
     for result in analysis.criteria:
-        sentence = " ".join(filter(None, (headline(result, analysis.names), verdict(analysis, result.criterion.key))))
+        sentence = " ".join(filter(None, (standing(analysis, result), verdict(analysis, result.criterion.key))))
         drawn = [html.InlineFigure(figure.svg, figure.caption) for figure in figures.get(result.criterion.key, ())]
         yield ReportSection(result.criterion.title, sentence, figures=drawn)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import numpy as np
 from sqlalchemy import Select, func, select
 from sqlmodel import Session
 
@@ -59,7 +61,8 @@ class Facts:
     elsewhere; planned: items were given out by a plan; workbooks: some annotations were made in files. text_views:
     annotations of the main items by how their annotators saw the texts, where that is known.
 
-    outputs: candidates of the main items, by the systems' names that may be written. settings: how annotators were
+    outputs: by the systems' names that may be written, on how many items a response was rated, or, where only items
+    are rated, shown. settings: how annotators were
     found, what was declared before launch, what the lead answered of the datasheet. pay: what the work pays, or why
     that is not known. amendments: what was changed since launch, oldest first. standings: how each annotator met the
     checks. arrangements and languages: annotations by how several responses were shown and by the language of the page,
@@ -87,10 +90,17 @@ class Facts:
     caveats: tuple[Finding, ...] = ()
 
 
+def _outputs(analysis: StudyAnalysis, shown: dict[int, int]) -> dict[str, int]:
+    """shown: system → its candidates."""
+    pairs = [np.stack([of.system, of.item], axis=1)[of.system > 0] for of in analysis.ratings]
+    rated = Counter(np.unique(np.concatenate(pairs), axis=0)[:, 0].tolist()) if pairs else Counter()
+    return {analysis.names[code]: rated[code] if rated else count for code, count in shown.items()}
+
+
 def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
     """The study at this moment."""
     main = (Item.study_id == study.id, Item.purpose == Purpose.main, ~Item.retired)
-    outputs = (
+    shown = (
         select(System.blind_code, func.count())
         .join(Candidate, Candidate.system_id == System.id)
         .join(Item, Item.id == Candidate.item_id)
@@ -112,7 +122,7 @@ def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
         has_texts=_has_texts(session, study),
         text_views=_text_views(session, study),
         rubric=lifecycle.design_of(session, study).rubric,
-        outputs={analysis.names[code]: count for code, count in session.execute(outputs)},
+        outputs=_outputs(analysis, dict(map(tuple, session.execute(shown)))),
         items=session.scalars(select(func.count()).select_from(Item).where(*main)).one(),
         exclusions=(*_annotators(session, study, analysis), *_items(session, study, analysis)),
         pay=meter_of(settings.pay, analysis.frame, analysis.scope.kinds),

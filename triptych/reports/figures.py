@@ -202,13 +202,14 @@ def answers(result: CriterionResult, names: dict[int, str]) -> Plot | None:
 def _number_of(result: CriterionResult) -> str:
     """As in: n = 240 answers on 20 items by 6 annotators."""
     items, people = counted(result.items, "item"), counted(result.annotators, "annotator")
-    return f"n = {counted(result.n, 'answer')} on {items} by {people}."
+    what = "response" if result.variable.kind == "best" else "answer"
+    return f"n = {counted(result.n, what)} on {items} by {people}."
 
 
 def _numbers_behind(counts: Sequence[int]) -> str:
     fewest, most = min(counts), max(counts)
     shown = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
-    return f"n = {shown} ratings behind each difference."
+    return f"n = {shown} ratings of the two systems of a difference."
 
 
 def _draw_interval(axes: Axes, row: float, interval: Interval, colour: str, width: float, caps: bool = False) -> None:

@@ -53,7 +53,8 @@ def _design(facts: Facts, analysis: StudyAnalysis, book: Book) -> Iterator[str]:
         yield "There is no rating yet."
         return
     kinds = " and ".join(analysis.kinds)
-    systems = counted(len(facts.outputs), "system")
+    rated = sum(count > 0 for count in facts.outputs.values())
+    systems = f"{rated} of " * (rated < len(facts.outputs)) + counted(len(facts.outputs), "system")
     yield (
         f"{annotators} ({kinds}) rated responses of {systems} to {_items(facts, analysis, book)}"
         + ("." if facts.imported else f"; {_planned(facts.study.raters_per_item)} planned.")
@@ -244,16 +245,22 @@ def _collection(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
 
 def _intervals(analysis: StudyAnalysis) -> Iterator[str]:
     """Of means and shares, by the annotators they speak for."""
-    intervals = [system.interval for result in analysis.criteria for system in result.systems]
-    kinds = {interval.kind for interval in intervals if isinstance(interval, Interval) and interval.low is not None}
+    limited = [
+        (result.share, system.interval.kind)
+        for result in analysis.criteria
+        for system in result.systems
+        if isinstance(system.interval, Interval) and system.interval.low is not None
+    ]
+    kinds, shares = {kind for _, kind in limited}, {share for share, _ in limited}
+    what = "Means and shares" if len(shares) > 1 else "Shares" if True in shares else "Means"
     if "two_way" in kinds:
         yield (
-            "Means and shares have 95 % intervals clustered by item and annotator (Cameron, Gelbach and Miller 2011). "
+            f"{what} have 95 % intervals clustered by item and annotator (Cameron, Gelbach and Miller 2011). "
             f"The two-way variance is at least {VARIANCE_FLOOR:g} of the larger one-way variance."
         )
     if "item" in kinds:
-        few = f"With fewer than {ENOUGH_ANNOTATORS} annotators, means and shares"
-        what = few if len(kinds) > 1 else "Means and shares"
+        few = f"With fewer than {ENOUGH_ANNOTATORS} annotators, {what.lower()}"
+        what = few if len(kinds) > 1 else what
         yield f"{what} have 95 % intervals clustered by item alone, which speak for these annotators only."
     if kinds:
         yield (

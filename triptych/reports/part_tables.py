@@ -278,16 +278,17 @@ APPENDIX = (
         (*of.POSITION_EFFECT, *of.ORDER_EFFECT),
         "Do ratings depend on the place on screen? Least squares on places and systems within annotations; Wald's test "
         "that no place shifts them, clustered by item and annotator, below five annotators by item alone. First to "
-        "last: change in scale points (of shares, from 0 to 1) from an annotator's first annotation to their last, "
-        "with the 95 % interval for annotators like these where there are five or more, else for these.",
+        "last: change in points of the scale, of shares in percentage points (% points), from an annotator's first "
+        "annotation to their last, with the 95 % interval for annotators like these where there are five or more, else "
+        "for these.",
     ),
     PartTable(
         "effects",
         "shifts",
         "Places on screen",
         of.AT_PLACE,
-        "Shift from the mean of all places, in scale points (of shares, from 0 to 1), with 95 % intervals as above; "
-        "how often the one response that an annotator rated above all others was there.",
+        "Shift from the mean of all places, in points of the scale, of shares in percentage points (% points), with "
+        "95 % intervals as above; how often the one response that an annotator rated above all others was there.",
         "Place",
     ),
     PartTable(

@@ -19,12 +19,13 @@ from triptych.results.quality import standings
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.texts import texts_of
 from triptych.results.unfilled import unfilled
+from triptych.results.verdicts import names_of
 from triptych.results.warnings import Finding, findings
 from triptych.stats.diagnostics import Speed
 from triptych.stats.numbers import counted
 from triptych.stats.undefined import Undefined
 from triptych.storage.events import EventKind
-from triptych.storage.models import AssignmentState, Event, Study
+from triptych.storage.models import AssignmentState, Event, Study, System
 
 CEILING_SHARE = 0.5  # of the answers at one end of a scale
 MIN_POINTS = 3  # of a scale that can have a ceiling
@@ -204,6 +205,7 @@ def caveats(session: Session, study: Study, analysis: StudyAnalysis) -> tuple[Fi
         *unequal_work(analysis),
         *_speed(speeds),
         *_checks(session, study, analysis),
+        *_unrated(session, study, analysis),
         *_share_used(analysis),
         *_ceilings(analysis),
         *_left_out(analysis, any(finding.kind == "exclusions" for finding in in_ratings)),
@@ -241,6 +243,15 @@ def _checks(session: Session, study: Study, analysis: StudyAnalysis) -> Iterator
             who = Filters(annotators=frozenset({standing.annotator}))
             for flag in standing.flags:
                 yield Finding(49, "checks", f"{standing.annotator}: {flag}", who)
+
+
+def _unrated(session: Session, study: Study, analysis: StudyAnalysis) -> Iterator[Finding]:
+    """Systems that no rating is about, where others have some."""
+    systems = select(System.blind_code).where(System.study_id == study.id).order_by(System.blind_code)
+    unrated = [code for code in session.scalars(systems) if code not in analysis.systems]
+    if unrated and analysis.systems:
+        names = names_of(analysis, unrated)
+        yield Finding(68, "unrated", f"No response of {names} was rated: nothing here compares {names}.")
 
 
 def _share_used(analysis: StudyAnalysis) -> Iterator[Finding]:

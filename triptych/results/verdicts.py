@@ -7,17 +7,39 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import TypeVar
 
+from triptych.results.criterion import CriterionResult, headline
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.stats.analysis.contrasts import Contrast, TestedDifference
 from triptych.stats.analysis.groups import GroupDifference
 from triptych.stats.equivalence import Equivalence
-from triptych.stats.intervals import ENOUGH_ANNOTATORS, Estimate
+from triptych.stats.intervals import ENOUGH_ANNOTATORS, Estimate, Interval
 from triptych.stats.undefined import Undefined
 
 D = TypeVar("D", bound=TestedDifference)
 MAX_LISTED = 3  # pairs in a sentence
 MAX_ORDERED = 5  # systems whose order is given pair by pair
 EXPLORATORY = "Exploratory: other criteria were declared before launch."
+
+
+def standing(analysis: StudyAnalysis, result: CriterionResult) -> str:
+    """Which system has the highest and which the lowest mean; and which have them once items and annotators, who may
+    not be the same for every system, are evened out as comparisons do it, if these are others."""
+    words = headline(result, analysis.names)
+    contrasts = analysis.contrasts_of(result.criterion.key)
+    means = {of.system: of.interval.mean for of in result.systems if isinstance(of.interval, Interval)}
+    height = dict.fromkeys(means, 0.0)
+    for contrast in contrasts:
+        if isinstance(contrast.difference, Undefined) or not {contrast.system, contrast.baseline} <= means.keys():
+            return words
+        height[contrast.system] += contrast.difference.mean
+        height[contrast.baseline] -= contrast.difference.mean
+    ranked, evened = (sorted(of, key=lambda system: (-round(of[system], 9), system)) for of in (means, height))
+    if not contrasts or (ranked[0], ranked[-1]) == (evened[0], evened[-1]):
+        return words
+    return (
+        f"{words} With items and annotators evened out, {analysis.name(evened[0])} is the highest and "
+        f"{analysis.name(evened[-1])} the lowest."
+    )
 
 
 def verdict(analysis: StudyAnalysis, criterion: str) -> str:
@@ -276,7 +298,7 @@ def _of_annotators(analysis: StudyAnalysis, criterion: str, tested: Sequence[Con
             return ""
         listed = largest_first(only_here)[:MAX_LISTED]
         more = f" and {len(only_here) - MAX_LISTED} more" if len(only_here) > MAX_LISTED else ""
-        pairs = "; ".join(pair_of(analysis, contrast) for contrast in listed)
+        pairs = "; ".join(order(analysis, [contrast]) for contrast in listed)
         return f"For these {_annotators(only_here)} annotators alone also clear: {pairs}{more}."
     if count == 1:
         return "These are the ratings of one annotator; nobody else was asked."

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
 from sqlmodel import Session
 
+from triptych.errors import Conflict
 from triptych.results.criterion import StudyRatings, ends_of, variable_of
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.pay import hourly
 from triptych.results.study_analysis import StudyAnalysis, analyse
+from triptych.rubric.model import Criterion
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.columns import present
 from triptych.stats.components import PRESETS, Components, Pilot
@@ -41,25 +43,43 @@ from triptych.study.system_names import system_names
 RESAMPLES = 60  # pilots as they might have come out
 TAILS = (0.025, 0.975)
 PERCENT = 100
-SHARES = "percentage points"
 FEWER = (0.5, 0.75)
 GROUP_SHARE = 0.5  # of the items' taste, where nothing is known about groups of items
 NOT_YET = Undefined("There are no ratings of two systems side by side yet.")
 
 
 @dataclass(frozen=True)
+class PlannedScale:
+    """What a plan counts in. width: from end to end in points; share: answers are counted, in percentage points."""
+
+    width: float
+    share: bool = False
+
+    @property
+    def points(self) -> int:
+        """How many of its points are one of the criterion's numbers, which are shares from 0 to 1 or points."""
+        return PERCENT if self.share else 1
+
+    @property
+    def unit(self) -> str:
+        return "percentage points" if self.share else "points"
+
+
+FIVE_POINTS = PlannedScale(4)
+
+
+@dataclass(frozen=True)
 class Basis:
     """Where the scatter of a plan is taken from, for one criterion.
 
-    components: of a paired difference, in points; width: of the scale in points, 100 where answers are counted as
-    shares, in percent. seconds: median active seconds of an annotation, None where not known. mean_difference:
-    between two systems of that round in points, None for a preset. pilots: the paired differences of every two
-    systems that the components come from, none for a preset.
+    components: of a paired difference, in points of the scale. seconds: median active seconds of an annotation, None
+    where not known. mean_difference: between two systems of that round in points, None for a preset. pilots: the paired
+    differences of every two systems that the components come from, none for a preset.
     """
 
     title: str
     components: Components
-    width: float
+    scale: PlannedScale
     seconds: float | None = None
     mean_difference: float | None = None
     pilots: tuple[Pilot, ...] = field(default=(), compare=False, repr=False)
@@ -90,9 +110,9 @@ class Chances:
     shares: np.ndarray
 
 
-def preset(name: str, width: float) -> Basis:
-    """What is known before any pilot: `name` is low or high scatter, on a scale of this width in points."""
-    return Basis(f"{name.capitalize()} scatter, as in published studies", PRESETS[name].on_scale(width), width)
+def preset(name: str, scale: PlannedScale) -> Basis:
+    """What is known before any pilot: `name` is low or high scatter."""
+    return Basis(f"{name.capitalize()} scatter, as in published studies", PRESETS[name].on_scale(scale.width), scale)
 
 
 def in_groups(components: Components) -> Components:
@@ -131,11 +151,15 @@ def _bases(analysis: StudyAnalysis, study_round: str) -> Iterator[Basis]:
         pilots = tuple(_pilots(ratings, contrasts))
         components = pooled_components(pilots)
         if not isinstance(components, Undefined):
-            low, high = ends_of(ratings.criterion)
-            unit = PERCENT if contrasts[0][0].share else 1
-            apart = unit * float(np.mean([abs(estimate.mean) for _, estimate in contrasts]))
+            scale = _scale_of(ratings.criterion)
+            apart = scale.points * float(np.mean([abs(estimate.mean) for _, estimate in contrasts]))
             title = f"{ratings.criterion.title} ({study_round} round)"
-            yield Basis(title, components.on_scale(unit), unit * (high - low), median, apart, pilots)
+            yield Basis(title, components.on_scale(scale.points), scale, median, apart, pilots)
+
+
+def _scale_of(criterion: Criterion) -> PlannedScale:
+    low, high = ends_of(criterion)
+    return PlannedScale(PERCENT, True) if variable_of(criterion).is_share else PlannedScale(high - low)
 
 
 def _estimated(contrasts: Sequence[Contrast]) -> list[tuple[Contrast, Estimate]]:
@@ -170,10 +194,9 @@ def _pooled(pairs: Sequence[Components]) -> Components:
 @lru_cache(maxsize=64)
 def resampled(basis: Basis) -> tuple[Components, ...]:
     """Scatter as the pilot might have shown it with other items and annotators; none for a preset."""
-    unit = PERCENT if basis.width == PERCENT else 1
     defined = [pilot for pilot in basis.pilots if isinstance(or_undefined(pilot.components), Components)]
     draws = zip(*(pilot.resampled(RESAMPLES) for pilot in defined), strict=True)
-    return tuple(_pooled(pairs).on_scale(unit) for pairs in draws)
+    return tuple(_pooled(pairs).on_scale(basis.scale.points) for pairs in draws)
 
 
 @lru_cache(maxsize=256)
@@ -201,40 +224,58 @@ def scatter_of(plan: Plan, components: Components) -> Components:
     return in_groups(components) if plan.group > 1 else components
 
 
-def shape_of(session: Session, study: Study) -> tuple[list[str], int]:
-    """What a lead may call the systems, and how many criteria decide, those declared if some are; at least one."""
-    comparable = set(_comparable(session, study))
+@dataclass(frozen=True)
+class Shape:
+    """What a study compares. systems: what a lead may call them; criteria: how many decide, those declared if some are,
+    at least one; scales: of the criteria that can tell systems apart, each with their titles.
+    """
+
+    systems: tuple[str, ...] = ()
+    criteria: int = 1
+    scales: Mapping[str, PlannedScale] = field(default_factory=dict)
+
+
+def shape_of(session: Session, study: Study) -> Shape:
+    comparable = _comparable(session, study)
     declared = settings_of(study).preregistration.family
-    systems = list(system_names(session, study).values())
-    return systems, max(1, len(comparable & declared if declared else comparable))
+    deciding = [criterion for criterion in comparable if criterion.key in declared] if declared else comparable
+    titles: dict[PlannedScale, list[str]] = {}
+    for criterion in comparable:
+        titles.setdefault(_scale_of(criterion), []).append(criterion.title)
+    scales = {", ".join(of_scale): scale for scale, of_scale in titles.items()}
+    return Shape(tuple(system_names(session, study).values()), max(1, len(deciding)), scales)
 
 
-def _comparable(session: Session, study: Study) -> list[str]:
-    """Keys of the criteria that can tell systems apart."""
+def _comparable(session: Session, study: Study) -> list[Criterion]:
+    """The criteria that can tell systems apart."""
     asked = lifecycle.design_of(session, study).rubric.asked(study.round)
-    return [criterion.key for criterion in asked if not variable_of(criterion).not_comparable]
+    return [criterion for criterion in asked if not variable_of(criterion).not_comparable]
 
 
 @dataclass(frozen=True)
 class Aim:
     """What a plan is made for. shift: the difference to show, margin: up to which systems are practically equal, 0 for
-    none, both in points of the criteria; unit: of the shift, in words; contrast: in words, empty for every two systems.
+    none, both in points of the scale; contrast: in words, empty for every two systems.
     """
 
     shift: float
     margin: float = 0.0
-    unit: str = "points"
+    scale: PlannedScale = FIVE_POINTS
     contrast: str = ""
 
 
 def declare(session: Session, study: Study, plan: Plan, aim: Aim, actor: str) -> None:
-    """Hands a plan to the preregistration of a draft: contrast, size, and the margin where it has none.
+    """Hands a plan to the preregistration of a draft: contrast, size, and the margin of the criteria with its scale.
 
-    Raises Conflict after launch.
+    Raises Conflict after launch, and where no criterion has the scale of the margin.
     """
     before = settings_of(study).preregistration
-    margin = aim.margin / (PERCENT if aim.unit == SHARES else 1)  # shares are stored from 0 to 1
-    margins = (dict.fromkeys(_comparable(session, study), margin) if margin else {}) | before.margins
+    alike = [criterion.key for criterion in _comparable(session, study) if _scale_of(criterion) == aim.scale]
+    if aim.margin and not alike:
+        raise Conflict(
+            "No criterion of this study has the scale of the plan. Set the margin to 0 here, and under Design."
+        )
+    margins = before.margins | (dict.fromkeys(alike, aim.margin / aim.scale.points) if aim.margin else {})
     values = before.model_dump(mode="json") | {
         "sample": sample_in_words(plan, aim),
         "margins": margins,
@@ -250,9 +291,9 @@ def sample_in_words(plan: Plan, aim: Aim) -> str:
     shown = f", {plan.shown} of {plan.systems} systems at a time" if 1 < plan.shown < plan.systems else ""
     rest = "" if plan.overlap is None else f" (that many for {plan.overlap} items, one for the others)"
     raters = f"{plan.raters} annotators {each}{shown}, {plan.annotators} annotators in total{rest}"
-    equal = f"; systems within ±{aim.margin:g} count as practically equal" if aim.margin else ""
+    equal = f"; systems within ±{aim.margin:g} {aim.scale.unit} count as practically equal" if aim.margin else ""
     return (
-        f"{plan.items} items{groups}, {raters}; planned to show a difference of {aim.shift:g} {aim.unit} "
+        f"{plan.items} items{groups}, {raters}; planned to show a difference of {aim.shift:g} {aim.scale.unit} "
         f"({aim.contrast or 'every two systems'}) with p adjusted by Holm over {plan.tests} tests{equal}."
     )
 

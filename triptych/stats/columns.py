@@ -13,7 +13,7 @@ from .undefined import UndefinedStatistic
 Column: TypeAlias = NDArray[Any] | Sequence[Any]
 Label: TypeAlias = Any  # of a row, as the caller passed it: text or a number
 Floats: TypeAlias = NDArray[np.float64]
-_LARGEST = 1e100
+LARGEST = 1e100
 
 
 def codes(labels: Column) -> tuple[np.ndarray, np.ndarray]:
@@ -42,8 +42,8 @@ def numbers(values: Column, *labels: Column) -> tuple[np.ndarray, ...]:
     columns differ in length.
     """
     rows = present(np.asarray(values, dtype=float), *labels)
-    if len(rows[0]) and max(rows[0].max(), -rows[0].min()) > _LARGEST:
-        raise UndefinedStatistic(f"Not defined: a value lies beyond {_LARGEST:g}.")
+    if len(rows[0]) and max(rows[0].max(), -rows[0].min()) > LARGEST:
+        raise UndefinedStatistic(f"Not defined: a value lies beyond {LARGEST:g}.")
     return rows
 
 

@@ -12,6 +12,7 @@ Multiway Clustering. docs/statistics.md has the formulas, docs/validation.md wha
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +65,18 @@ class _Rows:
     groups: Codes
     people: Codes
     repeats: Codes
+
+    @cached_property
+    def cells(self) -> tuple[Codes, Floats]:
+        """Codes (n,) of item and annotator together; of each, 1 / the item's ratings + 1 / the annotator's."""
+        codes, first = _cells(self.items, self.annotators)
+        items, annotators = np.bincount(self.items), np.bincount(self.annotators)
+        return codes, 1 / items[self.items[first]] + 1 / annotators[self.annotators[first]]
+
+    @cached_property
+    def group_cells(self) -> Codes:
+        """Codes (n,) of group and annotator together."""
+        return _cells(self.groups, self.annotators)[0]
 
     def __getitem__(self, rows: NDArray[np.bool_]) -> _Rows:
         columns = (self.items, self.annotators, self.groups)
@@ -289,10 +302,9 @@ def _centred(columns: Floats, groups: Codes) -> Floats:
 
 def absorbed_by(weights: Floats, rows: _Rows) -> float:
     """The share of the weight that item and annotator effects can absorb; its first order corrects the residuals."""
-    cells, first = _cells(rows.items, rows.annotators)
+    cells, share = rows.cells
     of_cell = np.bincount(cells, weights) ** 2
-    size = 1 / np.bincount(rows.items)[rows.items[first]] + 1 / np.bincount(rows.annotators)[rows.annotators[first]]
-    return float(of_cell @ size / (weights @ weights))
+    return float(of_cell @ share / (weights @ weights))
 
 
 def _clustered(parts: list[Floats], residuals: Floats, rows: _Rows, absorbed: float) -> Clustered:
@@ -307,7 +319,7 @@ def _clustered(parts: list[Floats], residuals: Floats, rows: _Rows, absorbed: fl
     annotator, annotators, annotator_freedom = _independent(
         [one_way(part * residuals, part**2, rows.annotators) for part in parts]
     )
-    cell = np.bincount(_cells(rows.groups, rows.annotators)[0], scores)
+    cell = np.bincount(rows.group_cells, scores)
     both = max(item + annotator - float(cell @ cell), VARIANCE_FLOOR * max(item, annotator))
     these, alike = np.sqrt(np.array([item, both]) * (1 + absorbed)).tolist()
     return Clustered(these, alike, item_freedom, min(item_freedom, annotator_freedom), items, annotators)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from .undefined import Undefined
 
+PERCENT = {"share": "%", "points": "% points", "of scale": "% of the scale"}  # style of a share → its unit
+
 
 def written_or_reason(value: float | Undefined, style: str) -> str:
     """A number as it is written, or why there is none."""
@@ -28,9 +30,8 @@ def written(value: float, style: str) -> str:
         return "0.000" if float(number) == 0 else number
     if style == "p":
         return "< 0.001" if value < 0.001 else f"{value:.3f}"
-    if style in ("share", "points"):
-        number = f"{100 * value:+.0f}" if style == "points" else f"{100 * value:.0f}"
-        number = number.replace("-0", "0").replace("+0", "0") if float(number) == 0 else number
-        return f"{number} points" if style == "points" else f"{number} %"
+    if style in PERCENT:
+        number = f"{100 * value:.0f}" if style == "share" else f"{100 * value:+.0f}"
+        return f"{'0' if float(number) == 0 else number} {PERCENT[style]}"
     number = f"{value:+.2f}" if style == "difference" else f"{value:.2f}"
     return "0.00" if float(number) == 0 else number

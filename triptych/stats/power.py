@@ -270,7 +270,7 @@ def power(plan: Plan, shift: float, components: Components, level: float = 0.05)
     clear = np.logical_and.accumulate(ordered > critical, axis=1).sum(axis=1)  # Holm, from the smallest p on
     smallest = np.where(clear > 0, ordered[np.arange(len(t)), np.maximum(clear, 1) - 1], np.inf)
     share = float((t[:, : plan.systems - 1] >= smallest[:, None]).mean())
-    words = f"A difference of {shift:g} points would show in {_percent(share)} of such studies."
+    words = f"A difference of {shift:g} would show in {_percent(share)} of such studies."
     if plan.annotators < ENOUGH_ANNOTATORS:
         words += (
             f" With {plan.annotators} annotators the results will speak for these annotators only; from "

@@ -23,6 +23,7 @@ from triptych.errors import ImportRefused
 from triptych.formats.model import JsonObject
 from triptych.formats.ratings.model import ImportedRating
 from triptych.rubric import yaml_text
+from triptych.stats.columns import LARGEST
 
 About = Literal["candidate", "item"]
 Use = Literal["ordinal", "interval", "nominal", "leave out"]
@@ -88,8 +89,9 @@ class ProposedCriterion:
 
 
 def number_in(text: str) -> float | None:
-    """The number that a text is; None for anything else, a decimal comma included."""
-    return float(text) if NUMBER.fullmatch(text) else None
+    """The number that a text is; None for anything else, a decimal comma or one that no statistic takes included."""
+    number = float(text) if NUMBER.fullmatch(text) else None
+    return None if number is None or abs(number) > LARGEST else number
 
 
 def means_missing(text: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from triptych.results.criterion import CriterionResult, headline
+from triptych.results.criterion import CriterionResult
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.verdicts import (
     MAX_ORDERED,
@@ -17,6 +17,7 @@ from triptych.results.verdicts import (
     names_of,
     sized,
     speaks_for_others,
+    standing,
     summary,
     tested_only,
 )
@@ -78,17 +79,15 @@ def first_verdict(analysis: StudyAnalysis) -> FirstVerdict:
     result = next((result for result in analysis.criteria if result.criterion.key == key), analysis.criteria[0])
     contrasts = analysis.contrasts_of(key) if key else ()
     if not contrasts:
-        return FirstVerdict(f"{_quoted(result.criterion.title)}: {headline(result, analysis.names)}")
+        return FirstVerdict(f"{_quoted(result.criterion.title)}: {standing(analysis, result)}")
     if analysis.untested:
-        return FirstVerdict(analysis.untested, f"{_quoted(result.criterion.title)}: {headline(result, analysis.names)}")
+        return FirstVerdict(analysis.untested, f"{_quoted(result.criterion.title)}: {standing(analysis, result)}")
     if all(contrast.p_here is None for contrast in contrasts):
-        return FirstVerdict(
-            f"{_quoted(analysis.title(key))}: {sentence_of(analysis, key)}", headline(result, analysis.names)
-        )
+        return FirstVerdict(f"{_quoted(analysis.title(key))}: {sentence_of(analysis, key)}", standing(analysis, result))
     interim = "Interim: " if analysis.collection.interim else ""
     clear = largest_first(clear_of(contrasts))
     parts = [
-        sized(analysis, clear[0]) if clear else headline(result, analysis.names),
+        sized(analysis, clear[0]) if clear else standing(analysis, result),
         _others(analysis, key),
         "" if speaks_for_others(contrasts) else THESE_ONLY,
     ]

@@ -60,13 +60,17 @@ class PeopleOf:
 
 @dataclass(frozen=True)
 class EffectsOf:
-    """What place and time do to the ratings of one criterion. unplaced: ratings whose place is not known."""
+    """What place and time do to the ratings of one criterion.
+
+    unplaced: ratings whose place is not known; share: whether the numbers of the criterion are shares.
+    """
 
     criterion: str
     position: PositionEffect | Undefined
     best: tuple[BestShare, ...] | Undefined
     order: OrderEffect | Undefined
     unplaced: int
+    share: bool
 
 
 class Worker(NamedTuple):
@@ -171,7 +175,7 @@ def effects_of(ratings: Ratings, position: PositionEffect | Undefined) -> Effect
     """Place and time under one criterion; `position` as position_of finds it."""
     why = ratings.variable.not_comparable
     if why:
-        return EffectsOf(ratings.variable.key, why, why, why, 0)
+        return EffectsOf(ratings.variable.key, why, why, why, 0, ratings.variable.is_share)
     columns = (ratings.number, ratings.item, ratings.annotator)
     timed = (*columns, ratings.system, ratings.at)
     share = ratings.variable.is_share
@@ -181,6 +185,7 @@ def effects_of(ratings: Ratings, position: PositionEffect | Undefined) -> Effect
         or_undefined(best_by_position, *columns, ratings.position),
         or_undefined(order_effect, *timed, share=share) if times_known(ratings) else NO_TIMES,
         int((ratings.position < 0).sum()),
+        share,
     )
 
 
@@ -207,7 +212,8 @@ def pooled(every: Sequence[Ratings]) -> Pooled:
 def _scaled(ratings: Ratings, place: int) -> tuple[np.ndarray, ...]:
     numeric = ratings.take(np.flatnonzero(~np.isnan(ratings.number)))
     low, high = numeric.variable.ends
-    value = (numeric.number - numeric.number.mean()) / (high - low)
+    with np.errstate(over="ignore", invalid="ignore"):  # statistics refuse what is too large
+        value = (numeric.number - numeric.number.mean()) / (high - low)
     return value, numeric.units * 1000 + place, numeric.item, numeric.annotator, numeric.at
 
 

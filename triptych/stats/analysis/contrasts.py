@@ -18,6 +18,7 @@ from ..ranking import Ranking, ranking
 from ..undefined import Undefined, or_undefined
 from .collection import CLEAR
 from .ratings import Ratings
+from .systems import cut
 
 NO_MARGINS: Mapping[str, float] = {}
 MOST_REFITTED = 3_000_000  # ratings times annotators, about a second
@@ -30,12 +31,14 @@ T = TypeVar("T", bound="TestedDifference")
 class ComparedRatings:
     """The ratings of a criterion that can tell systems apart, as comparisons read them.
 
-    share: whether its numbers are shares; effects: the fit that differences come from; table: the ratings with what one
-    annotator gave for one item in one row, for statistics of pairs; refitted: fits without an annotator made so far;
-    turned: by pair of systems, who turns their difference, as far as it was asked.
+    share: whether its numbers are shares; widest: the largest difference that the scale allows; effects: the fit that
+    differences come from; table: the ratings with what one annotator gave for one item in one row, for statistics of
+    pairs; refitted: fits without an annotator made so far; turned: by pair of systems, who turns their difference, as
+    far as it was asked.
     """
 
     share: bool
+    widest: float
     effects: CrossedEffects | Undefined
     table: SideBySide
     refitted: dict[Label, CrossedEffects | Undefined] = field(default_factory=dict, compare=False)
@@ -167,9 +170,9 @@ def compared(ratings: Ratings) -> ComparedRatings | Undefined:
     table = or_undefined(SideBySide.build, *columns)
     if isinstance(table, Undefined):
         return table
-    return ComparedRatings(
-        ratings.variable.is_share, or_undefined(CrossedEffects.build, *columns, ratings.group), table
-    )
+    low, high = ratings.variable.ends
+    effects = or_undefined(CrossedEffects.build, *columns, ratings.group)
+    return ComparedRatings(ratings.variable.is_share, high - low, effects, table)
 
 
 def contrasts(
@@ -207,7 +210,14 @@ def contrasts(
 
 
 def _difference(of: ComparedRatings, system: int, baseline: int) -> Difference | Undefined:
-    return of.effects if isinstance(of.effects, Undefined) else or_undefined(of.effects.difference, system, baseline)
+    """Its intervals are cut at the largest difference that the scale allows."""
+    if isinstance(of.effects, Undefined):
+        return of.effects
+    found = or_undefined(of.effects.difference, system, baseline)
+    if isinstance(found, Undefined):
+        return found
+    ends = (-of.widest, of.widest)
+    return replace(found, these=cut(ends, found.these), alike=cut(ends, found.alike))
 
 
 def tested(family: Sequence[T]) -> Iterator[T]:

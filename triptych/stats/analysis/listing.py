@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from operator import attrgetter
 from typing import NamedTuple
@@ -233,10 +233,10 @@ def at_places(effects: EffectsOf) -> dict[int, AtPlace]:
 
 
 def _effects(effects: EffectsOf) -> Iterator[Number]:
-    place = Place("effects", effects.criterion)
+    place = Place("effects", effects.criterion, share=effects.share)
     yield from place.all_or_why(of.POSITION_EFFECT, effects.position, "p")
     for position, effect in at_places(effects).items():
-        yield from Place("effects", effects.criterion, response(position)).all(of.AT_PLACE, effect)
+        yield from replace(place, system=response(position)).all(of.AT_PLACE, effect)
     yield from place.all_or_why(of.ORDER_EFFECT, effects.order, "first to last")
 
 

@@ -393,18 +393,16 @@ POSITION_EFFECT = (
     Statistic("Wald", "number", "statistic", "Wald"),
     Statistic("p", "p", "p", "p of the place"),
 )
-ORDER_EFFECT = (Statistic("first to last", "difference", "change.mean", "First to last", "change.headline"),)
+ORDER_EFFECT = (Statistic("first to last", CHANGE, "change.mean", "First to last", "change.headline"),)
 AT_PLACE = (
-    Statistic(
-        "shift", "difference", "shift.mean", "Shift", lambda at: at.shift if isinstance(at.shift, Interval) else None
-    ),
+    Statistic("shift", CHANGE, "shift.mean", "Shift", lambda at: at.shift if isinstance(at.shift, Interval) else None),
     Statistic("best", "share", "best.rate.share", "Best there"),
 )
 LOOK = (
     Statistic("annotations", "count", "annotations", "Annotations"),
     Statistic("correlation", "number", _with_others("value"), "With the others", _with_others("limits")),
     Statistic("half of the others", "number", _with_others("others")),
-    Statistic("severity", "points", "severity.difference", "Severity"),
+    Statistic("severity", "of scale", "severity.difference", "Severity"),
     Statistic("all equal", "share", "equal.share", "All equal"),
     Statistic("missing", "share", "missing.rate.share", "Missing"),
 )
@@ -412,8 +410,8 @@ DRIFT = (
     Statistic("drift", "number", "excursion", "Drift"),
     Statistic("drift at most", "number", "bound", "At most"),
     Statistic("turn after", "count", "turn"),
-    Statistic("before the turn", "points", "before"),
-    Statistic("after the turn", "points", "after"),
+    Statistic("before the turn", "of scale", "before"),
+    Statistic("after the turn", "of scale", "after"),
 )
 SPEED = (
     Statistic("timed", "count", "n"),

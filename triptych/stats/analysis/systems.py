@@ -23,7 +23,7 @@ from ..descriptive import (
 )
 from ..intervals import Interval, mean_interval
 from ..undefined import Undefined, or_undefined
-from .ratings import ABOUT_ITEM, Ratings, Variable
+from .ratings import ABOUT_ITEM, NO_ORDER, Ratings, Variable
 
 
 @dataclass(frozen=True)
@@ -141,15 +141,21 @@ def system_result(code: int, ratings: Ratings) -> SystemResult:
     """One system's ratings."""
     variable = ratings.variable
     counts = or_undefined(distribution, ratings.number, variable.points) if variable.points else ()
-    interval = or_undefined(mean_interval, ratings.number, ratings.group, ratings.annotator)
+    of_number: tuple[Summary | Undefined, Summary | Undefined, Interval | Undefined] = (NO_ORDER, NO_ORDER, NO_ORDER)
+    if not len(ratings) or variable.not_comparable != NO_ORDER:
+        of_number = (
+            or_undefined(summary, ratings.number),
+            or_undefined(item_summary, ratings.number, ratings.item),
+            within(variable.ends, or_undefined(mean_interval, ratings.number, ratings.group, ratings.annotator)),
+        )
     values, scale = ratings.categories
     return SystemResult(
         system=code,
         n=int((~ratings.missing).sum()),
         missing=int(ratings.missing.sum()),
-        summary=or_undefined(summary, ratings.number),
-        of_items=or_undefined(item_summary, ratings.number, ratings.item),
-        interval=within(variable.ends, interval),
+        summary=of_number[0],
+        of_items=of_number[1],
+        interval=of_number[2],
         counts=() if isinstance(counts, Undefined) else tuple(int(count) for count in counts),
         shares=_shares(ratings),
         majority=_majority(ratings),
@@ -159,10 +165,16 @@ def system_result(code: int, ratings: Ratings) -> SystemResult:
 
 
 def within(ends: tuple[float, float], interval: Interval | Undefined) -> Interval | Undefined:
-    """Cuts an interval at the ends of the scale, beyond which no mean can lie."""
-    if isinstance(interval, Undefined) or interval.low is None or interval.high is None:
+    """An interval, if there is one, cut at the ends of the scale."""
+    return interval if isinstance(interval, Undefined) else cut(ends, interval)
+
+
+def cut(ends: tuple[float, float], interval: Interval) -> Interval:
+    """The part of an interval between ends, beyond which what it is about cannot lie."""
+    if interval.low is None or interval.high is None:
         return interval
-    return replace(interval, low=max(interval.low, ends[0]), high=min(interval.high, ends[1]))
+    low, high = np.clip((interval.low, interval.high), *ends).tolist()
+    return replace(interval, low=low, high=high)
 
 
 def _shares(ratings: Ratings) -> Shares | Undefined:
