@@ -11,7 +11,7 @@ from components.shell.entrance import LOGO
 from components.shell.frame import frame
 from components.shell.line import say_unknown_address, watch_line
 from components.shell.places import FORMER, PLACES
-from components.sign_in import account
+from components.sign_in import account, ahead
 from triptych.languages.language import _, message
 from triptych.people import accounts
 from triptych.storage.database import DatabaseAway
@@ -104,6 +104,8 @@ def show(who: Who | None) -> None:
         account(who.pseudonym)
     say_unknown_address(page.url_path)
     state.turn_to(page.url_path)
+    if is_lead:
+        ahead.begin()
     page.run()
 
 

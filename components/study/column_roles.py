@@ -74,7 +74,7 @@ def choose_item_roles(file: ItemFile) -> dict[str, str]:
 
 
 def _place_of_mapping() -> DeltaGenerator:
-    return st.expander("Load or save what the columns or fields are")
+    return st.expander("Load or save what the columns or fields are", key="mapping", on_change="rerun")
 
 
 def _choose_from_saved(
@@ -97,6 +97,8 @@ def _choose_from_saved(
 
 
 def _offer(place: DeltaGenerator, mapping: ColumnMapping) -> None:
+    if not place.open:  # the browser loads a program of 1.5 MB that shows code
+        return
     # to copy: what a button downloads is served to anybody, and columns may be named after systems
     place.caption("This mapping, to save as a file for the next one")
     place.code(mapping.to_json(), language="json", height=300)
