@@ -98,14 +98,13 @@ def show(who: Who | None) -> None:
         page.run()
     if is_lead:
         frame(who, page.url_path or "studies", page.title, lambda: account(who.pseudonym))
+        ahead.begin()
     else:
         st.set_page_config(page_title=f"{page.title} · Triptych")
         st.logo(str(LOGO), size="large")
         account(who.pseudonym)
     say_unknown_address(page.url_path)
     state.turn_to(page.url_path)
-    if is_lead:
-        ahead.begin()
     page.run()
 
 

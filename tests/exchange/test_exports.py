@@ -493,7 +493,7 @@ def test_a_core_caller_is_refused_before_any_row_is_read(filled):
         exports.export_zip(session, study, "trl", ExportOptions(margin=float("inf")))
 
 
-def test_whoever_waits_sees_each_file_and_how_far_it_is(filled):
+def test_who_waits_sees_each_file_and_how_far_it_is(filled):
     session, study, *_ = filled
     bar, seen = Underway(), []
     for _ in exports.export_zip(session, study, "csv", ExportOptions(), bar):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -77,7 +77,7 @@ def check_request(session: Session, study: Study, key: str, options: ExportOptio
 
 def export_zip(
     session: Session, study: Study, key: str, options: ExportOptions, underway: Underway | None = None
-) -> Iterator[bytes]:
+) -> Generator[bytes, None, None]:
     """The study in one format, as the pieces of a zip file: the data, annotations.csv, codebook.json and README.md.
 
     The same state of the study gives the same bytes. underway: is told how far it is. Raises as `check_request`, at

@@ -6,7 +6,7 @@ Of this process: a page that another process serves shows no bar, and the downlo
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -43,7 +43,7 @@ class Underway:
             yield file
 
     def counting(self, finished: Finished, items: int, ratings: int) -> Finished:
-        """The same study; whoever walks it moves the bar. items, ratings: how many there are."""
+        """The same study; who walks it moves the bar. items, ratings: how many there are."""
         return replace(
             finished,
             items=lambda selection: self._counted(finished.items(selection), items),
@@ -58,7 +58,7 @@ class Underway:
             self.walked += 1
             yield row
 
-    def sending(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    def sending(self, pieces: Iterable[bytes]) -> Generator[bytes, None, None]:
         """The pieces of the zip; a browser that goes away ends it."""
         self.has_begun = True
         try:
