@@ -11,7 +11,7 @@ from components.shell.entrance import LOGO
 from components.shell.frame import frame
 from components.shell.line import say_unknown_address, watch_line
 from components.shell.places import FORMER, PLACES
-from components.sign_in import account
+from components.sign_in import account, ahead
 from triptych.languages.language import _, message
 from triptych.people import accounts
 from triptych.storage.database import DatabaseAway
@@ -98,6 +98,7 @@ def show(who: Who | None) -> None:
         page.run()
     if is_lead:
         frame(who, page.url_path or "studies", page.title, lambda: account(who.pseudonym))
+        ahead.begin()
     else:
         st.set_page_config(page_title=f"{page.title} · Triptych")
         st.logo(str(LOGO), size="large")

@@ -1,4 +1,4 @@
-"""Exporting a study's data: which format, what it asks, and the link."""
+"""Exporting a study's data: which format, what it asks, how its files begin, the link, and how far the download is."""
 
 from __future__ import annotations
 
@@ -7,24 +7,67 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from components.shell import state
 from components.shell.choices import choose
+from components.shell.words import size
+from triptych.exchange import exports, underway
+from triptych.exchange.underway import Underway
 from triptych.formats.writers import FORMATS, ExportFormat
+from triptych.formats.writers.model import ExportOptions
 from triptych.storage.models import Study
 
 BLIND = "This study is blind, so systems are called System 1, 2, … here. To get their names, unblind the study first."
 EVERY = ""
+ASK_SECONDS = 1.0
 
 
-def export_menu(study: Study, criteria: Mapping[str, str]) -> None:
-    """A box to choose a format and a link that downloads it. criteria: key → title."""
+def export_menu(study: Study, criteria: Mapping[str, str], person_id: int) -> None:
+    """A box to choose a format and a link that downloads it. criteria: key → title; person_id: who asks."""
     key = choose("Format", {key: each.title for key, each in FORMATS.items()}, f"export-{study.slug}")
     chosen = FORMATS[key]
     st.text(chosen.sentence)
     options = _options(chosen, criteria, f"export-{study.slug}")
     if study.unblinded_at is None and chosen.names_systems:
         st.caption(BLIND)
+    with (box := st.expander("How its files begin", key=f"first-lines-{study.slug}", on_change="rerun")):
+        if box.open:
+            _first_lines(study, key, options)
     query = f"?{urlencode(options)}" if options else ""
-    st.link_button("Download", f"export/{study.slug}/{key}.zip{query}", icon=":material/download:")
+    address, asked = f"export/{study.slug}/{key}.zip{query}", (person_id, study.slug)
+    name = f"download-{study.slug}"
+    st.link_button(
+        "Download", address, icon=":material/download:", key=name, on_click=underway.ask, args=asked, type="primary"
+    )
+    latest = underway.newest(*asked)
+    if latest is not None:
+        _how_far(latest, *asked)
+
+
+def _first_lines(study: Study, key: str, options: Mapping[str, str]) -> None:
+    """The beginning of each file, as it would be written now."""
+    asked = ExportOptions(float(options.get("margin", 0)), options.get("criterion"))
+    with state.reading() as session:
+        for name, lines in exports.first_lines(session, study, key, asked):
+            st.caption(state.plain(name))
+            st.code(lines, language=None)
+
+
+def _how_far(shown: Underway, person_id: int, slug: str) -> None:
+    """The bar of the file that is being written, until all are; the download needs no page."""
+    if shown.has_ended:
+        whole = f"The download is complete: {size(shown.sent)}."
+        st.caption(whole if shown.is_whole else "The download ended before its last file. Start it again.")
+        return
+
+    @st.fragment(run_every=ASK_SECONDS)
+    def follow() -> None:
+        if shown.has_ended or underway.newest(person_id, slug) is not shown:
+            state.run_again_by_itself()
+        rows = f", {shown.walked:,} of {shown.rows:,} rows" if shown.rows else ""
+        doing = f"Writing {shown.file}{rows}." if shown.file else "The download starts."
+        st.progress(shown.share, text=state.plain(f"{doing} You can leave this page meanwhile."))
+
+    follow()
 
 
 def _options(chosen: ExportFormat, criteria: Mapping[str, str], name: str) -> dict[str, str]:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from components.shell.addresses import own_path
 from components.shell.state import plain
-from components.shell.words import moment
+from components.shell.words import moment, size
 from triptych.reports.snapshot import Frozen
 from triptych.stats.numbers import counted
 from triptych.storage.models import Study
@@ -26,7 +26,7 @@ def snapshots(study: Study, made: Sequence[Frozen]) -> None:
             st.caption(plain(frozen.counted.sentence))
             st.code(frozen.sha256, language=None, wrap_lines=True)
             link = f"report/{study.slug}.zip?snapshot={frozen.sha256}"
-            st.link_button(f"Download ({_size(frozen.size)})", link, icon=":material/download:")
+            st.link_button(f"Download ({size(frozen.size)})", link, icon=":material/download:")
             read_here(study, frozen)
 
 
@@ -37,7 +37,3 @@ def read_here(study: Study, frozen: Frozen) -> None:
         if box.open:
             page = own_path(f"report/{study.slug}/{frozen.sha256}.html")
             st.iframe(page, height=FRAME_HEIGHT, alt=f"Report of event {frozen.event_number}")
-
-
-def _size(count: int) -> str:
-    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.0f} kB"

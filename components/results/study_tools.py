@@ -10,8 +10,9 @@ from components.shell import state
 from components.shell.choices import certain
 from triptych import clock
 from triptych.results import looking
+from triptych.results.frame.collection import collection
+from triptych.results.frame.model import Frame
 from triptych.results.page import Board
-from triptych.results.study_analysis import StudyAnalysis
 from triptych.stats.numbers import counted
 from triptych.storage.models import Study
 from triptych.study import lifecycle
@@ -34,7 +35,7 @@ def study_tools(board: Board, who: Who) -> None:
             st.link_button("Highlights as CSV", f"export/{study.slug}/highlights.csv")
         st.link_button("Comments as CSV", f"export/{study.slug}/comments.csv")
         asked = board.frame.rubric.asked(board.frame.round)
-        export_menu(study, {criterion.key: criterion.title for criterion in asked})
+        export_menu(study, {criterion.key: criterion.title for criterion in asked}, who.person_id)
         charts.choose_picture()
     if study.unblinded_at is None:
         with st.popover("Unblind"):
@@ -46,10 +47,13 @@ def study_tools(board: Board, who: Who) -> None:
                 st.rerun()
 
 
-def log_look(study: Study, analysis: StudyAnalysis, pseudonym: str) -> None:
-    """After the page is drawn, once a day in each session; nothing where the page shows estimates without tests."""
+def log_look(study: Study, frame: Frame, pseudonym: str) -> None:
+    """Before the page is drawn, which then counts this look too; nothing where it shows estimates without tests.
+
+    Once a day in each session.
+    """
     look, logged = (study.slug, f"{clock.now():%Y-%m-%d}"), state.recall(LOGGED, frozenset())
-    numbers = analysis.collection
+    numbers = collection(frame.planned, frame.work, frame.settings.preregistration)
     if numbers.untested or look in logged:
         return
     state.run_command(looking.log_look, study, numbers.filled, numbers.planned, pseudonym)

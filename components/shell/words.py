@@ -39,6 +39,11 @@ def clock_time(at: datetime) -> str:
     return f"{at:%H:%M} UTC"
 
 
+def size(count: int) -> str:
+    """Of a file, from bytes."""
+    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.0f} kB"
+
+
 def percent(share: float) -> str:
     return written(share, "share")
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from types import MappingProxyType
+from typing import Any
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from components.shell import state
 from components.shell.choices import choose
@@ -73,12 +73,13 @@ def choose_item_roles(file: ItemFile) -> dict[str, str]:
     return chosen
 
 
-def _place_of_mapping() -> DeltaGenerator:
-    return st.expander("Load or save what the columns or fields are")
+def _place_of_mapping() -> Any:
+    """An expander that knows whether it is open, which Streamlit's public types do not say."""
+    return st.expander("Load or save what the columns or fields are", key="mapping", on_change="rerun")
 
 
 def _choose_from_saved(
-    place: DeltaGenerator,
+    place: Any,
     proposed: Mapping[str, str],
     words: Mapping[str, str],
     key: str,
@@ -96,7 +97,9 @@ def _choose_from_saved(
     return saved, _choose_roles({**proposed, **known}, words, f"{key}-{upload.file_id}" if upload else key, samples)
 
 
-def _offer(place: DeltaGenerator, mapping: ColumnMapping) -> None:
+def _offer(place: Any, mapping: ColumnMapping) -> None:
+    if not place.open:  # the browser loads a program of 1.5 MB that shows code
+        return
     # to copy: what a button downloads is served to anybody, and columns may be named after systems
     place.caption("This mapping, to save as a file for the next one")
     place.code(mapping.to_json(), language=None, height=300)

@@ -60,8 +60,7 @@ def import_preview(
         common = item_findings(file, rubric, formats, common)
     if file.items:
         _first_items(file, rubric, study or views.study_to_be(rubric, formats))
-    with st.expander("What each column is read as"):
-        _columns(file)
+    _columns(file)
     return ItemChoices(formats, common)
 
 
@@ -119,10 +118,14 @@ def _place(problem: Problem) -> tuple[bool, str, int]:
 
 
 def _columns(file: ItemFile) -> None:
+    """The table of columns, which is loaded once somebody opens it, and what of the file is not stored."""
     meanings = column_meanings(file)
-    st.dataframe(meanings, hide_index=True, key="columns")
+    with (box := st.expander("What each column is read as", key="read-as", on_change="rerun")):
+        if box.open:
+            st.dataframe(meanings, hide_index=True, key="columns")
     if file.ignored:
-        st.caption(f"{len(file.ignored)} of {len(meanings['Read as'])} will be ignored and not stored.")
+        columns = counted(len(meanings["Read as"]), "column")
+        st.caption(f"{len(file.ignored)} of {columns} will be ignored and not stored.")
 
 
 def column_meanings(file: ItemFile | FinishedRatings) -> dict[str, list[str]]:

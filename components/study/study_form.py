@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from components.shell.words import read_aloud
 from components.study.column_roles import choose_item_roles
 from triptych.errors import ImportRefused, InvalidRubric
 from triptych.formats import MAX_UPLOAD, READERS, ItemFile, ReadOptions, join_files, read_items
-from triptych.rubric.files import EMPTY_RUBRIC, parse_rubric, shipped_rubrics
+from triptych.rubric.files import EMPTY_RUBRIC, parse_rubric, read_shipped
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Access, Round
 from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS, StudyPlan
@@ -51,7 +50,7 @@ PRESENTATIONS = {
 
 def choose_rubric() -> tuple[str, Rubric] | None:
     """The rubric's YAML and the rubric; None while there is none, or its mistakes are shown."""
-    shipped = {key: _loaded(path, path.stat().st_mtime_ns) for key, path in shipped_rubrics().items()}
+    shipped = read_shipped()
     titles = {key: rubric.title for key, (_, rubric) in shipped.items()}
     chosen = choose("Rubric", {**titles, OWN_QUESTIONS: OWN_QUESTIONS, OWN_FILE: OWN_FILE}, "rubric")
     if chosen == OWN_QUESTIONS:
@@ -87,13 +86,6 @@ def _own_text() -> tuple[str | None, str]:
     except UnicodeDecodeError:
         state.say(f"{upload.name} is not UTF-8 text.")
         return None, ""
-
-
-@lru_cache(maxsize=64)
-def _loaded(path: Path, changed_at: int) -> tuple[str, Rubric]:
-    """A shipped rubric, read again only when its file has changed; reading YAML takes longer than a whole run."""
-    text = path.read_text(encoding="utf-8")
-    return text, parse_rubric(text, path.name)
 
 
 def choose_file(rubric: Rubric, key: str = "item_file") -> ItemFile | None:

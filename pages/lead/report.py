@@ -15,12 +15,10 @@ from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.progress import overview
-from triptych.results.study_analysis import analyse
 from triptych.storage.database import see_one_state
 from triptych.storage.models import Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who
-from triptych.study.system_names import system_names
 
 WHAT = (
     "A report freezes the study at this moment: tables for LaTeX and spreadsheets, a page to read without a network, "
@@ -36,8 +34,8 @@ BLIND = (
 def make(who: Who, study: Study, scope: Counted) -> None:
     """Builds the report while others go on writing, and saves it; a report is a look at results."""
     with state.reading() as session:
-        analysis = analyse(frame_of(session, study), scope, system_names(session, study))
-    log_look(study, analysis, who.pseudonym)
+        frame = frame_of(session, study)
+    log_look(study, frame, who.pseudonym)
     bar = st.progress(0.0, "Making the report …")
 
     def show_share(share: float, doing: str) -> None:

@@ -93,6 +93,8 @@ with chosen_study(who) as (_, study):
 with live.drawing(slug):
     with state.reading() as session:
         frame = frame_of(session, study)
+    if not frame.ratings.empty:
+        log_look(study, frame, who.pseudonym)
     with (tools := st.container(key="tools", horizontal=True, vertical_alignment="center")):
         scope = choose_scope(frame, kinds, slug)
         with state.reading() as session:
@@ -112,4 +114,3 @@ with live.drawing(slug):
         if section.open:
             with section:
                 draw(analysis, board)
-log_look(study, analysis, who.pseudonym)

@@ -25,7 +25,8 @@ from triptych import clock
 from triptych.annotate import annotations
 from triptych.annotate.annotations import SubmitMessage
 from triptych.errors import NotAllowed, NotFound
-from triptych.exchange import exports
+from triptych.exchange import exports, underway
+from triptych.exchange.underway import Underway
 from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
 from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
 from triptych.formats.writers import FORMATS, task
@@ -492,6 +493,39 @@ def test_a_core_caller_is_refused_before_any_row_is_read(filled):
         exports.export_zip(session, study, "trl", ExportOptions(margin=float("inf")))
 
 
+def test_who_waits_sees_each_file_and_how_far_it_is(filled):
+    session, study, *_ = filled
+    bar, seen = Underway(), []
+    for _ in exports.export_zip(session, study, "csv", ExportOptions(), bar):
+        seen.append((bar.file, bar.share))
+    names = list(dict.fromkeys(name for name, _ in seen))
+    assert names[0] == "ratings.csv"
+    assert names[-3:] == ["annotations.csv", "codebook.json", "README.md"]
+    assert max(share for name, share in seen if name == "ratings.csv") == 1
+    assert bar.has_ended
+    assert bar.is_whole
+
+
+def test_a_download_that_is_left_is_not_called_complete(filled):
+    session, study, *_ = filled
+    underway.ask(7, study.slug)
+    bar = underway.begin(7, study.slug)
+    pieces = exports.export_zip(session, study, "csv", ExportOptions(), bar)
+    next(pieces)
+    pieces.close()
+    assert underway.newest(7, study.slug) is bar
+    assert bar.has_ended
+    assert not bar.is_whole
+
+
+def test_the_beginning_of_each_text_file_is_shown(filled):
+    session, study, *_ = filled
+    first = dict(exports.first_lines(session, study, "csv", ExportOptions()))
+    assert first["ratings.csv"].splitlines()[0].startswith("study")
+    assert all(len(lines.splitlines()) <= exports.FIRST_LINES for lines in first.values())
+    assert "README.md" not in first
+
+
 # The menu
 
 
@@ -500,7 +534,7 @@ def drawn_menu():
     from triptych.storage.models import Study
 
     export_menu(
-        Study(slug="esc-1", series="", title="", rubric_id=0, seed="", unblinded_at=None), {"fluency": "Fluency"}
+        Study(slug="esc-1", series="", title="", rubric_id=0, seed="", unblinded_at=None), {"fluency": "Fluency"}, 1
     )
 
 

@@ -174,7 +174,7 @@ def test_a_file_is_previewed_then_becomes_a_study(with_rubric):
     assert "wide CSV: 2 items, 2 candidates each, 2 systems" in text
     assert SECRET_TEXT in [element.value for element in app.text]
     assert "evil" not in rendered_markdown(app)
-    assert "1 of 5 will be ignored" in text
+    assert "1 of 5 columns will be ignored" in text
     assert "names the system of each response. If you will rate in this study yourself" in text
     assert stored() == []
 
@@ -228,6 +228,7 @@ def test_columns_of_outputs_have_roles_that_can_change(with_rubric):
 def test_a_mapping_of_columns_is_saved_and_loaded(with_rubric):
     data = b"id,prompt,gpt-4o,llama-3,mistral\n0,Tides?,tides is,In short,tides!\n1,Rust?,rust is,Rust it is,rust!\n"
     app = upload(with_rubric(), "wide.csv", data)
+    app.session_state["mapping"] = True  # opened
     app.selectbox(key="item-role-mistral").set_value("ignore").run()
     (saved,) = (code.value for code in app.code if '"roles"' in code.value)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from sqlalchemy.orm import aliased
 from sqlmodel import Session
 
 from triptych.errors import NotAllowed, NotFound
+from triptych.exchange.underway import Underway
 from triptych.formats.writers import FORMATS
 from triptych.formats.writers.codebook import documents
 from triptych.formats.writers.model import (
@@ -58,6 +59,8 @@ from triptych.study import lifecycle
 from triptych.study.system_names import system_names
 
 BATCH = 300
+TEXTS = (".csv", ".json", ".jsonl", ".yaml", ".xml")
+FIRST_LINES, LONGEST_LINE = 4, 300
 Groups = dict[Any, list[Any]]
 
 
@@ -72,15 +75,34 @@ def check_request(session: Session, study: Study, key: str, options: ExportOptio
         raise NotFound(f"The study has no criterion {options.criterion!r}; it has {', '.join(asked)}.")
 
 
-def export_zip(session: Session, study: Study, key: str, options: ExportOptions) -> Iterator[bytes]:
+def export_zip(
+    session: Session, study: Study, key: str, options: ExportOptions, underway: Underway | None = None
+) -> Generator[bytes, None, None]:
     """The study in one format, as the pieces of a zip file: the data, annotations.csv, codebook.json and README.md.
 
-    The same state of the study gives the same bytes. Raises as `check_request`, at once.
+    The same state of the study gives the same bytes. underway: is told how far it is. Raises as `check_request`, at
+    once.
     """
     check_request(session, study, key, options)
-    notes: list[str] = []
-    files = documents(read_finished(session, study), FORMATS[key], options, notes)
-    return zipped(files, f"{study.slug}-{key}")
+    finished, bar = read_finished(session, study), underway or Underway()
+    files = documents(bar.counting(finished, *_counts(session, study)), FORMATS[key], options, [])
+    return bar.sending(zipped(bar.naming(files), f"{study.slug}-{key}"))
+
+
+def _counts(session: Session, study: Study) -> tuple[int, int]:
+    """How many items and ratings there are to write."""
+    items = session.scalar(select(func.count()).where(Item.study_id == study.id))
+    given = select(func.count()).select_from(Rating).join(Assignment, Assignment.id == Rating.assignment_id)
+    ratings = session.scalar(given.where(Assignment.study_id == study.id, Assignment.state.in_(SEEN)))
+    return items or 0, ratings or 0
+
+
+def first_lines(session: Session, study: Study, key: str, options: ExportOptions) -> Iterator[tuple[str, str]]:
+    """Name and beginning of each file of an export that is text, without the README, which counts what was written."""
+    for file in documents(read_finished(session, study), FORMATS[key], options, []):
+        if file.name.endswith(TEXTS):
+            block = next(iter(file.blocks), b"").decode()
+            yield file.name, "\n".join(line[:LONGEST_LINE] for line in block.splitlines()[:FIRST_LINES])
 
 
 def read_finished(session: Session, study: Study) -> Finished:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -215,6 +216,18 @@ def read_rubric(path: Path) -> str:
 def shipped_rubrics() -> dict[str, Path]:
     """Key → file of every rubric in `rubrics/`."""
     return {path.stem: path for path in sorted(RUBRICS.glob("*.yaml"))}
+
+
+def read_shipped() -> dict[str, tuple[str, Rubric]]:
+    """Key → text and rubric of every shipped one."""
+    return {key: _read_file(path, path.stat().st_mtime_ns) for key, path in shipped_rubrics().items()}
+
+
+@lru_cache(maxsize=64)
+def _read_file(path: Path, changed_at: int) -> tuple[str, Rubric]:
+    """Reads a file again only when it has changed: reading YAML takes longer than drawing a page."""
+    text = path.read_text(encoding="utf-8")
+    return text, parse_rubric(text, path.name)
 
 
 def text_hash(text: str) -> str:

@@ -39,7 +39,7 @@ def _answer(prepare: Callable[[Request, Session, Study], tuple[str, str, Blocks]
         return refusal(401, "Sign in first.")
     if who.role != Role.lead:
         return refusal(403, "Only a lead may take data away.")
-    slug = request.path_params["slug"]
+    slug, request.state.who = request.path_params["slug"], who
     try:
         with reading(web_engine()) as session:
             name, kind, blocks = prepare(request, session, lifecycle.led_by(session, who, slug))
@@ -86,13 +86,13 @@ def _csv(request: Request, session: Session, study: Study) -> tuple[str, str, Bl
 
 def _zip(request: Request, session: Session, study: Study) -> tuple[str, str, Blocks]:
     """One format as a zip; `?margin=0.5&criterion=fluency` for the formats that ask."""
-    from triptych.exchange import exports
+    from triptych.exchange import exports, underway
 
-    name, options = request.path_params["name"], _options(request)
+    name, options, who = request.path_params["name"], _options(request), request.state.who
     exports.check_request(session, study, name, options)
 
     def blocks(session: Session, study: Study) -> Iterator[bytes]:
-        return exports.export_zip(session, study, name, options)
+        return exports.export_zip(session, study, name, options, underway.begin(who.person_id, study.slug))
 
     return f"{name}.zip", "application/zip", blocks
 

@@ -1,0 +1,29 @@
+"""What a lead's next pages need, got ready beside the first one: two seconds of imports and of reading YAML."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from pkgutil import walk_packages
+from threading import Thread
+
+from triptych.rubric.files import read_shipped
+
+# no module of components: Streamlit registers its components where a page imports them
+LIBRARIES, ROOMS = ("plotly.graph_objects", "plotly.subplots"), ("study", "results", "participants")
+
+
+@cache
+def begin() -> None:
+    """Once for the process. Annotators need none of it, so a server for them starts without."""
+    Thread(target=_get_ready, name="ahead").start()
+
+
+def _get_ready() -> None:
+    read_shipped()
+    for room in ROOMS:
+        package = import_module(f"triptych.{room}")
+        for module in walk_packages(package.__path__, f"{package.__name__}."):
+            import_module(module.name)
+    for library in LIBRARIES:
+        import_module(library)

@@ -1,0 +1,93 @@
+"""How far exports are that somebody downloads, for the page beside them: a zip that streams has no known length.
+
+Of this process: a page that another process serves shows no bar, and the download goes on all the same.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from triptych.formats.writers.model import File, Finished
+
+PATIENCE_SECONDS = 30.0  # between the click on a link and the browser's request
+T = TypeVar("T")
+
+
+@dataclass
+class Underway:
+    """One export. file: which of its files is being written; walked: rows of the study for it, of `rows` (0: unknown).
+
+    sent: bytes so far; is_whole: nothing is missing in what was sent.
+    """
+
+    asked_at: float = field(default_factory=time.monotonic)
+    file: str = ""
+    walked: int = 0
+    rows: int = 0
+    sent: int = 0
+    has_begun: bool = False
+    has_ended: bool = False
+    is_whole: bool = False
+
+    @property
+    def share(self) -> float:
+        """Of the file that is being written."""
+        return min(self.walked / self.rows, 1.0) if self.rows else 0.0
+
+    def naming(self, files: Iterable[File]) -> Iterator[File]:
+        for file in files:
+            self.file, self.walked, self.rows = file.name, 0, 0
+            yield file
+
+    def counting(self, finished: Finished, items: int, ratings: int) -> Finished:
+        """The same study; who walks it moves the bar. items, ratings: how many there are."""
+        return replace(
+            finished,
+            items=lambda selection: self._counted(finished.items(selection), items),
+            ratings=lambda: self._counted(finished.ratings(), ratings),
+            highlights=lambda: self._counted(finished.highlights(), 0),
+            events=lambda: self._counted(finished.events(), finished.event_number),
+        )
+
+    def _counted(self, walk: Iterable[T], rows: int) -> Iterator[T]:
+        self.walked, self.rows = 0, rows
+        for row in walk:
+            self.walked += 1
+            yield row
+
+    def sending(self, pieces: Iterable[bytes]) -> Generator[bytes, None, None]:
+        """The pieces of the zip; a browser that goes away ends it."""
+        self.has_begun = True
+        try:
+            for piece in pieces:
+                self.sent += len(piece)
+                yield piece
+            self.is_whole = True
+        finally:
+            self.has_ended = True
+
+
+_newest: dict[tuple[int, str], Underway] = {}
+
+
+def ask(person_id: int, slug: str) -> None:
+    """Somebody follows the link of an export."""
+    _newest[person_id, slug] = Underway()
+
+
+def newest(person_id: int, slug: str) -> Underway | None:
+    """This person's latest export of the study; None also where the browser never asked for it."""
+    latest = _newest.get((person_id, slug))
+    waited = latest is not None and time.monotonic() - latest.asked_at
+    return None if latest and not latest.has_begun and waited > PATIENCE_SECONDS else latest
+
+
+def begin(person_id: int, slug: str) -> Underway:
+    """The one that was asked for, or a new one: some browsers ask by themselves."""
+    latest = newest(person_id, slug)
+    if latest is None or latest.has_begun:
+        latest = _newest[person_id, slug] = Underway()
+    return latest
