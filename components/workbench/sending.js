@@ -145,12 +145,17 @@ export function createSending({
   /** @param {Pick<FinalAction, "kind" | "answers" | "arrangement" | "reason" | "text">} action */
   function send(action) {
     const { drafts, view } = item();
-    drafts.stop();
     const { token: assignment, version } = view.work;
-    submission.start({
+    deliver({
       assignment, version, base: drafts.base, pen, submission: randomId(), active_seconds: seconds(),
       text_view: textViewOf(view), language: language(), ...action,
     });
+  }
+
+  /** @param {FinalAction} action */
+  function deliver(action) {
+    item().drafts.hold(action);
+    submission.start(action);
     setBusy(true);
   }
 
@@ -260,6 +265,12 @@ export function createSending({
     reset() {
       if (busy) end();
       hideProblems();
+    },
+
+    /** What left this item in an earlier visit is sent again. */
+    sendAgain() {
+      const { held } = item();
+      if (held) deliver(held);
     },
 
     /** Asks for the text of the response that opens next. */

@@ -10,7 +10,7 @@ import { createDrawing } from "./drawing.js";
 import { createRoom, offlineText, showSaved, signOut, syncHead } from "./frame.js";
 import { createGuidelines } from "./guidelines.js";
 import { createHighlighter } from "./highlighter.js";
-import { allSettled, createItem, giveUp } from "./item.js";
+import { allSettled, createItem, giveUp, sendHeld } from "./item.js";
 import { createKeyboard } from "./keyboard.js";
 import { direction, language } from "./language.js";
 import { createLayout, createTextSize } from "./layout.js";
@@ -224,6 +224,7 @@ export function createSurface(parent, firstView, act) {
     if (view.progress.done === 0) notices.openContentNote(view.rubric.content_note);
     if (current.older) notices.showOlder(current.older.time, (use) => rating.adopt(current.settleOlder(use)));
     current.sendAgain();
+    sending.sendAgain();
     // keys act only where the focus is; the first item takes it only if nothing has it
     if (!isFirst || document.activeElement === document.body) room.toTop();
   }
@@ -249,6 +250,7 @@ export function createSurface(parent, firstView, act) {
   }
 
   open(firstView);
+  sendHeld(firstView);
 
   return {
     /** @param {View} view */

@@ -253,8 +253,8 @@ export interface Clock {
   cancel(timer: Timer): void;
 }
 
-/** An unacknowledged draft as this computer stores it. */
-export type LocalDraft = { time: number; base: number; seq: number; draft: Draft };
+/** An unacknowledged draft as this computer stores it; `action` is what left the item and was not answered yet. */
+export type LocalDraft = { time: number; base: number; seq: number; draft: Draft; action?: FinalAction };
 
 /** The elements drawn for an item. */
 export interface Page {
