@@ -133,7 +133,7 @@ export function createBoard({ item, uid, feedback }) {
     return button("", { class: "tw-button tw-next", data: { "tw-step": 1 } });
   }
 
-  const rows = h("div", { class: "tw-rows", lang: rubric.wording || null }, feedback,
+  const rows = h("div", { class: "tw-rows" }, feedback,
     rubric.criteria.map(row), nextButton());
   const panes = h("div", { class: "tw-panes" }, tabs(), candidates().map(pane));
   const split = h("div", {

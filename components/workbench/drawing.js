@@ -7,6 +7,7 @@ import { buildFoot, buildHead, showSaved, syncHead } from "./frame.js";
 import { guidelinesPanel } from "./guidelines.js";
 import { _ } from "./language.js";
 import { resetQuestion, syncQuestion } from "./question.js";
+import { markOriginals } from "./teaching.js";
 import { isAnswered, problemOf } from "./validate.js";
 
 /** @import { Item } from "./item.js" */
@@ -63,6 +64,7 @@ export function createDrawing({ root, uid, item, chips, boxes, onRefill, onLaid,
 
   function draw() {
     const { view, readOnly } = item();
+    markOriginals(view.rubric);
     context = drawContext();
     const guidelines = guidelinesPanel(view.rubric);
     board = createBoard({ item, uid, feedback: view.feedback && feedbackTable(view) });

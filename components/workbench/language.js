@@ -22,6 +22,17 @@ export const direction = () => catalogue.direction;
 /** For times: the language's words with the digits that are on the keys. */
 export const locale = () => `${catalogue.language}-u-nu-latn`;
 
+/** Texts of the study on the page that are not in the page's language, but in their own. @type {{ language: string, texts: Set<unknown> }} */
+let original = { language: "", texts: new Set() };
+
+/** @param {string} code @param {string[]} texts */
+export function keepOriginal(code, texts) {
+  original = { language: code, texts: new Set(texts) };
+}
+
+/** The language of a text of the study that is not in the page's. @param {unknown} text */
+export const originalLanguage = (text) => (original.texts.has(text) ? original.language : "");
+
 /** @param {Catalogue} next */
 export function use(next) {
   catalogue = next;

@@ -50,7 +50,7 @@ export interface Rubric {
   instructions: string;
   language: string; // of the texts that are judged
   wording: string; // the language of the rubric's own words
-  untranslated: boolean; // some of them are not in that language
+  untranslated: string[]; // those of them that are not in that language
   judged: "response" | "conversation";
   presentation: string;
   content_note: string;
