@@ -174,6 +174,11 @@ export function createSurface(parent, firstView, act) {
     if (!readOnly && activity.renewDue()) renew(view.routes.renew, view.work.token);
   }
 
+  function isBack() {
+    current.drafts.hurry();
+    moves.askAgain();
+  }
+
   function showState() {
     const { head } = drawing.page();
     showSaved(head, current.saved, isOffline ? offlineText(current.unsent.size, sending.isBusy) : undefined);
@@ -181,12 +186,17 @@ export function createSurface(parent, firstView, act) {
 
   listen(root, "keydown", keyboard.handle);
   listen(window, "keydown", keyboard.handleFirst, { capture: true });
+  // nothing has the focus, for instance since what had it was closed: on Annotate the keys are the workbench's
+  listen(window, "keydown", (event) => {
+    const isOurs = document.body.classList.contains("tw-whole") && !dialogs.isOpen;
+    if (isOurs && event.target === document.body) keyboard.handle(event);
+  }, { capture: true });
   listen(window, "pagehide", () => current.drafts.leave());
-  listen(window, "online", () => current.drafts.hurry());
+  listen(window, "online", isBack);
   watchConnection((isLost) => {
     if (isLost === isOffline) return;
     isOffline = isLost;
-    if (!isLost) current.drafts.hurry();
+    if (!isLost) isBack();
     showState();
   }, abort.signal);
   for (const type of ["pointermove", "pointerdown", "keydown", "scroll"]) {

@@ -171,6 +171,30 @@ def test_a_rating_is_drawn_and_saved_at_once(open_view, server):
     assert page.evaluate("Object.keys(localStorage).filter((k) => k.startsWith('triptych:'))") == []
 
 
+# layout shifts that no click or key explains, since the page was opened
+SHIFTS = """() => new Promise((done) => {
+  const found = [];
+  const keep = (entries) => found.push(...entries.filter((entry) => !entry.hadRecentInput));
+  const observer = new PerformanceObserver((list) => keep(list.getEntries()));
+  observer.observe({ type: 'layout-shift', buffered: true });
+  requestAnimationFrame(() => requestAnimationFrame(() => {
+    keep(observer.takeRecords());
+    done(found.map(({ value, sources }) => [value, ...sources.map(({ node }) => node?.className)]));
+  }));
+})"""
+
+
+def test_nothing_moves_by_itself(open_view, server):
+    """While the page opens, and when an answer is not saved and then is."""
+    page = open_view()
+    server.refusal = (503, {})
+    radio(page, "A:fluency", 5).check()
+    expect(saved(page)).to_have_text("Not saved yet, trying again")
+    server.refusal = None
+    expect(saved(page)).to_have_attribute("data-state", "saved")
+    assert page.evaluate(SHIFTS) == []
+
+
 def test_six_digits_in_quick_succession_are_six_ratings(open_view):
     page = open_view()
     focus_heading(page)
@@ -224,6 +248,22 @@ def test_keys_act_on_the_first_item_without_a_click(open_view):
       show(data);
     }""")
     expect(page.locator("#elsewhere")).to_be_focused()
+
+
+def test_keys_act_when_what_had_the_focus_is_gone(open_view):
+    page = open_view("conversation")
+    page.locator("[data-tw-note-toggle]").click()
+    close = page.locator("[data-tw-banner-close]")
+    close.focus()
+    page.keyboard.press("Enter")
+    expect(close).to_have_count(0)
+    assert page.evaluate("document.activeElement === document.body")
+    page.keyboard.press("2")
+    assert page.locator("[data-tw-question] input:checked").count() == 1
+    page.keyboard.press("?")
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("1")
+    assert page.locator("[data-tw-question] input:checked").count() == 1, "a dialog is open"
 
 
 def test_digits_in_a_text_box_stay_text(open_view):
@@ -915,6 +955,33 @@ def test_a_preview_never_says_that_something_is_saved(open_view):
 @pytest.mark.parametrize("width", [390, 899, 1024, 1440])
 def test_nothing_is_wider_than_the_window(open_view, view, width):
     page = open_view(view, width=width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+# what is right of the end of its row, and tabs under what is done with the response in hand
+PLACED_WRONG = """() => {
+  const box = (element) => element.getBoundingClientRect();
+  const shown = (selector) => [...document.querySelectorAll(selector)].filter((e) => e.checkVisibility());
+  const tabs = shown('.tw-tab'), end = box(document.querySelector('.tw-panes')).right;
+  const others = shown('.tw-shown .tw-letter > :not(.tw-letter-name, :empty)').map(box);
+  const hits = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+  return tabs.filter((tab) => box(tab).right > end + 1 || others.some((other) => hits(box(tab), other)))
+    .map((tab) => tab.textContent);
+}"""
+
+
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (1280, 720)])
+def test_eight_responses_are_rated_by_tabs_that_fit(open_view, width, height):
+    page = open_view("eight", width=width, height=height)
+    assert page.locator(".tw-tab:visible").count() == 9
+    assert page.evaluate(PLACED_WRONG) == []
+    assert page.evaluate(TARGETS, 24) == []
+    browser.answer_all(page)
+    page.locator(".tw-tab").last.click()
+    assert page.locator(".tw-pane:visible").count() == 8
+    assert page.locator(".tw-row:visible").count() == 1
+    expect(page.locator("[data-tw-answered]")).to_have_text("17 of 17 answered")
+    assert page.evaluate(PLACED_WRONG) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 

@@ -173,7 +173,9 @@ def view(
     rubric = rubric.in_language(language.used())
     done = PROGRESS.get(assignment.purpose, progress.of_work)(session, study, who)
     is_work = assignment.purpose in WORK
-    number = _number(session, study, who, assignment) if is_work and assignment.submitted_at else done.done + 1
+    number = done.done + (assignment.submitted_at is None)
+    if is_work and assignment.submitted_at:
+        number = _number(session, study, who, assignment)
     outcome = outcomes_of(session, [assignment.id]).get(assignment.id) if assignment.submitted_at else None
     return View(
         study=_seen_study(session, study),
