@@ -98,6 +98,7 @@ with state.reading() as session:
     ]
     open_now = [] if accounts.came_from_panel(session, who) else lifecycle.open_to_all(session)
     others = [study for study in open_now if study.slug not in {joined.slug for joined in studies}]
+    others.sort(key=lambda study: study.slug != linked)  # the one that a link offers comes first
 own, demos = ([part for part in parts if part[0].demo == is_demo] for is_demo in (False, True))
 joinable, to_try = ([study for study in others if study.demo == is_demo] for is_demo in (False, True))
 for part in own:

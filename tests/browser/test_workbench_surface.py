@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import json
+import re
 import shutil
 import subprocess
 import threading
@@ -486,8 +487,11 @@ def test_a_rerun_keeps_answers_focus_and_open_text(open_view):
 def test_reasons_open_in_place_are_kept_per_option_and_counted(open_view):
     page = open_view("dialogue")
     radio(page, "B:contextual", "no").check()
+    answered = page.locator("[data-tw-answered]")
+    expect(answered).to_have_text(re.compile(r"^1 of \d+ answered, 1 reason missing$"))
     ask = page.locator('[data-tw-question="B:contextual"] .tw-ask')
     ask.locator("[data-tw-reason=r2]").check()
+    expect(answered).to_have_text(re.compile(r"^1 of \d+ answered$"))
     ask.locator("textarea").fill("it says too much about soup")
     expect(ask.locator(".tw-count")).to_have_text("6 of 3–30 words")
     radio(page, "B:contextual", "yes").check()
