@@ -30,15 +30,20 @@ export async function allSettled(ms) {
 /**
  * Sends what left other items, in a tab that ended before the answer came. What is refused stays here as a draft.
  * @param {View} view of the item on the desk, which sends its own
+ * @param {(why: string) => void} onRefused
  */
-export async function sendHeld({ work, routes }) {
+export async function sendHeld({ work, routes }, onRefused) {
   for (const { key, action, ...entry } of localDrafts.heldBy(personOf(work.store_key))) {
     if (action.assignment === work.token) continue;
     const reply = await postTo(routes.act)(JSON.stringify({ action, showing: null })).catch(() => null);
     if (reply?.status !== 200 && reply?.status !== 409) return; // the next visit tries again
-    const isStored = reply.answer?.view?.work.receipt === action.submission || reply.status === 200 && reply.answer?.nothing;
-    if (isStored) localDrafts.remove(key);
-    else localDrafts.write(key, entry);
+    const { view, nothing, message = view?.notice?.text ?? "" } = reply.answer ?? {};
+    if (view?.work.receipt === action.submission || (reply.status === 200 && nothing)) {
+      localDrafts.remove(key);
+      continue;
+    }
+    localDrafts.write(key, entry);
+    onRefused(message);
   }
 }
 

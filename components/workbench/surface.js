@@ -12,7 +12,7 @@ import { createGuidelines } from "./guidelines.js";
 import { createHighlighter } from "./highlighter.js";
 import { allSettled, createItem, giveUp, sendHeld } from "./item.js";
 import { createKeyboard } from "./keyboard.js";
-import { direction, language } from "./language.js";
+import { _, direction, language } from "./language.js";
 import { createLayout, createTextSize } from "./layout.js";
 import { createMoves } from "./moves.js";
 import { renew, watchConnection } from "./network.js";
@@ -260,7 +260,7 @@ export function createSurface(parent, firstView, act) {
   }
 
   open(firstView);
-  sendHeld(firstView);
+  sendHeld(firstView, (why) => notices.show("warning", why, [{ label: _("Close") }]));
 
   return {
     /** @param {View} view */
