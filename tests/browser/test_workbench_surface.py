@@ -172,30 +172,6 @@ def test_a_rating_is_drawn_and_saved_at_once(open_view, server):
     assert page.evaluate("Object.keys(localStorage).filter((k) => k.startsWith('triptych:'))") == []
 
 
-# layout shifts that no click or key explains, since the page was opened
-SHIFTS = """() => new Promise((done) => {
-  const found = [];
-  const keep = (entries) => found.push(...entries.filter((entry) => !entry.hadRecentInput));
-  const observer = new PerformanceObserver((list) => keep(list.getEntries()));
-  observer.observe({ type: 'layout-shift', buffered: true });
-  requestAnimationFrame(() => requestAnimationFrame(() => {
-    keep(observer.takeRecords());
-    done(found.map(({ value, sources }) => [value, ...sources.map(({ node }) => node?.className)]));
-  }));
-})"""
-
-
-def test_nothing_moves_by_itself(open_view, server):
-    """While the page opens, and when an answer is not saved and then is."""
-    page = open_view()
-    server.refusal = (503, {})
-    radio(page, "A:fluency", 5).check()
-    expect(saved(page)).to_have_text("Not saved yet, trying again")
-    server.refusal = None
-    expect(saved(page)).to_have_attribute("data-state", "saved")
-    assert page.evaluate(SHIFTS) == []
-
-
 def test_six_digits_in_quick_succession_are_six_ratings(open_view):
     page = open_view()
     focus_heading(page)
