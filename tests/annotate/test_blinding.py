@@ -106,7 +106,7 @@ def test_tags_reference_scores_and_test_answers_stay_behind(key):
 def test_untranslated_texts_are_named_without_those_of_the_test():
     text = read_rubric(shipped_rubrics()["mental_health_qa"])
     text = text.replace("title: Relevance\n", "title: Fit\n", 1).replace(
-        "reason: She expects", "reason: Mira expects", 1
+        "reason: Expecting never", "reason: Never expecting", 1
     )
     rubric = parse_rubric(text).in_language("de")
     assert len(rubric.untranslated) == 2
