@@ -33,11 +33,21 @@ def begin_at_top(step: str) -> None:
 
 
 @contextmanager
-def column(title: str, sentence: str | None = None, width: int = WIDTH) -> Iterator[None]:
-    """A centred column with the logo, a heading and a sentence; the caller escapes text of users."""
+def centred(width: int) -> Iterator[None]:
     with st.container(horizontal_alignment="center"), st.container(width=width):
-        st.space("large")
-        st.image(LOGO, width=56, alt="")
+        yield
+
+
+@contextmanager
+def column(title: str, sentence: str | None = None, width: int = WIDTH) -> Iterator[None]:
+    """A centred column with a heading and a sentence, and the logo where no bar above has it.
+
+    The caller escapes text of users.
+    """
+    with centred(width):
+        if width == WIDTH:
+            st.space("large")
+            st.image(LOGO, width=56, alt="")
         st.title(title, anchor=False)
         if sentence:
             st.write(sentence)

@@ -11,6 +11,8 @@ import { problemOf } from "./validate.js";
 /** @import { Item } from "./item.js" */
 /** @import { Candidate, Criterion, Question, View } from "./types.js" */
 
+const MANY_TABS = 5; // above: narrow ones
+
 /** Slots in the order of steps; the item's own questions come last. @param {View} view */
 export function stepsOf({ item, rubric }) {
   const letters = item.candidates.map(({ letter }) => letter);
@@ -86,7 +88,7 @@ export function createBoard({ item, uid, feedback }) {
       h("div", { class: "tw-pane-body", tabindex: "0", role: "region", "aria-label": name }, responseCell(candidate)));
   }
 
-  const tabs = () => h("div", { class: "tw-tabs", role: "group", "aria-label": noun === "Conversation" ? _("Conversations") : _("Responses"), hidden: steps.length < 2 },
+  const tabs = () => h("div", { class: `tw-tabs${steps.length > MANY_TABS ? " tw-many" : ""}`, role: "group", "aria-label": noun === "Conversation" ? _("Conversations") : _("Responses"), hidden: steps.length < 2 },
     steps.map((slot, i) => h("button", {
       type: "button", class: "tw-tab", data: { "tw-step": i, slot, "tw-later": _("later") },
       "aria-label": stepName(slot, noun), text: slot === "item" ? _("All") : slot,
@@ -133,7 +135,7 @@ export function createBoard({ item, uid, feedback }) {
     return button("", { class: "tw-button tw-next", data: { "tw-step": 1 } });
   }
 
-  const rows = h("div", { class: "tw-rows", lang: rubric.wording || null }, feedback,
+  const rows = h("div", { class: "tw-rows" }, feedback,
     rubric.criteria.map(row), nextButton());
   const panes = h("div", { class: "tw-panes" }, tabs(), candidates().map(pane));
   const split = h("div", {

@@ -92,7 +92,7 @@ export function feedbackTable({ feedback, item, rubric }) {
       h("th", { scope: "row", dir: "auto", text: several && slot ? `${slot} · ${title}` : title }),
       words(answer, {}, "td"), words(reference, {}, "td"),
       h("td", {}, h("span", { class: `tw-verdict tw-verdict-${verdict}`, text: _(VERDICTS[verdict] ?? verdict) })),
-      words(reason, {}, "td"));
+      words(reason, { lang: rubric.language || null }, "td"));
   });
   return h("section", { class: "tw-feedback", "aria-label": _("Feedback"), data: { "tw-feedback": "1" } },
     h("h2", { class: "tw-panel-title", text: _("Your answers and the reference") }),

@@ -104,7 +104,13 @@ export function createControls({
   /** @param {PointerEvent} event */
   function over(event) {
     const target = targetOf(event);
-    if (event.pointerType !== "touch" && !pointerDown) tips.point(closest(target, "[data-tw-tip]"));
+    if (event.pointerType !== "touch" && !pointerDown) tips.point(tipped(target));
+  }
+
+  /** What has a tip to show: an answer's meaning is no tip where it is written at the question. @param {HTMLElement} target */
+  function tipped(target) {
+    const element = closest(target, "[data-tw-tip]");
+    return element?.matches(".tw-descriptions .tw-here .tw-scales *") ? null : element;
   }
 
   // ---- answers ----
@@ -172,8 +178,8 @@ export function createControls({
     const question = questionOf(target);
     // a row that comes into hand moves what is under the pointer: not before the click is done
     if (question && !item().readOnly && !pointerDown) setCurrent(question.id);
-    const tipped = closest(target, "[data-tw-tip]");
-    if (tipped && target.matches(":focus-visible") && !pointerDown) tips.show(tipped);
+    const element = tipped(target);
+    if (element && target.matches(":focus-visible") && !pointerDown) tips.show(element);
   }
 
   // ---- judged texts ----

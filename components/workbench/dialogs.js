@@ -75,7 +75,7 @@ function localTime(at) {
 function summary({ done, total, minutes_left: left, seconds_per_item: pace }) {
   return [
     _("{done} of {total} done", { done, total }), pace === null ? "" : _("{time} per item", { time: clock(pace) }),
-    left === null ? "" : _("about {minutes} min left", { minutes: left }),
+    left === null ? "" : _("about {minutes} min left", { minutes: Math.max(1, left) }),
   ].filter(Boolean).join(" · ");
 }
 

@@ -1,6 +1,6 @@
 // Small helpers for building the page. Data reach it as text nodes and attributes only, never as markup.
 
-import { _, message } from "./language.js";
+import { _, message, originalLanguage } from "./language.js";
 
 /** @typedef {string | number | boolean | null | undefined} Attribute */
 /**
@@ -17,7 +17,7 @@ function setAttribute(element, name, value) {
 
 /**
  * An element. `props`: text, data (data-… attributes), other attributes; true writes an empty attribute, false, null
- * and undefined write none. Children: elements, strings, null.
+ * and undefined write none. Children: elements, strings, null. A text that is not in the page's language says so.
  * @template {keyof HTMLElementTagNameMap} Tag
  * @param {Tag} tag
  * @param {Props} props
@@ -28,6 +28,8 @@ export function h(tag, { text, data = {}, ...attributes } = {}, ...children) {
   for (const [name, value] of Object.entries(attributes)) setAttribute(element, name, /** @type {Attribute} */ (value));
   for (const [name, value] of Object.entries(data)) setAttribute(element, `data-${name}`, value);
   if (text !== undefined) element.textContent = text;
+  const own = originalLanguage(text ?? children[0]);
+  if (own && !element.lang) Object.assign(element, { lang: own, dir: "auto" });
   element.append(...children.flat().filter((child) => child !== null && child !== undefined));
   return element;
 }

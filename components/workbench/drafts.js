@@ -1,6 +1,6 @@
 // Sends drafts of one assignment: one request at a time, paced, repeated until acknowledged. No DOM.
 
-/** @import { Answer, Clock, DraftMessage, LocalDraft, Post, Reply, SaveState, Timer } from "./types.js" */
+/** @import { Answer, Clock, DraftMessage, FinalAction, LocalDraft, Post, Reply, SaveState, Timer } from "./types.js" */
 /** @typedef {{ seq: number, abort: AbortController }} Flight */
 
 const QUIET_MS = 400; // after the last change
@@ -36,6 +36,8 @@ export function createDraftSender({ body, post, keep, onState, onRefused, clock,
   let firstChange = null;
   /** @type {Flight | null} */
   let flying = null;
+  /** What left the item and is not answered yet. @type {FinalAction | undefined} */
+  let held;
   /** @type {SaveState | null} */
   let state = null;
   /** @type {Timer} */
@@ -65,7 +67,7 @@ export function createDraftSender({ body, post, keep, onState, onRefused, clock,
   function keepNow() {
     cancelKeeping();
     // The next number may be on its way when the page goes, so it counts as used.
-    if (dirty) keep({ base, seq: seq + 1, draft: body().draft });
+    if (dirty || held) keep({ base, seq: seq + 1, draft: body().draft, action: held });
   }
 
   /** @param {SaveState} next */
@@ -135,9 +137,10 @@ export function createDraftSender({ body, post, keep, onState, onRefused, clock,
       plan(Math.max(QUIET_MS / 2, lastSent + PACE_MS - clock.now()));
       return;
     }
+    setState("saved");
+    if (held) return keepNow();
     cancelKeeping();
     keep(null);
-    setState("saved");
     wake(true);
   }
 
@@ -162,13 +165,9 @@ export function createDraftSender({ body, post, keep, onState, onRefused, clock,
     onRefused(answer ?? {});
   }
 
-  function stop() {
-    stopped = true;
-    clock.cancel(timer);
-    keepNow();
-  }
-
   function resume() {
+    if (held && !dirty) keep(null);
+    held = undefined;
     stopped = false;
     if (dirty && !flying) plan(QUIET_MS);
   }
@@ -181,8 +180,19 @@ export function createDraftSender({ body, post, keep, onState, onRefused, clock,
   return {
     changed,
     send,
-    stop,
     resume,
+
+    /**
+     * The item is left: drafts stop, and what leaves it is stored here until it is answered, so that it survives the
+     * tab. Ends with `resume` or `done`.
+     * @param {FinalAction} action
+     */
+    hold(action) {
+      held = action;
+      stopped = true;
+      clock.cancel(timer);
+      keepTimer ??= clock.later(keepNow, KEEP_MS);
+    },
 
     /** The last draft number known to be stored. */
     get base() {
@@ -233,9 +243,12 @@ export function createDraftSender({ body, post, keep, onState, onRefused, clock,
     /** Everything was acknowledged elsewhere (a receipt came): a request under way no longer matters. */
     done() {
       dirty = false;
+      held = undefined;
       flying?.abort.abort();
       flying = null;
-      stop();
+      stopped = true;
+      clock.cancel(timer);
+      cancelKeeping();
       keep(null);
       wake(true);
     },
@@ -245,8 +258,8 @@ export function createDraftSender({ body, post, keep, onState, onRefused, clock,
      * @param {number} ms @returns {Promise<boolean>}
      */
     settled(ms) {
-      if (!dirty && !flying) return Promise.resolve(true);
-      if (stopped) return Promise.resolve(false);
+      if (!dirty && !flying && !held) return Promise.resolve(true);
+      if (stopped && !held) return Promise.resolve(false);
       send();
       return new Promise((resolve) => {
         waiters.push(resolve);

@@ -5,8 +5,9 @@ import { contextPanel, feedbackTable } from "./context.js";
 import { all, find, h, part, write } from "./dom.js";
 import { buildFoot, buildHead, showSaved, syncHead } from "./frame.js";
 import { guidelinesPanel } from "./guidelines.js";
-import { _ } from "./language.js";
+import { _, ngettext } from "./language.js";
 import { resetQuestion, syncQuestion } from "./question.js";
+import { markOriginals } from "./teaching.js";
 import { isAnswered, problemOf } from "./validate.js";
 
 /** @import { Item } from "./item.js" */
@@ -63,6 +64,7 @@ export function createDrawing({ root, uid, item, chips, boxes, onRefill, onLaid,
 
   function draw() {
     const { view, readOnly } = item();
+    markOriginals(view.rubric);
     context = drawContext();
     const guidelines = guidelinesPanel(view.rubric);
     board = createBoard({ item, uid, feedback: view.feedback && feedbackTable(view) });
@@ -126,11 +128,16 @@ export function createDrawing({ root, uid, item, chips, boxes, onRefill, onLaid,
   }
 
   function syncCounts() {
-    const { answers, questions } = item();
+    const { answers, questions, view } = item();
     const required = questions.filter(({ slot, criterion }) => criterion.required && !answers.isSetAside(slot));
     const done = required.filter((question) => isAnswered(answers, question)).length;
+    const lacking = questions.filter((question) => isAnswered(answers, question) && !answers.isSetAside(question.slot)
+      && problemOf(answers, question, view.rubric.explanation)).length;
+    const counted = _("{done} of {total} answered", { done, total: required.length });
     const line = find(page.foot, "[data-tw-answered]");
-    if (line) write(line, _("{done} of {total} answered", { done, total: required.length }));
+    if (line) {
+      write(line, lacking ? ngettext("{answered}, {count} reason missing", "{answered}, {count} reasons missing", lacking, { answered: counted }) : counted);
+    }
     onSync();
   }
 

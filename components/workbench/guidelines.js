@@ -8,26 +8,26 @@ import { joined, meaningsOf, ratedExample, scaleSections, untranslatedNote } fro
 /** @import { Criterion, Label, Page, Rubric } from "./types.js" */
 /** @import { Preferences } from "./store.js" */
 
-/** @param {Criterion["examples"][number]} example */
-function exampleBox({ context, candidates }) {
+/** @param {Criterion["examples"][number]} example @param {string} language */
+function exampleBox({ context, candidates }, language) {
   return h("div", { class: "tw-example" },
     h("div", { class: "tw-example-lead", text: _("Example") }),
-    context.length ? chat(context, "plain", "") : null,
+    context.length ? chat(context, "plain", language) : null,
     candidates.map(({ text, rating, reason }) => h("div", { class: "tw-example-candidate" },
-      words(text, { class: "tw-example-text" }),
+      words(text, { class: "tw-example-text", lang: language || null }),
       h("div", { class: "tw-example-rating" },
         words(rating, { class: "tw-strong" }, "span"), " ", words(reason, {}, "span")))));
 }
 
-/** @param {Criterion} criterion */
-function criterionGuide({ key, title, question, definition, note, scale, examples }) {
+/** @param {Criterion} criterion @param {string} language of its examples */
+function criterionGuide({ key, title, question, definition, note, scale, examples }, language) {
   return h("section", { class: "tw-guide-criterion", data: { "tw-guide": key }, tabindex: "-1" },
     h("h3", { dir: "auto", text: title }),
     question ? words(question, { class: "tw-guide-question" }) : null,
     words(definition),
     note ? words(note, { class: "tw-guide-note" }) : null,
     meaningsOf(scale),
-    examples.map(exampleBox));
+    examples.map((example) => exampleBox(example, language)));
 }
 
 /** The number of a label on its colour; the first is 1. @param {number} number */
@@ -53,12 +53,12 @@ export function guidelinesPanel(rubric) {
     h("div", { class: "tw-guide-head" }, h("h2", { class: "tw-panel-title", tabindex: "-1", text: _("Guidelines") }),
       h("label", { class: "tw-keep-open" }, h("input", { type: "checkbox", data: { "tw-keep-open": "1" } }), _("Keep open")),
       quietButton(_("Close"), { data: { "tw-guidelines-close": "1" } })),
-    h("div", { class: "tw-guide-body", lang: rubric.wording || null },
+    h("div", { class: "tw-guide-body" },
       untranslatedNote(rubric),
       words(rubric.instructions),
       rubric.guidelines.map(({ title, text }) => h("section", {}, h("h3", { dir: "auto", text: title }), words(text))),
       scaleSections(rubric),
-      rubric.criteria.map(criterionGuide), labelGuide(rubric.highlights),
+      rubric.criteria.map((criterion) => criterionGuide(criterion, rubric.language)), labelGuide(rubric.highlights),
       examples(_("A worked example"), rubric.worked_example ? [rubric.worked_example] : []),
       examples(_("Training items with their scores"), rubric.training)));
 }

@@ -3,7 +3,7 @@
 
 import { button, h, part, words } from "./dom.js";
 import { _, direction, language, ngettext, speak } from "./language.js";
-import { judgedList, ratedExample, reminders, scaleSections, untranslatedNote } from "./teaching.js";
+import { judgedList, markOriginals, ratedExample, reminders, scaleSections, untranslatedNote } from "./teaching.js";
 
 /** @import { Component, Instructions } from "./types.js" */
 
@@ -40,6 +40,7 @@ const section = (title, ...content) => h("section", {}, h("h3", { text: title })
 /** @param {Instructions} instructions */
 export function instructionsPage(instructions) {
   const { rubric, own, contact, changed, study } = instructions;
+  markOriginals(rubric);
   const tick = h("input", { type: "checkbox", data: { "tw-read": "1" } });
   const start = button(changed ? _("Continue") : _("Start"), { class: "tw-button tw-primary", disabled: true, data: { "tw-start": "1" } });
   tick.addEventListener("change", () => (start.disabled = !tick.checked));
@@ -57,8 +58,8 @@ export function instructionsPage(instructions) {
       h("div", {},
         rubric.worked_example ? section(_("A worked example"), ratedExample(rubric.worked_example, rubric),
           h("p", { class: "tw-aside", text: _("What matters is the same yardstick from item to item.") })) : null,
-        section(_("Please remember"), reminders(rubric)),
         contact ? section(_("Questions?"), words(contact)) : null)),
+    h("section", { class: "tw-remember" }, h("h3", { text: _("Please remember") }), reminders(rubric)),
     h("section", { class: "tw-teach-keys" }, h("h3", { text: _("Keys, if you like them") }),
       h("dl", {}, keyList().map(([keys, effect]) => h("div", {},
         h("dt", {}, [...keys].map((key) => h("kbd", { text: key }))), h("dd", { text: effect }))))),

@@ -8,7 +8,7 @@ import { createLocalDrafts, localKey, personOf } from "./store.js";
 import { questionsOf } from "./validate.js";
 
 /** @import { DraftSender } from "./drafts.js" */
-/** @import { Answer, Change, Question, SaveState, View } from "./types.js" */
+/** @import { Answer, Change, FinalAction, Question, SaveState, View } from "./types.js" */
 
 /** Drafts of this computer; none where storage is forbidden (then only the server stores them). */
 const localDrafts = createLocalDrafts(() => localStorage);
@@ -25,6 +25,26 @@ const people = new Set();
 export async function allSettled(ms) {
   const settled = await Promise.all([...senders.keys()].map((sender) => sender.settled(ms)));
   return settled.every(Boolean);
+}
+
+/**
+ * Sends what left other items, in a tab that ended before the answer came. What is refused stays here as a draft.
+ * @param {View} view of the item on the desk, which sends its own
+ * @param {(why: string) => void} onRefused
+ */
+export async function sendHeld({ work, routes }, onRefused) {
+  for (const { key, action, ...entry } of localDrafts.heldBy(personOf(work.store_key))) {
+    if (action.assignment === work.token) continue;
+    const reply = await postTo(routes.act)(JSON.stringify({ action, showing: null })).catch(() => null);
+    if (reply?.status !== 200 && reply?.status !== 409) return; // the next visit tries again
+    const { view, nothing, message = view?.notice?.text ?? "" } = reply.answer ?? {};
+    if (view?.work.receipt === action.submission || (reply.status === 200 && nothing)) {
+      localDrafts.remove(key);
+      continue;
+    }
+    localDrafts.write(key, entry);
+    onRefused(message);
+  }
 }
 
 /** Nothing is sent or stored any more, and nothing stays on this computer. */
@@ -56,7 +76,10 @@ export function createItem(view, { pen, seconds, on }) {
   const same = entry !== null && canonical(entry.draft) === canonical(view.draft ?? {});
   const verdict = judgeLocal(entry, work.draft_seq, same);
   let adopted = verdict === "adopt" ? entry : null;
-  if (entry && verdict !== "choose") localDrafts.remove(entry.key);
+  /** What left the item in an earlier visit without an answer. @type {FinalAction | null} */
+  const held = verdict !== "choose" && entry?.action?.version === work.version ? entry.action : null;
+  if (entry && (adopted || held)) localDrafts.move(entry, key);
+  else if (entry && verdict === "same") localDrafts.remove(entry.key);
   /** The places of answers that the server does not have yet. @type {Set<string>} */
   const unsent = new Set();
   /** @type {SaveState} */
@@ -97,6 +120,7 @@ export function createItem(view, { pen, seconds, on }) {
     drafts,
     alone,
     unsent,
+    held,
     get saved() {
       return saved;
     },

@@ -19,8 +19,22 @@ let rules = new Intl.PluralRules("en");
 /** What the server reads of every request: the language on the page. */
 export const language = () => catalogue.language;
 export const direction = () => catalogue.direction;
-/** For times: the language's words with the digits that are on the keys. */
-export const locale = () => `${catalogue.language}-u-nu-latn`;
+/** For times: the language's words, in the order of the annotator's country, with the digits that are on the keys. */
+export function locale() {
+  const [country] = navigator.languages.filter((name) => name.split("-", 1)[0] === catalogue.language);
+  return new Intl.Locale(country ?? catalogue.language, { numberingSystem: "latn" }).toString();
+}
+
+/** Texts of the study on the page that are not in the page's language, but in their own. @type {{ language: string, texts: Set<unknown> }} */
+let original = { language: "", texts: new Set() };
+
+/** @param {string} code @param {string[]} texts */
+export function keepOriginal(code, texts) {
+  original = { language: code, texts: new Set(texts) };
+}
+
+/** The language of a text of the study that is not in the page's. @param {unknown} text */
+export const originalLanguage = (text) => (original.texts.has(text) ? original.language : "");
 
 /** @param {Catalogue} next */
 export function use(next) {

@@ -217,6 +217,11 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
       toTop();
     },
 
+    /** The server is back: a text that was asked for in vain is asked for again. */
+    askAgain() {
+      if (awaited !== null) openNext();
+    },
+
     /** Brings an open response into view that another one hides. @param {string} slot */
     showResponse(slot) {
       const place = steps.indexOf(slot);

@@ -17,7 +17,7 @@ const REPEAT_MS = 3000;
 const BUSY_AFTER_MS = 200; // most answers come sooner, and drawing the wait would hold them up
 const PATIENCE_MS = 10_000;
 const STOP_WAIT_MS = 2000; // for drafts, before leaving for today
-const MAX_PROBLEMS = 6; // in the list
+const MAX_PROBLEMS = 6; // in the list; on a phone one, else it takes the place of the question
 
 /**
  * An action that must arrive: repeated with the same submission id until it is answered. No DOM.
@@ -111,9 +111,10 @@ export function createSending({
   function showList(list) {
     box.hidden = list.length === 0;
     if (box.hidden) return;
-    const lines = list.slice(0, MAX_PROBLEMS).map((problem) => h("li", {},
+    const shown = root.dataset.layout === "phone" ? 1 : MAX_PROBLEMS;
+    const lines = list.slice(0, shown).map((problem) => h("li", {},
       button(_("{question} {problem}", { question: item().nameOf(problem), problem: problem.problem }), { class: "tw-link", data: { "tw-go": problem.id } })));
-    const rest = list.length - MAX_PROBLEMS;
+    const rest = list.length - shown;
     const more = rest > 0 ? [h("li", { text: ngettext("and {count} more", "and {count} more", rest) })] : [];
     const lead = ngettext("One thing is missing:", "{count} things are missing:", list.length);
     box.replaceChildren(h("span", { class: "tw-strong", text: lead }), h("ul", {}, lines, more));
@@ -145,12 +146,17 @@ export function createSending({
   /** @param {Pick<FinalAction, "kind" | "answers" | "arrangement" | "reason" | "text">} action */
   function send(action) {
     const { drafts, view } = item();
-    drafts.stop();
     const { token: assignment, version } = view.work;
-    submission.start({
+    deliver({
       assignment, version, base: drafts.base, pen, submission: randomId(), active_seconds: seconds(),
       text_view: textViewOf(view), language: language(), ...action,
     });
+  }
+
+  /** @param {FinalAction} action */
+  function deliver(action) {
+    item().drafts.hold(action);
+    submission.start(action);
     setBusy(true);
   }
 
@@ -260,6 +266,12 @@ export function createSending({
     reset() {
       if (busy) end();
       hideProblems();
+    },
+
+    /** What left this item in an earlier visit is sent again. */
+    sendAgain() {
+      const { held } = item();
+      if (held) deliver(held);
     },
 
     /** Asks for the text of the response that opens next. */

@@ -90,6 +90,15 @@ export function createLocalDrafts(storage, now = () => Date.now()) {
       return entries.sort((a, b) => b.time - a.time)[0] ?? null;
     },
 
+    /** What one person sent and saw no answer to, with the draft it was sent from. @param {string} person */
+    heldBy: (person) => keys().filter((key) => personOf(key.slice(PREFIX.length)) === person).flatMap(read)
+      .flatMap(({ action, ...entry }) => (action ? [{ ...entry, action }] : [])),
+
+    /** The same entry under another key. @param {LocalDraft & { key: string }} entry @param {string} to */
+    move({ key, ...entry }, to) {
+      if (key !== to && this.write(to, entry)) remove(key);
+    },
+
     /**
      * Removes what one person left on this computer, from whatever tab; other people's stays.
      * @param {string} person

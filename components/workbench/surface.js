@@ -10,9 +10,9 @@ import { createDrawing } from "./drawing.js";
 import { createRoom, offlineText, showSaved, signOut, syncHead } from "./frame.js";
 import { createGuidelines } from "./guidelines.js";
 import { createHighlighter } from "./highlighter.js";
-import { allSettled, createItem, giveUp } from "./item.js";
+import { allSettled, createItem, giveUp, sendHeld } from "./item.js";
 import { createKeyboard } from "./keyboard.js";
-import { direction, language } from "./language.js";
+import { _, direction, language } from "./language.js";
 import { createLayout, createTextSize } from "./layout.js";
 import { createMoves } from "./moves.js";
 import { renew, watchConnection } from "./network.js";
@@ -174,6 +174,11 @@ export function createSurface(parent, firstView, act) {
     if (!readOnly && activity.renewDue()) renew(view.routes.renew, view.work.token);
   }
 
+  function isBack() {
+    current.drafts.hurry();
+    moves.askAgain();
+  }
+
   function showState() {
     const { head } = drawing.page();
     showSaved(head, current.saved, isOffline ? offlineText(current.unsent.size, sending.isBusy) : undefined);
@@ -181,12 +186,17 @@ export function createSurface(parent, firstView, act) {
 
   listen(root, "keydown", keyboard.handle);
   listen(window, "keydown", keyboard.handleFirst, { capture: true });
+  // nothing has the focus, for instance since what had it was closed: on Annotate the keys are the workbench's
+  listen(window, "keydown", (event) => {
+    const isOurs = document.body.classList.contains("tw-whole") && !dialogs.isOpen;
+    if (isOurs && event.target === document.body) keyboard.handle(event);
+  }, { capture: true });
   listen(window, "pagehide", () => current.drafts.leave());
-  listen(window, "online", () => current.drafts.hurry());
+  listen(window, "online", isBack);
   watchConnection((isLost) => {
     if (isLost === isOffline) return;
     isOffline = isLost;
-    if (!isLost) current.drafts.hurry();
+    if (!isLost) isBack();
     showState();
   }, abort.signal);
   for (const type of ["pointermove", "pointerdown", "keydown", "scroll"]) {
@@ -224,6 +234,7 @@ export function createSurface(parent, firstView, act) {
     if (view.progress.done === 0) notices.openContentNote(view.rubric.content_note);
     if (current.older) notices.showOlder(current.older.time, (use) => rating.adopt(current.settleOlder(use)));
     current.sendAgain();
+    sending.sendAgain();
     // keys act only where the focus is; the first item takes it only if nothing has it
     if (!isFirst || document.activeElement === document.body) room.toTop();
   }
@@ -249,6 +260,7 @@ export function createSurface(parent, firstView, act) {
   }
 
   open(firstView);
+  sendHeld(firstView, (why) => notices.show("warning", why, [{ label: _("Close") }]));
 
   return {
     /** @param {View} view */

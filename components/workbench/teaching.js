@@ -3,7 +3,7 @@
 
 import { chat, exampleContext } from "./context.js";
 import { h, nameOf, nounOf, words } from "./dom.js";
-import { _, around, language, ngettext } from "./language.js";
+import { _, around, keepOriginal, language, ngettext } from "./language.js";
 import { isNumeric, optionsOf } from "./scale.js";
 
 /** @import { Criterion, Formats, Leaving, Option, RatedExample, Rubric, Scale } from "./types.js" */
@@ -11,9 +11,27 @@ import { isNumeric, optionsOf } from "./scale.js";
 /** @param {...string} parts */
 export const joined = (...parts) => parts.filter(Boolean).join(": ");
 
+/** Whether a rubric's words are in the language of the page, as far as they are translated. @param {Rubric} rubric */
+const isTranslated = ({ wording }) => !wording || wording.split("-", 1)[0] === language();
+
+/** @param {unknown} part @returns {string[]} */
+const textsIn = (part) => {
+  if (typeof part === "string") return part ? [part] : [];
+  return part && typeof part === "object" ? Object.values(part).flatMap(textsIn) : [];
+};
+
+/** Lets every text that is not in the language of the page carry its own; examples are not translated. @param {Rubric} rubric */
+export function markOriginals(rubric) {
+  const { criteria, language: code, training, untranslated, worked_example: worked } = rubric;
+  const rated = [worked, ...training].flatMap((example) => example?.scores ?? []);
+  const reasons = [...rated, ...criteria.flatMap(({ examples }) => examples.flatMap(({ candidates }) => candidates))];
+  const others = () => [...untranslated ?? [], ...reasons.map(({ reason }) => reason)];
+  keepOriginal(code, code.split("-", 1)[0] === language() ? [] : isTranslated(rubric) ? others() : textsIn(rubric));
+}
+
 /** Says that some of the wording is not in the language of the page. @param {Rubric} rubric */
-export const untranslatedNote = ({ untranslated }) => (untranslated ? h("p", {
-  class: "tw-aside", lang: language(),
+export const untranslatedNote = (rubric) => (rubric.untranslated?.length || !isTranslated(rubric) ? h("p", {
+  class: "tw-aside",
   text: _("This study's wording is not, or not all, translated into your language. What is missing is shown in the original language."),
 }) : null);
 

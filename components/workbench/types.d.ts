@@ -50,7 +50,7 @@ export interface Rubric {
   instructions: string;
   language: string; // of the texts that are judged
   wording: string; // the language of the rubric's own words
-  untranslated: boolean; // some of them are not in that language
+  untranslated: string[]; // those of them that are not in that language
   judged: "response" | "conversation";
   presentation: string;
   content_note: string;
@@ -253,8 +253,8 @@ export interface Clock {
   cancel(timer: Timer): void;
 }
 
-/** An unacknowledged draft as this computer stores it. */
-export type LocalDraft = { time: number; base: number; seq: number; draft: Draft };
+/** An unacknowledged draft as this computer stores it; `action` is what left the item and was not answered yet. */
+export type LocalDraft = { time: number; base: number; seq: number; draft: Draft; action?: FinalAction };
 
 /** The elements drawn for an item. */
 export interface Page {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -83,7 +84,8 @@ except TriptychError as refusal:
 state.show_messages()
 if step:
     draw(step)
-    choose_language(who)
+    with nullcontext() if step.stage == Stage.instructions else entrance.centred(entrance.READING):
+        choose_language(who)
     begun = step.sheet and (step.sheet.number, step.sheet.begun)
     entrance.begin_at_top(f"{slug} {step.stage} {begun}")
     st.stop()

@@ -73,8 +73,7 @@ def draw(
 chosen = state.take("go")
 if chosen:
     st.switch_page(ANNOTATE, query_params={"study": chosen})
-linked = st.query_params.get("study")
-if linked:  # a link to a study leads to its next step
+if linked := st.query_params.get("study"):  # a link to a study leads to its next step
     with state.reading() as session:
         joined = {study.slug for study in lifecycle.for_annotator(session, who.person_id)}
     if linked in joined:
@@ -97,7 +96,8 @@ with state.reading() as session:
         for s in studies
     ]
     open_now = [] if accounts.came_from_panel(session, who) else lifecycle.open_to_all(session)
-    others = [study for study in open_now if study.slug not in {joined.slug for joined in studies}]
+    linked_first = sorted(open_now, key=lambda study: study.slug != linked)
+    others = [study for study in linked_first if study.slug not in {joined.slug for joined in studies}]
 own, demos = ([part for part in parts if part[0].demo == is_demo] for is_demo in (False, True))
 joinable, to_try = ([study for study in others if study.demo == is_demo] for is_demo in (False, True))
 for part in own:

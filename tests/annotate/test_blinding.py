@@ -13,7 +13,7 @@ from sqlalchemy import delete, select
 from triptych.annotate import blinding
 from triptych.annotate.blinding import View, Work
 from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
-from triptych.rubric.files import load_rubric, shipped_rubrics
+from triptych.rubric.files import load_rubric, parse_rubric, read_rubric, shipped_rubrics
 from triptych.storage.database import writing
 from triptych.storage.models import Candidate, Slot, StudyState
 from triptych.study import lifecycle
@@ -101,6 +101,17 @@ def test_tags_reference_scores_and_test_answers_stay_behind(key):
     assert '"missing"' not in sent
     assert '"references"' not in sent
     assert '"entry_test"' not in sent
+
+
+def test_untranslated_texts_are_named_without_those_of_the_test():
+    text = read_rubric(shipped_rubrics()["mental_health_qa"])
+    text = text.replace("title: Relevance\n", "title: Fit\n", 1).replace(
+        "reason: Expecting never", "reason: Never expecting", 1
+    )
+    rubric = parse_rubric(text).in_language("de")
+    assert len(rubric.untranslated) == 2
+
+    assert blinding.seen_rubric(rubric, "main", rubric.presentation)["untranslated"] == ["Fit"]
 
 
 def test_a_field_that_is_not_in_the_contract_cannot_travel():

@@ -197,6 +197,7 @@ def test_a_training_item_comes_first_and_stays_with_its_feedback(sqlite_engine):
         after = desk.act(session, study, who, {"kind": "continue", "assignment": with_feedback.view.work.token})
 
     assert first.view.work.purpose == "training"
+    assert (first.view.work.number, with_feedback.view.work.number) == (1, 1)
     assert {row.verdict for row in with_feedback.view.feedback.rows} == {"same", "close", "different"}
     assert {row.reference.split(" ")[0] for row in with_feedback.view.feedback.rows} == {"3", "2.5", "2", "1.5"}
     assert after.view.work.purpose == "main"

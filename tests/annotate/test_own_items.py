@@ -13,7 +13,7 @@ from sqlalchemy import select
 
 from triptych.annotate import desk
 from triptych.annotate.annotations import submit
-from triptych.annotate.own_items import own_items
+from triptych.annotate.own_items import own_items, shortened
 from triptych.operations import verify
 from triptych.storage import events
 from triptych.storage.database import writing
@@ -157,3 +157,15 @@ def test_checks_look_like_any_other_item(make):
     assert "check answered again" in session.scalars(select(Event.kind)).all()
     report = verify.verify(session, study)
     assert report.holds, report.sentence
+
+
+@pytest.mark.parametrize(
+    ("begins", "shown"),
+    [
+        ("Short\nand whole", "Short and whole"),
+        ("x" * 59 + " y", "x" * 59 + " …"),
+        ("word " * 12 + "w", "word " * 12 + "…"),
+    ],
+)
+def test_a_longer_text_says_that_it_goes_on(begins, shown):
+    assert shortened(begins) == shown

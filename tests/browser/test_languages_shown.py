@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -40,6 +41,11 @@ def test_arabic_is_mirrored_answered_by_keys_and_stored(app, chromium):
     places = [page.locator(f'.tw-pane[data-slot="{letter}"]').bounding_box()["x"] for letter in "ABC"]
     assert places == sorted(places, reverse=True), "the first response is on the right"
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+    english = page.locator(".tw [lang=en]").all_inner_texts()
+    assert {"Fluency", "How well the response reads.", "Poor", "Accept"} <= set(english), "the rubric is not translated"
+    assert not [text for text in english if re.search("[\u0600-\u06ff]", text)]
+    assert page.locator("[data-tw-submit]").evaluate("(button) => button.closest('[lang]').lang") == "ar"
 
     page.locator('[data-tw-question="A:fluency"] input').first.focus()
     page.keyboard.press("2")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from helpers import browser
 from helpers.browser import expect, radio, saved, settled
-from helpers.studies import add_person, join, open_study
+from helpers.studies import SYSTEMS, add_person, join, open_study
 from sqlmodel import select
 
 from triptych.storage.models import Assignment, Rating, Submission
@@ -20,13 +21,18 @@ SLUG = "offline"
 HOST_CONFIG, HEALTH = "/_stcore/host-config", "/_stcore/health"
 PEOPLE: dict[str, int] = {}
 INERT = "document.querySelector('.tw')?.closest('[inert]') === null"
+# how many submissions wait on this computer
+HELD = """
+(count) => Object.entries(localStorage).filter(([key, entry]) => key.startsWith('triptych:')
+  && JSON.parse(entry).action).length === count
+"""
 FOCUS = "document.activeElement?.outerHTML"
 
 
 def fill(session: Any) -> None:
     study, lead = open_study(session, SLUG)
     PEOPLE["lead"] = lead.person_id
-    for name in ("Anna", "Ben"):
+    for name in ("Anna", "Ben", "Kim"):
         PEOPLE[name] = join(session, study, add_person(session, name)).person_id
 
 
@@ -90,6 +96,52 @@ def test_no_dialog_comes_where_streamlits_own_would(app, chromium):
         assert (len(ratings), len(submissions)) == (6, 1)
     page.context.close()
     control.context.close()
+
+
+def test_what_was_submitted_offline_survives_its_tab(app, chromium):
+    """Of the item on the desk and of an earlier one, to which the page does not return."""
+    page = page_of(app, chromium, "Kim")
+    first = browser.open_workbench(page, app, SLUG)
+    browser.answer_all(page)
+    browser.submit(page)
+
+    page.locator("[data-tw-back]").click()
+    expect(page.locator(".tw")).to_have_attribute("data-token", first)
+    page.context.set_offline(True)
+    radio(page, "A:fluency", 2).click()
+    page.locator("[data-tw-submit]").click()
+    page.wait_for_function(HELD, arg=1)
+    page = in_a_new_tab(page)
+    second = browser.open_workbench(page, app, SLUG)
+    page.wait_for_function(HELD, arg=0)
+    with app.reading() as session:
+        again = session.exec(select(Assignment).where(Assignment.token == first)).one()
+        assert (again.version, again.draft["ratings"]["A"]["fluency"]) == (3, 2)
+
+    page.context.set_offline(True)
+    browser.answer_all(page)
+    page.locator("[data-tw-submit]").click()
+    page.wait_for_function(HELD, arg=1)
+    stored = page.evaluate("JSON.stringify(localStorage)")
+    assert not [system for system in SYSTEMS if system in stored]
+    page = in_a_new_tab(page)
+    page.goto(f"{app.url}/annotate?study={SLUG}")
+    expect(page.locator(".tw")).not_to_have_attribute("data-token", re.compile(f"^({first}|{second})$"))
+    page.wait_for_function(HELD, arg=0)
+    with app.reading() as session:
+        assignment = session.exec(select(Assignment).where(Assignment.token == second)).one()
+        ratings = session.exec(select(Rating).where(Rating.assignment_id == assignment.id)).all()
+        submissions = session.exec(select(Submission).where(Submission.assignment_id == assignment.id)).all()
+        assert (len(ratings), len(submissions)) == (6, 1)
+    page.context.close()
+
+
+def in_a_new_tab(page: Any) -> Any:
+    """The tab is closed while it is offline; another one opens when the line is back."""
+    context = page.context
+    page.close(run_before_unload=False)
+    context.set_offline(False)
+    return context.new_page()
 
 
 def test_a_leads_page_says_it_in_a_line(app, chromium):

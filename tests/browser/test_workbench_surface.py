@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import json
+import re
 import shutil
 import subprocess
 import threading
@@ -226,6 +227,22 @@ def test_keys_act_on_the_first_item_without_a_click(open_view):
     expect(page.locator("#elsewhere")).to_be_focused()
 
 
+def test_keys_act_when_what_had_the_focus_is_gone(open_view):
+    page = open_view("conversation")
+    page.locator("[data-tw-note-toggle]").click()
+    close = page.locator("[data-tw-banner-close]")
+    close.focus()
+    page.keyboard.press("Enter")
+    expect(close).to_have_count(0)
+    assert page.evaluate("document.activeElement === document.body")
+    page.keyboard.press("2")
+    assert page.locator("[data-tw-question] input:checked").count() == 1
+    page.keyboard.press("?")
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("1")
+    assert page.locator("[data-tw-question] input:checked").count() == 1, "a dialog is open"
+
+
 def test_digits_in_a_text_box_stay_text(open_view):
     page = open_view("dialogue")
     radio(page, "A:appropriate", "unknown").check()
@@ -446,8 +463,11 @@ def test_a_rerun_keeps_answers_focus_and_open_text(open_view):
 def test_reasons_open_in_place_are_kept_per_option_and_counted(open_view):
     page = open_view("dialogue")
     radio(page, "B:contextual", "no").check()
+    answered = page.locator("[data-tw-answered]")
+    expect(answered).to_have_text(re.compile(r"^1 of \d+ answered, 1 reason missing$"))
     ask = page.locator('[data-tw-question="B:contextual"] .tw-ask')
     ask.locator("[data-tw-reason=r2]").check()
+    expect(answered).to_have_text(re.compile(r"^1 of \d+ answered$"))
     ask.locator("textarea").fill("it says too much about soup")
     expect(ask.locator(".tw-count")).to_have_text("6 of 3–30 words")
     radio(page, "B:contextual", "yes").check()
@@ -915,6 +935,33 @@ def test_a_preview_never_says_that_something_is_saved(open_view):
 @pytest.mark.parametrize("width", [390, 899, 1024, 1440])
 def test_nothing_is_wider_than_the_window(open_view, view, width):
     page = open_view(view, width=width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+# what is right of the end of its row, and tabs under what is done with the response in hand
+PLACED_WRONG = """() => {
+  const box = (element) => element.getBoundingClientRect();
+  const shown = (selector) => [...document.querySelectorAll(selector)].filter((e) => e.checkVisibility());
+  const tabs = shown('.tw-tab'), end = box(document.querySelector('.tw-panes')).right;
+  const others = shown('.tw-shown .tw-letter > :not(.tw-letter-name, :empty)').map(box);
+  const hits = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+  return tabs.filter((tab) => box(tab).right > end + 1 || others.some((other) => hits(box(tab), other)))
+    .map((tab) => tab.textContent);
+}"""
+
+
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (1280, 720)])
+def test_eight_responses_are_rated_by_tabs_that_fit(open_view, width, height):
+    page = open_view("eight", width=width, height=height)
+    assert page.locator(".tw-tab:visible").count() == 9
+    assert page.evaluate(PLACED_WRONG) == []
+    assert page.evaluate(TARGETS, 24) == []
+    browser.answer_all(page)
+    page.locator(".tw-tab").last.click()
+    assert page.locator(".tw-pane:visible").count() == 8
+    assert page.locator(".tw-row:visible").count() == 1
+    expect(page.locator("[data-tw-answered]")).to_have_text("17 of 17 answered")
+    assert page.evaluate(PLACED_WRONG) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 

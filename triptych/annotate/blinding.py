@@ -7,7 +7,7 @@ no reference score has a field here, and unknown fields are refused, so nothing 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -173,7 +173,9 @@ def view(
     rubric = rubric.in_language(language.used())
     done = PROGRESS.get(assignment.purpose, progress.of_work)(session, study, who)
     is_work = assignment.purpose in WORK
-    number = _number(session, study, who, assignment) if is_work and assignment.submitted_at else done.done + 1
+    number = done.done + (assignment.submitted_at is None)
+    if is_work and assignment.submitted_at:
+        number = _number(session, study, who, assignment)
     outcome = outcomes_of(session, [assignment.id]).get(assignment.id) if assignment.submitted_at else None
     return View(
         study=_seen_study(session, study),
@@ -315,8 +317,18 @@ def seen_rubric(rubric: Rubric, study_round: str, presentation: str) -> dict[str
     criteria = [_criterion(criterion) for criterion in rubric.asked(study_round)]
     example = rubric.worked_example and rated_example(rubric, study_round, rubric.worked_example)
     as_it_is = rubric.model_dump(include=SEEN_AS_IT_IS)
-    wording = {"wording": rubric.wording, "untranslated": not rubric.is_whole}
+    # of what is not translated only what is shown: the rest holds the reasons of the entry test
+    untranslated = sorted(rubric.untranslated & set(_texts_in([as_it_is, criteria])))
+    wording = {"wording": rubric.wording, "untranslated": untranslated}
     return {**as_it_is, **wording, "presentation": presentation, "criteria": criteria, "worked_example": example}
+
+
+def _texts_in(part: object) -> Iterator[str]:
+    if isinstance(part, str):
+        yield part
+    elif isinstance(part, dict | list | tuple):
+        for each in part.values() if isinstance(part, dict) else part:
+            yield from _texts_in(each)
 
 
 def _criterion(criterion: Criterion) -> dict[str, Any]:

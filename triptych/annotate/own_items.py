@@ -86,11 +86,13 @@ def _item(number: int, row: _ItemRow, outcome: HowItEnded | None, rubric: Rubric
         state=outcome.state if outcome else "open",
         reason=outcome.reason_in(rubric) if outcome else "",
         noted=bool(note),
-        begins=_shortened(" ".join((row.begins or "").split())),
+        begins=shortened(row.begins or ""),
         at=outcome.at if outcome else None,
         seconds=round(outcome.seconds) if outcome else 0,
     )
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= BEGINS else f"{text[:BEGINS].rsplit(' ', 1)[0]} …"
+def shortened(begins: str) -> str:
+    """The first words, on one line; `begins` is a character longer than what is shown of a longer text."""
+    text = " ".join(begins.split())
+    return text if len(begins) <= BEGINS else f"{text[:BEGINS].rsplit(' ', 1)[0]} …"

@@ -274,7 +274,7 @@ class Rubric(RubricPart):
     translations: tuple[Translation, ...] = ()
     _in_language: dict[str, Rubric] = PrivateAttr(default_factory=dict)
     _wording: str = PrivateAttr(default="")
-    _is_whole: bool = PrivateAttr(default=True)
+    _untranslated: frozenset[str] = PrivateAttr(default=frozenset())
 
     @property
     def wording(self) -> str:
@@ -282,9 +282,9 @@ class Rubric(RubricPart):
         return self._wording or self.language
 
     @property
-    def is_whole(self) -> bool:
-        """Whether all its words are in that language; otherwise some are still the original's."""
-        return self._is_whole
+    def untranslated(self) -> frozenset[str]:
+        """The texts among its words that are not in that language, but still in the original's."""
+        return self._untranslated
 
     def in_language(self, code: str) -> Rubric:
         """The rubric with its words in a language; a text without a translation stays as it is."""
@@ -294,7 +294,7 @@ class Rubric(RubricPart):
             words = {each.text: each.into[code] for each in self.translations if each.into.get(code)}
             rubric: Rubric = translated(self, words)
             rubric._wording = code if words else self.language
-            rubric._is_whole = set(texts_of(self)) <= set(words)
+            rubric._untranslated = frozenset(texts_of(self)) - set(words) if words else frozenset()
             self._in_language[code] = rubric
         return self._in_language[code]
 

@@ -228,3 +228,40 @@ test("after a receipt nothing is stored and nothing sent", async () => {
   assert.equal(world.posts.length, 0);
   assert.equal(world.copy, null);
 });
+
+const action = { kind: "submit", submission: "s".repeat(8) };
+
+test("what left the item is kept until it is answered", async () => {
+  const world = setUp({ reply: hang });
+  world.type("a");
+  await world.clock.run(500);
+  world.sender.hold(action);
+  await world.clock.run(120_000);
+  assert.deepEqual([world.copy.action, world.copy.draft.note, world.posts.length], [action, "a", 1]);
+  world.sender.done();
+  assert.equal(world.copy, null);
+});
+
+test("a draft that arrives late leaves what left the item on this computer", async () => {
+  const world = setUp({ reply: (body) => new Promise((resolve) => world.clock.later(() => resolve({ status: 200, answer: { stored: body.seq } }), 300)) });
+  world.type("a");
+  await world.clock.run(500);
+  world.sender.hold(action);
+  await world.clock.run(1000);
+  assert.deepEqual([world.copy.action, world.copy.base], [action, 1]);
+  world.sender.resume();
+  assert.equal(world.copy, null);
+});
+
+test("signing out waits for what left the item", async () => {
+  const world = setUp();
+  world.sender.hold(action);
+  let result;
+  world.sender.settled(2000).then((saved) => (result = saved));
+  await world.clock.run(2000);
+  assert.equal(result, false);
+  world.sender.settled(2000).then((saved) => (result = saved));
+  world.sender.done();
+  await world.clock.run(0);
+  assert.equal(result, true);
+});

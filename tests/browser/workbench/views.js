@@ -71,6 +71,14 @@ export function succession(more = {}) {
   return view;
 }
 
+/** Eight responses, and a question about all of them. */
+export function eight(more = {}) {
+  const view = succession(more);
+  view.rubric.presentation = "side_by_side";
+  view.item.candidates = [..."ABCDEFGH"].map((letter, i) => ({ letter, text: TEXTS[i % TEXTS.length], turns: [] }));
+  return view;
+}
+
 const ask = (reasons, freeText = "optional") => ({ reasons: reasons.map((text, i) => ({ key: `r${i + 1}`, text })), free_text: freeText });
 
 const three = (yes, no, yesAsk, noAsk) => ({
