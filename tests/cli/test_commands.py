@@ -152,7 +152,7 @@ def named(command: LazyCommand) -> dict[str, str]:
     return {str(param.name): str(getattr(param, "help", "")) for param in command.params}
 
 
-def test_what_is_read_back_and_forth_may_come_from_a_pipe(monkeypatch):
+def test_a_file_read_back_and_forth_may_be_piped(monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"PK\x03\x04\xff")))
     with files.on_disk("-") as path:
         assert path.read_bytes() == b"PK\x03\x04\xff"
