@@ -137,7 +137,8 @@ def main() -> int:
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(bill, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     without = [part["name"] for part in bill["components"] if not part["licenses"]]
-    print(f"{path.relative_to(ROOT)}: {len(bill['components'])} packages; no licence known of {', '.join(without)}.")
+    unknown = f"; no licence known of {', '.join(without)}" if without else ", each with its licence"
+    print(f"{path.relative_to(ROOT)}: {len(bill['components'])} packages{unknown}.")
     return 0
 
 

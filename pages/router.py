@@ -34,6 +34,7 @@ PAGES_OF_LEADS = [
     ("lead/studies.py", "Studies"),
     ("lead/new_study.py", "New study"),
     ("lead/import_ratings.py", "Import ratings"),
+    ("lead/import_study.py", "Import a study"),
     ("lead/account.py", "Account"),
     ("lead/help.py", "Help"),
 ]

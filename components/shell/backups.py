@@ -34,8 +34,8 @@ COMMAND_NOTE = (
     "stops the app and runs:"
 )
 CAPSULE_NOTE = (
-    "One file with all of this study: its own database, rubric, codebook and hashes. It is added to another machine's "
-    "studies with triptych study import. It contains people by pseudonym only, and systems by name."
+    "One file with all of this study: its own database, rubric, codebook and hashes. Import a whole study, on the page "
+    "New study, adds it to another installation. It contains people by pseudonym only, and systems by name."
 )
 
 

@@ -18,6 +18,7 @@ who = state.require("lead")
 st.title("New study", anchor=False)
 with st.container(horizontal=True):
     st.page_link("lead/import_ratings.py", label="Import ratings made elsewhere", icon=":material/upload_file:")
+    st.page_link("lead/import_study.py", label="Import a whole study", icon=":material/archive:")
     st.page_link("lead/planner.py", label="How large must it be?", icon=":material/insights:")
 
 st.header("1. What is asked", anchor=False)

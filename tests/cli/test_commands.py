@@ -19,8 +19,8 @@ from helpers.studies import ROOT
 from sqlalchemy import text
 
 from triptych import settings
+from triptych.cli import files, server
 from triptych.cli import main as program
-from triptych.cli import server
 from triptych.cli.commands import ENCODINGS, FORMER, RENAMED, LazyCommand, root
 from triptych.errors import NotAllowed, UnsafeDatabase
 from triptych.formats import decode
@@ -126,6 +126,37 @@ def test_answers_are_one_json_object_where_asked(run, tmp_path):
     assert (code, json.loads(output)["holds"], "1 of 1" in progress) == (0, True, True)
     diagnoses = json.loads(run("server", "doctor", "--json")[1])
     assert {part["about"] for part in diagnoses["diagnoses"]} >= {"Python", "packages", "folder", "database"}
+
+
+# one becomes the app, the other prints what a shell runs
+WITHOUT_JSON = {"server run", "completion"}
+# a folder of many files; what a passcode is read from; what is known by the ending of its name
+WITHOUT_PIPE = {"study archive folder", "study open-capsule file", "data verify against"}
+NAMED_FILES = {"file", "files", "folder"}
+
+
+def test_every_command_answers_in_json_and_names_its_pipes():
+    answering = {name for path, command in COMMANDS.items() if (name := " ".join(path)) and "as_json" in named(command)}
+    assert answering == {" ".join(path) for path in COMMANDS} - WITHOUT_JSON
+    silent = {
+        f"{' '.join(path)} {name}"
+        for path, command in COMMANDS.items()
+        for name, help in named(command).items()
+        if name in NAMED_FILES | {"against"} and "- " not in help
+    }
+    assert silent == WITHOUT_PIPE
+
+
+def named(command: LazyCommand) -> dict[str, str]:
+    """What the command says of each of its arguments and options."""
+    return {str(param.name): str(getattr(param, "help", "")) for param in command.params}
+
+
+def test_a_file_read_back_and_forth_may_be_piped(monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"PK\x03\x04\xff")))
+    with files.on_disk("-") as path:
+        assert path.read_bytes() == b"PK\x03\x04\xff"
+    assert not path.parent.exists()
 
 
 def test_a_refusal_leaves_the_standard_output_empty(run, sqlite_engine):

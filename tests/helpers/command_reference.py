@@ -19,8 +19,8 @@ command prints where.
 
 - `--json` prints one object instead of lines. Errors are sentences on the standard error all the same, and so is
   progress. Where a command writes its data to the standard output (`-`), what it says goes to the standard error.
-- `-` as a file of items, ratings, people or a rubric is the standard input. A file of items that is piped in is taken
-  for JSON, XLSX or Parquet by its first bytes, else for CSV.
+- `-` as a file of items, ratings, people or a rubric, as an exported study or a backup, is the standard input. A file
+  of items that is piped in is taken for JSON, XLSX or Parquet by its first bytes, else for CSV.
 - `eval "$(triptych completion bash)"` completes commands and options; zsh and fish likewise.
 - Commands that read work while the app runs. Those that write need the database to themselves on SQLite and say so:
   stop the app first.

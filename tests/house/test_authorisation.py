@@ -81,7 +81,8 @@ DOORS = {
     "lead": """
         annotate.comments.ask annotate.exclusions.exclude annotate.exclusions.let_in annotate.exclusions.reinstate
         annotate.workbooks.cancel annotate.workbooks.make annotate.workbooks.make_for_new
-        annotate.workbooks.take_back exchange.import_ratings.import_ratings operations.backup.restore_as
+        annotate.workbooks.take_back exchange.import_ratings.import_ratings operations.arrival.arrive
+        operations.backup.restore_as
         operations.backup_schedule.set_schedule
         people.invitations.invite_all people.invitations.invite_one people.invitations.remind people.invitations.renew
         people.roster.add_lead people.roster.disable people.roster.enable people.roster.end_link people.roster.new_link
@@ -113,7 +114,7 @@ DOORS = {
         annotate.reservations.free_workbook annotate.reservations.give_back_expired
         annotate.reservations.reserve annotate.reservations.reserve_for_workbook annotate.reservations.take_next
         annotate.reservations.take_place exchange.import_ratings.write people.accounts.accept_as_lead
-        operations.arrival.arrive people.accounts.annotator_called
+        people.accounts.annotator_called
         people.accounts.end_links people.accounts.join_open_study people.accounts.use_setup_ticket
         people.accounts.end_logins people.accounts.enrol people.accounts.issue_link
         people.accounts.new_person people.passcodes.begin_try people.passcodes.forget_tries
@@ -389,7 +390,10 @@ class Undone(Exception):
 # Pages
 
 LEAD_PAGES = sorted(path.name for path in (PAGES / "lead").glob("*.py"))
-ABOUT_NO_STUDY = {"studies.py", "new_study.py", "import_ratings.py", "planner.py", "account.py", "help.py"}
+ABOUT_NO_STUDY = {
+    *("studies.py", "new_study.py", "import_ratings.py", "import_study.py"),
+    *("planner.py", "account.py", "help.py"),
+}
 ANNOTATOR_PAGES = {"my_work.py", "annotate.py", "my_data.py"}
 VIEWER_PAGES = {"results.py", "items.py", "report.py"}
 EVERYONES_PAGES = {"arriving.py", "panel.py", "personal_link.py", "setup.py", "sign_in.py"}

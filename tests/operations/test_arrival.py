@@ -188,12 +188,18 @@ def contents(engine: Engine) -> list[tuple[str, int | None]]:
 
 def test_a_bomb_is_refused_before_it_fills_the_disk(journey, tmp_path, monkeypatch):
     monkeypatch.setattr(capsule, "LARGEST", 1_000_000)
+    monkeypatch.setattr(capsule, "LARGEST_UPLOADED", 1_000_000)
     bomb = tmp_path / "bomb.zip"
     with zipfile.ZipFile(journey.file) as old, zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as new:
         for name in old.namelist():
             new.writestr(name, b"\0" * 50_000_000 if name.endswith("study.db") else old.read(name))
     with pytest.raises(ImportRefused, match="is too large"):
         capsule.import_study(bomb, journey.second, journey.lead)
+    with pytest.raises(ImportRefused, match="is too large"), bomb.open("rb") as file:
+        capsule.uploaded(file, bomb.name).__enter__()
+    monkeypatch.setattr(capsule, "MAX_UPLOAD", bomb.stat().st_size - 1)
+    with pytest.raises(ImportRefused, match="study import"), bomb.open("rb") as file:
+        capsule.uploaded(file, bomb.name).__enter__()
 
 
 def test_paths_and_links_in_a_zip_reach_no_file(journey, tmp_path):

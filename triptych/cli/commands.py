@@ -184,7 +184,9 @@ STUDY = _group(
             _lead(),
             _argument("title", "The study's title."),
             _argument(
-                "files", "Files or folders of ratings by people, or GROUP=FILE for a group of annotators.", nargs=-1
+                "files",
+                "Files or folders of ratings by people (- is the standard input), or GROUP=FILE for a group of people.",
+                nargs=-1,
             ),
             _option("--judge", "A file of scores by a model; can be repeated.", multiple=True, metavar="FILE"),
             _option("--items", "A file of items, for the texts.", metavar="FILE"),
@@ -247,7 +249,7 @@ STUDY = _group(
     LazyCommand(
         "import",
         "study:import_study",
-        [_argument("file", "The zip file."), _lead()],
+        [_argument("file", "The zip file; - is the standard input."), _lead()],
         help="Add a study that `study export` wrote to the studies of this database, after checking every row against "
         "its log. Its annotators arrive as pseudonyms without logins.",
     ),
@@ -307,7 +309,7 @@ DATA = _group(
     LazyCommand(
         "restore",
         "data:restore",
-        [_argument("file", "A backup.")],
+        [_argument("file", "A backup; - is the standard input.")],
         help="Go back to a backup; the state before is backed up first, and every study's log says so.",
     ),
     LazyCommand(

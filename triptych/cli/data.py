@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from sqlalchemy import make_url, select
 from sqlmodel import Session
@@ -61,8 +60,8 @@ def backup() -> Reply:
 def restore(file: str) -> Reply:
     """The database as a backup holds it."""
     engine = database.open_engine(settings.database_url())
-    with alone(engine):
-        restored = backups.restore(engine, Path(file), COMMAND_LINE, alone=True)
+    with alone(engine), files.on_disk(file) as path:
+        restored = backups.restore(engine, path, COMMAND_LINE, alone=True)
     again = "withdrew or was erased after this backup and is in it again: repeat that."
     lines = [f"Restored {restored.name}. The state before is in {restored.before or 'no file: it was empty'}."]
     lines += [*_lines_of(restored.heads), *(f"{pseudonym} {again}" for pseudonym in restored.again)]

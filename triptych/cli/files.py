@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import secrets
+import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +44,19 @@ def read(path: str, encoding: str | None = None) -> bytes:
         return recoded(data, encoding) if encoding else data
     except OSError as error:
         raise ImportRefused(f"{path} cannot be read: {error.strerror}.") from error
+
+
+@contextmanager
+def on_disk(path: str) -> Iterator[Path]:
+    """A file that is read back and forth, which the standard input cannot be: of that a copy, meanwhile."""
+    if path != "-":
+        yield Path(path)
+        return
+    with tempfile.TemporaryDirectory(prefix="triptych-input-") as folder:
+        copy = Path(folder) / "standard input"
+        with copy.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield copy
 
 
 def items_from(files: Sequence[str], encoding: str | None = None, mapping: str | None = None) -> ItemFile:

@@ -209,11 +209,11 @@ def _archived(session: Session, slug: str, choice: ArchiveChoice, target: Path) 
 def import_study(file: str, lead: str) -> Reply:
     """A study from its file, added to the others."""
     engine = database.open_engine(settings.database_url())
-    with alone(engine):
+    with alone(engine), files_of.on_disk(file) as path:
         database.migrate(engine)
         with database.reading(engine) as session:
             who = acting_lead(session, lead)
-        arrived = capsules.import_study(Path(file), engine, who)
+        arrived = capsules.import_study(path, engine, who)
     return _arrived(arrived, who.name or lead)
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from pydantic import BaseModel, ConfigDict
 from sqlalchemy import Engine, delete, select, update
@@ -24,6 +24,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from triptych import clock
 from triptych.errors import ImportRefused, NotAllowed, UnsafeDatabase
+from triptych.formats.model import MAX_UPLOAD
 from triptych.formats.writers.model import ExportOptions, File
 from triptych.operations import arrival, backup, move, verify
 from triptych.operations.arrival import Arrived
@@ -52,6 +53,8 @@ DATABASE, RUBRIC, CODEBOOK, README, MANIFEST = "study.db", "rubric.yaml", "codeb
 CONTENT = (DATABASE, RUBRIC, CODEBOOK, README)
 BLOCK = 2**20
 LARGEST = 2 * 2**30  # bytes of the database
+LARGEST_UPLOADED = 200 * 2**20  # bytes of one in a file that a lead uploads; other writers wait while it is added
+COMMAND = "For a larger file the administrator stops the app and runs triptych study import."
 MOVE = "Move a larger one with triptych data move."
 BLIND = "A capsule holds the names of the systems. Unblind the study first, or make it with triptych study export."
 ABOUT = """# {slug}
@@ -154,7 +157,7 @@ def open_capsule(file: Path, engine: Engine, name: str, passcode: str) -> Arrive
     passcode.
     """
     hashed = passcodes.hash_passcode(passcode)
-    with _checked(file) as source:
+    with checked(file, file.name, LARGEST) as source:
         database.migrate(engine)
         with database.writing(engine) as session:
             move.refuse_full(session.connection())
@@ -169,7 +172,7 @@ def import_study(file: Path, engine: Engine, who: Who) -> Arrived:
     is kept. Raises ImportRefused for a file that is no capsule or was changed, Conflict for a study that is here
     already.
     """
-    with _checked(file) as source, database.writing(engine) as session:
+    with checked(file, file.name, LARGEST) as source, database.writing(engine) as session:
         return arrival.arrive(session, source, who)
 
 
@@ -190,13 +193,25 @@ def notes_on(arrived: Arrived) -> list[str]:
 
 
 @contextmanager
-def _checked(file: Path) -> Iterator[Engine]:
-    """The file's database, on a copy of which everything was checked, without what belongs to another installation."""
+def uploaded(file: IO[bytes], name: str) -> Iterator[Engine]:
+    """As `checked`, of a file that a lead uploads: smaller, since the app is in use meanwhile."""
+    if file.seek(0, 2) > MAX_UPLOAD:
+        raise ImportRefused(f"{name} has more than {MAX_UPLOAD // 2**20} MB. {COMMAND}")
+    with checked(file, name, LARGEST_UPLOADED) as source:
+        yield source
+
+
+@contextmanager
+def checked(file: Path | IO[bytes], name: str, largest: int) -> Iterator[Engine]:
+    """The file's database, on a copy of which everything was checked, without what belongs to another installation.
+
+    largest: bytes of the database. Raises ImportRefused, whose text calls the file by this name.
+    """
     with tempfile.TemporaryDirectory(prefix="triptych-capsule-") as folder:
         path = Path(folder) / DATABASE
-        manifest = _unpacked(file, path)
+        manifest = _unpacked(file, name, path, largest)
         with backup.opened(path) as source:
-            with _explained(file):
+            with _explained(name):
                 _refuse_foreign_parts(source)
                 database.migrate(source)
                 _check(source, manifest)
@@ -206,42 +221,42 @@ def _checked(file: Path) -> Iterator[Engine]:
 
 
 @contextmanager
-def _explained(file: Path) -> Iterator[None]:
+def _explained(name: str) -> Iterator[None]:
     try:
         yield
     except (SQLAlchemyError, UnsafeDatabase, database.DatabaseAway, *UNREADABLE) as error:
         reason = str(getattr(error, "orig", error)).partition("\n")[0].rstrip(".")
-        raise ImportRefused(f"{file.name} holds no study that can be read: {reason}.") from error
+        raise ImportRefused(f"{name} holds no study that can be read: {reason}.") from error
 
 
-def _unpacked(file: Path, path: Path) -> Manifest:
+def _unpacked(file: Path | IO[bytes], called: str, path: Path, largest: int) -> Manifest:
     """Writes the database out; returns the manifest, whose hashes fit every file. Raises ImportRefused."""
     try:
         with zipfile.ZipFile(file) as archive:
             names = {name.rpartition("/")[2]: name for name in archive.namelist()}
             manifest = Manifest.model_validate_json(archive.open(names[MANIFEST]).read(LARGEST_BYTES))
             if manifest.format != FORMAT or manifest.schema_version > database.HEAD:
-                raise ImportRefused(f"{file.name} was made by a newer version of Triptych. Update this one first.")
+                raise ImportRefused(f"{called} was made by a newer version of Triptych. Update this one first.")
             for name in CONTENT:
-                into = path if name == DATABASE else path.with_name(name)
-                if _written(archive, names[name], into) != manifest.sha256[name]:
-                    raise ImportRefused(f"{name} in {file.name} was changed after the capsule was made.")
+                into, limit = (path, largest) if name == DATABASE else (path.with_name(name), LARGEST_BYTES)
+                if _written(archive, names[name], into, limit) != manifest.sha256[name]:
+                    raise ImportRefused(f"{name} in {called} was changed after the capsule was made.")
     except (zlib.error, *UNREADABLE) as error:
         raise ImportRefused(
-            f"{file.name} is no study capsule, or is cut short or damaged. "
-            "Give a file that `triptych study export` wrote."
+            f"{called} is no study capsule, or is cut short or damaged. Give a file that `triptych study export` wrote."
         ) from error
     return manifest
 
 
-def _written(archive: zipfile.ZipFile, member: str, into: Path) -> str:
+def _written(archive: zipfile.ZipFile, member: str, into: Path, limit: int) -> str:
     """Writes one file out; returns its SHA-256. What the zip says of its size is not believed."""
-    left = min(LARGEST if into.name == DATABASE else LARGEST_BYTES, shutil.disk_usage(into.parent).free)
+    left = min(limit, shutil.disk_usage(into.parent).free)
     with archive.open(member) as packed, into.open("wb") as out:
         while block := packed.read(BLOCK):
             left -= len(block)
             if left < 0:
-                raise ImportRefused(f"{into.name} in the file is too large, or there is no room for it. {MOVE}")
+                larger = COMMAND if limit == LARGEST_UPLOADED else MOVE
+                raise ImportRefused(f"{into.name} in the file is too large, or there is no room for it. {larger}")
             out.write(block)
     return backup.file_hash(into)
 

@@ -67,7 +67,7 @@ def load(
     session: Session, study: Study, only: Collection[int] | None, purpose: Purpose = Purpose.main
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Work and ratings of the assignments of one purpose, or of some of them."""
-    work = _typed(session.execute(_limited(_work_of(study, purpose), only)).all(), [*WORK, PLACED])
+    work = _typed(_stored_rows(session, _limited(_work_of(study, purpose), only)), [*WORK, PLACED])
     rated = (Assignment.study_id == study.id, Assignment.purpose == purpose, Assignment.state.in_(RATED))
     answers = _arrays(session, _limited(_answers_of(*rated), only), ANSWERS)
     places = _arrays(session, _limited(_places_of(*rated), only), PLACES)
@@ -152,15 +152,23 @@ def _labels(numbers: np.ndarray, names: dict[int, str]) -> pd.Categorical:
     return pd.Categorical.from_codes(code[numbers], pd.Index(keys, dtype="str"))
 
 
+def _stored_rows(session: Session, statement: Select[*tuple[Any, ...]]) -> Sequence[Any]:
+    """Rows as the driver gives them: times are texts on SQLite. SQLAlchemy's own would take four times as long."""
+    with session.connection().execute(statement) as result:
+        return result.cursor.fetchall() if result.cursor else ()
+
+
 def _typed(rows: Sequence[Any], names: list[str]) -> pd.DataFrame:
     """Rows as a frame whose types do not depend on what the rows hold, so that an empty one has them too."""
-    kinds = {"assignment": "int64", "excluded": "bool", PLACED: "bool", "submitted_at": "datetime64[us, UTC]"}
-    kinds["active_seconds"] = "float64"
+    kinds = {"assignment": "int64", "excluded": "bool", PLACED: "bool", "active_seconds": "float64"}
     columns = dict(zip(names, zip(*rows, strict=True), strict=True)) if rows else dict.fromkeys(names, ())
     typed = {}
     for name in names:
         if name in LABELS:
             typed[name] = pd.Series(columns[name], dtype="str").astype("category")
+        elif name == "submitted_at":
+            times = pd.to_datetime(list(columns[name]), utc=True, format="ISO8601")
+            typed[name] = pd.Series(times.as_unit("us"))
         else:
             typed[name] = pd.Series(columns[name], dtype=kinds[name])
     return pd.DataFrame(typed)
