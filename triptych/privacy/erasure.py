@@ -9,7 +9,6 @@ from __future__ import annotations
 import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from glob import escape
@@ -152,7 +151,7 @@ def _held(path: Path, left: Mapping[str, Event], before: Sequence[str]) -> Itera
 
 def _in_database(path: Path, left: Mapping[str, Event]) -> list[str]:
     """People who are in the file, and whose leaving is not in its log."""
-    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as file:
+    with database.unchanged(path) as file:
         people_in_it = {row[0] for row in file.execute("SELECT pseudonym FROM person")}
         since = {row[0] for row in file.execute("SELECT hash FROM event WHERE kind IN (?, ?)", DEPARTURES)}
     return [pseudonym for pseudonym, event in left.items() if pseudonym in people_in_it and event.hash not in since]
