@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import io
+import os
+import sqlite3
+from pathlib import Path
+
 import pytest
 from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
 
+from triptych import settings
 from triptych.cli import files, main, output
-from triptych.errors import NotFound
+from triptych.errors import NotAllowed, NotFound
 from triptych.operations import against
 from triptych.storage.database import writing
 
@@ -47,3 +54,72 @@ def test_a_deeply_nested_file_is_no_earlier_report(tmp_path):
 
     with pytest.raises(NotFound, match="cannot be read"):
         against.read(str(path))
+
+
+def test_a_folder_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    target, new = tmp_path / "empty", tmp_path / "over" / "new"
+    target.mkdir()
+    contents = {"index.html": b"<p>", "data/ratings.csv": b"1"}
+    write_bytes = Path.write_bytes
+
+    def without_room(path: Path, content: bytes) -> int:
+        if path.name == "ratings.csv":
+            raise OSError(28, "No space left on device")
+        return write_bytes(path, content)
+
+    monkeypatch.setattr(Path, "write_bytes", without_room)
+    for folder in (target, new):
+        with pytest.raises(OSError, match=str(folder)):
+            files.write_folder(str(folder), contents)
+    assert list(target.iterdir()) == list(new.parent.iterdir()) == []
+
+    monkeypatch.undo()
+    for folder in (target, new):
+        files.write_folder(str(folder), contents)
+        assert {path.name for path in folder.rglob("*")} == {"index.html", "data", "ratings.csv"}
+
+
+def test_a_folder_of_outputs_is_nobody_elses(tmp_path, monkeypatch):
+    """Another user may have laid links to this user's files into it, or lay them while it is filled."""
+    victim, linked, foreign = tmp_path / "victim", tmp_path / "linked", tmp_path / "foreign"
+    victim.write_text("precious")
+    linked.mkdir()
+    foreign.mkdir()
+    (linked / "report.html").symlink_to(victim)
+    if os.geteuid() == 0:
+        os.chown(foreign, 4321, -1)
+    monkeypatch.setattr("os.geteuid", lambda: 1234)
+
+    for folder, reason in ((linked, "is there already"), (foreign, "belongs to another user")):
+        with pytest.raises(NotAllowed, match=reason):
+            files.write_folder(str(folder), {"report.html": b"<p>"})
+
+    assert victim.read_text() == "precious"
+    assert list(foreign.iterdir()) == []
+
+
+def test_commands_write_into_no_home_of_another_user(sqlite_engine, make_study, capsys, monkeypatch):
+    with writing(sqlite_engine) as session:
+        make_study(session)
+    if os.geteuid() == 0:
+        os.chown(settings.local_folder(), 4321, -1)
+    monkeypatch.setattr("os.geteuid", lambda: 1234)
+    monkeypatch.setattr("sys.stdin", io.StringIO("correct horse battery\n"))
+
+    for words in (["people", "add-lead", "Ada"], ["data", "backup"]):
+        assert main.main(words) == 2
+        assert "belongs to another user" in capsys.readouterr().err
+
+
+def test_a_full_disk_is_called_that(sqlite_engine, monkeypatch, capsys):
+    """Also where the file that has no room is not the database itself."""
+
+    def no_room(*_: object) -> None:
+        full = sqlite3.OperationalError("database or disk is full")
+        full.sqlite_errorcode = sqlite3.SQLITE_FULL
+        raise OperationalError("INSERT", {}, full)
+
+    monkeypatch.setattr("triptych.operations.capsule.pieces", no_room)
+
+    assert main.main(["study", "export", "a-small-study", "study.zip"]) == 2
+    assert capsys.readouterr().err.startswith("The disk of the database is full (database or disk is full).")
