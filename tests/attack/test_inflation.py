@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zipfile
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,6 +11,7 @@ import pytest
 
 from triptych.errors import ImportRefused
 from triptych.formats import ReadOptions, parquet, read_items
+from triptych.formats.ratings import read_files
 
 ROWS = 600
 LONG = "x" * 400_000
@@ -54,3 +56,31 @@ def test_a_parquet_file_is_refused_before_it_is_inflated(monkeypatch, request, c
 
     assert not decoded
     assert pool.max_memory() < parquet.MAX_INFLATED
+
+
+def table(rows: int, text: str) -> bytes:
+    """Ratings as a Parquet file that stays below every limit."""
+    file = io.BytesIO()
+    columns = {"item_id": [str(number) for number in range(rows)], "response": [text] * rows}
+    same = dict.fromkeys(("system", "annotator", "criterion"), ["x"] * rows)
+    pq.write_table(pa.table({**columns, **same, "value": [1] * rows}), file, compression="zstd", store_schema=False)
+    return file.getvalue()
+
+
+def test_rows_with_the_same_text_share_it(monkeypatch):
+    file = table(400, LONG)
+    texts = []
+    monkeypatch.setattr(parquet, "_value", lambda value: texts.append(value) or value)
+    read_items(file, "items.parquet", ReadOptions())
+
+    assert len({id(text) for text in texts if text == LONG}) == 1
+
+
+def test_a_zip_of_many_such_files_is_refused():
+    zipped = io.BytesIO()
+    with zipfile.ZipFile(zipped, "w") as archive:
+        for number in range(30):
+            archive.writestr(f"{number}.parquet", table(4, "text"))
+
+    with pytest.raises(ImportRefused, match="holds 30 Parquet files or workbooks; at most 20"):
+        read_files(zipped.getvalue(), "ratings.zip", "human", {})

@@ -94,14 +94,19 @@ def _rows(file: Any) -> Iterator[JsonObject]:
     for batch in file.iter_batches(ROWS_PER_BATCH):
         size += sum(_bytes_of(column) for column in batch.columns)
         _refuse_inflated(size)
-        columns = [_spelled_out(column).to_pylist() for column in batch.columns]
+        columns = [_values_of(column) for column in batch.columns]
         for row in zip(*columns, strict=True):
             yield {name: _value(value) for name, value in zip(batch.schema.names, row, strict=True)}
 
 
-def _spelled_out(values: Any) -> Any:
-    """A column with a copy of its text in each row, as its values are read ten times as fast."""
-    return values.dictionary_decode() if hasattr(values, "dictionary_decode") else values
+def _values_of(column: Any) -> list[Any]:
+    """A column's values; rows with the same text share it."""
+    if not hasattr(column, "dictionary"):
+        return list(column.to_pylist())
+    if len(column.dictionary) > len(column):  # it is of a whole group of rows
+        return list(column.dictionary_decode().to_pylist())
+    texts = column.dictionary.to_pylist()
+    return [None if number is None else texts[number] for number in column.indices.to_pylist()]
 
 
 def _value(value: object) -> Json:
