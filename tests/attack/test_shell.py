@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sqlite3
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,12 @@ from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
 from triptych import settings
-from triptych.cli import files, main, output
-from triptych.errors import NotAllowed, NotFound
+from triptych.cli import files, main, output, ratings
+from triptych.errors import ImportRefused, NotAllowed, NotFound
+from triptych.formats.ratings.roles import read_mapping
 from triptych.operations import against
-from triptych.storage.database import writing
+from triptych.privacy import erasure, withdrawal
+from triptych.storage.database import reading, writing
 
 
 @pytest.mark.parametrize("words", [["data", "verify"], ["study", "list"], ["data", "backup"]])
@@ -123,3 +126,39 @@ def test_a_full_disk_is_called_that(sqlite_engine, monkeypatch, capsys):
 
     assert main.main(["study", "export", "a-small-study", "study.zip"]) == 2
     assert capsys.readouterr().err.startswith("The disk of the database is full (database or disk is full).")
+
+
+@pytest.mark.parametrize("mapping", ["[" * 5000, '{"roles": {"a": []}}', '{"roles": {"a": {}}}', '{"roles": 1e999}'])
+def test_a_hostile_mapping_is_refused_in_words(mapping):
+    with pytest.raises(ImportRefused, match="mapping"):
+        read_mapping(mapping)
+
+
+def test_a_folder_of_ratings_reads_nothing_outside_and_waits_for_nothing(tmp_path):
+    """An archive from elsewhere may unpack to links and pipes."""
+    folder, secret = tmp_path / "given", tmp_path / "secret.csv"
+    folder.mkdir()
+    secret.write_text("mine")
+    (folder / "ratings.csv").write_text("item_id")
+    (folder / "outside.csv").symlink_to(secret)
+    (folder / "endless.csv").symlink_to("/dev/zero")
+    os.mkfifo(folder / "pipe.csv")
+
+    assert [name for _, name in ratings._files_in(folder)] == ["ratings.csv"]
+
+
+def test_an_archive_with_a_password_hides_nobody_who_left(sqlite_engine, make_study):
+    kept = settings.local_folder() / "old.zip"
+    with zipfile.ZipFile(kept, "w") as archive:
+        archive.writestr("ratings.csv", "text")
+    # bit 0 of the flags, in both of the zip's lists
+    kept.write_bytes(kept.read_bytes().replace(b"\x14\0\0\0\0\0", b"\x14\0\x01\0\0\0"))
+    os.utime(kept, (0, 0))
+    with writing(sqlite_engine) as session:
+        study, lead, (somebody, _) = make_study(session)
+    with writing(sqlite_engine) as session:
+        withdrawal.withdraw(session, study, somebody.pseudonym, lead.pseudonym)
+
+    with reading(sqlite_engine) as session:
+        (copy,) = erasure.copies(session, study)
+    assert (copy.name, copy.holds) == ("old.zip", (somebody.pseudonym,))

@@ -44,6 +44,7 @@ ON_POSTGRES = (
     "-T template0 -O triptych_owner restored && pg_restore --exit-on-error -d restored FILE. docs/deploying.md says "
     "how to check it and to put it in the old one's place."
 )
+NO_LIST = (ValueError, KeyError, TypeError, RecursionError)  # what the file beside a backup may be instead
 PG_PASSWORD = "PGPASSWORD"  # noqa: S105 (a name)
 
 
@@ -263,7 +264,7 @@ def _beside(path: Path) -> Path:
 def _read(path: Path) -> Backup:
     stat = path.stat()
     at, heads = datetime.fromtimestamp(stat.st_mtime, UTC), tuple[Head, ...]()
-    with suppress(OSError, ValueError, KeyError, TypeError):
+    with suppress(OSError, *NO_LIST):
         beside: dict[str, Any] = json.loads(_beside(path).read_text(encoding="utf-8"))
         heads = tuple(Head(**head) for head in beside["studies"])
         at = datetime.fromisoformat(beside["made_at"])
@@ -280,7 +281,7 @@ def _was_changed(path: Path) -> bool:
         return beside["sha256"] != file_hash(path) or _has_unwritten(path)
     except FileNotFoundError:
         return False
-    except (ValueError, KeyError, TypeError):
+    except NO_LIST:
         return True
 
 

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from glob import escape
 from pathlib import Path
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZipFile
 
 from sqlalchemy import Engine, delete, func, select
 from sqlmodel import Session
 
 from triptych import clock, settings
 from triptych.errors import Conflict, NotAllowed
+from triptych.formats.zips import DAMAGED
 from triptych.people import roster
 from triptych.privacy import scrub, withdrawal
 from triptych.storage import database, events, traces
@@ -144,7 +145,7 @@ def _held(path: Path, left: Mapping[str, Event], before: Sequence[str]) -> Itera
             return _in_database(path, left)
         if path.suffix in ARCHIVES:
             return _in_archive(path, left)
-    except (sqlite3.Error, BadZipFile, OSError):
+    except (sqlite3.Error, *DAMAGED, RuntimeError):  # the last: it has a password
         return before
     return before
 
