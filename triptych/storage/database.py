@@ -433,9 +433,13 @@ def lock_server(engine: Engine) -> IO[str] | None:
         return None
     path = sqlite_path(str(engine.url))
     host.refuse_foreign(path.parent)
+    lock = path.with_suffix(".lock")
+    place = host.noted(lock)
+    last = f" The app was last started at {place.address}." if place else ""
     return host.lock_file(
-        path.with_suffix(".lock"),
-        f"Another Triptych is using {path.name}. Stop it first; several processes need PostgreSQL.",
+        lock,
+        f"Another Triptych is using {path.name}: stop the app first, or wait for the command or script that has it."
+        f"{last} Commands that only read, and scripts, work beside the app; several processes need PostgreSQL.",
     )
 
 
