@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -24,7 +25,8 @@ from triptych.operations import backup
 from triptych.people import accounts, signing_in
 from triptych.storage import database
 from triptych.storage.database import reading, writing
-from triptych.storage.models import Membership, Person, Study
+from triptych.storage.models import Membership, Person, Study, StudyState
+from triptych.study import lifecycle
 from triptych.study.settings import settings_of
 
 PASSCODE = "a long passcode 42"
@@ -456,3 +458,35 @@ def test_a_backup_is_restored_and_a_capsule_opened_by_command(run, sqlite_engine
     assert code == 0, complaint
     assert "Dr New leads it" in output
     assert run("data", "verify")[0] == 0
+
+
+def test_an_archive_is_made_of_a_closed_study(run, sqlite_engine, rated, tmp_path):
+    lead = "L"
+    with writing(sqlite_engine) as session:
+        study = lifecycle.by_slug(session, rated.slug)
+        lifecycle.set_state(session, study, StudyState.closed, lead)
+    texts, folder, given = tmp_path / "texts.csv", tmp_path / "archive", ("--licence", "CC-BY-4.0")
+    before = events_of(sqlite_engine)
+
+    code, said, _ = run("study", "archive", rated.slug, "--list-texts", str(texts), "--json")
+    assert (code, json.loads(said)["texts"], events_of(sqlite_engine)) == (0, 0, before)
+    assert run("study", "archive", rated.slug, str(folder))[0] == 2  # no licence
+    assert run("study", "archive", rated.slug, str(tmp_path), *given)[0] == 2  # it holds the database
+    assert run("study", "archive", rated.slug, str(folder), *given, "--release", str(tmp_path / "none"))[0] == 2
+    assert not folder.exists()
+    assert events_of(sqlite_engine) == before
+
+    code, said, _ = run("study", "archive", rated.slug, str(folder), *given, "--release", str(texts), "--json")
+
+    values = json.loads(said)
+    names = {path.name for path in folder.iterdir()}
+    assert (code, values["files"]) == (0, len(names))
+    assert {"index.html", "results.html", "ratings.csv", "SHA256SUMS"} <= names
+    assert hashlib.sha256((folder / "SHA256SUMS").read_bytes()).hexdigest() == values["sha256"]
+    assert events_of(sqlite_engine) == before + 1
+    assert run("data", "verify")[0] == 0
+
+
+def events_of(engine) -> int:
+    with reading(engine) as session:
+        return session.scalars(select(Study.event_number)).one()
