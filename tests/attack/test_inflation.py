@@ -45,7 +45,7 @@ def test_a_parquet_file_is_refused_before_it_is_inflated(monkeypatch, request, c
     columns = {"item_id": [str(number) for number in range(ROWS)], "text": column}
     pq.write_table(pa.table(columns), file, compression="zstd", store_schema=False, **options)
     assert len(file.getvalue()) < 20_000
-    decoded = []
+    decoded: list[object] = []
     monkeypatch.setattr(parquet, "_value", decoded.append)
     pool = pa.proxy_memory_pool(usual := pa.default_memory_pool())
     pa.set_memory_pool(pool)
@@ -70,7 +70,13 @@ def table(rows: int, text: str) -> bytes:
 def test_rows_with_the_same_text_share_it(monkeypatch):
     file = table(400, LONG)
     texts = []
-    monkeypatch.setattr(parquet, "_value", lambda value: texts.append(value) or value)
+    usual = parquet._value
+
+    def noted(value: object) -> object:
+        texts.append(value)
+        return usual(value)
+
+    monkeypatch.setattr(parquet, "_value", noted)
     read_items(file, "items.parquet", ReadOptions())
 
     assert len({id(text) for text in texts if text == LONG}) == 1

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -24,6 +25,7 @@ from triptych.cli.people import acting_lead
 from triptych.operations import capsule
 from triptych.privacy import erasure
 from triptych.reports.archive import make
+from triptych.reports.archive.covered import Covered
 from triptych.storage import database
 from triptych.storage.models import (
     FailedSignIn,
@@ -100,8 +102,8 @@ def world(tmp_path_factory, ready_sqlite) -> Path:
         lifecycle.unblind(session, study, sure(lead))
         erasure.erase(session, study, "P-gone", sure(lead))
         for person in session.scalars(select(Person)):
-            own = {"person_id": person.id, "expires_at": now, "created_at": now}
-            hashes = {"secret_hash": f"s{person.id}", **own}
+            own: dict[str, Any] = {"person_id": person.id, "expires_at": now, "created_at": now}
+            hashes: dict[str, Any] = {"secret_hash": f"s{person.id}", **own}
             session.add_all(
                 [
                     PanelIdentity(person_id=person.id, panel="panel", external_id=f"x{person.id}"),
@@ -119,7 +121,9 @@ def world(tmp_path_factory, ready_sqlite) -> Path:
                 event_number=1,
                 made_at=now,
                 file=b"PK",
-                **dict.fromkeys(("event_hash", "sha256", "made_by"), "x"),
+                event_hash="x",
+                sha256="x",
+                made_by="x",
                 scope={},
             )
         )
@@ -166,3 +170,19 @@ def test_a_capsule_holds_nothing_of_accounts_or_reports(copy):
 
     engine.dispose()
     assert capsule_marks == {"assignment.draft", "assignment.pen"}
+
+
+@pytest.mark.parametrize(
+    ("agreed", "warned"),
+    [
+        ("nothing ratings ratings", True),
+        ("not_asked nothing texts", True),
+        ("ratings texts", False),
+        ("nothing", False),
+    ],
+)
+def test_a_lead_learns_whose_ratings_the_results_give_away(agreed, warned):
+    sharing = {f"P-{number}": word for number, word in enumerate(agreed.split())}
+    names = {pseudonym: f"Annotator {number}" for number, pseudonym in enumerate(sharing, 1)}
+
+    assert bool(Covered(names, frozenset(), sharing).caution) == warned

@@ -5,10 +5,13 @@ from __future__ import annotations
 import io
 import os
 import sqlite3
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+from helpers.studies import ROOT
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
@@ -162,3 +165,15 @@ def test_an_archive_with_a_password_hides_nobody_who_left(sqlite_engine, make_st
     with reading(sqlite_engine) as session:
         (copy,) = erasure.copies(session, study)
     assert (copy.name, copy.holds) == ("old.zip", (somebody.pseudonym,))
+
+
+def test_a_folder_changes_no_figure(tmp_path):
+    """Matplotlib reads settings from the folder where a command is typed, first of all."""
+    (tmp_path / "matplotlibrc").write_text("text.usetex: True\n")
+    script = "from triptych.reports.figures import matplotlib; print(matplotlib.rcParams['text.usetex'])"
+    words = [sys.executable, "-c", script]
+    ran = subprocess.run(
+        words, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True
+    )
+
+    assert ran.stdout == "False\n"

@@ -396,7 +396,7 @@ def rated(sqlite_engine, make_study):
     return study
 
 
-WRITING = (
+ALONE = (
     ("people", "add-lead", "Dr Lead"),
     ("people", "reset-passcode", "Dr Lead"),
     ("people", "invite", "L", "a-small-study", "Ada"),
@@ -408,7 +408,7 @@ WRITING = (
     ("data", "move", "sqlite:///new.db"),
     ("data", "migrate"),
 )
-READING = {
+BESIDE_THE_APP = {
     *("study list", "study create", "study import-ratings", "study export", "data export", "data backup"),
     *("data verify", "report make", "server doctor", "rubric check"),
 }
@@ -419,14 +419,14 @@ def test_every_command_reads_or_needs_the_database_to_itself():
     groups = [group for group in root().commands.values() if isinstance(group, click.Group)]
     known = {f"{group.name} {name}" for group in groups for name in group.commands} - {"server run", "rubric schema"}
 
-    assert known == READING | {" ".join(words[:2]) for words in WRITING}
-    assert [name for name in READING if f"`{name}`" not in reference()] == []
+    assert known == BESIDE_THE_APP | {" ".join(words[:2]) for words in ALONE}
+    assert [name for name in BESIDE_THE_APP if f"`{name}`" not in reference()] == []
 
 
 def test_a_running_server_refuses_commands_that_write(run, sqlite_engine, rated, tmp_path):
     lock = database.lock_server(sqlite_engine)
     try:
-        for words in WRITING:
+        for words in ALONE:
             code, _, complaint = run(*words)
             assert (code, "stop the app first" in complaint) == (2, True), (words, complaint)
         assert run("data", "backup")[0] == 0

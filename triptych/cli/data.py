@@ -23,6 +23,10 @@ from triptych.storage.models import Study
 from triptych.study import lifecycle
 
 COMMAND_LINE = "command line"
+SEEN_BY_ALL = (
+    "The list of processes shows this address, with its password, to everybody on this computer. Leave the password "
+    "out: PGPASSWORD or ~/.pgpass may hold it."
+)
 
 
 def export(study: str, format: str, file: str) -> Reply:
@@ -83,6 +87,8 @@ def move(target: str, study: Sequence[str]) -> Reply:
     """A copy of the database in another one."""
     old = database.open_engine(settings.database_url())
     new = database.open_engine(settings.with_driver(target))
+    if make_url(target).password:
+        note(SEEN_BY_ALL)
     note("Copying, then reading every row back.")
     with alone(old), alone(new):
         moved = [table for table in moving.move(old, new, study) if table.rows]

@@ -185,10 +185,9 @@ def archive(
     stated = "" if licence.strip().casefold() == "none" else licence.strip()
     choice = make.ArchiveChoice(stated, blind, read)
     made = written(lambda session: _archived(session, study, choice, folder))
-    return Reply(
-        [f"{counted(len(made.files), 'file')} in {folder}; open index.html. Archive {made.sha256}."],
-        {"study": study, "folder": folder, "files": len(made.files), "sha256": made.sha256},
-    )
+    lines = [f"{counted(len(made.files), 'file')} in {folder}; open index.html. Archive {made.sha256}."]
+    values = {"study": study, "folder": folder, "files": len(made.files), "sha256": made.sha256}
+    return Reply([*lines, *filter(None, [made.caution])], {**values, "caution": made.caution})
 
 
 def _archived(session: Session, slug: str, choice: ArchiveChoice, folder: str) -> Archive:
