@@ -107,7 +107,13 @@ def verify(against: str | None) -> Reply:
     """Every study compared with its event log, and with what an earlier file says."""
     heads = earlier.read(against) if against else []
     with database.reading(to_read()) as session:
-        studies = session.scalars(select(Study).order_by(Study.id)).all()
+        try:
+            studies = session.scalars(select(Study).order_by(Study.id)).all()
+        except verifying.UNREADABLE:
+            places = list(verifying.unreadable(session))
+            if not places:
+                raise
+            return Reply(places, {"holds": False, "unreadable": places}, 1)
         verdicts = []
         for number, study in enumerate(studies, 1):
             note(f"Checking {study.slug}, {number} of {len(studies)} …")
