@@ -126,8 +126,10 @@ def unreadable(session: Session) -> Iterator[str]:
     for table in TABLES.values():
         for column in table.columns:
             read = column.type.dialect_impl(connection.dialect).result_processor(connection.dialect, None)
+            if read is None:
+                continue
             as_stored = [type_coerce(part, NullType()) for part in (*table.primary_key.columns, column)]
-            for *key, value in connection.execute(select(*as_stored).where(column.is_not(None))) if read else ():
+            for *key, value in connection.execute(select(*as_stored).where(column.is_not(None))):
                 try:
                     read(value)
                 except UNREADABLE:
