@@ -137,7 +137,7 @@ def test_a_hostile_mapping_is_refused_in_words(mapping):
         read_mapping(mapping)
 
 
-def test_a_folder_of_ratings_reads_nothing_outside_and_waits_for_nothing(tmp_path):
+def test_links_and_pipes_in_a_folder_are_left_out(tmp_path):
     """An archive from elsewhere may unpack to links and pipes."""
     folder, secret = tmp_path / "given", tmp_path / "secret.csv"
     folder.mkdir()

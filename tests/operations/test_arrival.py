@@ -232,7 +232,7 @@ def test_paths_and_links_in_a_zip_reach_no_file(journey, tmp_path):
         capsule.import_study(evil, journey.second, journey.lead)
 
 
-def test_who_only_wrote_a_comment_takes_no_pseudonym_of_somebody_here(journey, tmp_path):
+def test_an_author_of_comments_takes_no_pseudonym_in_use(journey, tmp_path):
     """A file's maker could have written its log so that a lead of this installation asks things in it."""
     other = with_sql(journey.file, tmp_path, f"UPDATE comment SET author = '{journey.lead.pseudonym}'")
     with zipfile.ZipFile(other) as archive:
