@@ -27,6 +27,7 @@ from sqlalchemy import (
 from sqlalchemy.pool import StaticPool
 from sqlmodel import Session
 
+from triptych.cli import main
 from triptych.operations import against, fold, verify
 from triptych.operations.fold import PLAIN
 from triptych.storage import events
@@ -395,3 +396,32 @@ def test_an_event_outside_the_chain_proves_no_earlier_head(rebuilt):
     changed(rebuilt, "ALTER TABLE untyped RENAME TO event")
 
     assert not against.compare(rebuilt, head).holds
+
+
+DEEP = "[" * 5000
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("study", "settings", "x"),
+        ("study", "created_at", "soon"),
+        ("study", "state", "wrong"),
+        ("study", "settings", DEEP),
+        ("item", "meta", DEEP),
+        ("assignment", "draft", "x"),
+        ("membership", "joined_at", "2026-13-45"),
+    ],
+)
+def test_a_value_that_nothing_reads_is_named(busy, tmp_path, capsys, table, column, value):
+    """SQLite stores any word in any column, and what cannot be read kept the check from beginning."""
+    path = tmp_path / "triptych.db"
+    path.write_bytes(busy.read_bytes())
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("PRAGMA ignore_check_constraints=1")
+        number = file.execute(f'SELECT min(id) FROM "{table}"').fetchone()[0]  # noqa: S608
+        file.execute(f'UPDATE "{table}" SET "{column}" = ? WHERE id = ?', [value, number])  # noqa: S608
+
+    assert main.main(["data", "verify"]) == 1
+
+    assert f"{table} {number}: {column} cannot be read." in capsys.readouterr().out

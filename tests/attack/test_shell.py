@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-import pytest
-from sqlalchemy import text
+import io
+import os
+import sqlite3
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
 
-from triptych.cli import files, main, output
-from triptych.errors import NotFound
+import pytest
+from helpers.studies import ROOT
+from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
+
+from triptych import settings
+from triptych.cli import files, main, output, ratings
+from triptych.errors import ImportRefused, NotAllowed, NotFound
+from triptych.formats.ratings.roles import read_mapping
 from triptych.operations import against
-from triptych.storage.database import writing
+from triptych.privacy import erasure, withdrawal
+from triptych.storage.database import reading, writing
 
 
 @pytest.mark.parametrize("words", [["data", "verify"], ["study", "list"], ["data", "backup"]])
@@ -47,3 +60,120 @@ def test_a_deeply_nested_file_is_no_earlier_report(tmp_path):
 
     with pytest.raises(NotFound, match="cannot be read"):
         against.read(str(path))
+
+
+def test_a_folder_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    target, new = tmp_path / "empty", tmp_path / "over" / "new"
+    target.mkdir()
+    contents = {"index.html": b"<p>", "data/ratings.csv": b"1"}
+    write_bytes = Path.write_bytes
+
+    def without_room(path: Path, content: bytes) -> int:
+        if path.name == "ratings.csv":
+            raise OSError(28, "No space left on device")
+        return write_bytes(path, content)
+
+    monkeypatch.setattr(Path, "write_bytes", without_room)
+    for folder in (target, new):
+        with pytest.raises(OSError, match=str(folder)):
+            files.write_folder(str(folder), contents)
+    assert list(target.iterdir()) == list(new.parent.iterdir()) == []
+
+    monkeypatch.undo()
+    for folder in (target, new):
+        files.write_folder(str(folder), contents)
+        assert {path.name for path in folder.rglob("*")} == {"index.html", "data", "ratings.csv"}
+
+
+def test_a_folder_of_outputs_is_nobody_elses(tmp_path, monkeypatch):
+    """Another user may have laid links to this user's files into it, or lay them while it is filled."""
+    victim, linked, foreign = tmp_path / "victim", tmp_path / "linked", tmp_path / "foreign"
+    victim.write_text("precious")
+    linked.mkdir()
+    foreign.mkdir()
+    (linked / "report.html").symlink_to(victim)
+    if os.geteuid() == 0:
+        os.chown(foreign, 4321, -1)
+    monkeypatch.setattr("os.geteuid", lambda: 1234)
+
+    for folder, reason in ((linked, "is there already"), (foreign, "belongs to another user")):
+        with pytest.raises(NotAllowed, match=reason):
+            files.write_folder(str(folder), {"report.html": b"<p>"})
+
+    assert victim.read_text() == "precious"
+    assert list(foreign.iterdir()) == []
+
+
+def test_commands_write_into_no_home_of_another_user(sqlite_engine, make_study, capsys, monkeypatch):
+    with writing(sqlite_engine) as session:
+        make_study(session)
+    if os.geteuid() == 0:
+        os.chown(settings.local_folder(), 4321, -1)
+    monkeypatch.setattr("os.geteuid", lambda: 1234)
+    monkeypatch.setattr("sys.stdin", io.StringIO("correct horse battery\n"))
+
+    for words in (["people", "add-lead", "Ada"], ["data", "backup"]):
+        assert main.main(words) == 2
+        assert "belongs to another user" in capsys.readouterr().err
+
+
+def test_a_full_disk_is_called_that(sqlite_engine, monkeypatch, capsys):
+    """Also where the file that has no room is not the database itself."""
+
+    def no_room(*_: object) -> None:
+        full = sqlite3.OperationalError("database or disk is full")
+        full.sqlite_errorcode = sqlite3.SQLITE_FULL
+        raise OperationalError("INSERT", {}, full)
+
+    monkeypatch.setattr("triptych.operations.capsule.pieces", no_room)
+
+    assert main.main(["study", "export", "a-small-study", "study.zip"]) == 2
+    assert capsys.readouterr().err.startswith("The disk of the database is full (database or disk is full).")
+
+
+@pytest.mark.parametrize("mapping", ["[" * 5000, '{"roles": {"a": []}}', '{"roles": {"a": {}}}', '{"roles": 1e999}'])
+def test_a_hostile_mapping_is_refused_in_words(mapping):
+    with pytest.raises(ImportRefused, match="mapping"):
+        read_mapping(mapping)
+
+
+def test_links_and_pipes_in_a_folder_are_left_out(tmp_path):
+    """An archive from elsewhere may unpack to links and pipes."""
+    folder, secret = tmp_path / "given", tmp_path / "secret.csv"
+    folder.mkdir()
+    secret.write_text("mine")
+    (folder / "ratings.csv").write_text("item_id")
+    (folder / "outside.csv").symlink_to(secret)
+    (folder / "endless.csv").symlink_to("/dev/zero")
+    os.mkfifo(folder / "pipe.csv")
+
+    assert [name for _, name in ratings._files_in(folder)] == ["ratings.csv"]
+
+
+def test_an_archive_with_a_password_hides_nobody_who_left(sqlite_engine, make_study):
+    kept = settings.local_folder() / "old.zip"
+    with zipfile.ZipFile(kept, "w") as archive:
+        archive.writestr("ratings.csv", "text")
+    # bit 0 of the flags, in both of the zip's lists
+    kept.write_bytes(kept.read_bytes().replace(b"\x14\0\0\0\0\0", b"\x14\0\x01\0\0\0"))
+    os.utime(kept, (0, 0))
+    with writing(sqlite_engine) as session:
+        study, lead, (somebody, _) = make_study(session)
+    with writing(sqlite_engine) as session:
+        withdrawal.withdraw(session, study, somebody.pseudonym, lead.pseudonym)
+
+    with reading(sqlite_engine) as session:
+        (copy,) = erasure.copies(session, study)
+    assert (copy.name, copy.holds) == ("old.zip", (somebody.pseudonym,))
+
+
+def test_a_folder_changes_no_figure(tmp_path):
+    """Matplotlib reads settings from the folder where a command is typed, first of all."""
+    (tmp_path / "matplotlibrc").write_text("text.usetex: True\n")
+    script = "from triptych.reports.figures import matplotlib; print(matplotlib.rcParams['text.usetex'])"
+    words = [sys.executable, "-c", script]
+    ran = subprocess.run(
+        words, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True
+    )
+
+    assert ran.stdout == "False\n"

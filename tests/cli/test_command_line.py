@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -10,18 +11,22 @@ import subprocess
 import sys
 import zipfile
 
+import click
 import pytest
+from helpers.command_reference import reference
 from helpers.ratings import submit
 from helpers.studies import ROOT, SMALL_RUBRIC
 from sqlalchemy import select
 
 from triptych import clock, settings
 from triptych.cli import main as program
+from triptych.cli.commands import root
 from triptych.operations import backup
 from triptych.people import accounts, signing_in
 from triptych.storage import database
 from triptych.storage.database import reading, writing
-from triptych.storage.models import Membership, Person, Study
+from triptych.storage.models import Membership, Person, Study, StudyState
+from triptych.study import lifecycle
 from triptych.study.settings import settings_of
 
 PASSCODE = "a long passcode 42"
@@ -391,17 +396,39 @@ def rated(sqlite_engine, make_study):
     return study
 
 
+ALONE = (
+    ("people", "add-lead", "Dr Lead"),
+    ("people", "reset-passcode", "Dr Lead"),
+    ("people", "invite", "L", "a-small-study", "Ada"),
+    ("study", "set-state", "L", "a-small-study", "closed"),
+    ("study", "archive", "a-small-study", "archive", "--licence", "none"),
+    ("study", "import", "study.zip", "L"),
+    ("study", "open-capsule", "study.zip", "L"),
+    ("data", "restore", "x.db"),
+    ("data", "move", "sqlite:///new.db"),
+    ("data", "migrate"),
+)
+BESIDE_THE_APP = {
+    *("study list", "study create", "study import-ratings", "study export", "data export", "data backup"),
+    *("data verify", "report make", "server doctor", "rubric check"),
+}
+
+
+def test_every_command_reads_or_needs_the_database_to_itself():
+    """study create and import-ratings write with --write, and then through the same door."""
+    groups = [group for group in root().commands.values() if isinstance(group, click.Group)]
+    known = {f"{group.name} {name}" for group in groups for name in group.commands} - {"server run", "rubric schema"}
+
+    assert known == BESIDE_THE_APP | {" ".join(words[:2]) for words in ALONE}
+    assert [name for name in BESIDE_THE_APP if f"`{name}`" not in reference()] == []
+
+
 def test_a_running_server_refuses_commands_that_write(run, sqlite_engine, rated, tmp_path):
     lock = database.lock_server(sqlite_engine)
     try:
-        refused = [
-            ("people", "add-lead", "Dr Lead"),
-            ("data", "restore", "x.db"),
-            ("study", "set-state", "L", rated.slug, "closed"),
-        ]
-        for words in refused:
+        for words in ALONE:
             code, _, complaint = run(*words)
-            assert (code, "Another Triptych is using triptych.db" in complaint) == (2, True), words
+            assert (code, "stop the app first" in complaint) == (2, True), (words, complaint)
         assert run("data", "backup")[0] == 0
         assert run("data", "export", rated.slug, "ratings", str(tmp_path / "ratings.csv"))[0] == 0
         assert run("data", "export", rated.slug, "events", str(tmp_path / "events.zip"))[0] == 0
@@ -431,3 +458,35 @@ def test_a_backup_is_restored_and_a_capsule_opened_by_command(run, sqlite_engine
     assert code == 0, complaint
     assert "Dr New leads it" in output
     assert run("data", "verify")[0] == 0
+
+
+def test_an_archive_is_made_of_a_closed_study(run, sqlite_engine, rated, tmp_path):
+    lead = "L"
+    with writing(sqlite_engine) as session:
+        study = lifecycle.by_slug(session, rated.slug)
+        lifecycle.set_state(session, study, StudyState.closed, lead)
+    texts, folder, given = tmp_path / "texts.csv", tmp_path / "archive", ("--licence", "CC-BY-4.0")
+    before = events_of(sqlite_engine)
+
+    code, said, _ = run("study", "archive", rated.slug, "--list-texts", str(texts), "--json")
+    assert (code, json.loads(said)["texts"], events_of(sqlite_engine)) == (0, 0, before)
+    assert run("study", "archive", rated.slug, str(folder))[0] == 2  # no licence
+    assert run("study", "archive", rated.slug, str(tmp_path), *given)[0] == 2  # it holds the database
+    assert run("study", "archive", rated.slug, str(folder), *given, "--release", str(tmp_path / "none"))[0] == 2
+    assert not folder.exists()
+    assert events_of(sqlite_engine) == before
+
+    code, said, _ = run("study", "archive", rated.slug, str(folder), *given, "--release", str(texts), "--json")
+
+    values = json.loads(said)
+    names = {path.name for path in folder.iterdir()}
+    assert (code, values["files"]) == (0, len(names))
+    assert {"index.html", "results.html", "ratings.csv", "SHA256SUMS"} <= names
+    assert hashlib.sha256((folder / "SHA256SUMS").read_bytes()).hexdigest() == values["sha256"]
+    assert events_of(sqlite_engine) == before + 1
+    assert run("data", "verify")[0] == 0
+
+
+def events_of(engine) -> int:
+    with reading(engine) as session:
+        return session.scalars(select(Study.event_number)).one()

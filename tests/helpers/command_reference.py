@@ -22,8 +22,11 @@ command prints where.
 - `-` as a file of items, ratings, people or a rubric, as an exported study or a backup, is the standard input. A file
   of items that is piped in is taken for JSON, XLSX or Parquet by its first bytes, else for CSV.
 - `eval "$(triptych completion bash)"` completes commands and options; zsh and fish likewise.
-- Commands that read work while the app runs. Those that write need the database to themselves on SQLite and say so:
-  stop the app first.
+- These work while the app runs: `study list`, `study create` and `study import-ratings` without `--write`,
+  `study export`, `study archive --list-texts`, `data export`, `data backup`, `data verify`, `report make`,
+  `server doctor`, `rubric check` and `share`. All others write, and need an SQLite database to themselves: they say
+  "stop the app first" and change nothing. A script asks the running app instead, and proves itself by a file in the
+  data folder that is new at each start and only its owner can read (`tt.open`, docs/scripting.md).
 
 | exit code | when |
 |---|---|

@@ -17,7 +17,7 @@ from sqlmodel import Session
 
 from triptych.errors import Conflict, ImportRefused
 from triptych.exchange import exports
-from triptych.operations import against, capsule, verify
+from triptych.operations import against, arrival, capsule, verify
 from triptych.operations.arrival import Arrived
 from triptych.people import accounts
 from triptych.privacy import erasure
@@ -161,6 +161,31 @@ def test_the_same_study_comes_once(journey):
         capsule.import_study(journey.file, journey.second, journey.lead)
 
 
+def test_it_arrives_in_postgresql_and_travels_on(journey, postgres_engine, make_study, tmp_path, ready_sqlite):
+    """Its tables have no spare types: numbers grow, sequences go on, and what SQLite stored as text is a time."""
+    with writing(postgres_engine) as session:
+        make_study(session)
+        add_person(session, "first")
+    lead = lead_of(postgres_engine, "Dr Elephant")
+
+    arrived = capsule.import_study(journey.file, postgres_engine, lead)
+
+    assert "P-first" in arrived.renamed
+    with writing(postgres_engine) as session:
+        study = lifecycle.by_slug(session, arrived.slug)
+        lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+        come_in(session, study, "new")
+    assert faults(postgres_engine) == {arrived.slug: "", "a-small-study": ""}
+    with reading(postgres_engine) as session:
+        assert all(against.compare(session, head).holds for head in against.read(str(journey.file)))
+    with pytest.raises(Conflict, match="here already"):
+        capsule.import_study(journey.file, postgres_engine, lead)
+    last = home(tmp_path / "last.db", ready_sqlite)
+    capsule.import_study(exported(postgres_engine, arrived.slug, tmp_path / "back.zip"), last, lead_of(last, "Dr Last"))
+    assert faults(last) == {arrived.slug: ""}
+    last.dispose()
+
+
 HOSTILE = {
     "UPDATE person SET pseudonym = 'P-' || char(10) || 'x' WHERE pseudonym = 'P-first'": "pseudonym",
     "DELETE FROM event WHERE number > 3": "missing",
@@ -211,3 +236,15 @@ def test_paths_and_links_in_a_zip_reach_no_file(journey, tmp_path):
         archive.writestr(link, "/etc/passwd")
     with pytest.raises(ImportRefused, match=r"rubric\.yaml in evil\.zip was changed"):
         capsule.import_study(evil, journey.second, journey.lead)
+
+
+def test_an_author_of_comments_takes_no_pseudonym_in_use(journey, tmp_path):
+    """A file's maker could have written its log so that a lead of this installation asks things in it."""
+    other = with_sql(journey.file, tmp_path, f"UPDATE comment SET author = '{journey.lead.pseudonym}'")
+    with zipfile.ZipFile(other) as archive:
+        member = next(name for name in archive.namelist() if name.endswith("study.db"))
+        (tmp_path / "study.db").write_bytes(archive.read(member))
+    source = database.open_engine(f"sqlite:///{tmp_path / 'study.db'}")
+    with source.connect() as old, reading(journey.second) as session:
+        assert journey.lead.pseudonym in arrival._renamed(session, old)
+    source.dispose()

@@ -316,7 +316,10 @@ DATA = _group(
         "move",
         "data:move",
         [
-            _argument("target", "The address of an empty database: postgresql://… or sqlite:///…"),
+            _argument(
+                "target",
+                "The address of an empty database: postgresql://… or sqlite:///…; a password is better in PGPASSWORD.",
+            ),
             _option("--study", "A study's short name; can be repeated.", multiple=True),
         ],
         help="Copy the database, or single studies, to another one (SQLite or PostgreSQL), and compare every row.",
@@ -342,7 +345,7 @@ REPORT = _group(
     LazyCommand(
         "make",
         "report:make",
-        [_study(), _argument("folder", "Where to write, made if it is not there; - writes a zip to standard output.")],
+        [_study(), _argument("folder", "A new or empty folder; - writes a zip to standard output.")],
         help="Write the current report of a study: tables, figures, datasheet, data, a script.",
     ),
 )

@@ -22,6 +22,10 @@ from triptych.storage.models import Study
 from triptych.study import lifecycle
 
 COMMAND_LINE = "command line"
+SEEN_BY_ALL = (
+    "The list of processes shows this address, with its password, to everybody on this computer. Leave the password "
+    "out: PGPASSWORD or ~/.pgpass may hold it."
+)
 
 
 def export(study: str, format: str, file: str) -> Reply:
@@ -82,6 +86,8 @@ def move(target: str, study: Sequence[str]) -> Reply:
     """A copy of the database in another one."""
     old = database.open_engine(settings.database_url())
     new = database.open_engine(settings.with_driver(target))
+    if make_url(target).password:
+        note(SEEN_BY_ALL)
     note("Copying, then reading every row back.")
     with alone(old), alone(new):
         moved = [table for table in moving.move(old, new, study) if table.rows]
@@ -100,7 +106,13 @@ def verify(against: str | None) -> Reply:
     """Every study compared with its event log, and with what an earlier file says."""
     heads = earlier.read(against) if against else []
     with database.reading(to_read()) as session:
-        studies = session.scalars(select(Study).order_by(Study.id)).all()
+        try:
+            studies = session.scalars(select(Study).order_by(Study.id)).all()
+        except verifying.UNREADABLE:
+            places = list(verifying.unreadable(session))
+            if not places:
+                raise
+            return Reply(places, {"holds": False, "unreadable": places}, 1)
         verdicts = []
         for number, study in enumerate(studies, 1):
             note(f"Checking {study.slug}, {number} of {len(studies)} …")

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from triptych.cli.output import Reply
-from triptych.errors import ImportRefused, InvalidRubric
+from triptych.errors import ImportRefused, InvalidRubric, NotAllowed
 from triptych.formats import ItemFile, ReadOptions, join_files, read_items
 from triptych.formats.decode import recoded
 from triptych.rubric.files import read_rubric, shipped_rubrics
+from triptych.storage import host
 
 STANDARD_STREAM = ("-", "/dev/stdout")
 # the first bytes of a file without a name: what it is
@@ -100,15 +101,18 @@ def write(path: str, blocks: Iterable[bytes]) -> None:
 
     A device or a pipe is written to as it is.
     """
-    if path in STANDARD_STREAM:
-        sys.stdout.buffer.writelines(blocks)
-        sys.stdout.buffer.flush()
-        return
-    if Path(path).exists() and not Path(path).is_file():
-        with Path(path).open("wb") as stream:
-            stream.writelines(blocks)
-        return
-    target = Path(path).resolve()
+    with _named(path):
+        if path in STANDARD_STREAM:
+            sys.stdout.buffer.writelines(blocks)
+            sys.stdout.buffer.flush()
+        elif Path(path).exists() and not Path(path).is_file():
+            with Path(path).open("wb") as stream:
+                stream.writelines(blocks)
+        else:
+            _write_whole(Path(path).resolve(), blocks)
+
+
+def _write_whole(target: Path, blocks: Iterable[bytes]) -> None:
     # in a folder that others may write to, nobody has laid a link or a file of their own under this name before
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
@@ -117,3 +121,41 @@ def write(path: str, blocks: Iterable[bytes]) -> None:
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Errors name the file or folder that was asked for; of a full disk the system names none."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from error
+
+
+def refuse_used_folder(path: str) -> None:
+    """Raises NotAllowed for a folder that holds something, or that another user could exchange while it is filled."""
+    target = Path(path)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise NotAllowed(f"{path} is there already. Name a new folder or an empty one.")
+    if target.exists() and host.is_foreign(target):
+        raise NotAllowed(f"{path} belongs to another user. Name a new folder, or an empty one of your own.")
+
+
+def write_folder(path: str, contents: Mapping[str, bytes]) -> None:
+    """Writes all files into a new or empty folder, or none. Raises NotAllowed, OSError."""
+    refuse_used_folder(path)
+    target = Path(path).resolve()
+    with _named(path):
+        around = target if target.exists() else target.parent
+        around.mkdir(parents=True, exist_ok=True)
+        # private, so that nobody lays a link into it; what is in it gets the permissions of the person's other files
+        with tempfile.TemporaryDirectory(prefix=".triptych-", dir=around) as private:
+            part = Path(private) / "part"
+            for name, content in contents.items():
+                (part / name).parent.mkdir(parents=True, exist_ok=True)
+                (part / name).write_bytes(content)
+            if around == target:
+                for entry in part.iterdir():
+                    entry.rename(target / entry.name)
+            else:
+                part.rename(target)

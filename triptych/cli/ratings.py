@@ -114,10 +114,11 @@ def _content(path: Path, encoding: str | None) -> bytes:
 
 
 def _files_in(path: Path) -> list[tuple[Path, str]]:
-    """The file with its name, or all of a folder with their names in it."""
+    """The file with its name, or all of a folder with their names in it; no links to elsewhere, and no pipes."""
     if not path.is_dir():
         return [(path, path.name)]
-    inside = sorted(file for file in path.rglob("*") if file.suffix.lstrip(".").casefold() in ENDINGS)
+    named = sorted(file for file in path.rglob("*") if file.suffix.lstrip(".").casefold() in ENDINGS)
+    inside = [file for file in named if file.is_file() and file.resolve().is_relative_to(path.resolve())]
     return [(file, file.relative_to(path).as_posix()) for file in inside]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from triptych.cli import files
 from triptych.cli.opening import to_read
 from triptych.cli.output import Reply, for_people, note
@@ -18,15 +16,14 @@ def make(study: str, folder: str) -> Reply:
     with database.reading(to_read()) as session:
         database.see_one_state(session)
         led = lifecycle.by_slug(session, study)
+        if folder not in files.STANDARD_STREAM:
+            files.refuse_used_folder(folder)
         report = build_report(session, led, tell=lambda share, doing: note(f"{share:4.0%}  {doing} …"))
     with for_people():
         if folder in files.STANDARD_STREAM:
             files.write(folder, [report.zip])
         else:
-            for name, content in report.files.items():
-                path = Path(folder) / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(content)
+            files.write_folder(folder, report.files)
     return files.reply(
         folder,
         f"{counted(len(report.files), 'file')}. Snapshot {report.sha256}.",

@@ -180,29 +180,26 @@ def archive(
         raise NotAllowed(
             "Name a new folder, and the licence of the item texts: --licence CC-BY-4.0; none leaves them out."
         )
-    target = Path(folder)
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise NotAllowed(f"{folder} is there already. An archive goes into a new folder or an empty one.")
+    files_of.refuse_used_folder(folder)
     read = None if release is None else files_of.read(release)
     stated = "" if licence.strip().casefold() == "none" else licence.strip()
     choice = make.ArchiveChoice(stated, blind, read)
-    made = written(lambda session: _archived(session, study, choice, target))
-    return Reply(
-        [f"{counted(len(made.files), 'file')} in {folder}; open index.html. Archive {made.sha256}."],
-        {"study": study, "folder": folder, "files": len(made.files), "sha256": made.sha256},
-    )
+    made = written(lambda session: _archived(session, study, choice, folder))
+    lines = [f"{counted(len(made.files), 'file')} in {folder}; open index.html. Archive {made.sha256}."]
+    values = {"study": study, "folder": folder, "files": len(made.files), "sha256": made.sha256}
+    return Reply([*lines, *filter(None, [made.caution])], {**values, "caution": made.caution})
 
 
-def _archived(session: Session, slug: str, choice: ArchiveChoice, target: Path) -> Archive:
-    """Writes the files before the log says so; a folder that cannot be written leaves no trace in it."""
+def _archived(session: Session, slug: str, choice: ArchiveChoice, folder: str) -> Archive:
+    """Writes the files before the log says so; a folder that cannot be written leaves no trace in the log."""
     from triptych.reports.archive import make
 
     database.see_one_state(session)
-    made = make.archive_study(session, lifecycle.by_slug(session, slug), choice, target.resolve().name, COMMAND_LINE)
+    made = make.archive_study(
+        session, lifecycle.by_slug(session, slug), choice, Path(folder).resolve().name, COMMAND_LINE
+    )
     with for_people():
-        target.mkdir(parents=True, exist_ok=True)
-        for name, content in made.files.items():
-            (target / name).write_bytes(content)
+        files_of.write_folder(folder, made.files)
     return made
 
 

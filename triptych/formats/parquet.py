@@ -24,6 +24,8 @@ from triptych.formats.values import NumberText
 
 MAX_INFLATED = 200 * 2**20
 ROWS_PER_BATCH = 5_000
+VALUE_BYTES = 8
+GROWING = "DELTA_BYTE_ARRAY"  # a text is written as how much of the one before it repeats: a small file holds gigabytes
 
 
 def read_parquet(data: bytes, contents: Contents, options: ReadOptions, findings: Findings) -> Source:
@@ -32,8 +34,9 @@ def read_parquet(data: bytes, contents: Contents, options: ReadOptions, findings
     import pyarrow.parquet as pq
 
     try:
-        file = pq.ParquetFile(io.BytesIO(data))
-        _refuse_size(file.metadata)
+        metadata = pq.read_metadata(io.BytesIO(data))
+        _refuse_size(metadata)
+        file = pq.ParquetFile(io.BytesIO(data), read_dictionary=_texts_in(metadata))
         columns = tuple(file.schema_arrow.names)
         rows = [Record(n, values) for n, values in enumerate(_rows(file), 1)]
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
@@ -49,7 +52,19 @@ def _refuse_size(metadata: Any) -> None:
             f"The file has {metadata.num_rows:,} rows and {metadata.num_columns:,} columns; at most {MAX_ROWS:,} rows "
             f"and {MAX_COLUMNS} columns can be read. Split it."
         )
-    _refuse_inflated(sum(metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups)))
+    groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]
+    chunks = [(group.column(n), metadata.schema.column(n)) for group in groups for n in range(group.num_columns)]
+    _refuse_inflated(sum(group.total_byte_size for group in groups))
+    # a run of equal values takes a few bytes in the file, however long it is
+    _refuse_inflated(sum(chunk.num_values * max(VALUE_BYTES, column.length or 0) for chunk, column in chunks))
+    if any(GROWING in chunk.encodings for chunk, _ in chunks):
+        raise ImportRefused(f"The file has texts in the encoding {GROWING}, which is not read. Save it without that.")
+
+
+def _texts_in(metadata: Any) -> list[str]:
+    """Paths of the columns with texts, read as they are stored: each different text once, and who has it."""
+    columns = [metadata.schema.column(n) for n in range(metadata.num_columns)]
+    return [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
 
 
 def _refuse_inflated(size: int) -> None:
@@ -57,13 +72,41 @@ def _refuse_inflated(size: int) -> None:
         raise ImportRefused(f"The file holds more than {MAX_INFLATED // 2**20} MB when it is opened; split it.")
 
 
+def _bytes_of(values: Any) -> int:
+    """How many bytes the values of an Arrow array take when each row has its own copy of a text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        return pc.sum(pc.take(pc.binary_length(values.dictionary), values.indices)).as_py() or 0
+    if pa.types.is_struct(kind):
+        return sum(map(_bytes_of, values.flatten()))
+    if pa.types.is_map(kind):
+        return _bytes_of(values.keys) + _bytes_of(values.items)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return _bytes_of(values.flatten())
+    return int(values.nbytes)
+
+
 def _rows(file: Any) -> Iterator[JsonObject]:
     size = 0
     for batch in file.iter_batches(ROWS_PER_BATCH):
-        size += batch.nbytes
+        size += sum(_bytes_of(column) for column in batch.columns)
         _refuse_inflated(size)
-        for row in batch.to_pylist():
-            yield {name: _value(value) for name, value in row.items()}
+        columns = [_values_of(column) for column in batch.columns]
+        for row in zip(*columns, strict=True):
+            yield {name: _value(value) for name, value in zip(batch.schema.names, row, strict=True)}
+
+
+def _values_of(column: Any) -> list[Any]:
+    """A column's values; rows with the same text share it."""
+    if not hasattr(column, "dictionary"):
+        return list(column.to_pylist())
+    if len(column.dictionary) > len(column):  # it is of a whole group of rows
+        return list(column.dictionary_decode().to_pylist())
+    texts = column.dictionary.to_pylist()
+    return [None if number is None else texts[number] for number in column.indices.to_pylist()]
 
 
 def _value(value: object) -> Json:

@@ -9,7 +9,6 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from sqlmodel import Session
 
 from triptych.errors import Conflict, NotFound
 from triptych.operations import sealed
+from triptych.storage import database
 from triptych.storage.arrivals import arrivals
 from triptych.storage.models import Event, Study
 
@@ -104,7 +104,7 @@ def _refuse_changed(path: Path, archive: ZipFile) -> None:
 
 def _heads_in(path: Path) -> Iterator[EarlierHead]:
     """The last event of every study in an SQLite file, which may be on a disk that nobody can write to."""
-    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as file:
+    with database.unchanged(path) as file:
         for slug, number, hashed in file.execute("SELECT slug, event_number, event_hash FROM study ORDER BY id"):
             yield EarlierHead(number, (hashed,), slug)
 

@@ -26,7 +26,7 @@ from triptych.people import passcodes, roster
 from triptych.storage import database, events
 from triptych.storage.arrivals import OF_NUMBERED
 from triptych.storage.events import EventKind
-from triptych.storage.models import Event, Membership, Person, Role, RubricText, Study, StudyState
+from triptych.storage.models import Comment, Event, Membership, Person, Role, RubricText, Study, StudyState
 from triptych.study import contents, lifecycle
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
@@ -127,7 +127,7 @@ def _hold_still(new: Connection) -> None:
 
 def _renamed(session: Session, old: Connection) -> dict[str, str]:
     """Pseudonym in the file → a new one, of everybody in it whose pseudonym somebody has here."""
-    columns = Person.pseudonym, Event.actor, Event.subject
+    columns = Person.pseudonym, Comment.author, Event.actor, Event.subject
     named = {name for column in columns for name in old.execute(select(column).distinct()).scalars()} - {""}
     for name in named:
         if not isinstance(name, str) or len(name) > LONGEST_PSEUDONYM or not name.isprintable():

@@ -28,11 +28,12 @@ from triptych import clock, settings
 from triptych.errors import NotAllowed, NotFound, TriptychError, UnsafeDatabase
 from triptych.people import tokens
 from triptych.results.frame.upkeep import forget
-from triptych.storage import database, events, private, writes
+from triptych.storage import database, events, host, private, writes
 from triptych.storage.events import DEPARTURES, EventKind
 from triptych.storage.models import Event, Membership, Person, Role, Study
 from triptych.study.persons import Certainty, Who
 
+COMPANIONS = ("", "-wal", "-shm")  # endings of an SQLite file and of what it has next to it
 ENDINGS = {"sqlite": "db", "postgresql": "dump"}
 NO_PG_DUMP = (
     "pg_dump is not installed on this computer, so PostgreSQL cannot be backed up from here. Install PostgreSQL's "
@@ -43,6 +44,7 @@ ON_POSTGRES = (
     "-T template0 -O triptych_owner restored && pg_restore --exit-on-error -d restored FILE. docs/deploying.md says "
     "how to check it and to put it in the old one's place."
 )
+NO_LIST = (ValueError, KeyError, TypeError, RecursionError)  # what the file beside a backup may be instead
 PG_PASSWORD = "PGPASSWORD"  # noqa: S105 (a name)
 
 
@@ -85,15 +87,20 @@ class Restored:
 
 @dataclass(frozen=True)
 class _Before:
-    """The state before a restore. left: people who were erased or withdrew, by the hash of the event."""
+    """The state before a restore. left: people who were erased or withdrew, by the hash of the event.
+
+    is_damaged: it is the file itself, moved aside, and no backup.
+    """
 
     path: Path | None = None
     heads: dict[str, Head] = field(default_factory=dict)
     left: dict[str, str] = field(default_factory=dict)
+    is_damaged: bool = False
 
 
 def folder() -> Path:
     """The folder for backups, next to the database, as private as that."""
+    host.refuse_foreign(settings.local_folder())
     made = settings.local_folder() / "backups"
     made.mkdir(mode=0o777 & ~private.umask(), exist_ok=True)
     return made
@@ -115,6 +122,8 @@ def make(engine: Engine, name: str = "triptych") -> Backup:
     finally:
         for left in folder().glob(f"{part.name}*"):
             left.unlink()
+        if not target.exists():
+            _beside(target).unlink(missing_ok=True)
     return Backup(target, at, target.stat().st_size, heads)
 
 
@@ -170,7 +179,8 @@ def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) ->
         with _explained("Nothing was restored"):
             _prepare(source, part)
             before = _state_before(engine, alone)
-            database.overwrite_sqlite(engine, part)
+            with _put_back(engine, before):
+                database.overwrite_sqlite(engine, part)
     finally:
         for left in folder().glob(f"{part.name}*"):
             left.unlink()
@@ -254,7 +264,7 @@ def _beside(path: Path) -> Path:
 def _read(path: Path) -> Backup:
     stat = path.stat()
     at, heads = datetime.fromtimestamp(stat.st_mtime, UTC), tuple[Head, ...]()
-    with suppress(OSError, ValueError, KeyError, TypeError):
+    with suppress(OSError, *NO_LIST):
         beside: dict[str, Any] = json.loads(_beside(path).read_text(encoding="utf-8"))
         heads = tuple(Head(**head) for head in beside["studies"])
         at = datetime.fromisoformat(beside["made_at"])
@@ -262,14 +272,22 @@ def _read(path: Path) -> Backup:
 
 
 def _was_changed(path: Path) -> bool:
-    """Whether the file beside a backup, if there is one, names another hash than the backup has."""
+    """Whether the file beside a backup, if there is one, names another hash than the backup has.
+
+    So does a log of writes next to it: SQLite would put what it says into the backup.
+    """
     try:
         beside: dict[str, Any] = json.loads(_beside(path).read_text(encoding="utf-8"))
-        return bool(beside["sha256"] != file_hash(path))
+        return beside["sha256"] != file_hash(path) or _has_unwritten(path)
     except FileNotFoundError:
         return False
-    except (ValueError, KeyError, TypeError):
+    except NO_LIST:
         return True
+
+
+def _has_unwritten(path: Path) -> bool:
+    logs = [path.with_name(f"{path.name}{ending}") for ending in ("-wal", "-journal")]
+    return any(log.exists() and log.stat().st_size > 0 for log in logs)
 
 
 def _prepare(source: Path, part: Path) -> None:
@@ -278,12 +296,16 @@ def _prepare(source: Path, part: Path) -> None:
         raise BackupFailed(f"There is no file {source}.")
     if _was_changed(source):
         raise BackupFailed(f"Nothing was restored: {source.name} was changed after it was made.")
-    database.copy_sqlite(source, part)
+    # one on a disk that is read-only is read as it is
+    database.copy_sqlite(source, part, as_it_is=not _has_unwritten(source))
     with opened(part) as copy:
         version = database.stored_version(copy)
         if version is None or version > database.HEAD:
             reason = "holds no Triptych database" if version is None else f"is of a newer version ({version})"
             raise BackupFailed(f"Nothing was restored: {source.name} {reason}.")
+        with database.reading(copy) as session:
+            for foreign in database.foreign_parts(session.connection()):
+                raise BackupFailed(f"Nothing was restored from {source.name}. {foreign}")
         database.migrate(copy)
         with database.reading(copy) as session:
             for study in session.scalars(select(Study)):
@@ -300,16 +322,43 @@ def _state_before(engine: Engine, alone: bool) -> _Before:
             return _Before()
         saved = make(engine, "before-restore")
     except (BackupFailed, DatabaseError):
-        if not alone:
+        # a full disk keeps a backup from being made, and is no reason to take the database away
+        if not alone or _is_whole(path):
             raise
         engine.dispose()
         aside = folder() / f"damaged-{clock.now():%Y%m%d-%H%M%S-%f}.db"
-        for ending in ("", "-wal", "-shm"):
-            with suppress(FileNotFoundError):
-                path.with_name(f"{path.name}{ending}").rename(aside.with_name(f"{aside.name}{ending}"))
-        return _Before(aside)
+        _rename(path, aside)
+        return _Before(aside, is_damaged=True)
     with database.reading(engine) as session:
         return _Before(saved.path, {head.slug: head for head in saved.heads}, _left(session))
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether an SQLite file can be read, as far as its log of writes has been put into it."""
+    with suppress(sqlite3.Error), database.unchanged(path) as file:
+        return bool(file.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",))
+    return False
+
+
+def _rename(path: Path, target: Path) -> None:
+    for ending in COMPANIONS:
+        with suppress(FileNotFoundError):
+            path.with_name(f"{path.name}{ending}").rename(target.with_name(f"{target.name}{ending}"))
+
+
+@contextmanager
+def _put_back(engine: Engine, before: _Before) -> Iterator[None]:
+    """If it fails, a damaged database that was moved aside is where it was."""
+    try:
+        yield
+    except BaseException:
+        if before.is_damaged and before.path:
+            engine.dispose()
+            path = database.sqlite_path(str(engine.url))
+            for ending in COMPANIONS:
+                path.with_name(f"{path.name}{ending}").unlink(missing_ok=True)
+            _rename(before.path, path)
+        raise
 
 
 def _left(session: Session) -> dict[str, str]:

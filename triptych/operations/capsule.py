@@ -1,7 +1,7 @@
 """A study in one file: a database of its own with every row under its number, rubric, codebook and hashes.
 
-Names, addresses and passcodes of people stay behind; a capsule holds pseudonyms only, and the lead who imports it leads
-its study (`arrival`). It holds the names of systems.
+Names, addresses and passcodes of people stay behind, and so do reports. A capsule holds pseudonyms only, and the lead
+who imports it leads its study (`arrival`). It holds the names of systems.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from triptych.storage.models import (
     Person,
     RubricText,
     Setting,
+    Snapshot,
     StoredAnswer,
     Study,
     Ticket,
@@ -138,8 +139,9 @@ def _extract(engine: Engine, path: Path, slug: str) -> dict[str, str]:
 
 def _leave_people_behind(copy: Engine) -> None:
     with database.writing(copy) as session:
-        session.execute(update(Person).values(name=None, email=None, passcode_hash=None))
-        for table in (PanelIdentity, Login, Ticket, Token, StoredAnswer, Invitation, FailedSignIn, Setting):
+        session.execute(update(Person).values(name=None, email=None, passcode_hash=None, language=None))
+        # a report may hold what people wrote who have left since
+        for table in (PanelIdentity, Login, Ticket, Token, StoredAnswer, Invitation, FailedSignIn, Setting, Snapshot):
             session.execute(delete(table))
     database.wipe(copy, [])
 

@@ -248,6 +248,9 @@ def refusal(error: Exception) -> str:
         return f"{str(error).partition('.')[0]} ({reason})."
     if isinstance(cause, DBAPIError) and not database.is_away(cause):
         return f"The database refused it: {reason}."
+    if code := getattr(getattr(cause, "orig", None), "sqlite_errorcode", None):
+        sentence = database.SENTENCES.get(code & 0xFF, "SQLite cannot use the file. Is its disk full or read-only?")
+        return f"{sentence.partition('. W')[0]} ({reason})."
     advice = "Is it running? Are address, user and password in TRIPTYCH_DATABASE_URL right?"
     return f"The database does not answer: {reason}. {advice}"
 

@@ -14,8 +14,9 @@ from datetime import datetime
 from itertools import islice, zip_longest
 from typing import Any
 
-from sqlalchemy import Select, and_, select
+from sqlalchemy import Select, and_, select, type_coerce
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.types import NullType
 from sqlmodel import Session
 
 from triptych.annotate.logged import LoggedHighlight
@@ -45,7 +46,7 @@ from triptych.storage.models import (
 from triptych.storage.rows import DESIGN, TABLES, TAKING_PART, Row, as_carried, of_study, stored, within
 
 MAX_DIFFERENCES = 1000
-UNREADABLE = (LookupError, ValueError, TypeError, AttributeError, SQLAlchemyError)
+UNREADABLE = (LookupError, ValueError, TypeError, AttributeError, SQLAlchemyError, RecursionError, OverflowError)
 UNFINISHED = {AssignmentState.reserved, AssignmentState.expired}
 OF_DRAFTS = ("state", "active_seconds")  # of an unfinished annotation: its draft changes them without an event
 # how a row is called on screen: the first of these columns that it has
@@ -103,21 +104,40 @@ def verify(session: Session, study: Study) -> Verdict:
         folded = fold(events.chain(session, study.id))
     except BrokenChain as broken:
         return Verdict(study.slug, study.event_number, study.event_hash, str(broken))
-    study = session.get_one(Study, study.id, populate_existing=True)
-    differences = tuple(islice(_readable(_differences(session, study, folded)), MAX_DIFFERENCES))
+    differences = tuple(islice(_readable(session, _differences(session, study, folded)), MAX_DIFFERENCES))
     head = study.slug, study.event_number, study.event_hash, None
     return Verdict(*head, differences, len(folded.erased), folded.baseline)
 
 
-def _readable(differences: Iterator[str]) -> Iterator[str]:
+def _readable(session: Session, differences: Iterator[str]) -> Iterator[str]:
     """The differences, up to a value that is none of its column's type."""
     try:
         yield from differences
     except UNREADABLE as error:
-        yield f"A stored value cannot be read, so the check ends here ({type(error).__name__})."
+        places = list(islice(unreadable(session), MAX_DIFFERENCES))
+        yield from places or [f"A stored value cannot be read, so the check ends here ({type(error).__name__})."]
+
+
+def unreadable(session: Session) -> Iterator[str]:
+    """Values of an SQLite file that are none of their column's type, by table, row and column."""
+    connection = session.connection()
+    if connection.dialect.name != "sqlite":
+        return
+    for table in TABLES.values():
+        for column in table.columns:
+            read = column.type.dialect_impl(connection.dialect).result_processor(connection.dialect, None)
+            if read is None:
+                continue
+            as_stored = [type_coerce(part, NullType()) for part in (*table.primary_key.columns, column)]
+            for *key, value in connection.execute(select(*as_stored).where(column.is_not(None))):
+                try:
+                    read(value)
+                except UNREADABLE:
+                    yield f"{table.name} {', '.join(map(str, key))}: {column.name} cannot be read."
 
 
 def _differences(session: Session, study: Study, folded: FoldedStudy) -> Iterator[str]:
+    study = session.get_one(Study, study.id, populate_existing=True)
     persons = dict(map(tuple, session.execute(select(Person.id, Person.pseudonym))))
     yield from database.foreign_parts(session.connection())
     yield from database.damage(session.connection())

@@ -9,18 +9,18 @@ from __future__ import annotations
 import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from glob import escape
 from pathlib import Path
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZipFile
 
 from sqlalchemy import Engine, delete, func, select
 from sqlmodel import Session
 
 from triptych import clock, settings
 from triptych.errors import Conflict, NotAllowed
+from triptych.formats.zips import DAMAGED
 from triptych.people import roster
 from triptych.privacy import scrub, withdrawal
 from triptych.storage import database, events, traces
@@ -145,14 +145,14 @@ def _held(path: Path, left: Mapping[str, Event], before: Sequence[str]) -> Itera
             return _in_database(path, left)
         if path.suffix in ARCHIVES:
             return _in_archive(path, left)
-    except (sqlite3.Error, BadZipFile, OSError):
+    except (sqlite3.Error, *DAMAGED, RuntimeError):  # the last: it has a password
         return before
     return before
 
 
 def _in_database(path: Path, left: Mapping[str, Event]) -> list[str]:
     """People who are in the file, and whose leaving is not in its log."""
-    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as file:
+    with database.unchanged(path) as file:
         people_in_it = {row[0] for row in file.execute("SELECT pseudonym FROM person")}
         since = {row[0] for row in file.execute("SELECT hash FROM event WHERE kind IN (?, ?)", DEPARTURES)}
     return [pseudonym for pseudonym, event in left.items() if pseudonym in people_in_it and event.hash not in since]

@@ -48,6 +48,8 @@ LABELLED_SHARE = 0.07  # of a bar: a smaller part has no room for its answer
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "oo", "||||", "----")
 
 # text in an SVG is text, so that any letter of a name is printed where the reader has a font for it
+# a file matplotlibrc in the folder where a command is typed could change what figures show, and run LaTeX
+matplotlib.rcdefaults()
 matplotlib.rcParams.update(
     {
         "font.family": "sans-serif",

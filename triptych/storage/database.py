@@ -433,9 +433,14 @@ def lock_server(engine: Engine) -> IO[str] | None:
     if engine.dialect.name != "sqlite":
         return None
     path = sqlite_path(str(engine.url))
+    host.refuse_foreign(path.parent)
+    lock = path.with_suffix(".lock")
+    place = host.noted(lock)
+    last = f" The app was last started at {place.address}." if place else ""
     return host.lock_file(
-        path.with_suffix(".lock"),
-        f"Another Triptych is using {path.name}. Stop it first; several processes need PostgreSQL.",
+        lock,
+        f"Another Triptych is using {path.name}: stop the app first, or wait for the command or script that has it."
+        f"{last} Commands that only read, and scripts, work beside the app; several processes need PostgreSQL.",
     )
 
 
@@ -502,9 +507,20 @@ def migrate(engine: Engine) -> None:
         raise
 
 
-def copy_sqlite(source: Path, target: Path) -> None:
-    """A consistent copy through SQLite's backup interface, checked before it counts."""
-    with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(target)) as new:
+@contextmanager
+def unchanged(path: Path) -> Iterator[sqlite3.Connection]:
+    """An SQLite file as it is, without what is next to it; it may be on a disk that nobody can write to."""
+    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as file:
+        yield file
+
+
+def copy_sqlite(source: Path, target: Path, *, as_it_is: bool = False) -> None:
+    """A consistent copy through SQLite's backup interface, checked before it counts.
+
+    as_it_is: of a file that nobody uses and that has nothing next to it.
+    """
+    opened = unchanged(source) if as_it_is else closing(sqlite3.connect(source))
+    with opened as old, closing(sqlite3.connect(target)) as new:
         old.backup(new)
         answer = new.execute("PRAGMA integrity_check").fetchone()[0]
     if answer != "ok":

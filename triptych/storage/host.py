@@ -25,6 +25,7 @@ FORGETFUL = {
     "BINDER_SERVICE_HOST": "Binder",
 }
 COMMUNITY_CLOUD = Path("/mount/src")  # where it puts an app
+ADVICE = "Give it to the user who runs the app, or set TRIPTYCH_HOME to another folder."
 MAX_NOTE = 2000  # characters
 NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "sshfs", "fuse.sshfs", "9p", "davfs", "glusterfs", "ceph"}
 SYNCHRONISED = ("onedrive", "dropbox", "icloud", "google drive", "googledrive", "nextcloud", "com~apple~clouddocs")
@@ -108,6 +109,19 @@ def forgetful() -> str:
     named = (kind for variable, kind in FORGETFUL.items() if variable in os.environ)
     streamlit_cloud = "Streamlit Community Cloud" if settings.app_folder().is_relative_to(COMMUNITY_CLOUD) else ""
     return next(named, streamlit_cloud)
+
+
+def is_foreign(folder: Path) -> bool:
+    """Whether another user owns a folder, the administrator aside, who may use any."""
+    return os.name != "nt" and os.geteuid() != 0 and folder.stat().st_uid not in (0, os.geteuid())
+
+
+def refuse_foreign(folder: Path) -> None:
+    """Raises UnsafeDatabase for a folder of another user, who could put another database in the place of this one."""
+    if is_foreign(folder) and not settings.group_may():
+        raise UnsafeDatabase(
+            f"{folder} belongs to another user. {ADVICE} TRIPTYCH_GROUP=1 allows a folder that a group shares."
+        )
 
 
 def refuse_unsafe_folder(folder: Path) -> None:

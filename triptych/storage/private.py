@@ -6,7 +6,6 @@ Windows and some disks know no such permissions; there the settings of the folde
 from __future__ import annotations
 
 import glob
-import os
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from pathlib import Path
 
 from triptych import settings
 from triptych.errors import UnsafeDatabase
-from triptych.storage import database
+from triptych.storage import database, host
 
 # secrets, and traces that may quote people: not for the group either
 OWNERS_ALONE = ("cookie.secret", "running.json", "errors")
@@ -24,7 +23,6 @@ MADE_IN_HOME = (
     *("cookie.secret", "running.json", "errors", "errors/*.txt", "backups"),
     *("backups/triptych-*", "backups/scheduled-*", "backups/before-restore-*", "backups/damaged-*"),
 )
-ADVICE = "Give it to the user who runs the app, or set TRIPTYCH_HOME to another folder."
 
 
 def umask() -> int:
@@ -83,16 +81,6 @@ def is_held(folder: Path) -> bool:
         return not stat.S_IMODE(Path(file.name).stat().st_mode) & 0o077
 
 
-def _refuse_foreign(folder: Path) -> None:
-    """Raises UnsafeDatabase for a folder of another user, who could put another database in the place of this one."""
-    if os.name == "nt" or os.geteuid() == 0 or settings.group_may():
-        return
-    if folder.stat().st_uid not in (0, os.geteuid()):
-        raise UnsafeDatabase(
-            f"{folder} belongs to another user. {ADVICE} TRIPTYCH_GROUP=1 allows a folder that a group shares."
-        )
-
-
 def refuse_unusable() -> None:
     """Raises UnsafeDatabase for a data folder or a database that this user cannot read and write, with the reason."""
     path: Path | str = "The data folder"
@@ -102,10 +90,10 @@ def refuse_unusable() -> None:
         )
         for path in folders:
             next(path.iterdir(), None)
-            _refuse_foreign(path)
+            host.refuse_foreign(path)
             tempfile.TemporaryFile(dir=path).close()
         for path in _of_database():
             path.open("r+b").close()
     except OSError as error:
         place = path if isinstance(path, Path) else error.filename or path
-        raise UnsafeDatabase(f"{place} cannot be read and written: {error.strerror}. {ADVICE}") from error
+        raise UnsafeDatabase(f"{place} cannot be read and written: {error.strerror}. {host.ADVICE}") from error

@@ -25,6 +25,7 @@ from triptych.formats.zips import unzipped
 ENDINGS = RATINGS.endings
 MAX_FILES = 2_000
 MAX_INFLATED = 100 * 2**20
+PACKED, MAX_PACKED = ("parquet", "xlsx"), 20  # files that grow once more when they are read, and how many of them
 TABLES, ITEMS, CODEBOOK = ("ratings", "highlights", "tasks", "records"), "items", "codebook"
 NOTHING = (
     "There is no file of ratings in the zip. It may hold an export of this program, a project of Potato, or files that "
@@ -50,6 +51,9 @@ def read_archive(data: bytes, filename: str, kind: RaterKind, read: Reader) -> t
         chosen = [name for name in files if _ending(name) in ENDINGS and name not in _of_stems(files, (ITEMS,))]
     if not chosen:
         raise ImportRefused(NOTHING)
+    packed = sum(_ending(name) in PACKED for name in chosen)
+    if packed > MAX_PACKED:
+        raise ImportRefused(f"The zip holds {packed} Parquet files or workbooks; at most {MAX_PACKED} can be read.")
     results = [_named(name, partial(read, files[name], name, kind)) for name in chosen]
     items = _of_stems(files, (ITEMS,))
     if items and results[0].format == "Table of ratings":

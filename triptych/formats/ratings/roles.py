@@ -97,13 +97,13 @@ def read_mapping(text: str) -> ColumnMapping:
     """A saved mapping. Raises ImportRefused with what is wrong in it."""
     try:
         entries = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ImportRefused(f"The mapping is not JSON: {error}.") from error
     roles = entries.get("roles") if isinstance(entries, dict) else None
     if not isinstance(roles, dict):
         raise ImportRefused('A mapping looks like this: {"roles": {"worker": "annotator"}, "duplicates": "error"}')
     for column, role in roles.items():
-        if role not in {*ROLES, *ITEM_ROLES}:
+        if role not in (*ROLES, *ITEM_ROLES):
             raise ImportRefused(f"The mapping calls '{column}' {role!r}; roles are {', '.join(ROLES)}.")
     duplicates = entries.get("duplicates", "error")
     if duplicates not in get_args(Duplicates):

@@ -20,6 +20,7 @@ from triptych.storage.models import SEEN, Assignment, Event, EventDetail, Kind, 
 from triptych.study.settings import Sharing, settings_of
 
 ONE_BY_ONE = ("ratings", "texts")  # answers to "what is published" that cover single ratings
+MIN_HIDING_PEOPLE = 3  # people whose sum hides each of them
 JUDGE, ANNOTATOR = "Judge", "Annotator"
 
 
@@ -46,6 +47,17 @@ class Covered:
     def writers(self) -> frozenset[str]:
         """Names in the archive of those whose texts are covered."""
         return frozenset(name for pseudonym, name in self.names.items() if self.sharing[pseudonym] == "texts")
+
+    @property
+    def caution(self) -> str:
+        """What the lead should know before giving the archive away; empty where there is nothing."""
+        own = sum(self.sharing[pseudonym] not in ONE_BY_ONE for pseudonym in self.names)
+        if own == len(self.names) or not 0 < own < MIN_HIDING_PEOPLE:
+            return ""
+        return (
+            f"Of {counted(own, 'annotator')} only the results may be published. With so few, somebody can compute "
+            "their means from the results and the ratings of the others."
+        )
 
     def frame(self, frame: Frame) -> Frame:
         """The frame without those who left, and under the names of the archive."""

@@ -80,6 +80,7 @@ class Archive:
 
     sha256: str
     files: dict[str, bytes]
+    caution: str = ""
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def archive_study(session: Session, study: Study, choice: ArchiveChoice, folder:
     parts = _parts(session, study, choice)
     files = {file.name: b"".join(file.blocks) for file in (*_tables(parts), *_pages(parts))}
     sums = "".join(f"{hashlib.sha256(files[name]).hexdigest()}  {name}\n" for name in sorted(files)).encode()
-    archive = Archive(hashlib.sha256(sums).hexdigest(), {**files, "SHA256SUMS": sums})
+    archive = Archive(hashlib.sha256(sums).hexdigest(), {**files, "SHA256SUMS": sums}, parts.content.people.caution)
     new = {
         "folder": folder,
         "sha256": archive.sha256,

@@ -1,0 +1,92 @@
+"""A small file from elsewhere that would take gigabytes of memory once it is read."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from triptych.errors import ImportRefused
+from triptych.formats import ReadOptions, parquet, read_items
+from triptych.formats.ratings import read_files
+
+ROWS = 600
+LONG = "x" * 400_000
+
+
+def repeated(count: int) -> pa.Array:
+    """The same long text again and again, which Parquet writes once."""
+    return pa.DictionaryArray.from_arrays(pa.array([0] * count, pa.int32()), pa.array([LONG]))
+
+
+def in_one_row(values: pa.Array) -> pa.Array:
+    return pa.ListArray.from_arrays(pa.array([0, len(values), *[len(values)] * (ROWS - 1)], pa.int32()), values)
+
+
+@pytest.mark.parametrize(
+    ("column", "options"),
+    [
+        (repeated(ROWS), {}),
+        (in_one_row(repeated(ROWS)), {}),
+        (in_one_row(pa.StructArray.from_arrays([repeated(ROWS)], ["text"])), {}),
+        (in_one_row(pa.repeat(0, 30_000_000)), {}),
+        (
+            pa.array([LONG + str(number) for number in range(ROWS)]),
+            {"use_dictionary": False, "column_encoding": {"text": "DELTA_BYTE_ARRAY"}},
+        ),
+    ],
+    ids=["text", "list of texts", "list of objects", "list of numbers", "growing text"],
+)
+def test_a_parquet_file_is_refused_before_it_is_inflated(monkeypatch, request, column, options):
+    file = io.BytesIO()
+    columns = {"item_id": [str(number) for number in range(ROWS)], "text": column}
+    pq.write_table(pa.table(columns), file, compression="zstd", store_schema=False, **options)
+    assert len(file.getvalue()) < 20_000
+    decoded: list[object] = []
+    monkeypatch.setattr(parquet, "_value", decoded.append)
+    pool = pa.proxy_memory_pool(usual := pa.default_memory_pool())
+    pa.set_memory_pool(pool)
+    request.addfinalizer(lambda: pa.set_memory_pool(usual))
+
+    with pytest.raises(ImportRefused, match="holds more than 200 MB|DELTA_BYTE_ARRAY"):
+        read_items(file.getvalue(), "items.parquet", ReadOptions())
+
+    assert not decoded
+    assert pool.max_memory() < parquet.MAX_INFLATED
+
+
+def table(rows: int, text: str) -> bytes:
+    """Ratings as a Parquet file that stays below every limit."""
+    file = io.BytesIO()
+    columns = {"item_id": [str(number) for number in range(rows)], "response": [text] * rows}
+    same = dict.fromkeys(("system", "annotator", "criterion"), ["x"] * rows)
+    pq.write_table(pa.table({**columns, **same, "value": [1] * rows}), file, compression="zstd", store_schema=False)
+    return file.getvalue()
+
+
+def test_rows_with_the_same_text_share_it(monkeypatch):
+    file = table(400, LONG)
+    texts = []
+    usual = parquet._value
+
+    def noted(value: object) -> object:
+        texts.append(value)
+        return usual(value)
+
+    monkeypatch.setattr(parquet, "_value", noted)
+    read_items(file, "items.parquet", ReadOptions())
+
+    assert len({id(text) for text in texts if text == LONG}) == 1
+
+
+def test_a_zip_of_many_such_files_is_refused():
+    zipped = io.BytesIO()
+    with zipfile.ZipFile(zipped, "w") as archive:
+        for number in range(30):
+            archive.writestr(f"{number}.parquet", table(4, "text"))
+
+    with pytest.raises(ImportRefused, match="holds 30 Parquet files or workbooks; at most 20"):
+        read_files(zipped.getvalue(), "ratings.zip", "human", {})

@@ -1,0 +1,126 @@
+"""Backups from elsewhere, and restores that cannot be finished: the database stays as it was."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, select
+
+from triptych.operations import backup
+from triptych.operations.backup import BackupFailed
+from triptych.storage import database
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Person, Study
+
+ACTOR = "command line"
+
+
+@pytest.fixture
+def study(sqlite_engine: Engine, make_study) -> Study:
+    with writing(sqlite_engine) as session:
+        return make_study(session)[0]
+
+
+def titles(engine: Engine) -> list[str]:
+    with reading(engine) as session:
+        return list(session.scalars(select(Study.title)))
+
+
+def run_on(path: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(path)) as file, file:
+        for statement in statements:
+            file.execute(statement)
+
+
+def test_a_log_of_writes_beside_a_backup_is_not_restored(sqlite_engine, study):
+    """The backup's own bytes are unchanged, so its hash is right; SQLite would still read the log."""
+    path = backup.make(sqlite_engine).path
+    edited = path.with_name("edited.db")
+    shutil.copy(path, edited)
+    with closing(sqlite3.connect(edited)) as file:
+        file.execute("PRAGMA journal_mode=wal")
+        file.execute("UPDATE study SET title = 'Another'")
+        file.execute("UPDATE person SET name = 'Mallory', passcode_hash = 'theirs'")
+        file.commit()
+        shutil.copy(f"{edited}-wal", f"{path}-wal")
+
+    with pytest.raises(BackupFailed, match="was changed after it was made"):
+        backup.restore(sqlite_engine, path, ACTOR, alone=True)
+
+    assert titles(sqlite_engine) == [study.title]
+    with reading(sqlite_engine) as session:
+        assert "Mallory" not in session.scalars(select(Person.name)).all()
+
+
+def test_a_backup_that_would_change_later_rows_is_refused(sqlite_engine, study, tmp_path):
+    given = tmp_path / "given.db"
+    shutil.copy(backup.make(sqlite_engine).path, given)
+    run_on(given, "CREATE TRIGGER t AFTER INSERT ON rating BEGIN UPDATE rating SET number = 5; END")
+
+    with pytest.raises(BackupFailed, match="has the trigger 't', which this program never makes"):
+        backup.restore(sqlite_engine, given, ACTOR, alone=True)
+
+
+def test_a_full_disk_takes_no_database_away(sqlite_engine, study, monkeypatch):
+    """No room for a backup of the state before is no damage of the database."""
+    path = backup.make(sqlite_engine).path
+
+    def no_room(*_: object) -> None:
+        raise BackupFailed("No backup was made: database or disk is full.")
+
+    monkeypatch.setattr(backup, "make", no_room)
+    with pytest.raises(BackupFailed, match="disk is full"):
+        backup.restore(sqlite_engine, path, ACTOR, alone=True)
+
+    assert titles(sqlite_engine) == [study.title]
+    assert not list(path.parent.glob("damaged-*"))
+
+
+def test_a_damaged_database_is_put_back_when_nothing_is_restored(sqlite_engine, study, monkeypatch):
+    path = backup.make(sqlite_engine).path
+    stored = database.sqlite_path(str(sqlite_engine.url))
+    sqlite_engine.dispose()
+    damaged = b"SQLite format 3\0" + b"no more" * 200
+    stored.write_bytes(damaged)
+
+    def no_room(*_: object) -> None:
+        stored.write_bytes(b"half")
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(database, "overwrite_sqlite", no_room)
+    with pytest.raises(BackupFailed, match="disk is full"):
+        backup.restore(sqlite_engine, path, ACTOR, alone=True)
+
+    assert stored.read_bytes() == damaged
+
+
+def test_a_backup_without_its_list_leaves_no_list(sqlite_engine, study, monkeypatch):
+    def no_room(self: Path, *_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "rename", no_room)
+    with pytest.raises(BackupFailed, match="No space left on device"):
+        backup.make(sqlite_engine)
+
+    assert list(backup.folder().iterdir()) == []
+
+
+def test_a_backup_on_a_read_only_disk_is_restored(sqlite_engine, study, tmp_path, monkeypatch):
+    """There SQLite can make none of the files that it wants next to a database."""
+    kept = tmp_path / "kept" / "backup.db"
+    kept.parent.mkdir()
+    shutil.copy(backup.make(sqlite_engine).path, kept)
+    run_on(kept, "PRAGMA journal_mode=wal")
+    connect = sqlite3.connect
+
+    def as_read_only(name, *values, **options):
+        assert not str(name).endswith(str(kept)), "opened for writing"
+        return connect(name, *values, **options)
+
+    monkeypatch.setattr(database.sqlite3, "connect", as_read_only)
+    assert backup.restore(sqlite_engine, kept, ACTOR, alone=True).name == "backup.db"
+    assert [path.name for path in kept.parent.iterdir()] == ["backup.db"]
