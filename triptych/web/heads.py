@@ -80,6 +80,8 @@ class LimitedHttp(HttpToolsProtocol):
         self._stop_waiting()
         self._count_for("")
         super().connection_lost(exc)
+        if self.cycle is not None:
+            self.cycle.body = bytearray()  # it and this connection name each other, and are collected much later
 
     def handle_websocket_upgrade(self) -> None:
         self._count_for("")  # the gate counts sockets
