@@ -80,6 +80,14 @@ def test_a_revoked_login_loses_its_open_sockets(served):
                 pass
 
 
+def test_a_login_in_a_second_cookie_header_ends_too(served):
+    """The gate took such a socket for a stranger's, and Streamlit for its owner's: it outlived the login."""
+    mine = {"Cookie": f"{COOKIE}={session_value(served)}"}
+    with open_socket(served.url, [("Cookie", "seen=1"), *mine.items(), ("Origin", served.url)]) as tab:
+        ask(served.url, "POST", "/auth/sign-out", {**mine, **our_headers(served.url), "Content-Length": "0"})
+        assert is_closed(tab)
+
+
 def test_signing_out_closes_the_sockets_of_other_tabs(served):
     mine = {"Cookie": f"{COOKIE}={session_value(served)}"}
     with open_socket(served.url, {**mine, "Origin": served.url}) as tab:

@@ -52,7 +52,10 @@ class Refused(Exception):
 
 
 class RequestHeaders(NamedTuple):
-    """What the gate asks of headers; several of a kind are joined, which makes hosts and origins invalid."""
+    """What the gate asks of headers; several of a kind are joined, which makes hosts and origins invalid.
+
+    Those of cookies become one, as for everybody who reads them later.
+    """
 
     host: str
     origin: str
@@ -75,7 +78,8 @@ def request_headers(headers: list[tuple[bytes, bytes]]) -> RequestHeaders:
     sent: dict[bytes, str] = dict.fromkeys(NAMES, "")
     for name, value in headers:
         if name in sent:
-            sent[name] += (", " if sent[name] else "") + value.decode("latin-1")
+            between = "; " if name == b"cookie" else ", "
+            sent[name] += (between if sent[name] else "") + value.decode("latin-1")
     return RequestHeaders(*sent.values())
 
 
