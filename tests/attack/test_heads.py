@@ -74,6 +74,51 @@ def test_a_socket_takes_no_longer_message_than_a_page_sends(server):
     assert handshake(server.url, {"Origin": server.url}).status == 101
 
 
+TINY = {
+    "pings": (b"", b"\x89\x80\0\0\0\0"),
+    "empty pieces of a message": (b"\x02\x81\0\0\0\0x", b"\x00\x80\0\0\0\0"),
+}
+
+
+@pytest.mark.parametrize("first, tiny", TINY.values(), ids=TINY)
+def test_a_socket_of_tiny_frames_ends(server, first, tiny):
+    """A megabyte of them kept everybody waiting for seconds."""
+    taken = 0
+    with open_socket(server.url, {"Origin": server.url}) as connection:
+        connection.sendall(first + tiny * 50)
+        assert ask(server.url, path="/healthz").status == 200
+        with suppress(ConnectionError):
+            while taken < PIECES:
+                connection.sendall(tiny * (len(PIECE) // len(tiny)))
+                taken += 1
+
+    assert taken < PIECES
+
+
+@pytest.mark.parametrize(
+    "begin, piece",
+    [
+        (b"GET /healthz HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n"),
+        (b"", b"GET /healthz HTTP/1.1\r\n" + HOST + b"\r\n"),
+    ],
+    ids=["chunks", "requests before an answer"],
+)
+def test_a_connection_of_tiny_pieces_ends(server, begin, piece):
+    block = piece * (len(PIECE) // len(piece))
+
+    assert pieces_taken(server, begin, block) < PIECES
+
+
+def test_requests_without_sense_fill_no_log(server):
+    lines = server.output()
+    ask(server.url, "GET", "/", {"Connection": "Upgrade", "Upgrade": "x"})
+    with socket.create_connection(place_of(server.url), timeout=20) as connection:
+        connection.sendall(b"\0\r\n\r\n")
+        assert connection.recv(1000).startswith(b"HTTP/1.1 400 ")
+
+    assert server.output() == lines
+
+
 async def _until_closed(begin: bytes, monkeypatch) -> bytes:
     """What a server that waits a tenth of a second for a head answers to these bytes until it hangs up."""
     monkeypatch.setattr(heads, "HEAD_SECONDS", 0.1)

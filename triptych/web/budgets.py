@@ -36,6 +36,7 @@ class Budget:
 USUAL = {
     "connections": Budget(400, 0),
     "handshakes": Budget(300, 5),
+    "frames": Budget(300, 50),
     "sign_ins": Budget(60, 1),
     "anonymous_sockets": Budget(200, 0),
     "anonymous_socket_messages": Budget(10, 1),
