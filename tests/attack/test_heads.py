@@ -7,6 +7,7 @@ import socket
 import struct
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from unittest.mock import Mock
 
 import pytest
 import uvicorn
@@ -15,7 +16,7 @@ from helpers.attackers import ask, cookie, handshake, open_socket, place_of
 from bench.server import Server, running_app
 from bench.world import build_world
 from triptych.web import heads
-from triptych.web.heads import LONGEST_HEAD, LONGEST_SOCKET_MESSAGE, LimitedHttp
+from triptych.web.heads import LONGEST_HEAD, LONGEST_SOCKET_MESSAGE, LimitedHttp, LimitedSocket
 
 PIECE = b"a" * 2**16
 PIECES = 200
@@ -93,6 +94,23 @@ def test_a_socket_of_tiny_frames_ends(server, first, tiny):
                 taken += 1
 
     assert taken < PIECES
+
+
+def test_what_a_socket_asked_is_not_done_after_its_end():
+    """A stranger's hundred messages, sent at once, held a place of their address until each had had its turn."""
+
+    async def left() -> list[str]:
+        config = uvicorn.Config(lambda *_: None, lifespan="off")
+        config.load()
+        connection = LimitedSocket(config, uvicorn.server.ServerState(), {})
+        connection.connection_made(Mock(**{"get_extra_info.return_value": None}))
+        kinds = ["websocket.connect", *["websocket.receive"] * 100]
+        for kind in kinds:
+            connection.queue.put_nowait({"type": kind})
+        connection.connection_lost(None)
+        return [connection.queue.get_nowait()["type"] for _ in range(connection.queue.qsize())]
+
+    assert asyncio.run(left()) == ["websocket.connect", "websocket.disconnect"]
 
 
 @pytest.mark.parametrize(

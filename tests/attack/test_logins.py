@@ -162,6 +162,14 @@ def test_cookie_names_say_what_browsers_check(https, base_path, name):
         cookies.serve_below("")
 
 
+def test_long_cookies_of_strangers_are_not_remembered():
+    """What was checked is kept, and a thousand cookies of 60 KB are 60 MB."""
+    before = cookies._checked.cache_info().misses
+
+    assert cookies.login_secret("x" * 60_000) is None
+    assert cookies._checked.cache_info().misses == before
+
+
 @pytest.mark.parametrize("value", ["", "x", "AAAAAAAAAAAAAAAA-1", "AAAAAAAAAAAAAAAA-1.forged"])
 def test_no_browser_makes_itself_known(value):
     assert browser_in({BROWSER_COOKIE: value}, https=False) == UNKNOWN

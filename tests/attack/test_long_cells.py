@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from types import SimpleNamespace
 
 import pytest
 
 from triptych.formats import read_items
 from triptych.people import invitations
 from triptych.storage.database import reading
+from triptych.storage.models import Study
 
 LONG = 100_000
 SECONDS = 5.0
@@ -30,7 +30,7 @@ def quick() -> Iterator[None]:
 
 def test_a_long_line_of_a_guest_list_is_read_at_once(sqlite_engine, quick):
     with reading(sqlite_engine) as session:
-        invitations.read_list(session, SimpleNamespace(id=1), GUESTS.encode())
+        invitations.read_list(session, Study(id=1), GUESTS.encode())
 
 
 def test_a_long_cell_of_an_items_file_is_read_at_once(quick):

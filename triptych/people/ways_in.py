@@ -31,19 +31,19 @@ def ways_in(session: Session) -> WaysIn:
     return WaysIn(frozenset(ended), {pseudonym: (passcode, disabled) for pseudonym, passcode, disabled in accounts})
 
 
-def keep_closed(earlier: Session, since: WaysIn, gone: Collection[str]) -> None:
-    """Lets a database of earlier open nothing that was closed since.
+def keep_closed(session: Session, since: WaysIn, gone: Collection[str]) -> None:
+    """Lets the database of this session, which is an earlier one, open nothing that was closed since.
 
     Everybody signs in again, and no token is left. Links that ended since stay so, as do all links of people who are
     `gone`, by pseudonym; people who are in both have the passcode that they chose last, and disabled accounts stay so.
     """
     for table in (Login, Ticket, Token):
-        earlier.execute(delete(table))
-    for person in earlier.scalars(select(Person)):
+        session.execute(delete(table))
+    for person in session.scalars(select(Person)):
         before = (person.passcode_hash, person.disabled_at)
         person.passcode_hash, person.disabled_at = since.accounts.get(person.pseudonym, before)
-    earlier.flush()
+    session.flush()
     theirs = Invitation.person_id.in_(select(Person.id).where(Person.pseudonym.in_(gone)))
     for which in (theirs, Invitation.secret_hash.in_(since.ended)):
         live = which & Invitation.revoked_at.is_(None)
-        earlier.execute(update(Invitation).where(live).values(revoked_at=clock.now()))
+        session.execute(update(Invitation).where(live).values(revoked_at=clock.now()))

@@ -42,6 +42,14 @@ class LimitedSocket(WebSocketsSansIOProtocol):
         super().__init__(*args, **options)
         self.frames_taken = budgets.Spending(budgets.all_budgets()["frames"])
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nobody waits for what a page that is gone has asked; at a stranger's pace it would be done for hours."""
+        waiting = [self.queue.get_nowait() for _ in range(self.queue.qsize())]
+        for message in waiting:
+            if message["type"] != "websocket.receive":
+                self.queue.put_nowait(message)
+        super().connection_lost(exc)
+
     def data_received(self, data: bytes) -> None:
         for start in range(0, len(data), PIECE):
             if not self.transport.is_closing():
