@@ -66,12 +66,6 @@ def move_on(page: str) -> None:
     st.switch_page(page, query_params=st.query_params.to_dict())
 
 
-def bookmarks() -> set[str]:
-    """The addresses that somebody who is signed out may have kept. (To make a page of each looks at the disk.)"""
-    own = {path.rpartition("/")[2].removesuffix(".py") for path, _ in (*PAGES_OF_LEADS, *PAGES_OF_ANNOTATORS)}
-    return own | {screen.path for screens in PLACES.values() for screen in screens} | {*FORMER}
-
-
 def entrance(who: Who | None) -> tuple[str, str] | None:
     """The page that an arrival or a link in the address asks for, with its title."""
     if state.arrival():
@@ -93,7 +87,8 @@ def show(who: Who | None) -> None:
     if who is None or door:
         path, title = door or ("everyone/sign_in.py", _("Sign in"))
         # a bookmark opens the sign-in page for somebody signed out, and its own page after the sign-in
-        aliases = [st.Page(path, title=title, url_path=name, visibility="hidden") for name in sorted(bookmarks())]
+        bookmarks = {page.url_path for page in pages_of("lead")} - {""}
+        aliases = [st.Page(path, title=title, url_path=name, visibility="hidden") for name in sorted(bookmarks)]
         st.set_page_config(page_title=f"{title} · Triptych")
         st.navigation([st.Page(path, title=title, default=True, url_path="start"), *aliases], position="hidden").run()
         return

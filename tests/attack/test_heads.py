@@ -7,6 +7,7 @@ import socket
 import struct
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -105,10 +106,11 @@ def test_what_a_socket_asked_is_not_done_after_its_end():
         connection = LimitedSocket(config, uvicorn.server.ServerState(), {})
         connection.connection_made(Mock(**{"get_extra_info.return_value": None}))
         kinds = ["websocket.connect", *["websocket.receive"] * 100]
+        queue: asyncio.Queue[Any] = connection.queue
         for kind in kinds:
-            connection.queue.put_nowait({"type": kind})
+            queue.put_nowait({"type": kind})
         connection.connection_lost(None)
-        return [connection.queue.get_nowait()["type"] for _ in range(connection.queue.qsize())]
+        return [queue.get_nowait()["type"] for _ in range(queue.qsize())]
 
     assert asyncio.run(left()) == ["websocket.connect", "websocket.disconnect"]
 

@@ -31,7 +31,7 @@ def proxy(tmp_path_factory, forked) -> Iterator[Proxy]:
             yield running
 
 
-def kept(folder: Path) -> int:
+def bytes_kept(folder: Path) -> int:
     """Bytes that nginx has on its disk of what it receives, in files without a name."""
     master = (folder / "pid").read_text().strip()
     workers = Path(f"/proc/{master}/task/{master}/children").read_text().split()
@@ -51,7 +51,7 @@ def sent(proxy: Proxy, method: str, path: str, length: int, megabytes: int) -> t
         try:
             for _ in range(megabytes):
                 connection.sendall(b"x" * MB)
-                most = max(most, kept(proxy.folder))
+                most = max(most, bytes_kept(proxy.folder))
         except (OSError, ssl.SSLError):
             pass  # hung up on while sending
         try:
