@@ -12,13 +12,14 @@ from starlette.middleware import Middleware
 from components.shell import failure
 from triptych.web import start
 from triptych.web.dialogs import NoErrorDialogs
-from triptych.web.gate import Gate, leave_forwarded_headers_to_the_gate
+from triptych.web.gate import Gate, keep_uploads_in_memory, leave_forwarded_headers_to_the_gate
 from triptych.web.headers import SecurityHeaders
 from triptych.web.heads import limit_what_is_read_before_the_gate
 from triptych.web.metrics import Measured
-from triptych.web.routes import ERRORS, ROUTES
+from triptych.web.routes import ERRORS, below
 
 STREAMLIT_PAGE = Path(st.__file__).parent / "static" / "index.html"
+BASE_PATH = st.get_option("server.baseUrlPath")
 
 
 @asynccontextmanager
@@ -30,15 +31,16 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
 
 leave_forwarded_headers_to_the_gate()
 limit_what_is_read_before_the_gate()
+keep_uploads_in_memory()
 # a literal call: `streamlit run` looks for it in the source
 app = st.App(
     "pages/router.py",
-    routes=ROUTES,
+    routes=below(BASE_PATH),
     middleware=[
         Middleware(Measured),
-        Middleware(SecurityHeaders, index=STREAMLIT_PAGE, base_path=st.get_option("server.baseUrlPath")),
-        Middleware(NoErrorDialogs, base_path=st.get_option("server.baseUrlPath")),
-        Middleware(Gate, base_path=st.get_option("server.baseUrlPath")),
+        Middleware(SecurityHeaders, index=STREAMLIT_PAGE, base_path=BASE_PATH),
+        Middleware(NoErrorDialogs, base_path=BASE_PATH),
+        Middleware(Gate, base_path=BASE_PATH),
     ],
     lifespan=lifespan,
     on_script_error=failure.show,

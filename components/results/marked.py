@@ -33,7 +33,8 @@ def pick_item(rows: pd.DataFrame, key: str, **shape: Any) -> str | None:
 
 def marked_item(item: HighlightedItem, key: str) -> None:
     """Draws the item's context and candidates; a mark's tooltip says who made it and why."""
-    _mount(data=drawn(item), key=key)
+    # Streamlit takes no key with `__`, which an item's id may have
+    _mount(data=drawn(item), key=key.replace("_", "-"))
 
 
 def drawn(item: HighlightedItem) -> dict[str, Any]:

@@ -26,8 +26,8 @@ SCHEDULE_NOTE = (
 )
 RESTORE_NOTE = (
     "The backup replaces the database. What was saved since is no longer in it; a backup of the present state is made "
-    "first. Annotators at work may have to reload, and you may have to sign in again. Every study's log records the "
-    "restore."
+    "first. Everybody has to sign in again, scripts need new tokens, and personal links that ended since stay ended. "
+    "Every study's log records the restore."
 )
 COMMAND_NOTE = (
     "You can restore a backup on this page only with SQLite, and if you lead every study. Otherwise the administrator "
@@ -127,7 +127,7 @@ def restored(result: Restored) -> str:
     """The message after a restore."""
     previous = f" The state before is in {result.before.name}." if result.before else ""
     people = ", ".join(result.again)
-    again = f" Withdrawn or erased since, and in it again: {people}. Withdraw or erase them again." if people else ""
+    again = f" Withdrawn, erased or removed since, and in it again: {people}. Do that again." if people else ""
     return f"The database was restored from {result.name}.{previous}{again}"
 
 

@@ -6,9 +6,10 @@ import asyncio
 import resource
 import sys
 
+import aiohttp
 import pytest
 
-from bench.client import PageFailed
+from bench.client import PageFailed, PageSession
 from bench.server import running_app
 from bench.world import build_world
 from triptych.storage import database
@@ -42,3 +43,28 @@ def test_a_full_disk_refuses_in_a_sentence_and_loses_nothing(tmp_path, forked):
     assert {refusal.get("message", refusal.get("text")) for _, refusal in refused} <= {database.AWAY, database.FULL}
     assert status == 200
     assert " error " not in lines
+
+
+def test_a_leads_file_needs_no_disk(tmp_path, forked):
+    """Parts above 1 MB were written to a file in /tmp, and a full one was answered with a number."""
+    world = build_world(tmp_path, items=3)
+
+    async def upload(server) -> int:
+        jar = aiohttp.CookieJar(unsafe=True)
+        async with aiohttp.ClientSession(cookies=world.lead, cookie_jar=jar) as http:
+            page = PageSession(http, server.url)
+            await page.open()
+            async with http.get(f"{server.url}/_stcore/health") as answer:
+                headers = {"X-Xsrftoken": answer.cookies["_streamlit_xsrf"].value, "Origin": server.url}
+            form = aiohttp.FormData()
+            form.add_field("file", b"x" * 3_000_000, filename="items.csv")
+            resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (1, EVERYTHING))
+            place = f"{server.url}/_stcore/upload_file/{page.session_id}/f"
+            async with http.put(place, data=form, headers=headers) as answer:
+                status = answer.status
+            resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (EVERYTHING, EVERYTHING))
+            await page.close()
+            return status
+
+    with running_app(tmp_path, start=forked) as server:
+        assert asyncio.run(upload(server)) == 204

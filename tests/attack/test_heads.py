@@ -7,6 +7,8 @@ import socket
 import struct
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import uvicorn
@@ -15,7 +17,7 @@ from helpers.attackers import ask, cookie, handshake, open_socket, place_of
 from bench.server import Server, running_app
 from bench.world import build_world
 from triptych.web import heads
-from triptych.web.heads import LONGEST_HEAD, LONGEST_SOCKET_MESSAGE, LimitedHttp
+from triptych.web.heads import LONGEST_HEAD, LONGEST_SOCKET_MESSAGE, LimitedHttp, LimitedSocket
 
 PIECE = b"a" * 2**16
 PIECES = 200
@@ -72,6 +74,69 @@ def test_a_socket_takes_no_longer_message_than_a_page_sends(server):
 
     assert answer[0] == 0x88
     assert handshake(server.url, {"Origin": server.url}).status == 101
+
+
+TINY = {
+    "pings": (b"", b"\x89\x80\0\0\0\0"),
+    "empty pieces of a message": (b"\x02\x81\0\0\0\0x", b"\x00\x80\0\0\0\0"),
+}
+
+
+@pytest.mark.parametrize("first, tiny", TINY.values(), ids=TINY)
+def test_a_socket_of_tiny_frames_ends(server, first, tiny):
+    """A megabyte of them kept everybody waiting for seconds."""
+    taken = 0
+    with open_socket(server.url, {"Origin": server.url}) as connection:
+        connection.sendall(first + tiny * 50)
+        assert ask(server.url, path="/healthz").status == 200
+        with suppress(ConnectionError):
+            while taken < PIECES:
+                connection.sendall(tiny * (len(PIECE) // len(tiny)))
+                taken += 1
+
+    assert taken < PIECES
+
+
+def test_what_a_socket_asked_is_not_done_after_its_end():
+    """A stranger's hundred messages, sent at once, held a place of their address until each had had its turn."""
+
+    async def left() -> list[str]:
+        config = uvicorn.Config(lambda *_: None, lifespan="off")
+        config.load()
+        connection = LimitedSocket(config, uvicorn.server.ServerState(), {})
+        connection.connection_made(Mock(**{"get_extra_info.return_value": None}))
+        kinds = ["websocket.connect", *["websocket.receive"] * 100]
+        queue: asyncio.Queue[Any] = connection.queue
+        for kind in kinds:
+            queue.put_nowait({"type": kind})
+        connection.connection_lost(None)
+        return [queue.get_nowait()["type"] for _ in range(queue.qsize())]
+
+    assert asyncio.run(left()) == ["websocket.connect", "websocket.disconnect"]
+
+
+@pytest.mark.parametrize(
+    "begin, piece",
+    [
+        (b"GET /healthz HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n"),
+        (b"", b"GET /healthz HTTP/1.1\r\n" + HOST + b"\r\n"),
+    ],
+    ids=["chunks", "requests before an answer"],
+)
+def test_a_connection_of_tiny_pieces_ends(server, begin, piece):
+    block = piece * (len(PIECE) // len(piece))
+
+    assert pieces_taken(server, begin, block) < PIECES
+
+
+def test_requests_without_sense_fill_no_log(server):
+    lines = server.output()
+    ask(server.url, "GET", "/", {"Connection": "Upgrade", "Upgrade": "x"})
+    with socket.create_connection(place_of(server.url), timeout=20) as connection:
+        connection.sendall(b"\0\r\n\r\n")
+        assert connection.recv(1000).startswith(b"HTTP/1.1 400 ")
+
+    assert server.output() == lines
 
 
 async def _until_closed(begin: bytes, monkeypatch) -> bytes:

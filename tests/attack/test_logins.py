@@ -80,6 +80,14 @@ def test_a_revoked_login_loses_its_open_sockets(served):
                 pass
 
 
+def test_a_login_in_a_second_cookie_header_ends_too(served):
+    """The gate took such a socket for a stranger's, and Streamlit for its owner's: it outlived the login."""
+    mine = {"Cookie": f"{COOKIE}={session_value(served)}"}
+    with open_socket(served.url, [("Cookie", "seen=1"), *mine.items(), ("Origin", served.url)]) as tab:
+        ask(served.url, "POST", "/auth/sign-out", {**mine, **our_headers(served.url), "Content-Length": "0"})
+        assert is_closed(tab)
+
+
 def test_signing_out_closes_the_sockets_of_other_tabs(served):
     mine = {"Cookie": f"{COOKIE}={session_value(served)}"}
     with open_socket(served.url, {**mine, "Origin": served.url}) as tab:
@@ -152,6 +160,14 @@ def test_cookie_names_say_what_browsers_check(https, base_path, name):
         assert cookie_name("x", https) == name
     finally:
         cookies.serve_below("")
+
+
+def test_long_cookies_of_strangers_are_not_remembered():
+    """What was checked is kept, and a thousand cookies of 60 KB are 60 MB."""
+    before = cookies._checked.cache_info().misses
+
+    assert cookies.login_secret("x" * 60_000) is None
+    assert cookies._checked.cache_info().misses == before
 
 
 @pytest.mark.parametrize("value", ["", "x", "AAAAAAAAAAAAAAAA-1", "AAAAAAAAAAAAAAAA-1.forged"])

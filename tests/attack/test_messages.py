@@ -64,6 +64,8 @@ UNREADABLE = {
     "a widget without a name": rerun(WidgetState(string_value="x")).SerializeToString(),
     **{f"a widget {name}": rerun(WidgetState(id=name)).SerializeToString() for name in OWN_NAMES},
     "no field": b"",
+    "a heartbeat that is a text": b"\x8a\x01\0",
+    "a run that is a number": b"\x58\0",
     "a group": b"\x0b\x0c",
     "a cut field": rerun().SerializeToString()[:-1] + b"\x05",
     "a number without end": b"\xff" * 20,

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from helpers.attackers import Answer, ask, cookie
 from helpers.studies import SMALL_RUBRIC, draft_items, sure
-from sqlalchemy import Engine, select, update
+from sqlalchemy import Engine, delete, select, update
 
 import triptych as tt
 from bench.server import Server, running_app
@@ -79,7 +79,7 @@ def home_of_the_server(served, monkeypatch):
     """Tokens made by a test are signed with the server's own secret; no lead has more than may be made."""
     monkeypatch.setenv("TRIPTYCH_HOME", str(served.world.home))
     with writing(served.engine) as session:
-        tokens.forget(session)
+        session.execute(delete(Token))
 
 
 def test_a_token_reads_and_a_cookie_alone_does_not(served):

@@ -79,6 +79,10 @@ BROKEN = {
         replaced("key: good", "key: Good One"),
         ["criteria.0.key: 'Good One' is not a key; use lower-case letters, digits and _"],
     ),
+    "a key that every object of a browser has": (
+        replaced("key: good", "key: constructor"),
+        ["criteria.0.key: 'constructor' is a word of browsers; choose another one"],
+    ),
     "an option given twice": (
         replaced('"no"', '"yes"'),
         ["criteria.0.scale.options: each option key may be used once; repeated: yes."],

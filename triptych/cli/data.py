@@ -66,8 +66,9 @@ def restore(file: str) -> Reply:
     engine = database.open_engine(settings.database_url())
     with alone(engine), files.on_disk(file) as path:
         restored = backups.restore(engine, path, COMMAND_LINE, alone=True)
-    again = "withdrew or was erased after this backup and is in it again: repeat that."
+    again = "withdrew, or was erased or removed, after this backup and is in it again: repeat that."
     lines = [f"Restored {restored.name}. The state before is in {restored.before or 'no file: it was empty'}."]
+    lines.append("Everybody has to sign in again, and scripts need new tokens.")
     lines += [*_lines_of(restored.heads), *(f"{pseudonym} {again}" for pseudonym in restored.again)]
     before = str(restored.before) if restored.before else None
     values = {"before": before, "studies": _values_of(restored.heads), "again": list(restored.again)}

@@ -27,7 +27,7 @@ JSON_TURNS = "{n} cell(s) hold a JSON list of turns; they were read as conversat
 _SUSPECT = re.compile("[\x00-\x08\x0b-\x1f\ufffd\ud800-\udfff]")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_PYTHON_LIST = re.compile(r"\s*\[\s*[\[({]?\s*'")
+_PYTHON_LIST = re.compile(r"\s*\[\s*(?:[\[({]\s*)?'")
 
 
 class NumberText(str):

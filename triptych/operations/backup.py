@@ -26,7 +26,7 @@ from sqlmodel import Session
 
 from triptych import clock, settings
 from triptych.errors import NotAllowed, NotFound, TriptychError, UnsafeDatabase
-from triptych.people import tokens
+from triptych.people.ways_in import WaysIn, keep_closed, ways_in
 from triptych.results.frame.upkeep import forget
 from triptych.storage import database, events, host, private, writes
 from triptych.storage.events import DEPARTURES, EventKind
@@ -46,6 +46,7 @@ ON_POSTGRES = (
 )
 NO_LIST = (ValueError, KeyError, TypeError, RecursionError)  # what the file beside a backup may be instead
 PG_PASSWORD = "PGPASSWORD"  # noqa: S105 (a name)
+LEAVING = (*DEPARTURES, EventKind.lead_removed, EventKind.viewer_removed)
 
 
 class BackupFailed(TriptychError):
@@ -87,7 +88,7 @@ class Restored:
 
 @dataclass(frozen=True)
 class _Before:
-    """The state before a restore. left: people who were erased or withdrew, by the hash of the event.
+    """The state before a restore. left: people who were erased or removed, or withdrew, by the hash of the event.
 
     is_damaged: it is the file itself, moved aside, and no backup.
     """
@@ -96,6 +97,7 @@ class _Before:
     heads: dict[str, Head] = field(default_factory=dict)
     left: dict[str, str] = field(default_factory=dict)
     is_damaged: bool = False
+    ways_in: WaysIn = field(default_factory=WaysIn)
 
 
 def folder() -> Path:
@@ -168,9 +170,10 @@ def restore_as(engine: Engine, name: str, certainty: Certainty) -> Restored:
 def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) -> Restored:
     """The database becomes what the backup holds, after a backup of the state before; every study's log says so.
 
-    Everything is checked on a copy first: that it is whole, its tables (an older version is brought up to date) and
-    its event chains. `alone`: no server uses the file, so that even a damaged one can be replaced. Must be called
-    in the one process that uses the file. Raises BackupFailed; then the database is as it was.
+    It opens nothing that was closed since, and everybody signs in again. Everything is checked on a copy first: that it
+    is whole, its tables (an older version is brought up to date) and its event chains. `alone`: no server uses the
+    file, so that even a damaged one can be replaced. Must be called in the one process that uses the file.
+    Raises BackupFailed; then the database is as it was.
     """
     if engine.dialect.name != "sqlite":
         raise BackupFailed(ON_POSTGRES)
@@ -180,12 +183,13 @@ def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) ->
             _prepare(source, part)
             before = _state_before(engine, alone)
             with _put_back(engine, before):
+                again = _keep_out(part, before)
                 database.overwrite_sqlite(engine, part)
     finally:
         for left in folder().glob(f"{part.name}*"):
             left.unlink()
     forget()  # the ratings that this process has cached
-    return Restored(source.name, before.path, *_note(engine, source.name, before, actor))
+    return Restored(source.name, before.path, _note(engine, source.name, before, actor), again)
 
 
 @contextmanager
@@ -330,7 +334,16 @@ def _state_before(engine: Engine, alone: bool) -> _Before:
         _rename(path, aside)
         return _Before(aside, is_damaged=True)
     with database.reading(engine) as session:
-        return _Before(saved.path, {head.slug: head for head in saved.heads}, _left(session))
+        return _Before(saved.path, {head.slug: head for head in saved.heads}, _left(session), ways_in(session))
+
+
+def _keep_out(part: Path, before: _Before) -> tuple[str, ...]:
+    """Closes in a copy of the backup what was closed since; returns who had left since and is in it again."""
+    with opened(part) as copy, database.writing(copy) as session:
+        recorded, present = _left(session), set(session.scalars(select(Person.pseudonym)))
+        again = sorted(present.intersection(person for event, person in before.left.items() if event not in recorded))
+        keep_closed(session, before.ways_in, again)
+    return tuple(again)
 
 
 def _is_whole(path: Path) -> bool:
@@ -362,21 +375,17 @@ def _put_back(engine: Engine, before: _Before) -> Iterator[None]:
 
 
 def _left(session: Session) -> dict[str, str]:
-    query = select(Event.hash, Event.subject).where(Event.kind.in_(DEPARTURES))
+    query = select(Event.hash, Event.subject).where(Event.kind.in_(LEAVING))
     return {hashed: subject for hashed, subject in session.execute(query) if subject}
 
 
-def _note(engine: Engine, name: str, before: _Before, actor: str) -> tuple[tuple[Head, ...], tuple[str, ...]]:
-    """Writes to every study's log that it was restored; returns the heads, and who had left since."""
+def _note(engine: Engine, name: str, before: _Before, actor: str) -> tuple[Head, ...]:
+    """Writes to every study's log that it was restored; returns the heads."""
     with database.writing(engine) as session:
-        tokens.forget(session)  # some may have been revoked since the backup
         for head, study in zip(heads_of(session), session.scalars(select(Study).order_by(Study.id)), strict=True):
             left = before.heads.get(head.slug)
             old = None if left is None else {"number": left.number, "hash": left.hash}
             new = {"backup": name, "number": head.number}
             events.record(session, study.id, EventKind.restored_from_backup, actor, old=old, new=new)
-        present = set(session.scalars(select(Person.pseudonym)))
-        recorded = _left(session)
-        again = sorted(present.intersection(person for event, person in before.left.items() if event not in recorded))
     with database.reading(engine) as session:
-        return heads_of(session), tuple(again)
+        return heads_of(session)

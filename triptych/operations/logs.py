@@ -108,9 +108,10 @@ def settle() -> None:
         logging.lastResort.setFormatter(formatter)
     logging.getLogger(OURS).setLevel(logging.INFO)
     _take_over_what_python_prints()
-    # a line per request or connection: addresses hold personal links, and without them the line says nothing
-    for name in ("uvicorn.access", "uvicorn.error"):
-        logging.getLogger(name).setLevel(logging.WARNING)
+    # a line per request or connection: addresses hold personal links, and without them the line says nothing; and one
+    # for each that makes no sense, by which a stranger would fill the disk
+    logging.getLogger("uvicorn.access").setLevel(logging.WARNING)
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
 
 
 def _take_over_what_python_prints() -> None:

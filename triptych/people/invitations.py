@@ -27,7 +27,8 @@ from triptych.study.settings import settings_of
 
 COLUMNS = ("name", "email", "group", "role")
 HEADINGS = {"e-mail": "email", "mail": "email", "e-mail address": "email", "email address": "email"}
-SEVERAL = re.compile(r"(?P<group>[^,;\t]*?)\s*[×x*]\s*(?P<count>\d{1,4})")  # people without a name, and their group
+# people without a name, and their group
+SEVERAL = re.compile(r"(?P<group>[^,;\t]{0,200}?)\s*[×x*]\s*(?P<count>\d{1,4})")
 DELIMITERS = ",;\t"
 MAX_GUESTS = 1000
 MAX_EMAIL_CHARACTERS = 200

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from itsdangerous import BadData, Signer
-from sqlalchemy import ColumnElement, delete, select, update
+from sqlalchemy import ColumnElement, select, update
 from sqlmodel import Session
 
 from triptych import clock, settings
@@ -175,11 +175,6 @@ def revoke_all(session: Session, lead: Person, study: Study | None = None) -> No
         which &= Token.study_id == study.id
     who = Who(lead.id, lead.pseudonym, lead.role, lead.name, 0)
     _end(session, who, session.scalars(select(Token).where(which)).all())
-
-
-def forget(session: Session) -> None:
-    """Deletes every token: a database that was restored may hold some that were revoked since."""
-    session.execute(delete(Token))
 
 
 def _end(session: Session, who: Who, tokens: Sequence[Token]) -> None:

@@ -15,7 +15,16 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from triptych.errors import InvalidAnnotation
 
 KEY = r"^[a-z][a-z0-9_]{0,39}$"
-Key = Annotated[str, Field(pattern=KEY)]
+JAVASCRIPTS_OWN = "constructor"  # the one word of this pattern that every object of a browser answers to already
+
+
+def _no_objects_own(key: str) -> str:
+    if key == JAVASCRIPTS_OWN:
+        raise ValueError(f"{key!r} is a word of browsers; choose another one")
+    return key
+
+
+Key = Annotated[str, Field(pattern=KEY), AfterValidator(_no_objects_own)]
 Words = Annotated[str, Field(min_length=1)]
 Value = str | float | list[str]  # what may be answered: an option, a number, the letters of the best responses
 

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import uvicorn.config
 from starlette.concurrency import run_in_threadpool
+from starlette.formparsers import MultiPartParser
 from starlette.requests import cookie_parser
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -51,7 +52,10 @@ class Refused(Exception):
 
 
 class RequestHeaders(NamedTuple):
-    """What the gate asks of headers; several of a kind are joined, which makes hosts and origins invalid."""
+    """What the gate asks of headers; several of a kind are joined, which makes hosts and origins invalid.
+
+    Those of cookies become one, as for everybody who reads them later.
+    """
 
     host: str
     origin: str
@@ -74,13 +78,22 @@ def request_headers(headers: list[tuple[bytes, bytes]]) -> RequestHeaders:
     sent: dict[bytes, str] = dict.fromkeys(NAMES, "")
     for name, value in headers:
         if name in sent:
-            sent[name] += (", " if sent[name] else "") + value.decode("latin-1")
+            between = "; " if name == b"cookie" else ", "
+            sent[name] += (between if sent[name] else "") + value.decode("latin-1")
     return RequestHeaders(*sent.values())
 
 
 def leave_forwarded_headers_to_the_gate() -> None:
     """Turn off uvicorn's own: it believes every program on this computer, and `streamlit run` has no switch."""
     setattr(uvicorn.config, "ProxyHeadersMiddleware", lambda app, **_: app)  # noqa: B010 (a type, to the type checker)
+
+
+def keep_uploads_in_memory() -> None:
+    """Write no part of an upload to the disk, where others' texts would stay and which may be full.
+
+    Streamlit reads the whole file into memory anyway.
+    """
+    MultiPartParser.spool_max_size = 0  # from what size on a file is used; 0 for never
 
 
 class Gate:
@@ -187,7 +200,7 @@ class Gate:
         """
         if arrival.transfer_encoding:
             raise Refused(411, "length", "A request says how long it is: send it with a Content-Length.")
-        if scope["path"] == SIGN_IN:
+        if scope["path"].removeprefix(self.prefix) == SIGN_IN:
             _take("sign_ins", f"ticket {budgets.key_of(None, _address(scope))}")
         if UPLOADS not in scope["path"]:
             return

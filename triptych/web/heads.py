@@ -13,6 +13,8 @@ from typing import Any
 import uvicorn.config
 from starlette.requests import cookie_parser
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.frames import CloseCode
 
 from triptych.web import budgets, origins
 from triptych.web.session import cookie_in, login_secret
@@ -20,11 +22,46 @@ from triptych.web.session import cookie_in, login_secret
 KB = 2**10
 LONGEST_HEAD = 64 * KB  # as uvicorn's other parser, h11, has it
 HEAD_SECONDS = 30.0
+PIECE = 4 * KB  # of what is received, after which others have their turn where it is too much
+MOST_WAITING = 8  # requests behind one that has no answer yet; browsers send none
 LONGEST_SOCKET_MESSAGE = 4096 * KB  # the values of a page's widgets; uploads come by HTTP
 ENDING = b"Content-Length: 0\r\nConnection: close\r\n\r\n"
 TOO_LONG = b"HTTP/1.1 431 Request Header Fields Too Large\r\n" + ENDING
+NO_LENGTH = b"HTTP/1.1 411 Length Required\r\n" + ENDING
 TOO_MANY = b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 5\r\n" + ENDING
 _connections: defaultdict[str, dict[LimitedHttp, None]] = defaultdict(dict)  # by address or account, oldest first
+
+
+class LimitedSocket(WebSocketsSansIOProtocol):
+    """A websocket that ends when it sends too many frames: pings and empty pieces of a message reach no gate.
+
+    Each costs the event loop as much as a message, and six bytes to send: 7 MB of them let everybody wait for 17 s.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.frames_taken = budgets.Spending(budgets.all_budgets()["frames"])
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nobody waits for what a page that is gone has asked; at a stranger's pace it would be done for hours."""
+        waiting = [self.queue.get_nowait() for _ in range(self.queue.qsize())]
+        for message in waiting:
+            if message["type"] != "websocket.receive":
+                self.queue.put_nowait(message)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        for start in range(0, len(data), PIECE):
+            if not self.transport.is_closing():
+                super().data_received(data[start : start + PIECE])
+
+    def handle_events(self) -> None:
+        is_too_much = self.frames_taken.take("", len(self.conn.events)) > 0
+        super().handle_events()
+        if is_too_much and not self.transport.is_closing():
+            self.conn.fail(CloseCode.POLICY_VIOLATION)
+            self.transport.write(b"".join(self.conn.data_to_send()))
+            self.transport.close()
 
 
 class LimitedHttp(HttpToolsProtocol):
@@ -37,6 +74,7 @@ class LimitedHttp(HttpToolsProtocol):
     def __init__(self, config: uvicorn.Config, *args: Any, **options: Any) -> None:
         config.ws_max_size = min(config.ws_max_size, LONGEST_SOCKET_MESSAGE)
         super().__init__(config, *args, **options)
+        self.ws_protocol_class = LimitedSocket
         self.bytes_of_head = 0
         self.deadline: asyncio.TimerHandle | None = None
         self.counted_for = ""
@@ -49,8 +87,15 @@ class LimitedHttp(HttpToolsProtocol):
             self._count_for(budgets.key_of(None, peer))
 
     def data_received(self, data: bytes) -> None:
+        for start in range(0, len(data), PIECE):
+            if not self.transport.is_closing() and self.transport.get_protocol() is self:
+                self._receive(data[start : start + PIECE])
+
+    def _receive(self, data: bytes) -> None:
         self.bytes_of_head += len(data)
         super().data_received(data)
+        if len(self.pipeline) > MOST_WAITING:
+            self.transport.close()
         if self.bytes_of_head > LONGEST_HEAD and not self.transport.is_closing():
             if self.cycle is None or self.cycle.response_complete:
                 self.transport.write(TOO_LONG)
@@ -68,6 +113,13 @@ class LimitedHttp(HttpToolsProtocol):
             self._count_for(budgets.key_of(login, ""))
         super().on_headers_complete()
 
+    def on_chunk_header(self) -> None:
+        """A body of unsaid length, which the gate would refuse: each byte of it may cost as much as a request."""
+        if not self.transport.is_closing():
+            if self.cycle is not None and not self.cycle.response_started:
+                self.transport.write(NO_LENGTH)
+            self.transport.close()
+
     def on_body(self, body: bytes) -> None:
         self.bytes_of_head = 0
         super().on_body(body)
@@ -80,6 +132,8 @@ class LimitedHttp(HttpToolsProtocol):
         self._stop_waiting()
         self._count_for("")
         super().connection_lost(exc)
+        if self.cycle is not None:
+            self.cycle.body = bytearray()  # it and this connection name each other, and are collected much later
 
     def handle_websocket_upgrade(self) -> None:
         self._count_for("")  # the gate counts sockets

@@ -15,7 +15,7 @@ from triptych.storage.database import DatabaseAway
 LONGEST = 64 * 2**10  # bytes, but for leads: pages hold short forms, and the workbench sends its texts by HTTP
 MOST_ENTRIES = 2000
 STOP, RERUN, FILES, HEARTBEAT, OPERATION = 7, 11, 16, 17, 19  # the kinds that our pages send, by number
-KINDS = {STOP, RERUN, FILES, HEARTBEAT, OPERATION}
+KINDS = {STOP: 0, RERUN: 2, FILES: 2, HEARTBEAT: 0, OPERATION: 2}  # and how protobuf writes each
 WIDGETS = 2  # of RERUN
 IDS = (b"$$ID", b"$$STREAMLIT_INTERNAL_KEY")  # how those of widgets begin
 UNREADABLE_CODE, TOO_BIG_CODE, LATER_CODE = 1002, 1009, 1013  # of a close
@@ -61,6 +61,8 @@ def kind_of(content: bytes) -> int:
     if not fields:
         raise ValueError("The message is empty.")
     kind, body = fields[0]
+    if content[0] & 7 != KINDS.get(kind, content[0] & 7):
+        raise ValueError("The message is written as no page writes it.")  # Streamlit would log that it knows none
     entries = list(_fields(body, MOST_ENTRIES)) if kind in (RERUN, FILES) else []
     states = [part for number, part in entries if kind == RERUN and number == WIDGETS]
     if len(states) > 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from triptych.storage import traces
 from triptych.storage.database import DatabaseAway, DatabaseBusy
@@ -30,6 +31,13 @@ ROUTES = [
     *PERSONAL_ROUTES,
     *API_ROUTES,
 ]
+
+
+def below(base_path: str) -> list[Route]:
+    """All routes below Streamlit's server.baseUrlPath; what machines ask is at the root too."""
+    prefix = f"/{base_path.strip('/')}" if base_path.strip("/") else ""
+    routes = [Route(f"{prefix}{route.path}", route.endpoint, methods=route.methods) for route in ROUTES]
+    return [*routes, *HEALTH_ROUTES, *METRICS_ROUTES] if prefix else ROUTES
 
 
 async def unavailable(_: Request, error: Exception) -> JSONResponse:

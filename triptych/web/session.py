@@ -38,6 +38,7 @@ MAX_PEOPLE_OF_BROWSER = 20  # a computer of a lab; the latest ones
 BROWSER = re.compile(r"([0-9A-Z]{16})((?:-[0-9]{1,18})*)")
 HEADER, HEADER_VALUE = "x-triptych", "1"
 MAX_TICKET_LENGTH = 200
+MAX_COOKIE_LENGTH = 1000
 _opening = threading.Lock()
 _place = {"path": "/"}  # below which the browser sees the app
 
@@ -77,7 +78,8 @@ def _signer(secret: str, salt: str) -> Signer:
 
 
 def _unsigned(cookie: str | None, salt: str = COOKIE) -> str | None:
-    return _checked(cookie or "", settings.cookie_secret(), salt)
+    """What we signed; a longer one is not ours, and would be remembered as it is."""
+    return _checked(cookie, settings.cookie_secret(), salt) if cookie and len(cookie) <= MAX_COOKIE_LENGTH else None
 
 
 @lru_cache(maxsize=1024)  # every request brings the same cookies again

@@ -1,0 +1,38 @@
+"""One long cell of a file takes no longer than its length: a pattern that tries each place twice would stall everybody.
+
+Python holds the interpreter while it matches, so all annotators would wait. Each cell took minutes before.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from triptych.formats import read_items
+from triptych.people import invitations
+from triptych.storage.database import writing
+
+LONG = 100_000
+SECONDS = 5.0
+GUESTS = f"a{' ' * LONG}b\n"
+ITEMS = f'id,context,cand:a,cand:b\n1,x,"[{" " * LONG}]",z\n'
+
+
+@contextmanager
+def quick() -> Iterator[None]:
+    began = time.process_time()
+    yield
+    assert time.process_time() - began < SECONDS
+
+
+def test_a_long_line_of_guests_is_read_at_once(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, _, _ = make_study(session, annotators=0)
+        with quick():
+            invitations.read_list(session, study, GUESTS.encode())
+
+
+def test_a_long_cell_of_items_is_read_at_once():
+    with quick():
+        assert read_items(ITEMS.encode(), "items.csv").ok

@@ -1,0 +1,97 @@
+"""Going back to a backup opens nothing that was closed since: no login, token, link, passcode or account."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from helpers.studies import personal_link, sure
+
+from triptych.errors import NotAllowed
+from triptych.operations import backup
+from triptych.people import accounts, invitations, passcodes, roster, tokens, viewers
+from triptych.people.tokens import Scope
+from triptych.storage.database import open_engine, reading, writing
+from triptych.storage.models import Person, Role, Study
+
+OLD, NEW = "the passcode that leaked", "the passcode since then"
+
+
+@pytest.fixture
+def lab(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, lead, people = make_study(session)
+        for who in (lead, *people):
+            session.get_one(Person, who.person_id).passcode_hash = passcodes.hash_passcode(OLD)
+    return study, lead, people
+
+
+def person(session, who) -> Person:
+    return session.get_one(Person, who.person_id)
+
+
+def signed_in(session, who) -> str:
+    return accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person(session, who)))
+
+
+def link_opens(session, secret: str) -> bool:
+    try:
+        accounts.invited(session, secret)
+    except NotAllowed:
+        return False
+    return True
+
+
+def test_nothing_that_ended_since_a_backup_opens_after_it(sqlite_engine, lab):
+    study, lead, people = lab
+    with writing(sqlite_engine) as session:
+        study = session.get_one(Study, study.id)
+        logins = [signed_in(session, who) for who in (lead, people[0])]
+        token = tokens.make(session, lead, "nightly", timedelta(days=1), [Scope.read])
+        ticket = accounts.issue_sign_in_ticket(session, person(session, lead))
+        kept, ended = (personal_link(session, study, name) for name in ("stays", "leaves"))
+        invited = [
+            invitations.invite_one(session, study, name, "", Role(name), lead.pseudonym) for name in ("viewer", "lead")
+        ]
+    made = backup.make(sqlite_engine)
+    with writing(sqlite_engine) as session:
+        study = session.get_one(Study, study.id)
+        accounts.end_logins(session, lead.person_id)  # and tickets
+        accounts.end_links(session, accounts.invited(session, ended).id)
+        viewers.withdraw_seat(session, study, invited[0].pseudonym, lead.pseudonym)
+        roster.remove_lead(session, study, invited[1].pseudonym, sure(lead))
+        roster.disable(session, study, people[1].pseudonym, lead)
+        person(session, lead).passcode_hash = new = passcodes.hash_passcode(NEW)
+
+    done = backup.restore_as(sqlite_engine, made.name, sure(lead))
+
+    with reading(sqlite_engine) as session:
+        assert not accounts.live_logins(session, logins)
+        assert tokens.bearer(session, tokens.secret_of(token) or "") is None
+        opening = [link_opens(session, secret) for secret in (kept, ended, *(guest.secret for guest in invited))]
+        assert opening == [True, False, False, False]
+        assert person(session, people[1]).disabled_at
+        assert person(session, people[0]).disabled_at is None
+        assert person(session, lead).passcode_hash == new
+    with writing(sqlite_engine) as session, pytest.raises(NotAllowed):
+        accounts.use_ticket(session, ticket)
+    assert set(done.again) == {guest.pseudonym for guest in invited}
+
+
+def test_on_a_new_machine_links_and_passcodes_work(sqlite_engine, lab, tmp_path):
+    study, lead, _ = lab
+    with writing(sqlite_engine) as session:
+        link = personal_link(session, session.get_one(Study, study.id), "stays")
+        login = signed_in(session, lead)
+        stored = person(session, lead).passcode_hash
+    made = backup.make(sqlite_engine)
+    fresh = open_engine(f"sqlite:///{tmp_path / 'fresh.db'}")
+
+    done = backup.restore(fresh, made.path, "command line", alone=True)
+
+    with reading(fresh) as session:
+        assert link_opens(session, link)
+        assert not accounts.live_logins(session, [login])
+        assert person(session, lead).passcode_hash == stored
+    assert done.again == ()
+    fresh.dispose()
