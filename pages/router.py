@@ -24,11 +24,7 @@ PAGES_OF_ANNOTATORS = [
     ("annotator/my_data.py", message("My data")),
 ]
 # of the one study that they see; none of these pages reaches a command that changes anything
-PAGES_OF_VIEWERS = [
-    ("viewer/results.py", "Results"),
-    ("viewer/items.py", "Items"),
-    ("viewer/report.py", "Report"),
-]
+PAGES_OF_VIEWERS = [("viewer/results.py", "Results"), ("viewer/items.py", "Items"), ("viewer/report.py", "Report")]
 # besides the places of a study
 PAGES_OF_LEADS = [
     ("lead/studies.py", "Studies"),

@@ -94,7 +94,7 @@ def test_the_module_is_there(name: str):
 def test_the_browser_part_draws_the_element(name: str):
     scripts = (SOURCES / "static").rglob("*.js")
 
-    assert any(re.search(f"[\"'`]{name}[\"'` ]", script.read_text(encoding="utf-8")) for script in scripts)
+    assert any(re.search(f"[\"'`]{name}(-\\$|[\"'` ])", script.read_text(encoding="utf-8")) for script in scripts)
 
 
 @pytest.mark.parametrize("address", ADDRESSES)

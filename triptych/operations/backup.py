@@ -334,7 +334,7 @@ def _state_before(engine: Engine, alone: bool) -> _Before:
         _rename(path, aside)
         return _Before(aside, is_damaged=True)
     with database.reading(engine) as session:
-        return _Before(saved.path, {head.slug: head for head in saved.heads}, _left(session), ways_in(session))
+        return _Before(saved.path, {head.slug: head for head in saved.heads}, _left(session), ways_in=ways_in(session))
 
 
 def _keep_out(part: Path, before: _Before) -> tuple[str, ...]:
