@@ -31,17 +31,9 @@ class Served:
 
 
 class Tab(PageSession):
-    """A tab that may claim a session, and knows the fragments of its page."""
+    """A tab that knows the fragments of its page."""
 
     fragments: tuple[str, ...] = ()
-
-    async def claim(self, session_id: str, **headers: str) -> None:
-        """Connects as a tab does whose line was cut."""
-        address = f"{self.url.replace('http', 'ws', 1)}/_stcore/stream"
-        named = ("streamlit", "PLACEHOLDER_AUTH_TOKEN", session_id)
-        sent = {"Origin": self.url, **headers}
-        self.socket = await self.http.ws_connect(address, protocols=named, max_msg_size=0, headers=sent)
-        await self.run()
 
     def _unfolded(self, message: Any) -> Any:
         message = super()._unfolded(message)
@@ -83,7 +75,8 @@ def test_a_session_goes_on_with_its_login_only(served):
             forged = [{"X-Triptych-Login": value} for value in hashes]
             for http, headers in [*((nobody, header) for header in [{}, *forged]), (annotator, {}), (lead, {})]:
                 tab = Tab(http, url)
-                await tab.claim(first.session_id, **headers)
+                await tab.connect("PLACEHOLDER_AUTH_TOKEN", first.session_id, **headers)  # as after a cut line
+                await tab.run()
                 await tab.close()
                 mine.append(tab.session_id == first.session_id)
         return mine
