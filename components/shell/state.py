@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 import streamlit as st
 from sqlalchemy import Engine
 from sqlmodel import Session
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from triptych import clock
 from triptych.errors import NotFound, StudyFull, TriptychError
@@ -29,6 +28,7 @@ from triptych.web.session import browser_in, cookie_in, wait_to_sign_in, web_eng
 
 LANGUAGE, CHOSEN_LANGUAGE = "language", "chosen language"
 MESSAGES, ARRIVAL, RAN_BY_ITSELF = "messages", "arrival", "ran by itself"
+CAME_BACK = "came back"
 PASSCODE_TYPED_AT = "passcode typed at"
 THIS_COMPUTER = "127.0.0.1"  # for which Streamlit gives no address
 CLICKS, PAGE, SHOWN_NEXT = "clicks", "page", "shown next"
@@ -102,6 +102,9 @@ def identify() -> Who | None:
 
     A run that somebody caused counts as use of a lead's login, one that new data caused does not.
     """
+    if recall(CAME_BACK) is None:  # the first run: a tab that had another session names it when it connects
+        _, _, *earlier = st.context.headers.get("Sec-WebSocket-Protocol", "").split(",") + ["", ""]
+        remember(CAME_BACK, any(part.strip() for part in earlier))
     who = _identified.who = current_person()
     if who is not None and not take(RAN_BY_ITSELF):
         with reading() as session:
@@ -152,14 +155,7 @@ def was_signed_in() -> bool:
     A login that ends closes its sockets. The tab comes back, maybe without the cookie, and names its session, which
     nobody gets back but with that login (`web.gate`).
     """
-    return session_cookie() is not None or (bool(browser().people) and _replaces_a_session())
-
-
-def _replaces_a_session() -> bool:
-    """Whether this tab had another session, of another login or before a restart."""
-    _, _, named = (*st.context.headers.get("Sec-WebSocket-Protocol", "").split(","), "", "")[:3]
-    context = get_script_run_ctx()
-    return bool(named.strip()) and context is not None and named.strip() != context.session_id
+    return session_cookie() is not None or bool(browser().people and recall(CAME_BACK))
 
 
 def require(role: str) -> Who:

@@ -22,7 +22,7 @@ def rated(make_study):
     return study, lead
 
 
-def test_no_field_of_a_decision_tells_one_system_through_all_items(visit, rated):
+def test_no_field_of_a_decision_tells_the_system(visit, rated):
     """The key of a field, which becomes a class in the page, held the number of the response's system."""
     study, lead = rated
     keys = []

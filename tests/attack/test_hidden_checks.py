@@ -116,7 +116,7 @@ def test_a_check_that_is_answered_again_looks_like_an_item(studies, move_clock):
     assert report.holds, report.sentence
 
 
-def test_a_mark_beyond_its_text_is_refused_of_a_check_too(studies):
+def test_a_mark_beyond_its_text_is_refused_of_checks(studies):
     """Of an item it was refused, of a check that was answered again it was stored."""
     session, study, who = studies[1]
     for item in own_items(session, study, who).items[:ITEMS]:

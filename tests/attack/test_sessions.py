@@ -61,7 +61,7 @@ def browsing(cookies: Mapping[str, str]) -> aiohttp.ClientSession:
 
 
 def test_a_session_goes_on_with_its_login_only(served):
-    """Its name was enough: after a sign-out callbacks and fragments of the lead's page ran for whoever came next."""
+    """Its name was enough: after a sign-out callbacks and fragments of the lead's page ran for who came next."""
     url, world = served.server.url, served.world
     with database.reading(served.engine) as session:
         hashes = session.scalars(select(Login.secret_hash)).all()
