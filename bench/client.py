@@ -56,10 +56,14 @@ class PageSession:
 
     async def open(self) -> None:
         """Connects and waits for the first run. Raises PageFailed."""
-        address = f"{self.url.replace('http', 'ws', 1)}/_stcore/stream"
-        origin = {"Origin": self.url}
-        self.socket = await self.http.ws_connect(address, protocols=("streamlit",), max_msg_size=0, headers=origin)
+        await self.connect()
         await self.run()
+
+    async def connect(self, *claimed: str, **headers: str) -> None:
+        """Opens the socket. claimed: a token and the session that this tab had, as a browser names them."""
+        address, sent = f"{self.url.replace('http', 'ws', 1)}/_stcore/stream", {"Origin": self.url, **headers}
+        named = ("streamlit", *claimed)
+        self.socket = await self.http.ws_connect(address, protocols=named, max_msg_size=0, headers=sent)
 
     async def close(self) -> None:
         if self.socket is not None:

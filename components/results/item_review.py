@@ -295,7 +295,8 @@ def _decide(question: FinalQuestion, final: FinalValue | None, mark: PointedRati
     st.markdown(f"{plain(question.about)}: {given or 'no rating'}")
     place = question.code, question.criterion.key
     before = final.values.get(place) if final and not final.waiting else question.majority
-    return _ask(question, before, f"{name}-{question.code}-{question.criterion.key}")
+    # the browser gets the key: with the system's code it would tell the systems of all items
+    return _ask(question, before, f"{name}-{question.about}-{question.criterion.key}")
 
 
 def _given_value(question: FinalQuestion, value: GivenValue, mark: PointedRating | None) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import streamlit as st
 
@@ -46,7 +46,8 @@ def say_unknown_address(page: str) -> None:
     if state.recall(ADDRESS):
         return
     state.remember(ADDRESS, True)
-    address = urlsplit(st.context.url or "").path.rpartition("/")[2]
+    # not by urlsplit: a browser may say anything, and what it refuses would be an error in the log
+    address = re.split("[?#]", st.context.url or "")[0].rpartition("/")[2]
     base = st.get_option("server.baseUrlPath").strip("/").rpartition("/")[2]
     if address not in ("", page, base):
         state.say(_("No page has this address, or not for you. This is your first page instead."), "info")

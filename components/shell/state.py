@@ -28,7 +28,7 @@ from triptych.web.session import browser_in, cookie_in, wait_to_sign_in, web_eng
 
 LANGUAGE, CHOSEN_LANGUAGE = "language", "chosen language"
 MESSAGES, ARRIVAL, RAN_BY_ITSELF = "messages", "arrival", "ran by itself"
-WAS_SIGNED_IN = "was_signed_in"
+CAME_BACK = "came back"
 PASSCODE_TYPED_AT = "passcode typed at"
 THIS_COMPUTER = "127.0.0.1"  # for which Streamlit gives no address
 CLICKS, PAGE, SHOWN_NEXT = "clicks", "page", "shown next"
@@ -102,9 +102,10 @@ def identify() -> Who | None:
 
     A run that somebody caused counts as use of a lead's login, one that new data caused does not.
     """
+    if recall(CAME_BACK) is None:  # the first run: a tab that had another session names it when it connects
+        _, _, *earlier = st.context.headers.get("Sec-WebSocket-Protocol", "").split(",") + ["", ""]
+        remember(CAME_BACK, any(part.strip() for part in earlier))
     who = _identified.who = current_person()
-    if who is not None:
-        remember(WAS_SIGNED_IN, True)
     if who is not None and not take(RAN_BY_ITSELF):
         with reading() as session:
             end = accounts.later_end(session, who)
@@ -151,9 +152,10 @@ def run_again_by_itself() -> None:
 def was_signed_in() -> bool:
     """Whether this browser or tab was signed in; with nobody signed in, that login has ended.
 
-    A login that ends closes its sockets, and the tab comes back on a socket without the cookie.
+    A login that ends closes its sockets. The tab comes back, maybe without the cookie, and names its session, which
+    nobody gets back but with that login (`web.gate`).
     """
-    return session_cookie() is not None or bool(recall(WAS_SIGNED_IN))
+    return session_cookie() is not None or bool(browser().people and recall(CAME_BACK))
 
 
 def require(role: str) -> Who:

@@ -11,6 +11,7 @@ from triptych.stats import power
 from triptych.stats.power import Plan
 from triptych.stats.undefined import UndefinedStatistic
 from triptych.storage.models import Study, StudyState
+from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 
@@ -31,9 +32,14 @@ def bases_of(study: Study, who: Who) -> list[Basis]:
         ]
 
 
-def declare(study: Study | None, plan: Plan, aim: Aim) -> None:
-    """The plan in the words and margins of the preregistration."""
-    state.run_command(planner.declare, study, plan, aim, who.pseudonym, done="The plan is in the preregistration.")
+def declare(study: Study, plan: Plan, aim: Aim) -> None:
+    """The plan in the words and margins of the preregistration, if the lead still leads the study."""
+
+    def command(session: state.Session) -> None:
+        # this part of the page runs by itself, without the look at who leads the study
+        planner.declare(session, lifecycle.led_by(session, who, study.slug), plan, aim, who.pseudonym)
+
+    state.run_command(command, done="The plan is in the preregistration.")
     state.show_messages()
 
 
@@ -52,7 +58,7 @@ def planning(study: Study | None, bases: list[Basis], shape: Shape) -> None:
         advice = planner.advise(plan, aim.shift, scatter)
         planner_form.outlook(advice, power.effort(plan, *effort), basis, currency)
         draft = study is not None and study.state == StudyState.draft
-        if planner_form.solutions(plan, aim, basis, slug, draft):
+        if planner_form.solutions(plan, aim, basis, slug, draft) and study:
             declare(study, plan, aim)
     except UndefinedStatistic as refusal:
         state.say(str(refusal), "info")

@@ -143,6 +143,25 @@ def test_invented_widgets_change_nothing_and_are_not_logged(served, sender):
     assert not page.find("alert") and not page.find("exception")
 
 
+def test_an_address_that_cannot_be_read_is_no_error(served):
+    """Each was a trace in the private folder, which holds the newest fifty, and a line in the log."""
+    server, world = served
+    lines = server.output()
+
+    async def run() -> PageSession:
+        jar = aiohttp.CookieJar(unsafe=True)
+        async with aiohttp.ClientSession(cookies=dict(world.cookies[0]), cookie_jar=jar) as http:
+            page = PageSession(http, server.url)
+            await page.connect()
+            page.url = "http://["
+            await page.run()
+            await page.close()
+        return page
+
+    assert not any("went wrong" in element.alert.body for element in asyncio.run(run()).find("alert"))
+    assert server.output() == lines
+
+
 def handed_on(*contents: bytes, may_announce: bool = True) -> list[bytes]:
     """What the app gets of these messages."""
     waiting = [{"type": "websocket.receive", "bytes": content} for content in contents]

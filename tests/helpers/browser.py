@@ -33,8 +33,10 @@ from bench.chromium import find_chromium, launch_chromium
 from bench.server import Server, free_port, is_healthy, start_server, wait_until
 from helpers.studies import absent
 from triptych.people import accounts
+from triptych.people.signing_in import UNKNOWN
 from triptych.storage import database
 from triptych.storage.models import Person
+from triptych.web import session as cookies
 from triptych.web.session import COOKIE, cookie_value
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -161,7 +163,7 @@ def running(home: Path, before: Any = None, start: Callable[..., Any] | None = N
 
 
 def session_cookie(app: App, person_id: int) -> str:
-    """The cookie value of a new login of this person."""
+    """The value of the session cookie of a new login of this person."""
     with app.writing() as session:
         ticket = accounts.issue_sign_in_ticket(session, session.get_one(Person, person_id))
         secret = accounts.use_ticket(session, ticket)
@@ -177,8 +179,11 @@ def signed_in(context: Any, app: App, person_id: int, host: str | None = None) -
     UNTRUSTED_HOST.
     """
     url = app.url if host is None else app.url.replace("127.0.0.1", host)
-    cookie = {"name": COOKIE, "value": session_cookie(app, person_id), "url": url, "httpOnly": True, "sameSite": "Lax"}
-    context.add_cookies([cookie])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRIPTYCH_SECRET", SECRET)
+        known = cookies._browser_value(UNKNOWN, person_id)
+    for name, value in {COOKIE: session_cookie(app, person_id), cookies.BROWSER_COOKIE: known}.items():
+        context.add_cookies([{"name": name, "value": value, "url": url, "httpOnly": True, "sameSite": "Lax"}])
     return context
 
 

@@ -193,9 +193,10 @@ def _is_adjudicated(session: Session, assignment: Assigned) -> bool:
 def _store_answers(session: Session, study: Study, assignment: Assigned, who: Who, message: SubmitMessage) -> Assigned:
     design = lifecycle.design_of(session, study)
     checked = check_answers(design.rubric, study.round, assignment.candidates, parse_answers(message.answers))
+    rows = answer_rows(session, design, assignment.id, checked)  # which also looks whether the marks fit their texts
     if _is_settled_check(assignment):
         return _note_later(session, study, assignment, who, message, AssignmentState.submitted, checked)
-    rows, previous = answer_rows(session, design, assignment.id, checked), _logged_before(session, assignment)
+    previous = _logged_before(session, assignment)
     finished = replace(
         _settled(session, assignment, message, AssignmentState.submitted),
         draft=message.answers,
@@ -252,20 +253,31 @@ def _note_later(
         active_seconds=capped_seconds(assignment.reserved_at, message.active_seconds),
         submitted_at=clock.now(),
         version=assignment.version + 1,
+        arrangement=message.arrangement if isinstance(message, SubmitMessage) else assignment.arrangement,
     )
     logged = LoggedAnnotation.of(seen, checked).to_json() if checked else {}
     if isinstance(message, SetAsideMessage):
         facts = {"state": state, "reason": message.reason, "note": message.text.strip() or None}
         logged = {**facts, "seconds": seen.active_seconds, "at": clock.now().isoformat()}
-    draft = message.answers if isinstance(message, SubmitMessage) else assignment.draft
-    columns = {"version": seen.version, "draft": draft, "draft_seq": assignment.draft_seq + 1, "pen": None}
+    draft, seq = assignment.draft, assignment.draft_seq
+    if isinstance(message, SubmitMessage):
+        draft, seq = message.answers, seq + 1
+    columns = {"version": seen.version, "draft": draft, "draft_seq": seq, "pen": None, **_page(study, message)}
     submission = _submission(seen, message)
     if not writes.store_annotation(session, seen.id, columns, submission, AnswerRows(), first=True):
         raise NotFound(_(OF_ANOTHER))
     carried = written(Assignment, [{"id": seen.id, **columns}]) | written(Submission, [submission])
     kind, new = EventKind.check_answered_again, {LATER: logged}
     events.record(session, study.id, kind, who.pseudonym, assignment_id=seen.id, new=new, rows=carried)
-    return replace(assignment, version=seen.version, draft=draft, draft_seq=assignment.draft_seq + 1, pen=None)
+    return replace(assignment, version=seen.version, draft=draft, draft_seq=seq, pen=None)
+
+
+def _page(study: Study, message: FinalMessage) -> dict[str, Any]:
+    """The columns about the page that it was answered on."""
+    return {
+        "text_view": message.text_view if formats_of(study).markdown else TextView.written,
+        "language": message.language if message.language in language.codes() else None,
+    }
 
 
 def _submission(finished: Assigned, message: FinalMessage) -> dict[str, Any]:
@@ -324,10 +336,8 @@ def _store_final(
 
     Raises NotFound if another item has that id.
     """
-    text_view = message.text_view if formats_of(study).markdown else TextView.written
     columns = {name: getattr(finished, name) for name in FINAL_COLUMNS}
-    columns |= {"note": note, "reason": reason, "text_view": text_view}
-    columns |= {"language": message.language if message.language in language.codes() else None}
+    columns |= {"note": note, "reason": reason, **_page(study, message)}
     submission = _submission(finished, message)
     if not writes.store_annotation(session, finished.id, columns, submission, rows, first=first):
         raise NotFound(_(OF_ANOTHER))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cache
 from typing import Any
 
@@ -26,16 +27,18 @@ def answer_rows(session: Session, design: Design, assignment_id: int, checked: C
         if rating.reasons or rating.text:
             place = (rating.position, criterion.id)
             explanations.append(Explained(place, rating.reasons, rating.text, count_words(rating.text)))
-    highlights = _highlight_rows(session, assignment_id, checked) if checked.highlights else []
+    highlights = highlight_rows(session, assignment_id, checked.highlights)
     return AnswerRows(ratings, explanations, highlights, checked.set_aside)
 
 
-def _highlight_rows(session: Session, assignment_id: int, checked: CheckedAnswers) -> list[dict[str, Any]]:
-    """Rows with the quote cut from the stored text. Raises InvalidAnnotation for a span off the text."""
+def highlight_rows(session: Session, assignment_id: int, marks: Collection[tuple[int, Any]]) -> list[dict[str, Any]]:
+    """Rows of (position, span) with the quote cut from the stored text. Raises InvalidAnnotation for a span off it."""
+    if not marks:
+        return []
     shown = session.connection().execute(_shown(), {"assignment": assignment_id})
     candidates = {position: (text, turns) for position, text, turns in shown}
     rows = []
-    for position, span in checked.highlights:
+    for position, span in marks:
         text = _text_of(*candidates[position], span.turn)
         if span.end > len(text):
             raise InvalidAnnotation(f"A highlight ends at {span.end}, but the text has {len(text)} characters.")

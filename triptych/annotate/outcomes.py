@@ -41,15 +41,16 @@ def outcomes_of(session: Session, assignment_ids: Sequence[int]) -> dict[int, Ho
     names = Assignment.state, Assignment.reason, Assignment.note, Assignment.submitted_at, Assignment.active_seconds
     rows = session.execute(select(Assignment.id, *names).where(Assignment.id.in_(assignment_ids)))
     outcomes = {number: _outcome(*facts) for number, *facts in rows}
-    return outcomes | _later(session, assignment_ids)
+    later = answered_again(session, assignment_ids)
+    return outcomes | {number: _outcome(*_facts(new)) for number, new in later.items()}
 
 
 def _outcome(state: str, reason: str | None, note: str | None, at: datetime | None, seconds: float) -> HowItEnded:
     return HowItEnded(STATES.get(state, "rated"), reason or "", note or "", at, seconds)
 
 
-def _later(session: Session, assignment_ids: Sequence[int]) -> dict[int, HowItEnded]:
-    """Of checks that were answered again, what was answered last; erased words are passed over."""
+def answered_again(session: Session, assignment_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """Of checks that were answered again, what was logged of the last time; erased words are passed over."""
     query = (
         select(Event.assignment_id, EventDetail.new)
         .join(EventDetail, EventDetail.event_id == Event.id)
@@ -57,7 +58,7 @@ def _later(session: Session, assignment_ids: Sequence[int]) -> dict[int, HowItEn
         .order_by(Event.id)
     )
     later: dict[int, dict[str, Any]] = {number: (new or {}).get(LATER, {}) for number, new in session.execute(query)}
-    return {number: _outcome(*_facts(new)) for number, new in later.items() if new}
+    return {number: new for number, new in later.items() if new}
 
 
 def _facts(new: dict[str, Any]) -> tuple[Any, ...]:

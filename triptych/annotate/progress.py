@@ -12,7 +12,7 @@ from sqlmodel import Session
 from triptych.annotate import checks, entry_test, onboarding
 from triptych.annotate.checks import HIDDEN
 from triptych.annotate.reservations import own_assignments
-from triptych.storage.models import SEEN, Assignment, Item, PlannedItem, Purpose, Study, has_value
+from triptych.storage.models import SEEN, Assignment, Item, PlannedItem, Purpose, Study, Submission, has_value
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 
@@ -58,10 +58,11 @@ def _item_limit(study: Study, available: int) -> int:
 @cache  # see `storage.writes`
 def _counts() -> Select[*tuple[Any, ...]]:
     is_done = has_value(Assignment.purpose, Purpose.main, *HIDDEN) & has_value(Assignment.state, *SEEN)
-    counted = func.count(), func.avg(Assignment.active_seconds)
-    return select(*counted, *_planned(), _items(Purpose.attention), _items(Purpose.gold)).where(
-        own_assignments(), is_done
-    )
+    # of a check that was answered again the assignment keeps the time of the first answer
+    is_last = (Submission.assignment_id == Assignment.id) & (Submission.version == Assignment.version - 1)
+    counted = func.count(), func.avg(func.coalesce(Submission.active_seconds, Assignment.active_seconds))
+    query = select(*counted, *_planned(), _items(Purpose.attention), _items(Purpose.gold)).select_from(Assignment)
+    return query.outerjoin(Submission, is_last).where(own_assignments(), is_done)
 
 
 def _planned() -> tuple[ColumnElement[bool], ColumnElement[int]]:

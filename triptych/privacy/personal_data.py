@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, select
 from sqlmodel import Session
 
+from triptych.annotate.answer_rows import highlight_rows
 from triptych.annotate.entry_test import BEFORE_WORK
+from triptych.annotate.logged import LoggedAnnotation
+from triptych.annotate.outcomes import answered_again
 from triptych.formats.long_csv import Cell, write_csv
 from triptych.people import tokens
 from triptych.privacy import withdrawal
@@ -23,6 +26,7 @@ from triptych.rubric.answers import LETTERS
 from triptych.storage.answers import select_answers
 from triptych.storage.models import (
     Assignment,
+    AssignmentState,
     Comment,
     EntryAttempt,
     Explanation,
@@ -132,8 +136,13 @@ def _annotations(session: Session, study: Study, person_id: int) -> list[dict[st
     own_work = (Assignment.study_id == study.id) & (Assignment.person_id == person_id)
     readers = (_ratings, _highlights, _set_aside, _comments)
     ratings, highlights, aside, comments = (read(session, own_work) for read in readers)
-    work = session.scalars(select(Assignment).where(own_work).order_by(Assignment.reserved_at, Assignment.id))
-    return [
+    work = session.scalars(select(Assignment).where(own_work).order_by(Assignment.reserved_at, Assignment.id)).all()
+    titles = _titles(session, study)
+    again = {
+        number: _again(session, number, new, titles)
+        for number, new in answered_again(session, [assignment.id for assignment in work]).items()
+    }
+    annotations: list[dict[str, Any]] = [
         {
             "item": number,
             # checks among the items look like any other item, here too
@@ -151,9 +160,56 @@ def _annotations(session: Session, study: Study, person_id: int) -> list[dict[st
             "ratings": ratings[assignment.id],
             "highlights": highlights[assignment.id],
             "comments": comments[assignment.id],
+            **again.get(assignment.id, {}),
         }
         for number, assignment in enumerate(work, 1)
     ]
+    for annotation in annotations:
+        if annotation["state"] in (AssignmentState.skipped, AssignmentState.ignored):
+            annotation["arrangement"] = None  # of what was rated before
+    return annotations
+
+
+def _titles(session: Session, study: Study) -> dict[tuple[str, str | None], str]:
+    """(criterion, option or None) → title."""
+    query = select(StoredCriterion, Option).outerjoin(Option).where(StoredCriterion.study_id == study.id)
+    titles: dict[tuple[str, str | None], str] = {}
+    for criterion, option in session.execute(query):
+        titles[criterion.key, None] = criterion.title
+        if option is not None:
+            titles[criterion.key, option.key] = option.title
+    return titles
+
+
+def _again(
+    session: Session, assignment_id: int, new: dict[str, Any], titles: dict[tuple[str, str | None], str]
+) -> dict[str, Any]:
+    """What a person answered last to a check, of which the study keeps the first answer, as of any other item."""
+    logged = LoggedAnnotation(**new)
+    marks = highlight_rows(session, assignment_id, [(mark.position, mark) for mark in logged.highlights])
+    return {
+        "state": logged.state,
+        "submitted_at": logged.at,
+        "active_seconds": round(logged.seconds, 1),
+        "arrangement": logged.arrangement,
+        "reason": logged.reason,
+        "note": logged.note,
+        "responses_set_aside": {_letter(position): reason for position, reason in logged.set_aside},
+        "ratings": [
+            {
+                "response": _letter(rating.position),
+                "criterion": titles[rating.criterion, None],
+                "value": titles[rating.criterion, rating.option] if rating.number is None else rating.number,
+                "reasons": rating.reasons,
+                "text": rating.text,
+            }
+            for rating in logged.ratings
+        ],
+        "highlights": [
+            {"response": _letter(mark["position"]), **{name: mark[name] for name in ("label", "quote", "comment")}}
+            for mark in marks
+        ],
+    }
 
 
 def _ratings(session: Session, own_work: ColumnElement[bool]) -> dict[int, list[dict[str, Any]]]:
@@ -234,14 +290,9 @@ def parts_of(session: Session, who: Who) -> list[Part]:
 
 
 def _in_short(session: Session, who: Who, membership: Membership, study: Study) -> Part:
-    own_work = (Assignment.study_id == study.id) & (Assignment.person_id == who.person_id)
-    rated = select(Rating.assignment_id).join(Assignment, Assignment.id == Rating.assignment_id).where(own_work)
-    marked = select(Highlight.id).join(Assignment, Assignment.id == Highlight.assignment_id).where(own_work)
-    explained = select(Explanation.id).join(Rating, Rating.id == Explanation.rating_id).where(Explanation.text != "")
-    explained = explained.join(Assignment, Assignment.id == Rating.assignment_id).where(own_work)
-    annotations, highlights, explanations = (
-        session.execute(select(func.count()).select_from(rows.subquery())).scalar_one()
-        for rows in (rated.distinct(), marked, explained)
-    )
+    work = _annotations(session, study, who.person_id)
+    annotations = sum(bool(annotation["ratings"]) for annotation in work)
+    highlights = sum(len(annotation["highlights"]) for annotation in work)
+    explanations = sum(bool(rating["text"]) for annotation in work for rating in annotation["ratings"])
     promised = withdrawal.what_was_promised(session, study, membership, who.pseudonym)
     return Part(study, membership, annotations, highlights, explanations, promised)

@@ -24,7 +24,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from triptych import settings
-from triptych.people import tokens
+from triptych.people import passcodes, tokens
 from triptych.scripting import home
 from triptych.scripting.address import BASE
 from triptych.storage.database import DatabaseAway
@@ -38,6 +38,7 @@ UNCHANGING = {"GET", "HEAD", "OPTIONS"}
 HEALTH = {"/healthz", "/readyz", "/_stcore/health"}
 UPLOADS = "/_stcore/upload_file/"
 SIGN_IN = "/auth/ticket"
+LOGIN = b"x-triptych-login"  # by which Streamlit knows whose session it is, see .streamlit/config.toml
 SOCKET_SECONDS = 60.0  # after which an address with too many open sockets may try again
 GONE_SECONDS = 2.0
 log = logging.getLogger("triptych.web")
@@ -220,7 +221,9 @@ class Gate:
         key = budgets.key_of(login, _address(scope))
         _take("handshakes", key)
         receive = messages.judged(receive, partial(_is_lead, cookie))
-        if login and await _is_live(login):
+        login = login if login and await _is_live(login) else None
+        scope = _of_login(scope, login)
+        if login:
             pace = [partial(budgets.spending("account_messages").queue, key)]
             return await self.of_logins.serve(self.app, login, scope, OpenSocket(_paced(receive, pace), send))
         key = budgets.key_of(None, _address(scope))
@@ -241,6 +244,16 @@ class Gate:
 
 def _without_cookies(scope: Scope) -> Scope:
     return {**scope, "headers": [(name, value) for name, value in scope["headers"] if name != b"cookie"]}
+
+
+def _of_login(scope: Scope, login: str | None) -> Scope:
+    """With the header that names the login: Streamlit gives a session back to nobody else.
+
+    A browser brings the session's name when it connects again. Callbacks and fragments of its last page would run
+    without a look at who is asking, also after a sign-out or for the next person at this computer.
+    """
+    headers = [(name, value) for name, value in scope["headers"] if name != LOGIN]
+    return {**scope, "headers": [*headers, (LOGIN, passcodes.secret_hash(login).encode() if login else b"")]}
 
 
 def _paced(receive: Receive, pace: list[partial[float]]) -> Receive:

@@ -1,0 +1,125 @@
+"""Checks among the items: nothing that an annotator may read tells them apart, also after they answered one again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from helpers.annotations import PEN
+from helpers.check_items import check_item
+from helpers.present import present
+from helpers.ratings import assigned
+from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join
+from sqlalchemy import select
+
+from triptych.annotate import desk
+from triptych.annotate.own_items import own_items
+from triptych.errors import InvalidAnnotation
+from triptych.operations import verify
+from triptych.privacy import personal_data
+from triptych.storage import events
+from triptych.storage.database import writing
+from triptych.storage.models import Assignment, Purpose, StudyState
+from triptych.study import lifecycle
+from triptych.study.check_items import add_check_items, sorted_out
+from triptych.study.settings import Checks, StudySettings, stored
+
+ITEMS = 12  # of which two or more are checks
+MARK = {"slot": "A", "start": 0, "end": 3, "label": "good", "comment": "seen"}
+EXPLAINED = {"A": {"verdict": {"reject": {"reasons": ["wrong"], "text": "so it is"}}}}
+
+
+@pytest.fixture
+def studies(module_engine, move_clock):
+    """Two people who answered so many items, each in 10 seconds: one without, one with checks."""
+    with writing(module_engine) as session:
+        yield [_answered(session, checks, move_clock) for checks in ([], _checks())]
+        session.rollback()
+        session.info.clear()
+
+
+def _checks() -> list[Any]:
+    return [check_item(n, kind, "fluency = 3; verdict = accept") for n, kind in enumerate(("attention", "gold") * 3)]
+
+
+def _answered(session: Any, drafts: list[Any], move_clock: Any) -> tuple[Any, Any, Any]:
+    study = lifecycle.create_study(
+        session, lifecycle.StudyPlan(title="S", seed="s"), SMALL_RUBRIC, draft_items(24), "L"
+    )
+    study.settings = stored(StudySettings(checks=Checks(attention_every=6, gold_every=6) if drafts else Checks()))
+    if drafts:
+        add_check_items(session, study, sorted_out(drafts)[1], "L")
+    lifecycle.set_state(session, study, StudyState.open, "L")
+    who = join(session, study, add_person(session, f"ann{study.id}"))
+    for _ in range(ITEMS):
+        move_clock(seconds=10)
+        _send(session, study, who, assigned(session, study, who).token)
+    assigned(session, study, who)
+    return session, study, who
+
+
+def _send(
+    session: Any, study: Any, who: Any, token: str, kind: str = "submit", seconds: float = 10, **more: Any
+) -> None:
+    """What the workbench sends to submit, ignore or skip the item."""
+    seen = desk.lay(session, study, who, showing=token).view.work
+    message = {"kind": kind, "assignment": token, "version": seen.version, "pen": PEN, "base": seen.draft_seq}
+    message |= {"submission": f"{kind}-{token}-{seen.version}", "active_seconds": seconds, "language": "de"}
+    answers = {"answers": full_answers()} if kind == "submit" else {}
+    desk.act(session, study, who, message | answers | more)
+    events.write_pending(session)
+
+
+def _sees(session: Any, study: Any, who: Any, place: int) -> list[Any]:
+    """What this annotator may read about their item at this place, besides its texts and when it was."""
+    listed = own_items(session, study, who)
+    item = listed.items[place].model_dump(exclude={"token", "begins", "at"})
+    view = desk.lay(session, study, who, showing=listed.items[place].token).view
+    told = personal_data.about(session, who.person_id)["studies"][0]["annotations"][place]
+    [part] = personal_data.parts_of(session, who)
+    counts = part.annotations, part.highlights, part.explanations
+    is_consistent = listed.minutes_left == round((listed.total - listed.done) * present(listed.seconds_per_item) / 60)
+    told = {
+        **told,
+        "submitted_at": "",
+        "given_out_at": "",
+        "highlights": [{**h, "quote": ""} for h in told["highlights"]],
+    }
+    return [view.work.model_dump(exclude={"token", "store_key"}), item, told, counts, is_consistent]
+
+
+def _places(session: Any, who: Any) -> list[int]:
+    """The places of checks among the person's items."""
+    purposes = select(Assignment.purpose).where(Assignment.person_id == who.person_id).order_by(Assignment.id)
+    return [place for place, purpose in enumerate(session.scalars(purposes)) if purpose != Purpose.main]
+
+
+def test_a_check_that_is_answered_again_looks_like_an_item(studies, move_clock):
+    """Ratings, marks, reasons, language and time in one's own data were those of the first answer, for checks only."""
+    [*_, (session, study, who)] = studies
+    checks = _places(session, who)
+    assert len(checks) >= 2
+    move_clock(minutes=30)
+    answers = full_answers(fluency=1)
+    answers["ratings"]["A"]["verdict"] = "reject"
+    answers |= {"highlights": [MARK], "explanations": EXPLAINED, "note": "a word", "set_aside": {}}
+    again = {"seconds": 1200, "answers": answers, "arrangement": "one_at_a_time", "language": "en"}
+    for act in (again, {"kind": "ignore", "reason": "empty", "text": "nothing"}, {"kind": "skip", "reason": "unclear"}):
+        for place in checks:
+            shown = []
+            for session, study, who in studies:
+                token = own_items(session, study, who).items[place].token
+                _send(session, study, who, token, **act)
+                shown.append(_sees(session, study, who, place))
+            assert shown[0] == shown[1]
+    report = verify.verify(session, study)
+    assert report.holds, report.sentence
+
+
+def test_a_mark_beyond_its_text_is_refused_of_checks(studies):
+    """Of an item it was refused, of a check that was answered again it was stored."""
+    session, study, who = studies[1]
+    for item in own_items(session, study, who).items[:ITEMS]:
+        beyond = {**full_answers(), "highlights": [{**MARK, "end": 10_000}]}
+        with pytest.raises(InvalidAnnotation, match="ends at 10000"):
+            _send(session, study, who, item.token, answers=beyond)
