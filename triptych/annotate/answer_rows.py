@@ -41,7 +41,7 @@ def _highlight_rows(session: Session, assignment_id: int, checked: CheckedAnswer
             raise InvalidAnnotation(f"A highlight ends at {span.end}, but the text has {len(text)} characters.")
         place = {"position": position, "turn": span.turn, "start": span.start, "end": span.end}
         words = {"label": span.label, "quote": text[span.start : span.end], "comment": span.comment.strip()}
-        rows.append({**place, **words})
+        rows.append({**place, **words, "unit": span.unit})
     return rows
 
 
