@@ -114,7 +114,7 @@ export function createHighlighter({ root, item, announce, refocus }) {
 
   /** The labels, and the switch between words and letters where the browser finds words. */
   function tools(pressable = true) {
-    const toggle = button(_("Whole words"), {
+    const toggle = button(_("Words"), {
       class: "tw-button tw-small", "aria-pressed": String(pointerUnit() === "words"),
       data: { "tw-whole-words": "1", "tw-tip": _("A selection by mouse or touch grows to whole words; keys mark by letters") },
     });
