@@ -20,7 +20,7 @@ AFTER_WITHDRAWAL = {
 
 def read(consent: Consent, ethics: Ethics) -> None:
     """The consent text, and what a study must say with it."""
-    with st.container(border=True):
+    with st.container(border=True, key="consent-text"):
         st.text(consent.text)
     st.caption(_(AFTER_WITHDRAWAL[consent.after_withdrawal]))
     if consent.sharing in SHARED:

@@ -53,6 +53,11 @@ ARRANGEMENT_HELP = (
     "How several responses share the window, where they do not follow each other in succession. It is stored with each "
     "annotation. Below 45 letters a line, responses are shown one at a time."
 )
+MARK_UNITS = {"words": "Whole words", "letters": "Letters"}
+MARK_UNIT_HELP = (
+    "What a selection by mouse or touch grows to before it is highlighted. Annotators may switch at the labels; keys "
+    "always mark by letters. The unit is stored with each highlight."
+)
 LANGUAGES = {"": "That of their browser", **{code: language.language(code).english for code in language.codes()}}
 LANGUAGE_HELP = (
     "Annotators may choose another one, which is kept for them. The language shown is stored with each annotation. "
@@ -101,7 +106,10 @@ def study_itself(sheet: SettingsSheet) -> None:
         [choice("round", "Round", ROUNDS), choice("presentation", "Responses appear", PRESENTATIONS)],
         [choice(f"formats.{field}", f"{label} are", FORMAT_NAMES) for field, label in FIELD_LABELS.items()],
         choice("language", "Language of annotators' pages", LANGUAGES, help=LANGUAGE_HELP),
-        choice("arrangement", "On the screen", ARRANGEMENTS, help=ARRANGEMENT_HELP),
+        [
+            choice("arrangement", "On the screen", ARRANGEMENTS, help=ARRANGEMENT_HELP),
+            choice("mark_unit", "Highlights are marked by", MARK_UNITS, help=MARK_UNIT_HELP),
+        ],
         [
             short_text("ethics.approval", "Ethics approval: committee and number"),
             day("ethics.stored_until", "Data are stored until"),

@@ -20,7 +20,7 @@ from triptych.rubric.files import EMPTY_RUBRIC, parse_rubric, read_shipped
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Access, Round
 from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS, StudyPlan
-from triptych.study.settings import USUAL_CHECKS, USUAL_ORDER
+from triptych.study.settings import USUAL_CHECKS, USUAL_ORDER, USUAL_UNIT
 
 OWN_QUESTIONS, OWN_FILE = "My own questions, written next", "A file of my own"
 EXAMPLE_ITEMS = """\
@@ -220,4 +220,5 @@ def choose_plan(rubric: Rubric) -> StudyPlan:
         items_per_annotator=limit,
         checks=USUAL_CHECKS,
         item_order=USUAL_ORDER,
+        mark_unit=USUAL_UNIT,
     )

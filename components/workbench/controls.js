@@ -36,6 +36,8 @@ export function createControls({
   root, listen, item, rating, highlighter, tips, setCurrent, goOn, setKeys, keepGuidelines, buttons,
 }) {
   let pointerDown = false;
+  /** Whether a key was the last that was pressed, rather than the pointer. */
+  let byKeys = false;
   /** The chosen radio that was pressed: a click on it clears the answer. @type {HTMLElement | null} */
   let pressed = null;
   /** The radio that a click is choosing. @type {HTMLElement | null} */
@@ -65,8 +67,9 @@ export function createControls({
   function press(event) {
     const target = /** @type {HTMLInputElement} */ (targetOf(event));
     pointerDown = true;
+    byKeys = false;
     tips.hide();
-    if (target.closest("[data-tw-label]")) event.preventDefault(); // a click on a chip must not drop the selection
+    if (target.closest("[data-tw-label], [data-tw-whole-words]")) event.preventDefault(); // a click there must not drop the selection
     pressed = target.matches("input[type=radio]") && target.checked ? target : null;
     if (!target.closest(".tw-popover, mark")) highlighter.hidePopover();
     slider = event.button === 0 && target.matches(".tw-range.tw-unset") ? target : null;
@@ -198,7 +201,7 @@ export function createControls({
   function selectionChanged() {
     clearTimeout(rest);
     if (item().readOnly || !item().view.rubric.highlights.length) return;
-    highlighter.forgetCollapsed();
+    highlighter.changed(byKeys);
     // touch sends no pointerup after a long press, keyboards never do
     rest = setTimeout(() => !pointerDown && highlighter.settle(), SELECTION_RESTS_MS);
   }
@@ -207,6 +210,7 @@ export function createControls({
   listen(root, "change", change);
   listen(root, "input", input);
   listen(root, "keydown", searchKey);
+  listen(root, "keydown", () => (byKeys = true), { capture: true });
   listen(root, "focusin", focus);
   listen(root, "focusout", tips.hide);
   listen(root, "pointerdown", press);

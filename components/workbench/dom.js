@@ -101,3 +101,10 @@ export function placeNear(element, rect) {
   element.style.left = `${left}px`;
   element.style.top = `${top}px`;
 }
+
+/** Paints ranges; where the browser cannot, nothing is painted. @param {string} name @param {Range[]} ranges */
+export function paint(name, ranges) {
+  if (typeof Highlight === "undefined") return;
+  if (ranges.length) CSS.highlights.set(name, new Highlight(...ranges));
+  else CSS.highlights.delete(name);
+}

@@ -29,14 +29,14 @@ function shapeOf({ study, rubric, work, item, feedback }) {
  * @param {HTMLElement} needs.root
  * @param {string} needs.uid
  * @param {() => Item} needs.item
- * @param {() => HTMLElement[]} needs.chips
+ * @param {() => HTMLElement[]} needs.tools for highlights
  * @param {{ find: HTMLElement, notices: HTMLElement, problems: HTMLElement, floating: HTMLElement[] }} needs.boxes of other parts
  * @param {() => void} needs.onRefill what belongs to the last item closes
  * @param {(page: Page) => void} needs.onLaid
  * @param {() => void} needs.onSync
  * @param {() => void} needs.drawTexts
  */
-export function createDrawing({ root, uid, item, chips, boxes, onRefill, onLaid, onSync, drawTexts }) {
+export function createDrawing({ root, uid, item, tools, boxes, onRefill, onLaid, onSync, drawTexts }) {
   /** @type {Page} */
   let page;
   /** @type {ReturnType<typeof createBoard>} */
@@ -70,8 +70,8 @@ export function createDrawing({ root, uid, item, chips, boxes, onRefill, onLaid,
     board = createBoard({ item, uid, feedback: view.feedback && feedbackTable(view) });
     const { element, fieldsets } = board;
     const work = h("div", { class: `tw-work${context ? "" : " tw-no-context"}` }, context, guidelines, element);
-    const labels = view.rubric.highlights.length && !readOnly ? chips() : [];
-    page = { head: buildHead(view), work, guidelines, board: element, foot: buildFoot(view, labels), fieldsets };
+    const labelling = view.rubric.highlights.length && !readOnly ? tools() : [];
+    page = { head: buildHead(view), work, guidelines, board: element, foot: buildFoot(view, labelling), fieldsets };
     root.classList.toggle("tw-read-only", readOnly);
     root.replaceChildren(page.head, boxes.find, boxes.notices, work, boxes.problems, page.foot, ...boxes.floating);
   }

@@ -109,8 +109,8 @@ export function offlineText(count, isSubmitted) {
   return ngettext("Working offline, {count} answer kept here", "Working offline, {count} answers kept here", count);
 }
 
-/** @param {View} view @param {HTMLElement[]} labels of highlights */
-export function buildFoot({ rubric: { skip, ignore_item: ignore }, work, item, feedback }, labels) {
+/** @param {View} view @param {HTMLElement[]} tools for highlights */
+export function buildFoot({ rubric: { skip, ignore_item: ignore }, work, item, feedback }, tools) {
   /** @param {string} label @param {Props} props */
   const primary = (label, props) => button(label, { class: "tw-button tw-primary", ...props });
   if (feedback) {
@@ -129,7 +129,7 @@ export function buildFoot({ rubric: { skip, ignore_item: ignore }, work, item, f
       ignore ? quietButton(`${ignore.title}…`, { dir: "auto", data: { "tw-ignore": "1" } }) : null,
       quietButton(_("Note to the lead"), { data: { "tw-lead-note": "1" } })),
     h("div", { class: "tw-foot-right" },
-      labels.length ? h("div", { class: "tw-tools", role: "group", "aria-label": _("Highlight labels") }, labels) : null,
+      tools.length ? h("div", { class: "tw-tools", role: "group", "aria-label": _("Highlight labels") }, tools) : null,
       h("span", { class: "tw-answered", data: { "tw-answered": "1" } }),
       done ? button(_("Leave unchanged"), { data: { "tw-forward": "1" } }) : null,
       primary(done ? _("Submit changes") : _("Submit"), { data: { "tw-submit": "1" }, title: "Ctrl+Enter" })));

@@ -1,22 +1,23 @@
 // Highlights in judged texts: selections become labelled spans, spans become marks.
 
 import { MAX_TEXT } from "./answers.js";
-import { all, button, find, h, placeNear, words } from "./dom.js";
+import { all, button, find, h, paint, placeNear, words } from "./dom.js";
 import { draw as drawText } from "./formatting.js";
 import { swatch } from "./guidelines.js";
 import { _ } from "./language.js";
-import { toCodePoints, toUtf16 } from "./textpoints.js";
-import { offsetAt, placeAt, spanOf, tidy } from "./texts.js";
+import { toCodePoints, toUtf16, wordSegmenter } from "./textpoints.js";
+import { offsetAt, placeAt, spanOf, tidy, wholeWords } from "./texts.js";
 
 /** @import { Item } from "./item.js" */
 /** @import { Run } from "./texts.js" */
-/** @import { Highlight } from "./types.js" */
+/** @import { Highlight, MarkUnit } from "./types.js" */
 /**
  * @typedef {{ slot: string, turn: number | null }} Place of a judged text
- * @typedef {Place & { box: HTMLElement, start: number, end: number, rect: DOMRect }} Selected
+ * @typedef {Place & { box: HTMLElement, start: number, end: number, unit: MarkUnit, rect: DOMRect }} Selected
  */
 
 const MAX_UNDERLINES = 3;
+const TO_BE_MARKED = "tw-to-mark"; // what the style sheet calls the words around a selection
 
 /**
  * The box of a judged text, which the highlighter draws. It takes a caret so that keyboards can select in it.
@@ -56,6 +57,10 @@ export function createHighlighter({ root, item, announce, refocus }) {
   let armed = null;
   /** The last selection, which a click may have taken away. @type {Selected | null} */
   let saved = null;
+  /** What a selection by pointer marks: the study's own, until the annotator changes it. @type {MarkUnit | null} */
+  let chosenUnit = null;
+  /** Whether keys made the selection: they mark by letters. */
+  let isByKeys = false;
   /** What was drawn into each box. @type {WeakMap<HTMLElement, Run[]>} */
   const drawn = new WeakMap();
 
@@ -105,6 +110,17 @@ export function createHighlighter({ root, item, announce, refocus }) {
     data: { "tw-label": key, "tw-tip": definition || null },
   }, swatch(i + 1), h("span", { dir: "auto", text: title })));
 
+  const pointerUnit = () => chosenUnit ?? item().view.study.mark_unit;
+
+  /** The labels, and the switch between words and letters where the browser finds words. */
+  function tools(pressable = true) {
+    const toggle = button(_("Words"), {
+      class: "tw-button tw-small", "aria-pressed": String(pointerUnit() === "words"),
+      data: { "tw-whole-words": "1", "tw-tip": _("A selection by mouse or touch grows to whole words; keys mark by letters") },
+    });
+    return [...chips(pressable), ...(wordSegmenter("") ? [toggle] : [])];
+  }
+
   /** The live selection in a judged text, as UTF-16 offsets; null without one. @returns {Selected | null} */
   function selection() {
     const live = document.getSelection();
@@ -116,21 +132,35 @@ export function createHighlighter({ root, item, announce, refocus }) {
     const runs = runsOf(box);
     const span = spanOf(runs, range);
     const neat = span && tidy(text, runs, span);
-    return neat && { box, slot, turn, ...neat, rect: range.getBoundingClientRect() };
+    if (!neat) return null;
+    const segmenter = isByKeys || pointerUnit() === "letters" ? null : wordSegmenter(box.lang);
+    const marked = segmenter ? wholeWords(text, runs, neat, segmenter) : neat;
+    return { box, slot, turn, ...marked, unit: segmenter ? "words" : "letters", rect: range.getBoundingClientRect() };
+  }
+
+  /** The words that a label would mark. @param {Selected} selected */
+  function preview({ box, start, end, unit }) {
+    const [from, to] = [placeAt(runsOf(box), start + 1), placeAt(runsOf(box), end)];
+    const range = document.createRange();
+    if (unit === "letters" || !from || !to) return paint(TO_BE_MARKED, []);
+    range.setStart(from.node, Math.max(0, from.offset - 1));
+    range.setEnd(to.node, to.offset);
+    paint(TO_BE_MARKED, [range]);
   }
 
   function forget() {
     saved = null;
     float.hidden = true;
+    paint(TO_BE_MARKED, []);
   }
 
   /** @param {string} key */
   function apply(key) {
     const selected = selection() ?? saved;
     if (!selected) return;
-    const { box, slot, turn, start, end } = selected;
+    const { box, slot, turn, start, end, unit } = selected;
     const text = item().textOf(slot, turn);
-    const span = { slot, turn, start: toCodePoints(text, start), end: toCodePoints(text, end), label: key };
+    const span = { slot, turn, start: toCodePoints(text, start), end: toCodePoints(text, end), label: key, unit };
     document.getSelection()?.collapse(box, 0);
     forget();
     item().answers.addHighlight(span, _("highlight in response {letter}", { letter: slot }));
@@ -163,6 +193,19 @@ export function createHighlighter({ root, item, announce, refocus }) {
     const live = document.getSelection();
     const box = boxOf(live?.anchorNode);
     return live?.anchorNode && box ? { box, offset: offsetAt(runsOf(box), live.anchorNode, live.anchorOffset) } : null;
+  }
+
+  /** Called when the selection has changed and come to rest. */
+  function settle() {
+    const selected = selection();
+    if (!selected) return;
+    saved = selected;
+    if (armed) return apply(armed);
+    hidePopover();
+    float.replaceChildren(...tools(false));
+    float.hidden = false;
+    placeNear(float, selected.rect);
+    preview(selected);
   }
 
   /** @param {Highlight[]} highlights @param {DOMRect} rect */
@@ -222,25 +265,25 @@ export function createHighlighter({ root, item, announce, refocus }) {
     popover,
     draw,
     drawAll,
-    chips,
+    tools,
     selection,
     forget,
     hidePopover,
+    settle,
 
-    /** Called when the selection has changed and come to rest. */
-    settle() {
-      const selected = selection();
-      if (!selected) return;
-      saved = selected;
-      if (armed) return apply(armed);
-      hidePopover();
-      float.replaceChildren(...chips(false));
-      float.hidden = false;
-      placeNear(float, selected.rect);
+    /** The selection has changed. @param {boolean} byKeys */
+    changed(byKeys) {
+      isByKeys = byKeys;
+      if (document.getSelection()?.isCollapsed) forget();
     },
 
-    forgetCollapsed() {
-      if (document.getSelection()?.isCollapsed) forget();
+    /** Between whole words and letters, for what the pointer selects from now on. */
+    toggleWords() {
+      chosenUnit = pointerUnit() === "words" ? "letters" : "words";
+      for (const toggle of all(root, "[data-tw-whole-words]")) {
+        toggle.setAttribute("aria-pressed", String(chosenUnit === "words"));
+      }
+      settle();
     },
 
     hideFloat() {

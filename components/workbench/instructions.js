@@ -37,6 +37,9 @@ function factsOf({ items, minutes, pay, training }) {
 /** @param {string} title @param {...(Node | string | null)} content */
 const section = (title, ...content) => h("section", {}, h("h3", { text: title }), ...content);
 
+/** @param {Instructions["own"][number]} text */
+const ownText = ({ title, text }) => h("section", { class: "tw-own" }, h("h3", { text: title }), words(text));
+
 /** @param {Instructions} instructions */
 export function instructionsPage(instructions) {
   const { rubric, own, contact, changed, study } = instructions;
@@ -44,22 +47,25 @@ export function instructionsPage(instructions) {
   const tick = h("input", { type: "checkbox", data: { "tw-read": "1" } });
   const start = button(changed ? _("Continue") : _("Start"), { class: "tw-button tw-primary", disabled: true, data: { "tw-start": "1" } });
   tick.addEventListener("change", () => (start.disabled = !tick.checked));
+  const task = words(rubric.instructions, { class: "tw-task" });
+  const remember = reminders(rubric);
+  if (contact) {
+    remember.append(h("li", {}, h("strong", { text: _("Questions?") }), " ", words(contact, {}, "span")));
+  }
   const changes = _("The lead has changed the wording since you read this page. What you have rated stays as it is.");
   const page = h("article", { class: "tw-teach" },
     h("h1", { class: "tw-aside", dir: "auto", text: study }),
     h("h2", { class: "tw-teach-title", tabindex: "-1", text: _("What you do here") }),
     changed ? h("p", { class: "tw-banner", role: "status", text: changes }) : null,
     untranslatedNote(rubric),
-    own.map(({ title, text }) => h("section", { class: "tw-own" }, h("h3", { text: title }), words(text))),
-    words(rubric.instructions, { class: "tw-task" }),
+    own.length ? h("div", { class: "tw-teach-columns" }, h("div", {}, own.map(ownText)), task) : task,
     h("p", { class: "tw-facts-line" }, factsOf(instructions).map((text) => h("span", { text }))),
     h("div", { class: "tw-teach-columns" },
       h("div", {}, scaleSections(rubric), section(_("What you judge"), judgedList(rubric))),
       h("div", {},
         rubric.worked_example ? section(_("A worked example"), ratedExample(rubric.worked_example, rubric),
-          h("p", { class: "tw-aside", text: _("What matters is the same yardstick from item to item.") })) : null,
-        contact ? section(_("Questions?"), words(contact)) : null)),
-    h("section", { class: "tw-remember" }, h("h3", { text: _("Please remember") }), reminders(rubric)),
+          h("p", { class: "tw-aside", text: _("What matters is the same yardstick from item to item.") })) : null)),
+    h("section", { class: "tw-remember" }, h("h3", { text: _("Please remember") }), remember),
     h("section", { class: "tw-teach-keys" }, h("h3", { text: _("Keys, if you like them") }),
       h("dl", {}, keyList().map(([keys, effect]) => h("div", {},
         h("dt", {}, [...keys].map((key) => h("kbd", { text: key }))), h("dd", { text: effect }))))),

@@ -1,6 +1,6 @@
 // What helps with long texts: finding words in those that are open, and a mark of the place where one was reading.
 
-import { all, button, find, h, nameOf, nounOf, write } from "./dom.js";
+import { all, button, find, h, nameOf, nounOf, paint, write } from "./dom.js";
 import { _ } from "./language.js";
 import { orElse } from "./store.js";
 
@@ -55,13 +55,6 @@ function rangesIn(text, typed) {
     if (ranges.length === MAX_HITS) break;
   }
   return ranges;
-}
-
-/** Paints ranges; a browser that cannot still counts them and goes there. @param {string} name @param {Range[]} ranges */
-function paint(name, ranges) {
-  if (typeof Highlight === "undefined") return;
-  if (ranges.length) CSS.highlights.set(name, new Highlight(...ranges));
-  else CSS.highlights.delete(name);
 }
 
 /** @param {Range} range */

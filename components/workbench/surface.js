@@ -107,7 +107,7 @@ export function createSurface(parent, firstView, act) {
     root, uid, item, leaveOut: sending.leaveOut, keysOn: () => keyboard.isOn, refocus: moves.refocus,
   });
   const drawing = createDrawing({
-    root, uid, item, chips: highlighter.chips,
+    root, uid, item, tools: highlighter.tools,
     drawTexts() {
       highlighter.drawAll();
       finding.redrawn();
@@ -142,6 +142,7 @@ export function createSurface(parent, firstView, act) {
       twDialogClose: dialogs.cancel, twDialogOk: dialogs.confirm, twGuidelinesOpen: guidelines.toggle,
       twGuidelinesClose: guidelines.close, twInfo: guidelines.open,
       twNoteToggle: () => notices.toggleContentNote(current.view.rubric.content_note), twLabel: highlighter.choose,
+      twWholeWords: highlighter.toggleWords,
       twStep: (step) => moves.askStep(Number(step)), twGo: sending.goToProblem, twFind: finding.open, twFindClose: finding.close,
       twFindStep: (by) => finding.step(Number(by)),
       twSize(steps) {

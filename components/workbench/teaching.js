@@ -156,7 +156,7 @@ export function ratedExample({ context, candidates, scores }, { judged, language
       : words(text ?? "", { class: "tw-example-text", lang: language || null })));
   const rows = scores.map(({ criterion, slot, score, reason }) => h("tr", {},
     h("th", { scope: "row", dir: "auto", text: several && slot ? `${slot} · ${criterion}` : criterion }),
-    h("td", {}, words(score, { class: "tw-given" }, "span"), words(reason))));
+    h("td", {}, words(score, { class: "tw-given" }, "span"), " ", words(reason, {}, "span"))));
   return h("div", { class: "tw-example tw-rated" },
     context ? exampleContext(context, PLAIN, language) : null, texts,
     h("table", { "aria-label": _("The scores of the example and why") }, h("tbody", {}, rows)));

@@ -118,6 +118,55 @@ export function tidy(raw, runs, span) {
   return first && last ? { start: Math.max(neat.start, first.start), end: Math.min(neat.end, last.end) } : null;
 }
 
+// signs between two runs that a word goes on across: those of emphasis and code
+const WITHIN_WORDS = /^[*_~`]*$/;
+const OBJECT = "\ufffc";
+
+/** A run among words; a unit longer than one character, such as a formula or an image's words, is none. @param {Run} run */
+function shownText({ node, unit }) {
+  const { data = OBJECT } = /** @type {Partial<Text>} */ (node);
+  return unit && data.length > 2 ? OBJECT : data;
+}
+
+/**
+ * The word around a visible character, as the page shows it: words go on across emphasis, not across blocks and cells.
+ * @param {string} raw @param {Run[]} runs @param {number} at the character's place in the raw text
+ * @param {Intl.Segmenter} segmenter @returns {Span}
+ */
+function wordAround(raw, runs, at, segmenter) {
+  const own = runs.findIndex(({ start, end }) => start <= at && at < end);
+  /** @param {number} n whether words go on from this run into the next */
+  const goesOn = (n) => WITHIN_WORDS.test(raw.slice(runs[n].end, runs[n + 1].start));
+  let [first, last] = [own, own];
+  while (first > 0 && goesOn(first - 1)) first -= 1;
+  while (last + 1 < runs.length && goesOn(last)) last += 1;
+  let text = "";
+  const shown = runs.slice(first, last + 1).map((run) => {
+    const from = text.length;
+    text += shownText(run);
+    return { run, from, to: text.length };
+  });
+  const { run, from, to } = shown[own - first];
+  const place = Math.min(from + at - run.start, to - 1);
+  const { index, segment } = /** @type {Intl.SegmentData} */ (segmenter.segment(text).containing(place));
+  /** @param {number} character */
+  const rawOf = (character) => {
+    const part = shown.findLast((one) => one.from <= character) ?? shown[0];
+    const start = part.run.start + character - part.from;
+    return part.run.unit ? part.run : { start, end: start + 1 };
+  };
+  return { start: rawOf(index).start, end: rawOf(index + segment.length - 1).end };
+}
+
+/**
+ * A tidy span widened to whole words.
+ * @param {string} raw @param {Run[]} runs @param {Span} span @param {Intl.Segmenter} segmenter
+ */
+export const wholeWords = (raw, runs, { start, end }, segmenter) => ({
+  start: Math.min(start, wordAround(raw, runs, start, segmenter).start),
+  end: Math.max(end, wordAround(raw, runs, end - 1, segmenter).end),
+});
+
 /** The place in the raw text of a place on the page. @param {Run[]} runs @param {Node} node @param {number} offset */
 export function offsetAt(runs, node, offset) {
   const own = runs.find((run) => run.node === node || (run.unit && run.node.contains(node)));

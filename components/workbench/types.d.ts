@@ -7,7 +7,7 @@
 export type Formats = Record<"context" | "responses" | "extra_texts", "plain" | "markdown">;
 
 export interface View {
-  study: { title: string; formats: Formats; arrangement: string; longest_words: number | null };
+  study: { title: string; formats: Formats; arrangement: string; mark_unit: MarkUnit; longest_words: number | null };
   work: Work;
   progress: { done: number; total: number; minutes_left: number | null };
   rubric: Rubric;
@@ -158,6 +158,9 @@ export type Value = number | string | string[] | undefined;
 
 export type Explanation = { reasons: string[]; text: string };
 
+/** What the ends of a selection are widened to; keys always mark by letters. */
+export type MarkUnit = "words" | "letters";
+
 /** A labelled span; offsets count code points. */
 export interface Highlight {
   slot: string;
@@ -166,6 +169,7 @@ export interface Highlight {
   end: number;
   label: string;
   comment: string;
+  unit?: MarkUnit | null; // null: not known
 }
 
 export interface Draft {

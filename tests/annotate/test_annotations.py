@@ -405,10 +405,10 @@ def test_active_seconds_are_capped_by_the_servers_clock(opened):
         assert session.get_one(Assignment, first.id).active_seconds < 60
 
 
-def test_highlights_keep_code_points_and_overlap(opened):
+def test_highlights_keep_code_points_units_and_overlap(opened):
     engine, _, who, first = opened
     spans = [
-        {"slot": "A", "start": 9, "end": 30, "label": "good"},
+        {"slot": "A", "start": 9, "end": 30, "label": "good", "unit": "words"},
         {"slot": "A", "start": 28, "end": 31, "label": "bad"},
     ]
     with reading(engine) as session:
@@ -419,6 +419,7 @@ def test_highlights_keep_code_points_and_overlap(opened):
 
     with reading(engine) as session:
         quotes = session.scalars(select(Highlight.quote).order_by(Highlight.id)).all()
+        assert session.scalars(select(Highlight.unit).order_by(Highlight.id)).all() == ["words", None]
         assert "😀" in text
         assert [len(quote) for quote in quotes] == [21, 3]
         assert quotes[1] in ("😀 p", "😀 s", "😀 f", " 😀 ", "n 😀", "wn ")

@@ -20,7 +20,7 @@ from triptych.study import lifecycle
 
 PATHS = {
     "study.title", "study.formats.context", "study.formats.responses", "study.formats.extra_texts",
-    "study.arrangement", "study.longest_words",
+    "study.arrangement", "study.mark_unit", "study.longest_words",
     "work.token", "work.version", "work.draft_seq", "work.store_key", "work.state", "work.purpose",
     "work.active_seconds", "work.can_go_back", "work.receipt", "work.number", "work.outcome", "work.reason",
     "progress.done", "progress.total", "progress.minutes_left",

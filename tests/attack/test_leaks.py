@@ -54,6 +54,7 @@ CHOSEN = {
     *("criterion.key", "criterion.kind", "criterion.level", "criterion.about", "option.key"),
     *("reference.criterion", "reference.accepted", "reference.tolerance", "assignment.arrangement", "rating.option"),
     *("assignment.order_seed", "assignment.layout", "explanation.choice", "explanation.reasons", "highlight.label"),
+    "highlight.unit",
     *("membership.consent_version", "membership.turned_away_as", "test_answer.question", "test_answer.option"),
     *("event_detail.old", "event_detail.new", "event_detail.rows", "candidate.turns", "item.extra_texts"),
     *("slot.set_aside", "snapshot.scope", "event.kind", "event.hash", "study.event_hash"),

@@ -514,6 +514,54 @@ def test_a_drag_over_right_to_left_text_marks_it(open_view):
     assert mark.text_content() == "תודה"
 
 
+def drag(page: Any, box: str, start: int, end: int) -> None:
+    """Selects these characters of a judged text with the mouse."""
+    ends = page.evaluate(
+        """([id, ...offsets]) => offsets.map((at) => {
+          const range = document.createRange(), { firstChild } = document.querySelector(`[data-tw-text="${id}"]`);
+          range.setStart(firstChild, at);
+          const { left, top, height } = range.getBoundingClientRect();
+          return [left, top + height / 2];
+        })""",
+        [box, start, end],
+    )
+    page.mouse.move(*ends[0])
+    page.mouse.down()
+    page.mouse.move(*ends[1], steps=3)
+    page.mouse.up()
+
+
+def test_the_pointer_marks_words_and_keys_mark_letters(open_view, server):
+    page = open_view()
+    page.evaluate(
+        "show({ ...data, study: { ...data.study, mark_unit: 'words' }, work: { ...data.work, token: 'words' } })"
+    )
+    switch, addresses = (page.locator(f".tw-float {which}") for which in ("[data-tw-whole-words]", ".tw-chip >> nth=0"))
+    painted = "[...(CSS.highlights.get('tw-to-mark') ?? [])].map(String)"
+    drag(page, "A", 7, 14)  # "est, th"
+    expect(switch).to_have_attribute("aria-pressed", "true")
+    assert page.evaluate(painted) == ["guest, thank"]
+    switch.click()
+    assert page.evaluate(painted) == []
+    switch.click()
+    addresses.click()
+    marks = page.locator('[data-tw-text="A"] mark')
+    expect(marks).to_have_text(["guest, thank"])
+    page.keyboard.press("Control+Home")
+    page.keyboard.press("Shift+ArrowRight")
+    page.keyboard.press("2")
+    expect(marks).to_have_text(["D", "guest, thank"])
+    page.locator(".tw-tools [data-tw-whole-words]").click()
+    drag(page, "B", 1, 3)
+    addresses.click()
+    expect(page.locator('[data-tw-text="B"] mark')).to_have_count(1)
+    expect(saved(page)).to_have_attribute("data-state", "saved")
+    spans = server.drafts[-1]["draft"]["highlights"]
+    assert [(span["start"], span["end"], span["unit"]) for span in spans] == [
+        *((5, 17, "words"), (0, 1, "letters"), (1, 3, "letters"))
+    ]
+
+
 def test_overlapping_highlights_are_both_kept_and_undone_one_by_one(open_view):
     page = open_view()
     for start, end, label in ((0, 10, "addresses"), (5, 20, "odd")):
@@ -551,7 +599,7 @@ def test_a_highlight_is_relabelled_commented_and_removed_in_its_popover(open_vie
     expect(page.locator(".tw-popover")).to_be_hidden()
     expect(saved(page)).to_have_attribute("data-state", "saved")
     assert server.drafts[-1]["draft"]["highlights"] == [
-        {"slot": "A", "turn": 1, "start": 0, "end": 10, "label": "empathy", "comment": "warm"}
+        {"slot": "A", "turn": 1, "start": 0, "end": 10, "label": "empathy", "comment": "warm", "unit": "letters"}
     ]
     page.locator('[data-tw-text="A:1"] mark').click()
     page.locator("[data-tw-unmark]").click()

@@ -59,7 +59,7 @@ def answers_of(number: int):
     """Everything an annotator may give, different for each number."""
 
     def answers(at):
-        mark = {"turn": None, "label": "good", "comment": "+ so so"}
+        mark = {"turn": None, "label": "good", "comment": "+ so so", "unit": "words"}
         return {
             "ratings": {
                 at["one"]: {"warmth": 0.5 * number, "quality": 0, "verdict": "accept"},
@@ -188,7 +188,7 @@ def test_an_export_of_tables_is_imported_from_its_zip(study_of_all, key):
     spans = [(work, mark, mark.span) for work in assembled.works for mark in work.highlights]
     marks = {(w.item, m.system, w.annotator, m.label, span.start, span.end, span.quote) for w, m, span in spans}
     assert marks == stored_highlights(session, study)
-    assert {mark.comment for _, mark, _ in spans} == {"+ so so"}
+    assert {(mark.comment, mark.unit) for _, mark, _ in spans} == {("+ so so", "words")}
     assert {(item.external_id, c.text) for item in assembled.items for c in item.candidates} == {
         (item.external_id, c.text) for item in items() for c in item.candidates
     }
@@ -215,7 +215,7 @@ def test_label_studio_brings_every_rating_and_highlight_back(study_of_all):
     # a best is asked letter by letter there, so it comes back as it is stored: 1 or 0 for each response
     assert given_ratings(read) == stored_ratings(session, study)
     assert given_highlights(read) == stored_highlights(session, study)
-    assert {mark.comment for mark in read.highlights} == {"+ so so"}
+    assert {(mark.comment, mark.marked_by) for mark in read.highlights} == {("+ so so", None)}
     assert explained(assemble((read,), asked_by(EVERY_KIND, (read,)))) == explanations(session, study)
 
 

@@ -46,7 +46,7 @@ def annotate_with_everything(session: Session, study: Study, who: Who, note: str
     answers = full_answers()
     answers["ratings"]["A"]["verdict"] = "reject"
     answers["explanations"] = {"A": {"verdict": {"reject": {"reasons": ["wrong"], "text": "so it is 😀"}}}}
-    answers["highlights"] = [{"slot": "A", "start": 0, "end": 6, "label": "good", "comment": "é"}]
+    answers["highlights"] = [{"slot": "A", "start": 0, "end": 6, "label": "good", "comment": "é", "unit": "words"}]
     message = SubmitMessage(
         assignment=work.token,
         version=1,

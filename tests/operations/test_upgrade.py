@@ -20,6 +20,7 @@ MADE_SINCE = ("comment", "token", "stored_answer")
 ADDED_SINCE = (
     ("assignment", "text_view"),
     ("assignment", "arrangement"),
+    ("highlight", "unit"),
     ("membership", "instructions_version"),
     *((table, "language") for table in ("assignment", "person")),
 )

@@ -74,6 +74,7 @@ MESSAGES = [
     ("DELETE FROM rating", "rating fluency of Response A: the row is gone, the log has it"),
     ("UPDATE explanation SET text = 'very much so'", "explanation of verdict of Response A: text is not"),
     ("UPDATE highlight SET quote = 'other'", "highlight of Response B, 7 to 13: quote is not"),
+    ("UPDATE highlight SET unit = 'words'", "highlight of Response B, 7 to 13: unit is not"),
     ("UPDATE slot SET set_aside = NULL", "set_aside of slot C is not what the log says"),
     (
         "UPDATE candidate SET text = 'A better answer' WHERE id = 1",

@@ -187,7 +187,8 @@ def test_a_file_is_previewed_then_becomes_a_study(with_rubric):
     study = stored()[0]
     assert (study.title, study.state, study.access, study.round) == ("Real items", "draft", "invited", "pilot")
     assert (study.raters_per_item, study.item_count, count(Candidate), count(System)) == (2, 2, 4, 2)
-    assert settings_of(study).checks == USUAL_CHECKS
+    settings = settings_of(study)
+    assert (settings.checks, settings.mark_unit) == (USUAL_CHECKS, "words")
     assert [element.value for element in app.title] == ["Setup"]
     assert "Launch …" in labels(app)
 

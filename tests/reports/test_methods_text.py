@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from triptych.reports.facts import Facts
 from triptych.reports.heds import _effect
-from triptych.reports.methods_text import at_a_time, statistics, together
+from triptych.reports.methods_text import at_a_time, mark_units, statistics, together
 from triptych.reports.numbers import Book
 from triptych.reports.tables import contrasts, main_table
 from triptych.results.frame.collection import Planned
@@ -137,6 +137,15 @@ def test_the_main_table_names_or_counts_systems_below(systems, raised):
 def test_responses_were_shown_as_each_annotation_says(presentation, counts, words):
     shown: Any = SimpleNamespace(study=SimpleNamespace(presentation=presentation), arrangements=counts)
     assert together(cast(Facts, shown)) == words
+
+
+@pytest.mark.parametrize(("units", "sentences"), [
+    ({"words": 1200, "letters": 3},
+     ["Highlights were marked by whole words (1,200) and by letters (3), where that is known."]),
+    ({}, []),
+])  # fmt: skip
+def test_highlights_were_marked_as_each_says(units, sentences):
+    assert list(mark_units(cast(Facts, SimpleNamespace(mark_units=units)))) == sentences
 
 
 def test_a_design_without_whole_items_is_said():

@@ -44,7 +44,7 @@ def highlight_rows(session: Session, assignment_id: int, marks: Collection[tuple
             raise InvalidAnnotation(f"A highlight ends at {span.end}, but the text has {len(text)} characters.")
         place = {"position": position, "turn": span.turn, "start": span.start, "end": span.end}
         words = {"label": span.label, "quote": text[span.start : span.end], "comment": span.comment.strip()}
-        rows.append({**place, **words})
+        rows.append({**place, **words, "unit": span.unit})
     return rows
 
 

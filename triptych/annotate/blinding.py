@@ -29,7 +29,7 @@ from triptych.rubric.model import Criterion, RatedItem, Rubric
 from triptych.rubric.scales import Choice, Likert
 from triptych.storage.models import SEEN, Assignment, Candidate, Item, Purpose, Slot, Study, Turn
 from triptych.study.persons import Who
-from triptych.study.settings import Formats, formats_of, settings_of
+from triptych.study.settings import Formats, settings_of
 
 # what comes before the work has a count of its own
 PROGRESS = {Purpose.training: progress.of_training, Purpose.entry_test: progress.of_test}
@@ -47,13 +47,14 @@ class Seen(BaseModel):
 
 
 class SeenStudy(Seen):
-    """`arrangement`: whether the annotator may choose how responses are shown; `longest_words`: of any response, None
-    if it is not known.
+    """`arrangement`: whether the annotator may choose how responses are shown; `mark_unit`: what a selection grows to
+    at first; `longest_words`: of any response, None if it is not known.
     """
 
     title: str
     formats: Formats
     arrangement: str = "choice"
+    mark_unit: str = "letters"
     longest_words: int | None = None
 
 
@@ -220,10 +221,12 @@ def _seen_study(session: Session, study: Study) -> SeenStudy:
     name = (study.created_at.isoformat(), study.seed, study.design_hash or "")
     if name not in _longest:
         _longest[name] = session.scalar(_longest_words(study))
+    settings = settings_of(study)
     return SeenStudy(
         title=study.title,
-        formats=formats_of(study),
-        arrangement=settings_of(study).arrangement,
+        formats=settings.formats,
+        arrangement=settings.arrangement,
+        mark_unit=settings.mark_unit,
         longest_words=_longest[name],
     )
 

@@ -28,7 +28,8 @@ class LoggedRating(NamedTuple):
 class LoggedHighlight(NamedTuple):
     """One marked span: code points, end exclusive; an imported quote that is not in the text has neither.
 
-    quote: what such a mark quotes; any other quotes its text. Older logs lack it.
+    quote: what such a mark quotes; any other quotes its text. unit: words or letters, None where it is not known. Older
+    logs lack both.
     """
 
     position: int
@@ -38,6 +39,7 @@ class LoggedHighlight(NamedTuple):
     label: str
     comment: str
     quote: str | None = None
+    unit: str | None = None
 
 
 class LoggedSetAside(NamedTuple):
@@ -79,7 +81,9 @@ class LoggedAnnotation(BaseModel):
                 for r in checked.ratings
             ),
             highlights=tuple(
-                LoggedHighlight(position, span.turn, span.start, span.end, span.label, span.comment.strip())
+                LoggedHighlight(
+                    *(position, span.turn, span.start, span.end, span.label, span.comment.strip()), unit=span.unit
+                )
                 for position, span in checked.highlights
             ),
             set_aside=tuple(LoggedSetAside(*pair) for pair in sorted(checked.set_aside.items())),
@@ -97,7 +101,7 @@ class LoggedAnnotation(BaseModel):
         ordered = answers.order_by(StoredCriterion.position, Rating.position)
         spans = (
             select(Highlight.position, Highlight.turn, Highlight.start, Highlight.end, Highlight.label)
-            .add_columns(Highlight.comment, case((Highlight.start.is_(None), Highlight.quote)))
+            .add_columns(Highlight.comment, case((Highlight.start.is_(None), Highlight.quote)), Highlight.unit)
             .where(Highlight.assignment_id == assignment_id)
         )
         own_slots = (Slot.assignment_id == assignment_id) & Slot.set_aside.is_not(None)

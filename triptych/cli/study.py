@@ -29,7 +29,7 @@ from triptych.storage import database
 from triptych.storage.models import Access, Round, Study, StudyState
 from triptych.study import launch, lifecycle, saved_setting
 from triptych.study.persons import Who
-from triptych.study.settings import USUAL_CHECKS, USUAL_ORDER, Formats
+from triptych.study.settings import USUAL_CHECKS, USUAL_ORDER, USUAL_UNIT, Formats
 
 if TYPE_CHECKING:
     from triptych.reports.archive.make import Archive, ArchiveChoice
@@ -73,6 +73,7 @@ def create(
         items_per_annotator=most,
         checks=USUAL_CHECKS,
         item_order=USUAL_ORDER,
+        mark_unit=USUAL_UNIT,
         formats=Formats.model_validate(dict.fromkeys(markdown, "markdown")),
     )
     lifecycle.refuse_unusable_plan(plan)

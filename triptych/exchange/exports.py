@@ -313,7 +313,7 @@ def _ratings(session: Session, ids: Sequence[int], selection: Selection) -> Grou
 
 def _highlights(session: Session, ids: Sequence[int], selection: Selection) -> Groups:
     """(assignment, position) → its highlights."""
-    names = ("assignment_id", "position", "turn", "label", "start", "end", "quote", "comment")
+    names = ("assignment_id", "position", "turn", "label", "start", "end", "quote", "comment", "unit")
     query = select(*(getattr(Highlight, name) for name in names)).order_by(Highlight.id)
     highlights: Groups = defaultdict(list)
     for assignment, position, *mark in _rows(session, _of_work(query, Highlight, selection), ids):

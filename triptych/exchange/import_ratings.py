@@ -337,7 +337,8 @@ class WorkWriter:
         for row in rows:
             for mark in row.work.highlights:
                 place = {"assignment_id": row.assignment_id, "position": row.positions[mark.system]}
-                marks.append({**place, **asdict(mark.span), "label": mark.label, "comment": mark.comment})
+                words = {"label": mark.label, "comment": mark.comment, "unit": mark.unit}
+                marks.append({**place, **asdict(mark.span), **words})
         self._insert(Highlight, marks)
 
     def give_places(self) -> None:
@@ -394,7 +395,7 @@ def _logged(row: _Row) -> dict[str, Any]:
         ratings.append(LoggedRating(positions.get(r.system), *value, list(r.reasons), r.explanation))
     for mark in row.work.highlights:
         turn, start, end, quote = astuple(mark.span)
-        words = mark.label, mark.comment, quote if start is None else None
+        words = mark.label, mark.comment, quote if start is None else None, mark.unit
         highlights.append(LoggedHighlight(positions[mark.system], turn, start, end, *words))
     parts = {"ratings": tuple(ratings), "highlights": tuple(highlights)}
     return LoggedAnnotation(state=AssignmentState.submitted, version=VERSION - 1, **parts).to_json()

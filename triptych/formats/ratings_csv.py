@@ -52,6 +52,7 @@ HIGHLIGHTS: dict[str, Callable[[Any, dict[int, str]], Cell]] = {
     "end": lambda row, _: row.end,
     "quote": lambda row, _: row.quote,
     "comment": lambda row, _: row.comment,
+    "unit": lambda row, _: row.unit,
 }
 HIGHLIGHTS_HEADER = tuple(HIGHLIGHTS)
 

@@ -297,7 +297,8 @@ def _answered(rating: LoggedRating) -> FoldedAnswer:
 
 def _mark(row: Row) -> LoggedHighlight:
     place = row["position"], row["turn"], row["start"], row["end"]
-    return LoggedHighlight(*place, row["label"], row["comment"], row["quote"] if row["start"] is None else None)
+    quote = row["quote"] if row["start"] is None else None
+    return LoggedHighlight(*place, row["label"], row["comment"], quote, row.get("unit"))
 
 
 def hidden_mark(mark: LoggedHighlight) -> LoggedHighlight:

@@ -267,7 +267,7 @@ def _answers(batch: Sequence[int]) -> Select[*tuple[Any, ...]]:
 
 
 def _spans(batch: Sequence[int]) -> Select[Any]:
-    names = ("assignment_id", "position", "turn", "start", "end", "label", "comment", "quote")
+    names = ("assignment_id", "position", "turn", "start", "end", "label", "comment", "quote", "unit")
     at_slot = and_(Slot.assignment_id == Highlight.assignment_id, Slot.position == Highlight.position)
     return (
         select(*(getattr(Highlight, name) for name in names), Candidate.text, Candidate.turns)
@@ -286,10 +286,10 @@ def _by_assignment(rows: Any) -> dict[int, list[Any]]:
 
 def _marked(span: Sequence[Any]) -> LoggedHighlight:
     """A highlight; its quote only where it is not what the text has at that place."""
-    position, turn, start, end, label, comment, quote, text, turns = span
+    position, turn, start, end, label, comment, quote, unit, text, turns = span
     whole = (text or "") if turn is None else turns[turn][1] if turns and turn < len(turns) else ""
     as_in_text = start is not None and whole[start:end] == quote
-    return LoggedHighlight(position, turn, start, end, label, comment, None if as_in_text else quote)
+    return LoggedHighlight(position, turn, start, end, label, comment, None if as_in_text else quote, unit)
 
 
 def _compared(

@@ -12,7 +12,7 @@ from triptych.formats.model import CandidateDraft, ItemDraft
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Round, Study
 from triptych.study.contents import training_draft
-from triptych.study.settings import Formats, StudySettings, formats_of, stored
+from triptych.study.settings import USUAL_UNIT, Formats, StudySettings, settings_of, stored
 
 NOWHERE = Routes(draft="", renew="", act="", items="")
 SAMPLE = ("This is a sample response.", "This is another one, a little longer.", "And this is a third.")
@@ -37,7 +37,7 @@ def samples(rubric: Rubric, items: Sequence[ItemDraft]) -> list[ItemDraft]:
 def study_to_be(rubric: Rubric, formats: Formats) -> Study:
     """Stands for a study that has not been made yet: as its rubric proposes it, in no database."""
     nothing: Any = {"slug": "", "series": "", "rubric_id": 0, "seed": ""}
-    settings = stored(StudySettings(formats=formats))
+    settings = stored(StudySettings(formats=formats, mark_unit=USUAL_UNIT))
     return Study(title=rubric.title, round=Round.main, presentation=rubric.presentation, settings=settings, **nothing)
 
 
@@ -46,7 +46,7 @@ def view_of(study: Study, rubric: Rubric, items: Sequence[ItemDraft], place: int
 
     Without routes the workbench sends and keeps nothing.
     """
-    item = items[place]
+    item, settings = items[place], settings_of(study)
     turns = [(turn.speaker, turn.text) for turn in item.context_turns]
     shown = SimpleNamespace(context=item.context_text or "", meta=item.meta, extra_texts=item.extra_texts)
     slots = (
@@ -54,7 +54,12 @@ def view_of(study: Study, rubric: Rubric, items: Sequence[ItemDraft], place: int
         for position, candidate in enumerate(item.candidates)
     )
     return View(
-        study=SeenStudy(title=study.title, formats=formats_of(study)),
+        study=SeenStudy(
+            title=study.title,
+            formats=settings.formats,
+            arrangement=settings.arrangement,
+            mark_unit=settings.mark_unit,
+        ),
         work=Work(
             token=f"preview-{place}",
             version=1,

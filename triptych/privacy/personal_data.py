@@ -232,7 +232,7 @@ def _highlights(session: Session, own_work: ColumnElement[bool]) -> dict[int, li
     query = select(Highlight).join(Assignment, Assignment.id == Highlight.assignment_id).where(own_work)
     highlights: dict[int, list[dict[str, Any]]] = defaultdict(list)
     for mark in session.scalars(query.order_by(Highlight.id)):
-        facts = {"label": mark.label, "quote": mark.quote, "comment": mark.comment}
+        facts = {"label": mark.label, "quote": mark.quote, "comment": mark.comment, "unit": mark.unit}
         highlights[mark.assignment_id].append({"response": _letter(mark.position), **facts})
     return highlights
 

@@ -12,6 +12,7 @@ from sqlalchemy import Select, func, select
 from sqlmodel import Session
 
 from triptych.results.frame.counted import mostly_ignored
+from triptych.results.frame.highlights import highlights_of
 from triptych.results.pay import PayMeter, meter_of
 from triptych.results.quality import Standing, standings
 from triptych.results.study_analysis import StudyAnalysis
@@ -24,6 +25,7 @@ from triptych.storage.models import (
     Assignment,
     Candidate,
     Event,
+    Highlight,
     Item,
     Membership,
     Origin,
@@ -66,7 +68,8 @@ class Facts:
     found, what was declared before launch, what the lead answered of the datasheet. pay: what the work pays, or why
     that is not known. amendments: what was changed since launch, oldest first. standings: how each annotator met the
     checks. arrangements and languages: annotations by how several responses were shown and by the language of the page,
-    where that is known. caveats: what a reader must know, the gravest first.
+    mark_units: highlights by what they were widened to, where that is known. caveats: what a reader must know, the
+    gravest first.
     """
 
     study: Study
@@ -87,6 +90,7 @@ class Facts:
     standings: tuple[Standing, ...]
     arrangements: dict[str, int]
     languages: dict[str, int]
+    mark_units: dict[str, int]
     caveats: tuple[Finding, ...] = ()
 
 
@@ -130,6 +134,7 @@ def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
         standings=standings(session, study, analysis.scope.kinds),
         arrangements=_counts(session, study, Assignment.arrangement),
         languages=_counts(session, study, Assignment.language),
+        mark_units=_mark_units(session, study),
     )
 
 
@@ -143,6 +148,11 @@ def _counts(session: Session, study: Study, column: Any) -> dict[str, int]:
         .order_by(func.count().desc(), column)
     )
     return dict(map(tuple, session.execute(query)))
+
+
+def _mark_units(session: Session, study: Study) -> dict[str, int]:
+    query = highlights_of(study, Highlight.unit, func.count()).where(Highlight.unit.is_not(None))
+    return dict(map(tuple, session.execute(query.group_by(Highlight.unit).order_by(func.count().desc()))))
 
 
 def _has(session: Session, query: Select[int]) -> bool:

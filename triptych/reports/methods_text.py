@@ -70,6 +70,7 @@ def _design(facts: Facts, analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     yield from _shown(facts, analysis)
     yield from text_views(facts)
     yield from languages(facts)
+    yield from mark_units(facts)
     if facts.planned:
         yield "Items were assigned by a plan."
     elif facts.study.raters_per_item > 1:
@@ -125,6 +126,14 @@ def together(facts: Facts) -> str:
         return next(iter(ways))
     shares = " or ".join(f"{way} ({count:,})" for way, count in ways.items())
     return f"{shares} in the {counted(sum(ways.values()), 'annotation')} where that is known"
+
+
+def mark_units(facts: Facts) -> Iterator[str]:
+    """What highlights were widened to."""
+    names = {"words": "by whole words", "letters": "by letters"}
+    shares = [f"{names[unit]} ({count:,})" for unit, count in facts.mark_units.items()]
+    if shares:
+        yield f"Highlights were marked {' and '.join(shares)}, where that is known."
 
 
 def languages(facts: Facts) -> Iterator[str]:

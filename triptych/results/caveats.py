@@ -168,6 +168,7 @@ SETTINGS: dict[str, str] = {
     **dict.fromkeys(
         (
             "arrangement",
+            "mark_unit",
             "language",
             "expertise",
             "formats",

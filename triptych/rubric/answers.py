@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -22,6 +22,7 @@ MAX_TEXT = 10_000
 # PostgreSQL stores no NUL, and no keyboard types one
 Text = Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(lambda text: text.replace("\x00", ""))]
 Name = Annotated[str, Field(max_length=60)]
+MarkUnit = Literal["letters", "words"]
 
 
 class DraftPart(BaseModel):
@@ -34,12 +35,15 @@ class DraftExplanation(DraftPart):
 
 
 class DraftHighlight(DraftPart):
+    """`unit`: what the selection was widened to; None in a draft that an older version began."""
+
     slot: Name
     turn: int | None = Field(default=None, ge=0, strict=True)
     start: int = Field(ge=0, strict=True)
     end: int = Field(ge=1, strict=True)
     label: Name
     comment: Text = ""
+    unit: MarkUnit | None = None
 
 
 class Answers(DraftPart):

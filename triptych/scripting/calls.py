@@ -52,7 +52,7 @@ from triptych.storage.database import see_one_state
 from triptych.storage.models import Study, StudyState
 from triptych.study import launch, lifecycle, saved_setting
 from triptych.study.lifecycle import StudyLine, StudyPlan
-from triptych.study.settings import USUAL_CHECKS, USUAL_ORDER
+from triptych.study.settings import USUAL_CHECKS, USUAL_ORDER, USUAL_UNIT
 
 GUEST_COLUMNS = ("name", "email", "group")
 MB = 2**20
@@ -216,6 +216,7 @@ def _create_study(session: Session, asker: Asker, request: NewStudy, file: ItemF
         items_per_annotator=request.items_per_annotator,
         checks=USUAL_CHECKS,
         item_order=USUAL_ORDER,
+        mark_unit=USUAL_UNIT,
     )
     shipped = shipped_rubrics().get(request.rubric)
     text = shipped.read_text(encoding="utf-8") if shipped else request.rubric

@@ -608,7 +608,10 @@ class Explanation(Numbered, table=True):
 
 
 class Highlight(Numbered, table=True):
-    """A labelled span of a candidate: code points, end exclusive. Null offsets: an imported quote not in the text."""
+    """A labelled span of a candidate: code points, end exclusive. Null offsets: an imported quote not in the text.
+
+    unit: words, or letters, that the selection was widened to; null where it is not known.
+    """
 
     __table_args__ = (
         at_slot("fk_highlight_slot"),
@@ -623,6 +626,7 @@ class Highlight(Numbered, table=True):
     label: str
     quote: str
     comment: str = ""
+    unit: str | None = None
 
 
 class Comment(Numbered, table=True):

@@ -42,7 +42,17 @@ from triptych.storage.models import (
 from triptych.study import contents
 from triptych.study.check_items import add_check_items, sorted_out
 from triptych.study.persons import Certainty, Who, delete_without_part
-from triptych.study.settings import Checks, Codes, Formats, ItemOrder, Pay, Recruitment, StudySettings, stored
+from triptych.study.settings import (
+    Checks,
+    Codes,
+    Formats,
+    ItemOrder,
+    MarkUnit,
+    Pay,
+    Recruitment,
+    StudySettings,
+    stored,
+)
 
 LONGEST_TITLE = 120
 MOST_RATERS = 100
@@ -70,6 +80,7 @@ class StudyPlan:
     series: str | None = None
     checks: Checks = Checks()
     item_order: ItemOrder = "cover"
+    mark_unit: MarkUnit = "letters"
     common_names: tuple[str, ...] = ()
     formats: Formats = Formats()
     demo: bool = False
@@ -184,6 +195,7 @@ def _settings(plan: StudyPlan, rubric: Rubric, items: Sequence[ItemDraft]) -> di
             codes=codes,
             checks=plan.checks,
             item_order=plan.item_order,
+            mark_unit=plan.mark_unit,
             formats=plan.formats,
             group_field=ITEM_GROUP if any(ITEM_GROUP in item.meta for item in items) else "",
             common_names=plan.common_names,

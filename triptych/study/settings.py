@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from triptych.errors import NotAllowed
 from triptych.formats.texts.text_format import FIELDS, Format
 from triptych.languages.language import message
+from triptych.rubric.answers import MarkUnit
 from triptych.stats.analysis.collection import INTERIM
 from triptych.storage.models import Study
 
@@ -177,8 +178,10 @@ class Overlap(SettingsPart):
 Margin = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False, description="a difference above 0")]
 ItemOrder = Literal["finish", "cover"]
 Arrangement = Literal["choice", "side_by_side", "one_at_a_time"]
-# a study from before there was a choice covers all items first
+# what a study begins with that is made now; from before there was a choice, one covers all items first and marks by
+# letters
 USUAL_ORDER: ItemOrder = "finish"
+USUAL_UNIT: MarkUnit = "words"
 
 
 class Preregistration(SettingsPart):
@@ -261,6 +264,10 @@ class StudySettings(SettingsPart):
     arrangement: Arrangement = Field(
         default="choice",
         description="how several responses are shown: as annotators choose, side by side, or one at a time",
+    )
+    mark_unit: MarkUnit = Field(
+        default="letters",
+        description="what a selection by mouse or touch grows to, unless the annotator switches: letters, or words",
     )
     language: str = Field(default="", pattern=r"^([a-z]{2,3})?$", description="of the pages; empty: the browser's")
     viewers_read_explanations: bool = False

@@ -1,7 +1,7 @@
 // Runs in the browser, for test_markdown.py: offsets of drawn texts, round trips of selections, hostile texts.
 import { draw, prepareTexts, read } from "/workbench/formatting.js";
-import { toCodePoints, toUtf16 } from "/workbench/textpoints.js";
-import { spanOf, tidy } from "/workbench/texts.js";
+import { toCodePoints, toUtf16, wordSegmenter } from "/workbench/textpoints.js";
+import { spanOf, tidy, wholeWords } from "/workbench/texts.js";
 import { HOSTILE, TEXTS } from "./texts.js";
 
 const stored = (raw, { start, end }) => ({ start: toCodePoints(raw, start), end: toCodePoints(raw, end) });
@@ -94,6 +94,10 @@ function coveredText(box, runs, range) {
   return wide.toString();
 }
 
+/** Whether a span begins or ends between two letters of a run. */
+const cutsWord = (raw, runs, { start, end }) => [start, end].some((at) =>
+  /^[a-z]{2}$/i.test(raw.slice(at - 1, at + 1)) && runs.some((run) => !run.unit && run.start < at && at < run.end));
+
 function checkSelections(name, raw, box, report, count = SELECTIONS) {
   const { runs } = fill(box, raw);
   const nodes = textNodes(box);
@@ -134,7 +138,10 @@ function checkSelections(name, raw, box, report, count = SELECTIONS) {
     if (neat) {
       const back = shownSpan(raw, stored(raw, neat));
       if (back.start !== neat.start || back.end !== neat.end) report.failures.push([name, "code points do not come back", neat, back]);
-      expected.push([neat, rangesOf(runs, neat).map(String).join("")]);
+      const whole = wholeWords(raw, runs, neat, wordSegmenter("en"));
+      if (whole.start > neat.start || whole.end < neat.end || cutsWord(raw, runs, whole)) report.failures.push([name, "no whole words", neat, whole]);
+      const drawn = i % 2 ? neat : whole;
+      expected.push([drawn, rangesOf(runs, drawn).map(String).join("")]);
     }
   }
   // drawn again, as marks in the text

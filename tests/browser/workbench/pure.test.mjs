@@ -11,7 +11,8 @@ import { patternOf } from "../../../components/workbench/reading.js";
 import { halfAbove, isPicker, isSlider, optionsOf, valueOfDigit } from "../../../components/workbench/scale.js";
 import { createLocalDrafts, localKey, penOf, randomId } from "../../../components/workbench/store.js";
 import { createSubmission } from "../../../components/workbench/sending.js";
-import { blocks, snap, toCodePoints, toUtf16, wordCount } from "../../../components/workbench/textpoints.js";
+import { blocks, snap, toCodePoints, toUtf16, wordCount, wordSegmenter } from "../../../components/workbench/textpoints.js";
+import { tidy, wholeWords } from "../../../components/workbench/texts.js";
 import { isComplete, problems } from "../../../components/workbench/validate.js";
 import { judgeLocal } from "../../../components/workbench/drafts.js";
 import * as views from "./views.js";
@@ -169,6 +170,106 @@ test("the same highlight twice is one highlight", () => {
   assert.equal(answers.addHighlight({ ...span }, "h"), false);
   assert.equal(answers.highlightsOf("A", 2).length, 1);
   assert.equal(answers.highlightsOf("A", null).length, 0);
+});
+
+/** A text as the page has it, out of pieces: text, [hidden signs], or { raw, shown } for what is one unit. */
+function drawn(...pieces) {
+  const runs = [];
+  let raw = "";
+  for (const piece of pieces) {
+    const start = raw.length;
+    raw += piece.raw ?? (Array.isArray(piece) ? piece[0] : piece);
+    if (Array.isArray(piece)) continue;
+    const node = piece.raw && !piece.shown ? {} : { data: piece.shown ?? piece };
+    runs.push({ node, start, end: raw.length, unit: piece.raw !== undefined });
+  }
+  return { raw, runs };
+}
+
+/** What is marked when the first place of `selected` is selected in the raw text. */
+function marked({ raw, runs }, selected, language = "en") {
+  const start = raw.indexOf(selected);
+  const span = tidy(raw, runs, { start, end: start + selected.length });
+  const whole = wholeWords(raw, runs, span, wordSegmenter(language));
+  return raw.slice(whole.start, whole.end);
+}
+
+const FORMULA = { raw: "$x^2$" };
+const IMAGE = { raw: "![a cat](x)", shown: "a cat" };
+const AMPERSAND = { raw: "&amp;", shown: "&" };
+
+test("a selection grows to the words that it touches", () => {
+  assert.equal(marked(drawn("The rent was paid, twice."), "nt wa"), "rent was");
+  assert.equal(marked(drawn("The rent was paid, twice."), "aid,"), "paid,");
+  assert.equal(marked(drawn("un", ["**"], "believ", ["**"], "able, really"), "lie"), "un**believ**able");
+  assert.equal(marked(drawn("cell one", ["|"], "two cells"), "ne|t"), "one|two");
+  assert.equal(marked(drawn("cell one", ["|"], "two cells"), "on"), "one");
+  assert.equal(marked(drawn("end", ["\n\n"], "begin"), "eg"), "begin");
+  assert.equal(marked(drawn("see ", ["["], "guides", ["](http://a.b)"], "!"), "uid"), "guides");
+  assert.equal(marked(drawn("costs ", FORMULA, " a month"), "^2$ a m"), "$x^2$ a month");
+  assert.equal(marked(drawn("R", AMPERSAND, "D team"), "tea"), "team");
+  assert.equal(marked(drawn("by", IMAGE, "side"), "de"), "side");
+});
+
+test("words are those of the language", () => {
+  const chinese = "我们今天去公园散步";
+  const own = [...new Intl.Segmenter("zh", { granularity: "word" }).segment(chinese)].map(({ segment }) => segment);
+  assert.ok(own.length < chinese.length && own.some((word) => word.length > 1));
+  for (const word of own) assert.equal(marked(drawn(chinese), word[0], "zh"), word);
+  assert.equal(marked(drawn("دفعنا الإيجار مرتين"), "يجا", "ar"), "الإيجار");
+  assert.equal(marked(drawn("naïve 👩‍🚀 plan"), "aï", "no language"), "naïve");
+});
+
+const PIECES = [
+  "word", "two words ", " ", "don't", "3.14", ", ", "é", "😀", FAMILY, "我们今天去公园", "שלום עולם", "دفعنا ", "नमस्ते", "\n",
+  ["**"], ["`"], ["_"], ["~~"], ["\n\n"], [" | "], ["](x)"], FORMULA, AMPERSAND, { raw: "\\*", shown: "*" },
+  IMAGE,
+];
+
+/** Where words begin and end on the page, as places in the raw text; found by walking through all of it. */
+function wordEnds({ raw, runs }, language) {
+  const ends = { starts: new Set(), ends: new Set() };
+  let text = "";
+  let places = [];
+  const close = () => {
+    for (const { index, segment } of wordSegmenter(language).segment(text)) {
+      ends.starts.add(places[index].start);
+      ends.ends.add(places[index + segment.length - 1].end);
+    }
+    [text, places] = ["", []];
+  };
+  for (const [n, { node, start, end, unit }] of runs.entries()) {
+    if (n && /[^*_~`]/.test(raw.slice(runs[n - 1].end, start))) close();
+    const shown = unit && node.data !== "&" && node.data !== "*" ? "\ufffc" : node.data;
+    for (let i = 0; i < shown.length; i += 1) places.push(unit ? { start, end } : { start: start + i, end: start + i + 1 });
+    text += shown;
+  }
+  close();
+  return ends;
+}
+
+test("random selections grow to the nearest ends of words, and quote the raw text", () => {
+  let seed = 7;
+  const below = (n) => (seed = (seed * 1103515245 + 12345) % 2 ** 31) % n;
+  let grown = 0;
+  for (let round = 0; round < 600; round += 1) {
+    const language = ["en", "zh", "ar"][round % 3];
+    const text = drawn(...Array.from({ length: 1 + below(14) }, () => PIECES[below(PIECES.length)]));
+    const { raw, runs } = text;
+    const places = [below(raw.length + 1), below(raw.length + 1)].sort((a, b) => a - b);
+    const span = tidy(raw, runs, { start: places[0], end: places[1] });
+    if (!span) continue;
+    const whole = wholeWords(raw, runs, span, wordSegmenter(language));
+    const { starts, ends } = wordEnds(text, language);
+    const shown = JSON.stringify([raw, span, whole]);
+    const nearest = [Math.max(...[...starts].filter((at) => at <= span.start)), Math.min(...[...ends].filter((at) => at >= span.end))];
+    assert.deepEqual([whole.start, whole.end], nearest, shown);
+    assert.deepEqual(wholeWords(raw, runs, whole, wordSegmenter(language)), whole, shown);
+    const points = [toCodePoints(raw, whole.start), toCodePoints(raw, whole.end)];
+    assert.equal([...raw].slice(...points).join(""), raw.slice(whole.start, whole.end), shown);
+    grown += whole.start < span.start || whole.end > span.end ? 1 : 0;
+  }
+  assert.ok(grown > 150, String(grown));
 });
 
 test("a response that is set aside has no missing answers", () => {

@@ -11,7 +11,7 @@ const criterion = (key, title, question, definition, scale, more = {}) => ({
 
 const base = (rubric, item, more = {}) => ({
   study: {
-    title: "A made-up study", arrangement: "choice", longest_words: null,
+    title: "A made-up study", arrangement: "choice", mark_unit: "letters", longest_words: null,
     formats: { context: "plain", responses: "plain", extra_texts: "plain" },
   },
   work: { token: "t-1", version: 1, draft_seq: 0, store_key: "s-1", state: "reserved", purpose: "main", can_go_back: true, receipt: null, number: 7, outcome: "", reason: "", ...more.work },

@@ -81,6 +81,7 @@ class ReadHighlight:
     label: str
     comment: str
     span: PlacedSpan
+    unit: str | None
 
 
 @dataclass
@@ -383,7 +384,7 @@ class _Builder:
                 f"{self.file}the quote '{shown}' is not in the text of item '{work.item}'; it is kept without a place.",
                 highlight.row,
             )
-        work.highlights.append(ReadHighlight(system, label, highlight.comment.strip(), span))
+        work.highlights.append(ReadHighlight(system, label, highlight.comment.strip(), span, highlight.marked_by))
 
     def add_note(self, note: ImportedNote) -> None:
         """Free text goes to the rating that it names, to the only rating of its response, or becomes a note."""

@@ -1,5 +1,6 @@
-"""A table of highlights: item_id, system, annotator, label, start, end, quote, comment (code points, end exclusive).
+"""A table of highlights: item_id, system, annotator, label, start, end, quote, comment, unit.
 
+Offsets count code points, the end exclusive.
 A quote without offsets, or with negative ones, is looked for in the text when the study is written.
 """
 
@@ -13,7 +14,14 @@ from triptych.formats.ratings.tables import annotator_of, columns_of
 from triptych.formats.tables import restored
 
 QUOTES = ("quote", "selection", "text", "span")
-OWN = {"label": "label", "start": "start", "end": "end (exclusive)", "comment": "comment", "turn": "turn"}
+OWN = {
+    "label": "label",
+    "start": "start",
+    "end": "end (exclusive)",
+    "comment": "comment",
+    "turn": "turn",
+    "unit": "unit",
+}
 
 
 def fits(columns: frozenset[str]) -> bool:
@@ -38,4 +46,5 @@ def read(source: Source, into: Gathering) -> None:
         unit = Unit(item, named(cells.get("system")) or None, annotator, kind, record.row)
         own = {part: record.values.get(names[part]) for part in OWN if part in names}
         words, comment = record.values.get(quote) or None, named(own.get("comment"))
-        into.mark(unit, own.get("label"), own["start"], own["end"], words, comment, whole(own.get("turn")))
+        place = words, comment, whole(own.get("turn"))
+        into.mark(unit, own.get("label"), own["start"], own["end"], *place, marked_by=own.get("unit"))

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Literal, TypedDict, TypeVar, Unpack
+from typing import Literal, TypedDict, TypeVar, Unpack, get_args
 
 from triptych.formats.model import Findings, ItemFile, Json, JsonObject, Problem, Source, TurnDraft
 from triptych.formats.values import NumberText, UnfitValueError, as_content, kind_of
+from triptych.rubric.answers import MarkUnit
 
 Content = str | tuple[TurnDraft, ...]
 RaterKind = Literal["human", "judge", "simulated"]
@@ -68,7 +69,7 @@ class RatingExtras(TypedDict, total=False):
 class ImportedHighlight(Unit):
     """One span as the file has it: end exclusive; `utf16` counts UTF-16 units. `quote` None: the file has none.
 
-    Null offsets: the file itself says that the quote is not in the text.
+    Null offsets: the file itself says that the quote is not in the text. marked_by: words or letters; None: not known.
     """
 
     label: str
@@ -78,6 +79,7 @@ class ImportedHighlight(Unit):
     comment: str = ""
     turn: int | None = None
     utf16: bool = False
+    marked_by: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,6 +173,7 @@ class Gathering(FinishedRatings):
         comment: str = "",
         turn: int | None = None,
         utf16: bool = False,
+        marked_by: Json = None,
     ) -> None:
         """One highlight about a candidate; offsets may be texts. Null or negative: not in the text."""
         first, last = whole(start), whole(end)
@@ -190,6 +193,7 @@ class Gathering(FinishedRatings):
                 comment=comment,
                 turn=turn,
                 utf16=utf16,
+                marked_by=str(marked_by) if marked_by in get_args(MarkUnit) else None,
             )
         )
 

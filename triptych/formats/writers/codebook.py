@@ -37,6 +37,7 @@ COLUMNS = RATINGS | {
     "end": "The character after the last one.",
     "quote": "The highlighted text.",
     "comment": "What the annotator wrote about the highlight.",
+    "unit": "What the selection was widened to: words or letters; empty where it is not known.",
     "context": "The text that the candidates answer.",
     "context_turns": "The dialogue that the candidates answer: a list of speaker and text.",
     "text": "The candidate; empty where it is a dialogue, or was imported without its text.",

@@ -44,6 +44,7 @@ class FinishedHighlight:
     end: int | None
     quote: str
     comment: str
+    unit: str | None
 
 
 @dataclass(frozen=True)

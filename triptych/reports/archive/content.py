@@ -32,7 +32,7 @@ RATINGS_HEADER = (
     *("annotator", "annotator_kind", "item_id", "system", "position", "criterion", "value", "option", "missing"),
     *("reasons", "surplus", "excluded"),
 )
-HIGHLIGHTS_HEADER = ("annotator", "item_id", "system", "position", "turn", "label", "start", "end", "quote")
+HIGHLIGHTS_HEADER = ("annotator", "item_id", "system", "position", "turn", "label", "start", "end", "quote", "unit")
 TEXTS_HEADER = ("list", "what", "item_id", "system", "about", "annotator", "text")
 ITEM_TEXTS = tuple(name for name in ITEMS if name not in ("meta", "purpose", "retired"))
 ITEM_IDS = ("item_id", "system")
@@ -77,7 +77,14 @@ class Content:
         for item, work in self._work():
             for slot in work.slots:
                 for mark in slot.highlights:
-                    place = (mark.turn, mark.label, mark.start, mark.end, mark.quote if with_quotes else None)
+                    place = (
+                        mark.turn,
+                        mark.label,
+                        mark.start,
+                        mark.end,
+                        mark.quote if with_quotes else None,
+                        mark.unit,
+                    )
                     yield (work.annotator, item.item_id, slot.system, slot.position, *place)
 
     def _work(self) -> Iterator[tuple[FinishedItem, FinishedAnnotation]]:

@@ -37,6 +37,7 @@ MARK = (
     Highlight.end,
     Highlight.quote,
     Highlight.comment,
+    Highlight.unit,
 )
 
 
