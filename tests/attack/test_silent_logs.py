@@ -144,7 +144,22 @@ def doctor(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_traces_stay_few_and_short_and_can_be_cleared(tmp_path):
+def test_a_repeated_error_pushes_out_no_other_trace():
+    def failed(numerator: int) -> str:
+        try:
+            return str(numerator / 0)
+        except ZeroDivisionError as error:
+            return traces.store(error)
+
+    other = traces.store(ValueError("of another place"))
+    numbers = [failed(numerator) for numerator in range(traces.MAX_TRACES + 3)]
+
+    assert "of another place" in traces.text_of(other)
+    assert "failed" in traces.text_of(numbers[-1])
+
+
+def test_traces_stay_few_and_short_and_can_be_cleared(tmp_path, monkeypatch):
+    monkeypatch.setattr(traces, "MAX_OF_ONE_PLACE", traces.MAX_TRACES + 3)
     numbers = [traces.store(ValueError("x" * 10**6)) for _ in range(traces.MAX_TRACES + 3)]
 
     assert len(traces.stored_in(tmp_path)) == traces.MAX_TRACES

@@ -1,6 +1,7 @@
 """Traces of unexpected errors: logs and screens show an id, and the trace is in a file for its owner alone.
 
-A trace may quote what people wrote. It stays on this computer, the oldest give way, and an erasure deletes all.
+A trace may quote what people wrote. It stays on this computer, the oldest give way, and an erasure deletes all. Of one
+place in the code only the newest few stay, so that somebody who repeats an error pushes out no trace of another.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from triptych import settings
 from triptych.errors import NotFound
 
 MAX_TRACES = 50
+MAX_OF_ONE_PLACE = 3  # in the code, of one process
 MAX_CHARACTERS = 40_000  # of a trace, from its end
 ID = "triptych_id"  # the attribute of an error that was stored
+_ids_by_place: dict[tuple[str, int], list[str]] = {}  # the newest last
 
 
 def sentence(error: BaseException) -> str:
@@ -30,17 +33,26 @@ def store(error: BaseException) -> str:
     if ID not in error.__dict__:
         error.__dict__[ID] = secrets.token_hex(4)
         with suppress(OSError):
-            _write(error.__dict__[ID], "".join(traceback.format_exception(error))[-MAX_CHARACTERS:])
+            _write(error.__dict__[ID], "".join(traceback.format_exception(error))[-MAX_CHARACTERS:], _place(error))
     return str(error.__dict__[ID])
 
 
-def _write(number: str, trace: str) -> None:
+def _place(error: BaseException) -> tuple[str, int]:
+    """The file and line that raised it."""
+    *_, last = ("", 0), *((frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__))
+    return last
+
+
+def _write(number: str, trace: str, place: tuple[str, int]) -> None:
     folder = _folder(settings.local_folder())
     folder.mkdir(mode=0o700, exist_ok=True)
     descriptor = os.open(folder / f"{number}.txt", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
         file.write(trace)
-    for old in stored_in(settings.local_folder())[MAX_TRACES:]:
+    of_place = _ids_by_place.setdefault(place, [])
+    of_place.append(number)
+    surplus, of_place[:] = of_place[:-MAX_OF_ONE_PLACE], of_place[-MAX_OF_ONE_PLACE:]
+    for old in (*surplus, *stored_in(settings.local_folder())[MAX_TRACES:]):
         (folder / f"{old}.txt").unlink(missing_ok=True)
 
 
