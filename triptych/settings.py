@@ -125,7 +125,7 @@ def proxies() -> tuple[str, ...]:
 
 
 def identity_header() -> str:
-    """TRIPTYCH_IDENTITY_HEADER: in which header a proxy says whom its single sign-on let in; empty: in none."""
+    """TRIPTYCH_IDENTITY_HEADER: the header in which a proxy says who came in by its single sign-on; empty: none."""
     return os.environ.get(IDENTITY_HEADER, "")
 
 

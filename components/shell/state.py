@@ -88,7 +88,7 @@ def session_cookie() -> str | None:
 
 
 def identity() -> str:
-    """As whom this browser's visitor came in by single sign-on; empty without one."""
+    """The identity under which the visitor came in by single sign-on; empty without one."""
     return identity_in(st.context.headers)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from components.shell import choices, state
-from components.shell.entrance import column
+from components.shell.entrance import column, continue_as
 from components.shell.words import DEMO_NOTE
 from triptych.errors import NotAllowed, NotFound, StudyNotOpen
 from triptych.languages.language import _
@@ -74,18 +74,6 @@ def come_back(studies: list[Study]) -> None:
             state.sign_in_by(lambda: signing_in.returning(state.engine(), study, name, code, state.browser()))
 
 
-def single_sign_on(identity: str) -> None:
-    """One click for somebody whom the proxy of a single sign-on let in; for nobody else."""
-    if not identity:
-        return
-    with state.reading() as session:
-        person = identities.identified(session, identity)
-    if person is None:
-        state.say(_(identities.UNKNOWN, identity=identity), "info")
-    elif st.button(_("Continue as {identity}", identity=state.plain(identity)), type="primary", width="stretch"):
-        state.sign_in_by(lambda: signing_in.identified(state.engine(), identity))
-
-
 def lead(has_lead: bool) -> None:
     if not has_lead:
         st.write(
@@ -100,16 +88,18 @@ def lead(has_lead: bool) -> None:
 
 
 linked = st.query_params.get("study") or None
-why_not = why_closed()
+why_not, identity = why_closed(), state.identity()
 with state.reading() as session:
     open_now = named(lifecycle.open_to_all(session))
     launched = named(accounts.studies_to_return_to(session))
     has_lead = accounts.has_lead(session)
+    is_known = bool(identity) and identities.identified(session, identity) is not None
 
 with column("Triptych", _("Read, compare and rate responses side by side.")):
     if state.was_signed_in():
         state.say(_("You were signed out, here or in another tab. Everything that was saved is safe."), "info")
-    single_sign_on(state.identity())
+    if identity and continue_as(identity, is_known):
+        state.sign_in_by(lambda: signing_in.identified(state.engine(), identity))
     default_tab = None if open_now or why_not else _("Lead")
     first, second, third = st.tabs([_("Take part"), _("I have a return code"), _("Lead")], default=default_tab)
     with first:

@@ -64,7 +64,7 @@ def test_exactly_the_named_sites_frame_the_app(framed):
     assert "sandbox;" in export.READ_ONLY
 
 
-def test_cookies_in_a_frame_are_secure_and_apart_for_each_site(framed):
+def test_cookies_in_a_frame_are_secure_and_partitioned(framed):
     cookies = answer().getlist("set-cookie")
 
     assert [cookie.split("=")[0] for cookie in cookies] == ["__Host-triptych_session", "_streamlit_xsrf"]
@@ -112,7 +112,7 @@ def test_a_framing_page_itself_acts_no_more_than_others(framed, origin, kind):
         (OWN, f"{SITE};script-src"),
     ],
 )
-def test_a_frame_on_plain_http_or_for_unnamed_sites_does_not_start(monkeypatch, own, sites):
+def test_a_frame_without_https_does_not_start(monkeypatch, own, sites):
     monkeypatch.setenv("TRIPTYCH_ADDRESS", own)
     monkeypatch.setenv("TRIPTYCH_FRAMED_BY", sites)
 

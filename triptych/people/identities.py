@@ -1,4 +1,4 @@
-"""Whom a single sign-on before the app means: people have the identities that an administrator gave them.
+"""The identities by which a single sign-on before the app names people; an administrator gives them.
 
 No name, address or pseudonym that somebody chose is ever taken for an identity.
 """
@@ -24,7 +24,7 @@ UNKNOWN = message(
 
 
 def identified(session: Session, identity: str) -> Person | None:
-    """Whom single sign-on means by this identity; None if it is nobody's or the account is disabled."""
+    """The person with this identity; None if there is none or the account is disabled."""
     return session.scalars(select(Person).where(Person.identity == identity, Person.disabled_at.is_(None))).first()
 
 

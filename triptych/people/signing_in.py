@@ -44,7 +44,7 @@ def lead(engine: Engine, name: str, passcode: str, browser: Browser = UNKNOWN) -
 
 
 def identified(engine: Engine, identity: str) -> Person:
-    """Whom the proxy of a single sign-on let in under this identity. Raises NotAllowed if it is nobody's here."""
+    """The person that the proxy of a single sign-on let in. Raises NotAllowed if nobody here has this identity."""
     with reading(engine) as session:
         person = identities.identified(session, identity)
     if person is None:

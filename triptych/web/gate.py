@@ -150,7 +150,7 @@ class Gate:
         return {**scope, "scheme": scheme, "client": (origins.sender(peer, arrival.forwarded_for, self.reach), 0)}
 
     def _identified(self, scope: Scope, peer: str) -> tuple[Scope, str]:
-        """Without the proxy's secret, and as whom the proxy says the visitor signed in; empty where it says nothing.
+        """Without the proxy's secret, and the visitor's identity; empty where the proxy gives none.
 
         Raises Refused where anybody else says it, or in a way that two readers could take for two people.
         """

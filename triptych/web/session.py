@@ -111,7 +111,7 @@ def holds_for(cookies: Mapping[str, str], identity: str) -> bool:
 
 
 def identity_in(headers: Mapping[str, str]) -> str:
-    """As whom a proxy of ours says the visitor signed in; empty without single sign-on. The gate let it pass."""
+    """The visitor's identity, as a proxy of ours gives it and the gate let it pass; empty without single sign-on."""
     name = settings.identity_header()
     return headers.get(name, "") if name else ""
 
