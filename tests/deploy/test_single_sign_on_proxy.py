@@ -1,4 +1,4 @@
-"""A single sign-on and a site that frames the app, with nginx, its shipped files and a real browser."""
+"""A single sign-on, with nginx, its shipped files and a real browser."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http.cookies import SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from helpers import browser
-from helpers.browser import UNTRUSTED_HOST, expect
+from helpers.browser import expect
 from stack import FILES, SECRET, Proxy
 
 from bench.server import free_port, running_app
@@ -31,11 +31,9 @@ chromium = browser.chromium
 class University(BaseHTTPRequestHandler):
     """What nginx asks, as oauth2-proxy documents it: the identity of somebody who signed in there, or 401."""
 
-    everybody = ""  # who visitors are without a cookie of the university's, which browsers may keep out of frames
-
     def do_GET(self) -> None:
         crumb = SimpleCookie(self.headers.get("Cookie", "")).get("university")
-        identity = crumb.value if crumb else self.everybody
+        identity = crumb.value if crumb else ""
         self.send_response(200 if self.path != "/oauth2/auth" else 202 if identity else 401)
         if identity:
             self.send_header("X-Auth-Request-User", identity)
@@ -53,8 +51,6 @@ class GuardedProxy(Proxy):
     """nginx with the shipped files for a single sign-on, included as docs/deploying.md says."""
 
     university: int = 0
-    portal: int = field(default_factory=free_port)
-    elsewhere: int = field(default_factory=free_port)
 
     def site(self) -> str:
         text = super().site()
@@ -70,14 +66,7 @@ class GuardedProxy(Proxy):
             }.items():
                 shipped = shipped.replace(there, here)
             (self.folder / name).write_text(shipped)
-        return text + "".join(map(self._framing, (self.portal, self.elsewhere)))
-
-    def _framing(self, port: int) -> str:
-        """A site that shows the app in a frame of its own."""
-        page = f'<!doctype html><title>A portal</title><iframe src="{self.url}" width="1200" height="700"></iframe>'
-        keys = f"ssl_certificate {self.certificate}; ssl_certificate_key {self.folder}/key.pem;"
-        answer = f"default_type text/html; location / {{ return 200 '{page}'; }}"
-        return f"server {{ listen 127.0.0.1:{port} ssl; {keys} {answer} }}\n"
+        return text
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +89,6 @@ def site(tmp_path_factory, forked) -> Iterator[GuardedProxy]:
             "TRIPTYCH_PROXIES": "127.0.0.1",
             "TRIPTYCH_IDENTITY_HEADER": "X-Remote-User",
             "TRIPTYCH_IDENTITY_SECRET": SECRET[::-1],
-            "TRIPTYCH_FRAMED_BY": f"https://{UNTRUSTED_HOST}:{proxy.portal}",
         }
         stack.enter_context(running_app(home, settings, port, start=forked))
         stack.enter_context(proxy.running())
@@ -132,36 +120,4 @@ def test_people_come_in_by_one_click(site, chromium):
     come_as(context, site, "nobody@uni.example")
     page.reload()
     expect(page.get_by_text("Nobody has this identity here yet")).to_be_visible()
-    context.close()
-
-
-def framed_in(context, site: GuardedProxy, port: int):
-    """The app as a page of another site shows it."""
-    page = context.new_page()
-    page.goto(f"https://{UNTRUSTED_HOST}:{port}/")
-    return page, page.frame_locator("iframe")
-
-
-def test_a_named_site_shows_the_app(site, chromium, monkeypatch):
-    monkeypatch.setattr(University, "everybody", "lead@uni.example")
-    context = chromium.new_context(ignore_https_errors=True)
-    page, frame = framed_in(context, site, site.portal)
-    frame.get_by_role("button", name=CONTINUE).click()
-    expect(frame.get_by_role("button", name="Sign out")).to_be_visible()
-    page.reload()
-    expect(frame.get_by_role("button", name="Sign out")).to_be_visible()
-
-    alone = context.new_page()
-    alone.goto(site.url)
-    expect(alone.get_by_role("button", name=CONTINUE)).to_be_visible()
-    context.close()
-
-
-def test_no_other_site_shows_it(site, chromium, monkeypatch):
-    monkeypatch.setattr(University, "everybody", "lead@uni.example")
-    context = chromium.new_context(ignore_https_errors=True)
-    page, _ = framed_in(context, site, site.elsewhere)
-    page.wait_for_load_state("load")
-
-    assert page.frames[1].evaluate("location.href").startswith("chrome-error:")
     context.close()
