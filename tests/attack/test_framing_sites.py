@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import streamlit
 from starlette.datastructures import Headers
-from starlette.responses import PlainTextResponse
+from starlette.responses import JSONResponse
 
 from triptych.settings import UnsafeSettings
 from triptych.web import export, origins, session
@@ -28,7 +28,7 @@ def framed(monkeypatch):
 def answer() -> Headers:
     """The headers of an answer that sets the session cookie and one of Streamlit's."""
     headers: list[tuple[bytes, bytes]] = []
-    response = PlainTextResponse("x")
+    response = JSONResponse("x")
     session._set(response, session.COOKIE, "value", 60, https=True)
     response.set_cookie("_streamlit_xsrf", "value", samesite="lax")
 
