@@ -6,7 +6,7 @@ import re
 import sys
 import urllib.error
 import urllib.request
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -64,16 +64,16 @@ def external_links() -> dict[str, list[str]]:
     return links
 
 
-def fault(address: str) -> tuple[str, bool]:
-    """What is wrong with an address, and whether its page is missing; an empty text if nothing is."""
+def fault(address: str) -> tuple[str, str]:
+    """What is wrong with an address, and in short: missing, unanswered, or refused; empty texts if nothing is."""
     request = urllib.request.Request(address, headers={"User-Agent": "Mozilla/5.0 (link check)"})
     try:
         urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS).close()
     except urllib.error.HTTPError as error:
-        return f"HTTP {error.code}", error.code in GONE
+        return f"HTTP {error.code}", "missing" if error.code in GONE else "refused"
     except OSError as error:
-        return f"no answer: {error}", True
-    return "", False
+        return f"no answer: {error}", "unanswered"
+    return "", ""
 
 
 def main() -> int:
@@ -83,9 +83,11 @@ def main() -> int:
     for address, (words, _) in faults.items():
         if words:
             print(f"{address}: {words} ({', '.join(sorted(set(links[address])))})")
-    missing = [address for address, (_, is_missing) in faults.items() if is_missing]
-    print(f"{len(links)} external addresses, {len(missing)} of them missing.")
-    return bool(missing)
+    count = Counter(short for _, short in faults.values())
+    print(f"{len(links)} external addresses: {count['missing']} missing, {count['unanswered']} without an answer.")
+    if count["unanswered"] == len(links):
+        print("None answered: this computer seems to have no way to the internet, so nothing is known about them.")
+    return bool(count["missing"] or count["unanswered"])
 
 
 if __name__ == "__main__":

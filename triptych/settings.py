@@ -19,7 +19,9 @@ from triptych.errors import TriptychError
 _PACKAGE = Path(__file__).resolve().parent
 SECRET, TOKEN, DATABASE = "TRIPTYCH_SECRET", "TRIPTYCH_METRICS_TOKEN", "TRIPTYCH_DATABASE_URL"
 ADDRESS, PROXIES, BUDGETS = "TRIPTYCH_ADDRESS", "TRIPTYCH_PROXIES", "TRIPTYCH_BUDGETS"
-SECRETS = (SECRET, TOKEN, "STREAMLIT_SERVER_COOKIE_SECRET")
+IDENTITY_HEADER, IDENTITY_SECRET = "TRIPTYCH_IDENTITY_HEADER", "TRIPTYCH_IDENTITY_SECRET"
+FRAMED_BY = "TRIPTYCH_FRAMED_BY"
+SECRETS = (SECRET, TOKEN, IDENTITY_SECRET, "STREAMLIT_SERVER_COOKIE_SECRET")
 MAIL = "TRIPTYCH_MAIL"
 MIN_SECRET_LENGTH = 32
 PLACEHOLDERS = ("change", "example", "secret", "password", "default")
@@ -120,6 +122,27 @@ def addresses() -> tuple[str, ...]:
 def proxies() -> tuple[str, ...]:
     """TRIPTYCH_PROXIES: the addresses or networks of proxies whose forwarded headers count; see web/origins."""
     return _words(PROXIES)
+
+
+def identity_header() -> str:
+    """TRIPTYCH_IDENTITY_HEADER: the header in which a proxy says who came in by its single sign-on; empty: none."""
+    return os.environ.get(IDENTITY_HEADER, "")
+
+
+def identity_secret() -> str:
+    """TRIPTYCH_IDENTITY_SECRET: by which the app knows that the proxy itself says it. Raises UnsafeSettings."""
+    secret = os.environ.get(IDENTITY_SECRET, "")
+    if not secret or is_weak(secret):
+        raise UnsafeSettings(
+            f"{IDENTITY_HEADER} needs {IDENTITY_SECRET}: at least {MIN_SECRET_LENGTH} characters, made at random, that "
+            f"the proxy sends along. {HOW_TO_MAKE}"
+        )
+    return secret
+
+
+def framed_by() -> tuple[str, ...]:
+    """TRIPTYCH_FRAMED_BY: origins whose pages may show the app in a frame; see web/origins."""
+    return _words(FRAMED_BY)
 
 
 def budgets() -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import streamlit as st
 
 from components.shell import state
 from triptych.languages.language import _
+from triptych.people.identities import UNKNOWN
 from triptych.study.persons import Who
 
 LOGO = Path(__file__).parent / "logo.svg"
@@ -52,6 +53,14 @@ def column(title: str, sentence: str | None = None, width: int = WIDTH) -> Itera
         if sentence:
             st.write(sentence)
         yield
+
+
+def continue_as(identity: str, is_known: bool) -> bool:
+    """Draws the one click of somebody who came in by single sign-on, or that nobody here is known by this identity."""
+    if not is_known:
+        state.say(_(UNKNOWN, identity=identity), "info")
+        return False
+    return st.button(_("Continue as {identity}", identity=state.plain(identity)), type="primary", width="stretch")
 
 
 def ask_before_changing_person(who: Who | None, person_id: int | None, link: str) -> None:

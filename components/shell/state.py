@@ -24,7 +24,7 @@ from triptych.storage.models import Person, Role
 from triptych.study import lifecycle
 from triptych.study.persons import Certainty, Who
 from triptych.web.budgets import later
-from triptych.web.session import browser_in, cookie_in, wait_to_sign_in, web_engine, who_holds
+from triptych.web.session import browser_in, cookie_in, identity_in, wait_to_sign_in, web_engine, who_holds
 
 LANGUAGE, CHOSEN_LANGUAGE = "language", "chosen language"
 MESSAGES, ARRIVAL, RAN_BY_ITSELF = "messages", "arrival", "ran by itself"
@@ -85,6 +85,11 @@ def current_person() -> Who | None:
 def session_cookie() -> str | None:
     """What this browser's session cookie holds."""
     return cookie_in(st.context.cookies, _is_https())
+
+
+def identity() -> str:
+    """The identity under which the visitor came in by single sign-on; empty without one."""
+    return identity_in(st.context.headers)
 
 
 def _is_https() -> bool:

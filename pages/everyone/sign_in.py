@@ -5,11 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from components.shell import choices, state
-from components.shell.entrance import column
+from components.shell.entrance import column, continue_as
 from components.shell.words import DEMO_NOTE
 from triptych.errors import NotAllowed, NotFound, StudyNotOpen
 from triptych.languages.language import _
-from triptych.people import accounts, signing_in
+from triptych.people import accounts, identities, signing_in
 from triptych.storage.models import Study
 from triptych.study import lifecycle
 
@@ -88,15 +88,18 @@ def lead(has_lead: bool) -> None:
 
 
 linked = st.query_params.get("study") or None
-why_not = why_closed()
+why_not, identity = why_closed(), state.identity()
 with state.reading() as session:
     open_now = named(lifecycle.open_to_all(session))
     launched = named(accounts.studies_to_return_to(session))
     has_lead = accounts.has_lead(session)
+    is_known = bool(identity) and identities.identified(session, identity) is not None
 
 with column("Triptych", _("Read, compare and rate responses side by side.")):
     if state.was_signed_in():
         state.say(_("You were signed out, here or in another tab. Everything that was saved is safe."), "info")
+    if identity and continue_as(identity, is_known):
+        state.sign_in_by(lambda: signing_in.identified(state.engine(), identity))
     default_tab = None if open_now or why_not else _("Lead")
     first, second, third = st.tabs([_("Take part"), _("I have a return code"), _("Lead")], default=default_tab)
     with first:

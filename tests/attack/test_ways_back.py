@@ -9,7 +9,7 @@ from helpers.studies import personal_link, sure
 
 from triptych.errors import NotAllowed
 from triptych.operations import backup
-from triptych.people import accounts, invitations, passcodes, roster, tokens, viewers
+from triptych.people import accounts, identities, invitations, passcodes, roster, tokens, viewers
 from triptych.people.tokens import Scope
 from triptych.storage.database import open_engine, reading, writing
 from triptych.storage.models import Person, Role, Study
@@ -47,6 +47,8 @@ def test_nothing_that_ended_since_a_backup_opens_after_it(sqlite_engine, lab):
     with writing(sqlite_engine) as session:
         study = session.get_one(Study, study.id)
         logins = [signed_in(session, who) for who in (lead, people[0])]
+        identities.give(session, people[0].pseudonym, "passed.on@uni.example")
+        identities.give(session, people[1].pseudonym, "taken.away@uni.example")
         token = tokens.make(session, lead, "nightly", timedelta(days=1), [Scope.read])
         ticket = accounts.issue_sign_in_ticket(session, person(session, lead))
         kept, ended = (personal_link(session, study, name) for name in ("stays", "leaves"))
@@ -60,6 +62,9 @@ def test_nothing_that_ended_since_a_backup_opens_after_it(sqlite_engine, lab):
         accounts.end_links(session, accounts.invited(session, ended).id)
         viewers.withdraw_seat(session, study, invited[0].pseudonym, lead.pseudonym)
         roster.remove_lead(session, study, invited[1].pseudonym, sure(lead))
+        for who in people[:2]:
+            identities.give(session, who.pseudonym, None)
+        identities.give(session, lead.pseudonym, "passed.on@uni.example")
         roster.disable(session, study, people[1].pseudonym, lead)
         person(session, lead).passcode_hash = new = passcodes.hash_passcode(NEW)
 
@@ -73,6 +78,7 @@ def test_nothing_that_ended_since_a_backup_opens_after_it(sqlite_engine, lab):
         assert person(session, people[1]).disabled_at
         assert person(session, people[0]).disabled_at is None
         assert person(session, lead).passcode_hash == new
+        assert [known.pseudonym for known in identities.everybody(session)] == [lead.pseudonym]
     with writing(sqlite_engine) as session, pytest.raises(NotAllowed):
         accounts.use_ticket(session, ticket)
     assert set(done.again) == {guest.pseudonym for guest in invited}

@@ -104,7 +104,8 @@ DOORS = {
         operations.backup.restore operations.backup_schedule.back_up_if_due operations.backup_schedule.scheduled
         operations.capsule.import_study operations.capsule.open_capsule
         operations.move.move people.accounts.create_lead reports.archive.make.archive_study
-        people.accounts.issue_setup_ticket people.accounts.reset_passcode simulate.demo.load_demo
+        people.accounts.issue_setup_ticket people.accounts.reset_passcode people.identities.give
+        simulate.demo.load_demo
     """,
     "inner": """
         annotate.annotations.hand_in annotate.annotations.set_aside_item annotate.annotations.submit

@@ -203,7 +203,8 @@ ACCOUNT = "kind, role, pseudonym, name, passcode_hash, created_at"
     "put_in",
     [
         f"INSERT INTO person ({ACCOUNT}) SELECT kind, 'lead', 'L-X', 'Eve', 'x', created_at FROM person LIMIT 1",
-        "UPDATE person SET role = 'lead', name = 'Eve', passcode_hash = 'x' WHERE id = (SELECT max(id) FROM person)",
+        "UPDATE person SET role = 'lead', name = 'Eve', passcode_hash = 'x', identity = 'eve' "
+        "WHERE id = (SELECT max(id) FROM person)",
         "INSERT INTO setting (key, value) VALUES ('Eve', '1')",
     ],
 )
@@ -212,7 +213,8 @@ def test_no_account_or_setting_comes_in_with_a_capsule(packed, elsewhere, tmp_pa
     capsule.open_capsule(with_sql(packed, tmp_path, put_in), elsewhere, "Dr New", PASSCODE)
 
     with reading(elsewhere) as session:
-        named = select(Person.name).where((Person.name.is_not(None)) | (Person.passcode_hash.is_not(None)))
+        known = Person.name.is_not(None) | Person.passcode_hash.is_not(None) | Person.identity.is_not(None)
+        named = select(Person.name).where(known)
         assert session.scalars(named).all() == ["Dr New"]
         assert session.scalars(select(Setting)).all() == []
 

@@ -277,6 +277,15 @@ PEOPLE = _group(
         help="Give a lead a new passcode, which is asked for, or is the first line of the standard input.",
     ),
     LazyCommand(
+        "identity",
+        "people:identity",
+        [
+            _argument("person", "A pseudonym, or a lead's name.", required=False),
+            _argument("identity", "What the proxy sends for them; without it, none.", required=False),
+        ],
+        help="Say by which identity a single sign-on lets a person in; list all identities. docs/deploying.md",
+    ),
+    LazyCommand(
         "invite",
         "people:invite",
         [

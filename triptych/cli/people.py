@@ -1,4 +1,4 @@
-"""`triptych people`: leads, and links for annotators."""
+"""`triptych people`: leads, links for annotators, identities of a single sign-on."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from sqlmodel import Session
 
 from triptych import settings
 from triptych.cli import files
-from triptych.cli.opening import passcode, written
+from triptych.cli.opening import passcode, to_read, written
 from triptych.cli.output import Reply
 from triptych.errors import ImportRefused, NotAllowed, NotFound
-from triptych.people import accounts
+from triptych.people import accounts, identities
 from triptych.people.invitations import Invited, invite_all, invite_one, read_list
+from triptych.storage.database import reading
 from triptych.storage.models import Role
 from triptych.study import lifecycle
 from triptych.study.persons import Who
@@ -41,6 +42,17 @@ def reset_passcode(name: str) -> Reply:
     secret = passcode("New passcode: ")
     lead = written(lambda session: accounts.reset_passcode(session, name, secret))
     return Reply([f"{lead.name} has a new passcode."], {"name": lead.name})
+
+
+def identity(person: str | None, identity: str | None) -> Reply:
+    """By which identity a single sign-on lets a person in; of everybody, without a person."""
+    if person is None:
+        with reading(to_read()) as session:
+            everybody = {known.pseudonym: known.identity for known in identities.everybody(session)}
+        return Reply([f"{pseudonym}\t{known}" for pseudonym, known in everybody.items()], {"identities": everybody})
+    pseudonym = written(lambda session: identities.give(session, person, identity).pseudonym)
+    line = f"{pseudonym} comes in as {identity}." if identity else f"{pseudonym} has no identity any more."
+    return Reply([line], {"pseudonym": pseudonym, "identity": identity})
 
 
 def invite(lead: str, study: str, names: Sequence[str], list: str | None, address: str, encoding: str | None) -> Reply:

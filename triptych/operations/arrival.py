@@ -189,7 +189,7 @@ class _Home:
 
     def _of_its_own(self, table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
         if table.name == "person":
-            return {"role": Role.annotator, "name": None, "email": None, "passcode_hash": None}
+            return {"role": Role.annotator, "name": None, "email": None, "passcode_hash": None, "identity": None}
         if table.name != "study":
             return {}
         settings = json.loads(row["settings"])

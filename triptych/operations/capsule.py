@@ -139,7 +139,8 @@ def _extract(engine: Engine, path: Path, slug: str) -> dict[str, str]:
 
 def _leave_people_behind(copy: Engine) -> None:
     with database.writing(copy) as session:
-        session.execute(update(Person).values(name=None, email=None, passcode_hash=None, language=None))
+        nothing = dict.fromkeys(("name", "email", "passcode_hash", "language", "identity"))
+        session.execute(update(Person).values(nothing))
         # a report may hold what people wrote who have left since
         for table in (PanelIdentity, Login, Ticket, Token, StoredAnswer, Invitation, FailedSignIn, Setting, Snapshot):
             session.execute(delete(table))

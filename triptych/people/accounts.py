@@ -17,7 +17,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, bindparam, delete, select, update
 from sqlmodel import Session
 
-from triptych import clock
+from triptych import clock, settings
 from triptych.errors import Conflict, NotAllowed, NotFound, SignedOut, StudyNotOpen
 from triptych.languages.language import _, message
 from triptych.people import passcodes, places, tokens
@@ -267,8 +267,11 @@ def prolong(session: Session, who: Who, end: datetime) -> None:
 
 
 def passcode_is_fresh(session: Session, who: Who, typed_at: datetime | None) -> bool:
-    """Whether the lead gave their passcode less than 15 minutes ago: at `typed_at`, or when this login began."""
-    login = session.get(Login, who.login_id)
+    """Whether the lead gave their passcode less than 15 minutes ago: at `typed_at`, or when this login began.
+
+    Where there is single sign-on, a login may have begun without it.
+    """
+    login = None if settings.identity_header() else session.get(Login, who.login_id)
     times = [typed_at, login.created_at if login else None]
     return any(time is not None and clock.now() - time < PASSCODE_LIFE for time in times)
 

@@ -6,6 +6,7 @@ account: those of browsers that signed in to it before each on their own, those 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +15,7 @@ from sqlalchemy import Engine
 
 from triptych.errors import NotAllowed
 from triptych.languages.language import _
-from triptych.people import accounts, passcodes
+from triptych.people import accounts, identities, passcodes
 from triptych.people.tokens import Bearer, Scope
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Person, Study
@@ -31,6 +32,7 @@ class Browser:
 
 
 UNKNOWN = Browser()
+log = logging.getLogger("triptych.people")
 
 
 def lead(engine: Engine, name: str, passcode: str, browser: Browser = UNKNOWN) -> Person:
@@ -39,6 +41,16 @@ def lead(engine: Engine, name: str, passcode: str, browser: Browser = UNKNOWN) -
         person = accounts.lead_called(session, name)
     people = [person] if person else []
     return _checked(engine, accounts.lead_account(name), people, passcode, browser, _(accounts.WRONG_PASSCODE))
+
+
+def identified(engine: Engine, identity: str) -> Person:
+    """The person that the proxy of a single sign-on let in. Raises NotAllowed if nobody here has this identity."""
+    with reading(engine) as session:
+        person = identities.identified(session, identity)
+    if person is None:
+        raise NotAllowed(_(identities.UNKNOWN, identity=identity))
+    log.info("Somebody signs in by single sign-on.")
+    return person
 
 
 def returning(engine: Engine, study: Study, name: str, code: str, browser: Browser = UNKNOWN) -> Person:

@@ -17,31 +17,40 @@ from triptych.storage.models import Invitation, Login, Person, Ticket, Token
 class WaysIn:
     """ended: hashes of the personal links that no longer open anything.
 
-    accounts: the hash of the passcode, and since when it is disabled, by pseudonym.
+    accounts: the hash of the passcode, since when it is disabled, and the identity of single sign-on, by pseudonym.
     """
 
     ended: frozenset[str] = frozenset()
-    accounts: Mapping[str, tuple[str | None, datetime | None]] = field(default_factory=dict)
+    accounts: Mapping[str, tuple[str | None, datetime | None, str | None]] = field(default_factory=dict)
 
 
 def ways_in(session: Session) -> WaysIn:
     """How people come in now."""
     ended = session.scalars(select(Invitation.secret_hash).where(Invitation.revoked_at.is_not(None)))
-    accounts = session.execute(select(Person.pseudonym, Person.passcode_hash, Person.disabled_at))
-    return WaysIn(frozenset(ended), {pseudonym: (passcode, disabled) for pseudonym, passcode, disabled in accounts})
+    accounts = session.execute(select(Person.pseudonym, Person.passcode_hash, Person.disabled_at, Person.identity))
+    return WaysIn(
+        frozenset(ended), {row.pseudonym: (row.passcode_hash, row.disabled_at, row.identity) for row in accounts}
+    )
 
 
 def keep_closed(session: Session, since: WaysIn, gone: Collection[str]) -> None:
     """Lets the database of this session, which is an earlier one, open nothing that was closed since.
 
     Everybody signs in again, and no token is left. Links that ended since stay so, as do all links of people who are
-    `gone`, by pseudonym; people who are in both have the passcode that they chose last, and disabled accounts stay so.
+    `gone`, by pseudonym; people who are in both have the passcode that they chose last and the identity given to them
+    last, and disabled accounts stay so. People who are in the earlier one only have no identity: it may be somebody
+    else's since.
     """
     for table in (Login, Ticket, Token):
         session.execute(delete(table))
-    for person in session.scalars(select(Person)):
-        before = (person.passcode_hash, person.disabled_at)
-        person.passcode_hash, person.disabled_at = since.accounts.get(person.pseudonym, before)
+    people = session.scalars(select(Person)).all()
+    accounts = {
+        person.pseudonym: (person.passcode_hash, person.disabled_at, None if since.accounts else person.identity)
+        for person in people
+    } | dict(since.accounts)
+    session.execute(update(Person).values(identity=None))  # no two may have the same one in between
+    for person in people:
+        person.passcode_hash, person.disabled_at, person.identity = accounts[person.pseudonym]
     session.flush()
     theirs = Invitation.person_id.in_(select(Person.id).where(Person.pseudonym.in_(gone)))
     for which in (theirs, Invitation.secret_hash.in_(since.ended)):

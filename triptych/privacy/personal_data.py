@@ -62,6 +62,7 @@ def about(session: Session, person_id: int, study: Study | None = None) -> dict[
         "language": person.language,
         "since": _time(person.created_at),
         "has_a_passcode_or_return_code": person.passcode_hash is not None,
+        "identity": person.identity,
         "panel_ids": [
             {"panel": identity.panel, "id": identity.external_id, "session": identity.session_id}
             for identity in session.scalars(select(PanelIdentity).where(PanelIdentity.person_id == person_id))

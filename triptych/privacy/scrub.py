@@ -109,7 +109,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def forget_identity(session: Session, person: Person) -> None:
-    """Deletes name, address, panel ids, links and logins; the hash of a panel id stays, to recognise a return."""
+    """Deletes name, address, identities, links and logins; the hash of a panel id stays, to recognise a return."""
     parts = session.scalars(select(Membership.study_id).where(Membership.person_id == person.id)).all()
     ids = select(PanelIdentity.panel, PanelIdentity.external_id).where(PanelIdentity.person_id == person.id)
     identities = session.execute(ids).all()
@@ -120,7 +120,7 @@ def forget_identity(session: Session, person: Person) -> None:
     for panel, external_id in identities:
         marks = [accounts.mark_of_panel_id(study_id, external_id) for study_id in parts]
         session.add_all(PanelIdentity(person_id=person.id, panel=panel, external_id=mark) for mark in marks)
-    person.name = person.email = person.passcode_hash = person.language = None
+    person.name = person.email = person.passcode_hash = person.language = person.identity = None
     session.flush()
 
 

@@ -190,6 +190,7 @@ class Person(Numbered, table=True):
     created_at: datetime = when()
     disabled_at: datetime | None = when(nullable=True)
     language: str | None = None
+    identity: str | None = Field(default=None, index=True, unique=True)  # as single sign-on names them
 
 
 class PanelIdentity(Numbered, table=True):

@@ -75,6 +75,7 @@ UNPROVED: dict[str, str] = {
     "person.created_at": _ACCOUNT,
     "person.disabled_at": _ACCOUNT,
     "person.language": _ACCOUNT,
+    "person.identity": _ACCOUNT,
     "assignment.draft": _DRAFT,
     "assignment.draft_seq": _DRAFT,
     "assignment.pen": _DRAFT,

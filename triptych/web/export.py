@@ -21,6 +21,7 @@ from triptych.storage.database import reading, see_one_state
 from triptych.storage.models import Role, Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who
+from triptych.web.headers import ancestors
 from triptych.web.session import current_login, web_engine
 
 if TYPE_CHECKING:  # the writers of all formats come with it, and annotators need none
@@ -28,7 +29,7 @@ if TYPE_CHECKING:  # the writers of all formats come with it, and annotators nee
 
 NO_STORE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 # a report holds no script, and nothing in it may reach the app around its frame
-READ_ONLY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'"
+READ_ONLY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
 Blocks = Callable[[Session, Study], Iterator[bytes]]
 
 
@@ -130,7 +131,7 @@ def _page(request: Request) -> Response:
                 raise NotFound("You see no study with this address.")
     except NotFound as error:
         return refusal(404, str(error))
-    return HTMLResponse(page, headers={**NO_STORE, "Content-Security-Policy": READ_ONLY})
+    return HTMLResponse(page, headers={**NO_STORE, "Content-Security-Policy": f"{READ_ONLY}; {ancestors()}"})
 
 
 def _workbook(request: Request, session: Session, study: Study) -> tuple[str, str, Blocks]:

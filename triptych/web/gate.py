@@ -1,6 +1,7 @@
 """The gate: one ASGI layer before everything that the server answers, Streamlit's own routes and sockets included.
 
-A request with a token of a script is judged by the token alone, as if it had brought no cookie.
+A request with a token of a script is judged by the token alone, as if it had brought no cookie. Who its visitor is
+only a proxy of ours may say, and a cookie that was set for somebody else counts for nothing then.
 
 A request must name this server (421: another name would let a foreign page rebind it), and a socket or a request that
 can change something must come from a page of the same origin (403). Uploads are for signed-in leads. Sockets,
@@ -10,6 +11,7 @@ sign-ins and messages have budgets (429). A request that passes costs no lookup 
 from __future__ import annotations
 
 import asyncio
+import hmac
 import logging
 from collections import Counter
 from contextlib import suppress
@@ -24,18 +26,19 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from triptych import settings
-from triptych.people import passcodes, tokens
+from triptych.people import identities, passcodes, tokens
 from triptych.scripting import home
 from triptych.scripting.address import BASE
 from triptych.storage.database import DatabaseAway
 from triptych.storage.models import Role
 from triptych.web import budgets, messages, origins
 from triptych.web.origins import Reach
-from triptych.web.session import cookie_in, login_secret, who_holds
+from triptych.web.session import cookie_in, holds_for, login_secret, who_holds
 from triptych.web.sockets import LoginSockets, OpenSocket, live_logins
 
 UNCHANGING = {"GET", "HEAD", "OPTIONS"}
 HEALTH = {"/healthz", "/readyz", "/_stcore/health"}
+PROOF = b"x-triptych-proxy"
 UPLOADS = "/_stcore/upload_file/"
 SIGN_IN = "/auth/ticket"
 LOGIN = b"x-triptych-login"  # by which Streamlit knows whose session it is, see .streamlit/config.toml
@@ -115,11 +118,13 @@ class Gate:
         if scope["type"] not in ("http", "websocket"):
             return await self.app(scope, receive, send)
         arrival = request_headers(scope["headers"])
+        peer = _address(scope)
         scope = self._as_the_browser_sees_it(scope, arrival)
         is_script = self._is_script(scope, arrival)
-        if is_script:
-            scope, arrival = _without_cookies(scope), arrival._replace(cookie="")
         try:
+            scope, identity = self._identified(scope, peer)
+            if is_script or not self._is_theirs(arrival, identity):
+                scope, arrival = _without_cookies(scope), arrival._replace(cookie="")
             self._check_name(scope, arrival)
             if scope["type"] == "websocket":
                 scope = self._from_our_page(scope, arrival)
@@ -138,12 +143,43 @@ class Gate:
 
     def _as_the_browser_sees_it(self, scope: Scope, arrival: RequestHeaders) -> Scope:
         """With the scheme that the browser used and the address that it has, where a proxy of ours forwards them."""
-        peer = (scope.get("client") or ("", 0))[0]
+        peer = _address(scope)
         if not self.reach.trusts(peer):
             return scope
         says_scheme = arrival.forwarded_proto in origins.USUAL_PORTS
         scheme = _for_type(arrival.forwarded_proto, scope) if says_scheme else scope["scheme"]
         return {**scope, "scheme": scheme, "client": (origins.sender(peer, arrival.forwarded_for, self.reach), 0)}
+
+    def _identified(self, scope: Scope, peer: str) -> tuple[Scope, str]:
+        """Without the proxy's secret, and the visitor's identity; empty where the proxy gives none.
+
+        Raises Refused where anybody else says it, or in a way that two readers could take for two people.
+        """
+        if not self.reach.identity_header:
+            return scope, ""
+        values = [value for name, value in scope["headers"] if name.lower() == self.reach.identity_header]
+        proofs = [value for name, value in scope["headers"] if name.lower() == PROOF]
+        headers = [(name, value) for name, value in scope["headers"] if name.lower() != PROOF]
+        if values and not (self.reach.trusts(peer) and self._is_secret(proofs)):
+            sentence = (
+                f"This request says who its visitor is. Only a proxy in {settings.PROXIES} may, which sends "
+                f"{settings.IDENTITY_SECRET} in the header {PROOF.decode()}."
+            )
+            raise Refused(403, "identity", sentence)
+        if values and (len(values) > 1 or not identities.IDENTITY.fullmatch(values[0].decode("latin-1"))):
+            sentence = (
+                "The proxy says who the visitor is in a way that cannot be read. It sends one header with "
+                f"{identities.CHARACTERS}."
+            )
+            raise Refused(403, "identity", sentence)
+        return {**scope, "headers": headers}, values[0].decode() if values else ""
+
+    def _is_theirs(self, arrival: RequestHeaders, identity: str) -> bool:
+        """Whether a cookie of this request was set for this visitor, as far as that is known."""
+        return not self.reach.identity_header or holds_for(cookie_parser(arrival.cookie), identity)
+
+    def _is_secret(self, proofs: list[bytes]) -> bool:
+        return len(proofs) == 1 and hmac.compare_digest(proofs[0], self.reach.identity_secret)
 
     def _check_name(self, scope: Scope, arrival: RequestHeaders) -> None:
         """Raises Refused where the Host is a name that is not this server's."""

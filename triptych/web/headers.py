@@ -1,4 +1,7 @@
-"""Security headers on every response: nothing is loaded from, sent to or framed by another site."""
+"""Security headers on every response: nothing is loaded from, sent to or framed by another site.
+
+Only the sites in TRIPTYCH_FRAMED_BY may frame the app; then its cookies work in their frames, and in no other.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from triptych.web.origins import configured
+
 INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
+SAME_SITE = re.compile(r"; *(SameSite=[a-z]+|Secure)(?=;|$)", re.IGNORECASE)
 HOST = re.compile(r"[A-Za-z0-9.\-]+(:\d+)?|\[[0-9A-Fa-f:]+\](:\d+)?")
 # Streamlit serves these without sign-in: figures about the process, an interface for programs and a sign-in that we do
 # not offer
@@ -31,14 +37,32 @@ def inline_hashes(html: str) -> str:
     return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
 
 
+def ancestors() -> str:
+    """The rule of a content security policy about who may frame a page: the app itself, and sites that are set."""
+    return " ".join(["frame-ancestors", "'self'", *configured().framed_by])
+
+
 def policy(scripts: str, host: str) -> str:
     """The content security policy for a page served under this host name."""
     sockets = f"ws://{host} wss://{host}" if HOST.fullmatch(host) else ""
     return (
         f"default-src 'self'; script-src 'self' blob: {scripts}; style-src 'self' 'unsafe-inline'; "
         f"img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' {sockets}; worker-src 'self' blob:; "
-        "object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'self'"
+        f"object-src 'none'; base-uri 'self'; form-action 'self'; {ancestors()}"
     )
+
+
+def _let_frames_work(headers: MutableHeaders) -> None:
+    """Cookies in the frame of another site, each site with its own; other pages of that site still read nothing.
+
+    X-Frame-Options knows no list of sites, so the policy alone says who may frame.
+    """
+    del headers["X-Frame-Options"]
+    headers["Cross-Origin-Resource-Policy"] = "same-origin"
+    cookies = headers.getlist("Set-Cookie")
+    del headers["Set-Cookie"]
+    for cookie in cookies:
+        headers.append("Set-Cookie", f"{SAME_SITE.sub('', cookie)}; SameSite=None; Secure; Partitioned")
 
 
 class SecurityHeaders:
@@ -63,6 +87,8 @@ class SecurityHeaders:
                 headers = MutableHeaders(scope=message)
                 headers.update(PLAIN)
                 headers.setdefault("Content-Security-Policy", of_pages)  # a report has a stricter one
+                if configured().framed_by:
+                    _let_frames_work(headers)
             await send(message)
 
         closed = scope["path"].startswith(self.closed)

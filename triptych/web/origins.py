@@ -8,7 +8,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
@@ -20,6 +20,13 @@ from triptych.settings import UnsafeSettings
 USUAL_PORTS = {"http": 80, "https": 443}
 LOOPBACK_NAMES = ("localhost", "localhost.localdomain", "localhost6", "ip6-localhost", "ip6-loopback")
 MAX_PORT = 65535
+IDENTITY_HEADER = re.compile(r"[a-z][a-z0-9-]{2,60}")
+# what browsers, proxies and the app itself send for other purposes
+OTHER_HEADERS = re.compile(
+    r"(sec-|accept|content-|if-|x-triptych|x-xsrftoken|access-control-).*"
+    r"|x-forwarded-(for|proto|host|port)|host|origin|cookie|authorization|connection|upgrade|user-agent|referer"
+    r"|transfer-encoding|cache-control|pragma|range|te|via|date|forwarded|x-real-ip|priority|dnt"
+)
 MAX_REMEMBERED = 512  # of a header, read again with every request
 HOSTS_FILE = Path("/etc/hosts")
 AUTHORITY = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9_.-]{1,253})(?::([0-9]{1,5}))?")
@@ -39,6 +46,9 @@ class Reach:
     origins: tuple[str, ...]
     names: frozenset[str]
     proxies: tuple[IPv4Network | IPv6Network, ...]
+    framed_by: tuple[str, ...] = ()
+    identity_header: bytes = b""  # in lower case; empty where nobody says who the visitor is
+    identity_secret: bytes = field(default=b"", repr=False)
 
     def trusts(self, address: str) -> bool:
         """Whether this is the address of a configured proxy."""
@@ -47,25 +57,56 @@ class Reach:
 
 
 def configured() -> Reach:
-    """The ways that TRIPTYCH_ADDRESS and TRIPTYCH_PROXIES name. Raises UnsafeSettings naming the word that is wrong."""
-    return _read(settings.addresses(), settings.proxies())
+    """The ways that the settings name. Raises UnsafeSettings naming the word that is wrong."""
+    header = settings.identity_header()
+    secret = settings.identity_secret() if header else ""
+    return _read(settings.addresses(), settings.proxies(), settings.framed_by(), header, secret)
 
 
 @lru_cache(maxsize=8)
-def _read(addresses: tuple[str, ...], proxies: tuple[str, ...]) -> Reach:
-    origins = tuple(_configured_origin(address) for address in addresses)
+def _read(
+    addresses: tuple[str, ...], proxies: tuple[str, ...], framed_by: tuple[str, ...], header: str, secret: str
+) -> Reach:
+    origins = tuple(_configured_origin(settings.ADDRESS, address) for address in addresses)
     names = frozenset(_host_of(origin) for origin in origins)
-    return Reach(origins, names, tuple(_network(proxy) for proxy in proxies))
+    networks = tuple(_network(proxy) for proxy in proxies)
+    identity_header = _identity_header(header, networks) if header else ""
+    return Reach(origins, names, networks, _framing(framed_by, origins), identity_header.encode(), secret.encode())
 
 
-def _configured_origin(address: str) -> str:
+def _configured_origin(setting: str, address: str) -> str:
     origin = read_origin(address.removesuffix("/"))
     if origin is None:
         raise UnsafeSettings(
-            f"{settings.ADDRESS}: {address!r} is not an origin such as https://annotate.example.org: scheme, name, and "
+            f"{setting}: {address!r} is not an origin such as https://annotate.example.org: scheme, name, and "
             "the port where it is not the usual one."
         )
     return origin
+
+
+def _framing(framed_by: tuple[str, ...], own: tuple[str, ...]) -> tuple[str, ...]:
+    """The origins that may frame the app: all by https, as is every address of its own."""
+    framing = tuple(_configured_origin(settings.FRAMED_BY, address) for address in framed_by)
+    if framing and (not own or not all(origin.startswith("https:") for origin in (*framing, *own))):
+        raise UnsafeSettings(
+            f"{settings.FRAMED_BY} works over https only: browsers send no cookie into a frame otherwise. Set "
+            f"{settings.ADDRESS} to the https address of this app, and name the framing site by https too."
+        )
+    return framing
+
+
+def _identity_header(header: str, proxies: tuple[IPv4Network | IPv6Network, ...]) -> str:
+    name = header.lower()
+    if not IDENTITY_HEADER.fullmatch(name) or OTHER_HEADERS.fullmatch(name):
+        raise UnsafeSettings(
+            f"{settings.IDENTITY_HEADER}: {header!r} is not the name of a header such as X-Remote-User: letters, "
+            "digits and hyphens, and none that is sent for another purpose."
+        )
+    if not proxies:
+        raise UnsafeSettings(
+            f"{settings.IDENTITY_HEADER} counts from a configured proxy only: set {settings.PROXIES} to its address."
+        )
+    return name
 
 
 def _network(proxy: str) -> IPv4Network | IPv6Network:

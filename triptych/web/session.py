@@ -37,6 +37,7 @@ BROWSER_SECONDS = 365 * 24 * 3600
 MAX_PEOPLE_OF_BROWSER = 20  # a computer of a lab; the latest ones
 BROWSER = re.compile(r"([0-9A-Z]{16})((?:-[0-9]{1,18})*)")
 HEADER, HEADER_VALUE = "x-triptych", "1"
+BOUND = ":"  # in a cookie, before the hash of the identity that it was set for
 MAX_TICKET_LENGTH = 200
 MAX_COOKIE_LENGTH = 1000
 _opening = threading.Lock()
@@ -90,14 +91,29 @@ def _checked(cookie: str, secret: str, salt: str) -> str | None:
         return None
 
 
-def cookie_value(login_secret: str) -> str:
-    """What the cookie holds for a login."""
-    return _signer(settings.cookie_secret(), COOKIE).sign(login_secret).decode()
+def cookie_value(login_secret: str, identity: str = "") -> str:
+    """What the cookie holds for a login; it opens nothing for visitors with another identity."""
+    bound = f"{BOUND}{passcodes.secret_hash(identity)}" if identity else ""
+    return _signer(settings.cookie_secret(), COOKIE).sign(login_secret + bound).decode()
 
 
 def login_secret(cookie: str | None) -> str | None:
     """The login's secret in a cookie that we signed; None for anything else."""
-    return _unsigned(cookie)
+    secret, bound, _ = (_unsigned(cookie) or "").partition(BOUND)
+    return secret if secret and (not bound or settings.identity_header()) else None
+
+
+def holds_for(cookies: Mapping[str, str], identity: str) -> bool:
+    """Whether every session cookie among these was set for a visitor of this identity; empty: without one."""
+    held = [cookie_in(cookies, https) for https in (True, False)]
+    bounds = [(_unsigned(cookie) or "").partition(BOUND)[2] for cookie in held if login_secret(cookie)]
+    return all(bound == (passcodes.secret_hash(identity) if identity else "") for bound in bounds)
+
+
+def identity_in(headers: Mapping[str, str]) -> str:
+    """The visitor's identity, as a proxy of ours gives it and the gate let it pass; empty without single sign-on."""
+    name = settings.identity_header()
+    return headers.get(name, "") if name else ""
 
 
 def browser_in(cookies: Mapping[str, str], https: bool) -> Browser:
@@ -173,7 +189,8 @@ def _sign_in(request: Request, ticket: str) -> JSONResponse:
     answer = _answer(200, "Signed in.")
     https = is_https(request)
     browser = _browser_value(browser_in(request.cookies, https), who.person_id)
-    _set(answer, COOKIE, cookie_value(secret), int(accounts.LOGIN_LIFE.total_seconds()), https)
+    cookie = cookie_value(secret, identity_in(request.headers))
+    _set(answer, COOKIE, cookie, int(accounts.LOGIN_LIFE.total_seconds()), https)
     _set(answer, BROWSER_COOKIE, browser, BROWSER_SECONDS, https)
     return answer
 
