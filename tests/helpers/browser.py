@@ -221,7 +221,7 @@ def token(page: Any) -> str:
 
 def choose(box: Any, option: str) -> None:
     """Chooses an option of a select box, by the box's locator."""
-    in_list(box, option, lambda found, patience: found.click(timeout=patience))
+    in_list(box, option, lambda entry, patience: entry.click(timeout=patience))
 
 
 def in_list(box: Any, option: str, use: Callable[[Any, float], Any]) -> None:
