@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from components.shell import state
 from components.shell.live import follow
 from triptych import clock
 from triptych.annotate.assignments import Nothing
@@ -83,7 +84,7 @@ def draw(reason: Nothing, ending: Ending, go_back: Callable[[], None] | None = N
     if reason in TEMPORARY:
         follow(_check_number, _check_number())
     with st.container(horizontal=True):
-        if st.button(_("My work"), icon=":material/arrow_back:"):
+        if state.button(_("My work"), "to-my-work", icon=":material/arrow_back:"):
             st.switch_page("annotator/my_work.py")
         if go_back:
             st.button(_("Back to what I submitted"), icon=":material/undo:", on_click=go_back)

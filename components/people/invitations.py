@@ -41,12 +41,12 @@ def invite(study: Study, view: Overview, actor: str) -> list[Invited] | None:
     guests = _typed(study)
     places = max(view.expected - view.done, 0)
     more = f"{places:,} of {view.expected:,} places are open. Makes one link without a name."
-    if places and st.button("Invite one more", help=more, key=f"more-{study.slug}"):
+    if places and state.button("Invite one more", f"more-{study.slug}", help=more):
         guests = (Guest(1, "", None, Role.annotator),)
     with st.expander("From a CSV file"):
         data = _list_upload(study.slug)
         guest_list = _read(study, data) if data else None
-        if guest_list and _preview(guest_list):
+        if guest_list and _preview(guest_list, study.slug):
             guests = guest_list.guests
     run = state.run_command
     invited: list[Invited] | None = run(invitations.invite_all, study, guests, actor) if guests else None
@@ -100,12 +100,13 @@ def _list_upload(slug: str) -> bytes | None:
     return content_of(uploaded) if uploaded else None
 
 
-def _preview(guest_list: GuestList) -> bool:
+def _preview(guest_list: GuestList, slug: str) -> bool:
     """The people on an uploaded list and its problems, by row; returns whether to invite them."""
     _problems(guest_list)
     if guest_list.guests:
         st.dataframe(_guests(guest_list.guests), hide_index=True, key="guests")
-    return guest_list.ok and st.button(f"Invite {counted(len(guest_list.guests), 'person', 'people')}", type="primary")
+    label = f"Invite {counted(len(guest_list.guests), 'person', 'people')}"
+    return guest_list.ok and state.button(label, f"invite-list-{slug}", type="primary")
 
 
 def _problems(guest_list: GuestList) -> None:

@@ -64,7 +64,7 @@ def _add(study: Study, actor: str) -> None:
 def _new_link(study: Study, waiting: Sequence[Member], actor: str) -> Invited | None:
     st.text(NEW_LINK_HINT)
     chosen = choose_member(waiting, "Invited lead", "waiting")
-    if not st.button("Create a new link", type="primary"):
+    if not state.button("Create a new link", f"new-link-{study.slug}", type="primary"):
         return None
     secret = state.run_command(roster.new_link, study, chosen.pseudonym, actor)
     return secret and Invited(chosen.name or "", chosen.email, Role.lead, chosen.pseudonym, secret)

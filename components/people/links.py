@@ -40,7 +40,7 @@ def links(study: Study) -> None:
         _link_and_mail(study, shown)
         if len(shown) > 1:
             _all(study, shown)
-        if st.button("Dismiss these links", key="dismiss-links"):
+        if state.button("Dismiss these links", f"dismiss-links-{study.slug}"):
             others = [(slug, one) for slug, one in state.recall(NEW_LINKS, []) if slug != study.slug]
             state.remember(NEW_LINKS, others)
             st.rerun()

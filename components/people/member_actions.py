@@ -8,7 +8,7 @@ import streamlit as st
 
 from components.shell.choices import certain, confirmed
 from components.shell.clearing import clear
-from components.shell.state import form_button, run_command
+from components.shell.state import button, form_button, run_command
 from components.shell.words import moment
 from triptych.annotate.exclusions import LONGEST_REASON
 from triptych.people.roster import Member
@@ -57,7 +57,7 @@ def steps(member: Member, study: Study, promised: str, who: Who, annotations: in
                 ("disable", human and not member.disabled, "Disable", DISABLE_HINT, ":material/lock:"),
                 ("enable", member.disabled and not member.erased, "Enable", ENABLE_HINT, ":material/lock_open:"),
             )
-            if offered and st.button(label, help=hint, icon=icon)
+            if offered and button(label, f"{step}-{member.pseudonym}-{study.slug}", help=hint, icon=icon)
         ]
         why = _reason_to_let_in(member, study)
         if why is not None:
@@ -116,7 +116,7 @@ def copies(remaining: Sequence[Copy]) -> bool | None:
         return None
     reports = any(copy.sha256 is not None for copy in remaining)
     with_reports = reports and st.checkbox("Delete the reports as well; their numbers can then no longer be looked up")
-    return bool(with_reports) if st.button("Delete these copies", type="primary") else None
+    return bool(with_reports) if button("Delete these copies", "delete-copies", type="primary") else None
 
 
 def _place(copy: Copy) -> str:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from components.shell import state
 from components.shell.choices import confirmed
-from components.shell.state import form_button
+from components.shell.state import button, form_button
 from triptych.annotate import exclusions
 from triptych.annotate.exclusions import LONGEST_REASON
 from triptych.participants.participant import Participant, Phase
@@ -75,7 +75,7 @@ def _links(chosen: Sequence[Participant], slug: str) -> Action | None:
     """Offered where everybody selected can come back."""
     pressed = None
     if all(person.step != Phase.stopped and person.member.kind == Kind.human for person in chosen):
-        if st.button("Remind", help=REMIND_HINT, icon=":material/mail:", key=f"remind-{slug}"):
+        if button("Remind", f"remind-{slug}", help=REMIND_HINT, icon=":material/mail:"):
             pressed = Action("remind")
         if confirmed("New links", RENEW_HINT, "Replace their links", f"renew-{slug}"):
             pressed = Action("renew")

@@ -44,7 +44,7 @@ def made_token() -> None:
         st.caption(ONCE)
         # no download: Streamlit would serve it to anybody who has the address of the file
         st.code(secret, language=None, wrap_lines=True)
-        if st.button("Dismiss this token"):
+        if state.button("Dismiss this token", "dismiss-token"):
             state.forget(NEW_TOKEN)
             st.rerun()
 
@@ -71,7 +71,7 @@ def token_list(made: Sequence[TokenFacts], who: Who) -> None:
         token = choose(
             "Token", {token.id: f"{token.name}, made {moment(token.created_at)}" for token in made}, "revoked"
         )
-        if st.button("Revoke it", type="primary"):
+        if state.button("Revoke it", "revoke-token", type="primary"):
             state.run_command(tokens.revoke, who, token, done=REVOKED)
             st.rerun()
 
@@ -94,7 +94,7 @@ def new_token(studies: Sequence[Study], who: Who) -> None:
         life = choose("Valid for", lives, f"{key}-life", DEFAULT_LIFE)
         is_fresh = not unblinds or state.passcode_is_fresh(who)
         passcode = "" if is_fresh else st.text_input(ASKED, type="password", key=f"{key}-passcode")
-        if st.button("Make the token", type="primary", key=f"{key}-make"):
+        if state.button("Make the token", f"{key}-make", type="primary"):
             scopes = {Scope.read, *([Scope.write] if writes else []), *([Scope.unblind] if unblinds else [])}
             _make(who, name, life, scopes, by_slug.get(slug or ""), passcode)
 

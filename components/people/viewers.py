@@ -72,7 +72,7 @@ def _invite(study: Study, actor: str) -> Invited | None:
 def _withdraw(study: Study, sitting: Sequence[Member], actor: str) -> None:
     st.text(WITHDRAW_HINT)
     chosen = choose_member(sitting, "Viewer", "sitting")
-    if st.button("Withdraw this seat", type="primary"):
+    if state.button("Withdraw this seat", f"withdraw-seat-{study.slug}", type="primary"):
         done = f"{chosen.pseudonym} no longer sees this study."
         if state.run_command(seats.withdraw_seat, study, chosen.pseudonym, actor, done=done):
             clear()

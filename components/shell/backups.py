@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from components.shell import state
 from components.shell.choices import certain, choose
 from components.shell.words import NONE, moment
 from triptych import clock, settings
@@ -42,7 +43,7 @@ CAPSULE_NOTE = (
 def make_button() -> bool:
     """Whether the lead wants a backup now."""
     st.text(CONTENT_NOTE)
-    return st.button("Back up now", icon=":material/backup:")
+    return state.button("Back up now", "back-up", icon=":material/backup:")
 
 
 def last_backup(backups: Sequence[Backup], schedule: ScheduleState) -> None:

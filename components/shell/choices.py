@@ -54,14 +54,14 @@ def choose_language(who: Who | None) -> None:
 
 
 def confirmed(label: str, consequence: str, button: str, key: str, sure: str = "", **more: Any) -> bool:
-    """Whether the lead pressed `button`, which stands under its consequence, behind the button `label`.
+    """Whether somebody pressed `button`, which stands under its consequence, behind the button `label`.
 
     sure: what must be ticked before it; `more`: as for st.button.
     """
     with st.popover(label):
         st.text(consequence)
         ticked = not sure or st.checkbox(sure, key=f"{key}-sure")
-        return st.button(button, key=key, disabled=not ticked, **{"type": "primary", **more})
+        return state.button(button, key, disabled=not ticked, **{"type": "primary", **more})
 
 
 def certain(who: Who, label: str, losses: str, key: str) -> Certainty | None:

@@ -26,6 +26,6 @@ def what_is_left() -> None:
     outcome = state.recall(UNCLEARED, Wiped.done)
     if outcome in REASONS:
         state.say(REASONS[outcome], "warning")
-    if outcome == Wiped.somebody_reads and st.button("Clear"):
+    if outcome == Wiped.somebody_reads and state.button("Clear", "clear"):
         clear()
         st.rerun()

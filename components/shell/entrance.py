@@ -73,7 +73,7 @@ def ask_before_changing_person(who: Who | None, person_id: int | None, link: str
     called = _("the lead {name}", name=who.pseudonym) if who.role == "lead" else who.pseudonym
     text = _("You are signed in as {name}. This link is for somebody else; opening it signs you out.", name=called)
     state.say(text, "info")
-    agreed = st.button(_("Open it as the person it was made for")) or state.recall("agreed") == link
+    agreed = state.button(_("Open it as the person it was made for"), "open-link") or state.recall("agreed") == link
     if not agreed:
         st.link_button(_("Stay signed in as {name}", name=who.pseudonym), "/")
         st.stop()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -208,18 +209,31 @@ def show_next(key: str) -> None:
     remember(SHOWN_NEXT, key)
 
 
-def form_button(label: str, key: str, **options: Any) -> bool:
-    """Draws a form's button; whether it was clicked.
+def button(label: str, key: str, **options: Any) -> bool:
+    """Draws a button; whether it was clicked. Act on it before anything else is drawn.
 
     Streamlit forgets the click of a run that the next click interrupts, so it is remembered until a run of the same
-    page reads it here. `key` names the study, the form and the button. The form must not have `clear_on_submit`: the
-    run that reads the click would get its fields empty (see `numbered`).
+    page reads it here. `key` names the study and the button.
     """
+    return _clicked(partial(st.button, key=key), label, key, options)
+
+
+def form_button(label: str, key: str, **options: Any) -> bool:
+    """The same for a form.
+
+    The form must not have `clear_on_submit`: the run that reads the click would get its fields empty (see `numbered`).
+    Without fields, a form is wrong: the browser sends its click at once, but a text that it takes from the field left
+    for it a moment later, and the server may drop the first of two messages that come together.
+    """
+    return _clicked(st.form_submit_button, label, key, options)
+
+
+def _clicked(draw: Callable[..., Any], label: str, key: str, options: Mapping[str, Any]) -> bool:
     clicks: set[str] | None = recall(CLICKS)
     if clicks is None:
         remember(CLICKS, clicks := set())
     # the next click may end a callback at any use of the session state, so it changes what is in there already
-    st.form_submit_button(label, on_click=clicks.add, args=(key,), **options)
+    draw(label, on_click=clicks.add, args=(key,), **options)
     clicked = key in clicks
     clicks.discard(key)
     return clicked

@@ -60,7 +60,7 @@ def more_items(study: Study, rubric: Rubric, version: int) -> Parts | None:
         return None
     ways = [ADD, REPLACE] if draft and study.item_count else [ADD]
     way = st.radio("What to do with this file", ways, key=f"{key}-what") if len(ways) > 1 else ADD
-    pressed = st.button("Store these items", type="primary", key=f"{key}-stored")
+    pressed = state.button("Store these items", f"{key}-stored", type="primary")
     settings = {"common_names": chosen.common_names}
     return Parts(items=file, replace_items=way == REPLACE, settings=settings) if pressed else None
 

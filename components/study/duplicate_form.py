@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from components.shell import state
 from components.shell.choices import choose, confirmed
 from components.study.study_form import ROUNDS
 from triptych.storage.models import Round, Study, StudyState
@@ -39,7 +40,7 @@ def copy_form(study: Study, free: Sequence[Round]) -> CopyRequest | None:
             "The copy's title", proposed[:LONGEST_TITLE], max_chars=LONGEST_TITLE, key=f"copy-{next_round}"
         )
         items = st.checkbox("With its items", next_round is None, key=f"copy-items-{next_round}")
-        if st.button("Make the draft", type="primary", key=f"copy-make-{study.slug}"):
+        if state.button("Make the draft", f"copy-make-{study.slug}", type="primary"):
             return CopyRequest(title, next_round, items)
     return None
 

@@ -52,8 +52,7 @@ def launch_form(
             st.button(point.section, key=key, type="tertiary", on_click=go, args=(point.section,))
     st.text(LAUNCH_NOTE)
     options = {"type": "primary", "icon": ":material/rocket_launch:", "disabled": bool(stops)}
-    with st.form(f"launch-{study.slug}", border=False):
-        return state.form_button("Launch the study", f"launch-{study.slug}", **options)
+    return state.button("Launch the study", f"launch-{study.slug}", **options)
 
 
 def _items(point: CheckPoint) -> str:

@@ -9,9 +9,11 @@ import streamlit as st
 
 from components.shell import state
 from components.shell.clearing import clear
+from components.shell.empty_state import empty_state
 from components.study import duplicate_form
 from components.study.closing import close
 from components.study.study_form import PRESENTATIONS
+from triptych.results.first_screen.next_step import next_step
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
 from triptych.results.progress import overview
@@ -53,13 +55,16 @@ def lifecycle_bar(study: Study, who: Who, go: Callable[[str], None]) -> None:
         for other in others:
             label = f"{other.round.capitalize()} round of the same series"
             st.page_link(SETUP, label=label, query_params={"study": other.slug})
+    if study.state == StudyState.open and not view.annotators:
+        step = next_step(study, view)
+        empty_state(step.sentence, step.place, study.slug)
 
 
 def _steps(study: Study, who: Who) -> None:
     for to in sorted(lifecycle.ALLOWED_NEXT[study.state] - {StudyState.closed}, reverse=True):
         label, help_text = STEPS[to]
         main: Literal["primary", "secondary"] = "primary" if to == StudyState.open else "secondary"
-        if st.button(label, key=f"to-{to}", help=help_text, type=main):
+        if state.button(label, f"to-{to}-{study.slug}", help=help_text, type=main):
             state.run_command(lifecycle.set_state, study, to, who.pseudonym)
             st.rerun()
 

@@ -35,7 +35,7 @@ def plan_form(
     """
     st.text(PLAN_NOTE)
     proposal, uploader = f"plan-offered-{study.slug}", f"plan-file-{study.slug}"
-    if st.button("Propose a balanced plan", key=f"plan-propose-{study.slug}"):
+    if state.button("Propose a balanced plan", f"plan-propose-{study.slug}"):
         state.remember(proposal, propose() or ())
         state.renew(uploader)
         st.rerun()
@@ -49,10 +49,9 @@ def plan_form(
     lines = (uploaded.lines if uploaded.ok else ()) if uploaded else state.recall(proposal) or stored
     edited = _table(lines, study) if lines else ()
     with st.container(horizontal=True):
-        save = bool(lines) and st.button(
-            "Save this plan" if study.state == StudyState.draft else "Amend the plan", type="primary"
-        )
-        remove = bool(stored) and st.button("Remove the plan")
+        label = "Save this plan" if study.state == StudyState.draft else "Amend the plan"
+        save = bool(lines) and state.button(label, f"plan-save-{study.slug}", type="primary")
+        remove = bool(stored) and state.button("Remove the plan", f"plan-remove-{study.slug}")
     if remove:
         state.renew(uploader)
     if save or remove:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from components.results import charts, figures
 from components.shell.choices import choose
-from components.shell.state import say
+from components.shell.state import button, say
 from components.shell.words import percent
 from triptych.simulate.planner import (
     PERCENT,
@@ -153,10 +153,10 @@ def solutions(plan: Plan, aim: Aim, basis: Basis, slug: str, draft: bool) -> boo
         st.text(f"Chance to show equal systems practically equal within ±{aim.margin:g} {basis.scale.unit}: {words}")
     with st.container(horizontal=True):
         for what in ("items", "annotators"):
-            if st.button(f"{what.capitalize()} for a chance of 80 %", key=f"solve-{what}-{slug}"):
+            if button(f"{what.capitalize()} for a chance of 80 %", f"solve-{what}-{slug}"):
                 needed = solve(basis, plan, aim.shift, what)
                 say(f"{_about(needed.count, what)}{_sure(needed.between, what)}", "info")
-        return draft and st.button("Use this plan in the preregistration", key=f"declare-{slug}")
+        return draft and button("Use this plan in the preregistration", f"declare-{slug}")
 
 
 def _about(count: int | Undefined, what: str) -> str:

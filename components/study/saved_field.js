@@ -63,6 +63,8 @@ function watch(root, send) {
   }
 
   function summarize() {
+    // a launched study has none
+    for (const name of document.querySelectorAll("[data-triptych-summary]")) name.removeAttribute("data-triptych-summary");
     for (const [key, text] of Object.entries(data.summaries)) {
       const name = document.querySelector(`.st-key-${CSS.escape(key)} summary`);
       if (name instanceof HTMLElement) name.dataset.triptychSummary = text;

@@ -36,12 +36,15 @@ STYLE = """
 [data-testid="stLayoutWrapper"]:has(> .st-key-setup-status) {
   position: sticky; top: var(--frame-height, 3.5rem); z-index: 9; background: var(--st-background-color);
 }
-@media (max-width: 800px) { [data-testid="stLayoutWrapper"]:has(> .st-key-setup-status) { top: 2.25rem; } }
 [class*="st-key-section-"] { scroll-margin-top: 12rem; }
 .triptych-saved { margin: 0.4rem 0; color: var(--st-text-color); }
 [data-triptych-summary]::after {
   content: attr(data-triptych-summary); margin-left: 0.75rem; opacity: 0.75; font-size: 0.875rem;
   flex: 0 0 auto; max-width: 65%; text-align: end;
+}
+@media (max-width: 800px) {
+  [data-testid="stLayoutWrapper"]:has(> .st-key-setup-status) { top: 2.25rem; }
+  [data-triptych-summary]::after { max-width: 45%; }
 }
 """
 _status = st.components.v2.component("triptych.saved", html=STATUS, css=STYLE, js=_script, isolate_styles=False)

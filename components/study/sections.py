@@ -35,15 +35,11 @@ def points_of(study: Study, version: int) -> list[CheckPoint]:
         return checklist.points(session, study, state.recall(place)[1])
 
 
-def follow_address(sheet: SettingsSheet) -> None:
-    """Goes to the section that the address names, once."""
+def begin(sheet: SettingsSheet, points: Sequence[CheckPoint]) -> None:
+    """Goes to the section that the address names, once; in a tab's first run without one, the first one to settle."""
     asked = st.query_params.get("section", "")
     if asked != sheet.memory.asked:
         sheet.memory.asked, sheet.memory.go_to = asked, EARLIER_NAMES.get(asked, asked)
-
-
-def begin(sheet: SettingsSheet, points: Sequence[CheckPoint]) -> None:
-    """In a tab's first run without a section in the address, the first one with something to settle is open."""
     if not sheet.memory.has_begun and not sheet.memory.go_to and sheet.is_draft:
         first = next((point.section for point in points if point.mark != Mark.done), SetupSection.study)
         state.remember(section_key(sheet, first), True)

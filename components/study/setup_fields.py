@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from components.shell.state import plain
+from components.shell.state import button, plain
 from components.study.saved_field import (
     SettingsSheet,
     capitals,
@@ -192,7 +192,7 @@ def panel(sheet: SettingsSheet) -> bool:
             short_text("codes.screened_out", "Did not consent", 64),
         ]
     )
-    return st.button("Make codes for the empty ones", key=f"codes-{sheet.study.slug}")
+    return button("Make codes for the empty ones", f"codes-{sheet.study.slug}")
 
 
 def way_in(sheet: SettingsSheet, rubric: Rubric) -> None:

@@ -48,9 +48,9 @@ def workbook_list(study: Study, lines: Sequence[WorkbookLine], cancel: Callable[
             if line.cancelled_at is None:
                 link = f"workbook/{study.slug}/{line.id}.xlsx"
                 st.link_button("Download", link, icon=":material/download:")
-            if line.cancelled_at is None and line.done < line.items:
-                later: Any = {"type": "secondary", "on_click": cancel, "args": (line.id,)}
-                confirmed("Cancel", CANCELLING, "Cancel the workbook", f"cancel-{line.id}", **later)
+            is_open, key = line.cancelled_at is None and line.done < line.items, f"cancel-{line.id}"
+            if is_open and confirmed("Cancel", CANCELLING, "Cancel the workbook", key, type="secondary"):
+                cancel(line.id)
 
 
 def _story(line: WorkbookLine) -> str:

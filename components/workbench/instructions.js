@@ -15,9 +15,13 @@ const keyList = () => [
 ];
 const AGAIN_MS = 4000; // Streamlit drops an event while its websocket is down
 
+/** As precise as `duration` says it, so that one item and all of them fit. @param {number} minutes */
+const rounded = (minutes) => (minutes < 1.5 ? Math.max(1, Math.round(minutes * 12)) / 12 : Math.round(minutes));
+
 /** @param {number} minutes */
 function duration(minutes) {
-  if (minutes < 60) return _("{minutes} min", { minutes: Math.max(1, Math.round(minutes)) });
+  if (minutes < 1.5) return _("{seconds} s", { seconds: Math.round(minutes * 60) });
+  if (minutes < 60) return _("{minutes} min", { minutes: Math.round(minutes) });
   const quarters = Math.round(minutes / 15);
   const values = { hours: Math.floor(quarters / 4), minutes: (quarters % 4) * 15 };
   return values.minutes ? _("{hours} h {minutes} min", values) : _("{hours} h", values);
@@ -25,10 +29,11 @@ function duration(minutes) {
 
 /** @param {Instructions} instructions */
 function factsOf({ items, minutes, pay, training }) {
+  const each = rounded(minutes ?? 0);
   return [
     training ? ngettext("{count} practice item with feedback", "{count} practice items with feedback", training) : "",
     ngettext("up to {count} item", "up to {count} items", items),
-    minutes === null ? "" : _("about {each} each, {all} in all", { each: duration(minutes), all: duration(minutes * items) }),
+    minutes === null ? "" : _("about {each} each, {all} in all", { each: duration(each), all: duration(each * items) }),
     pay && _("{pay} per item", { pay }),
     _("stop and return whenever you like"),
   ].filter(Boolean);

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
 
 import streamlit as st
 
@@ -36,12 +35,10 @@ WITHDRAWN_MESSAGE = message("You have withdrawn from this study. Thank you for y
 
 
 def withdraw(study: Study) -> None:
-    # callbacks run before the page checks the person: they may have signed out in another tab since the last run
-    if state.current_person() == who and state.run_command(
-        withdrawal.withdraw_myself, study, who, done=_(WITHDRAWN_MESSAGE)
-    ):
+    if state.run_command(withdrawal.withdraw_myself, study, who, done=_(WITHDRAWN_MESSAGE)):
         with suppress(DatabaseAway):  # they have withdrawn; the next clearing removes what is left in the files
             erasure.wipe(state.engine())
+    st.rerun()
 
 
 def draw(part: Part) -> None:
@@ -61,8 +58,8 @@ def draw(part: Part) -> None:
             return
         consequence, place = f"{_(WITHDRAWAL_NOTES[part.promised])} {_(FINAL_NOTE)}", f"withdraw-{part.study.slug}"
         label, sure = _("Withdraw from this study"), _("I want to withdraw")
-        later: Any = {"type": "secondary", "on_click": withdraw, "args": (part.study,)}
-        confirmed(label, consequence, _("Withdraw now"), place, sure, **later)
+        if confirmed(label, consequence, _("Withdraw now"), place, sure, type="secondary"):
+            withdraw(part.study)
 
 
 who = state.require("annotator")

@@ -20,5 +20,5 @@ if arrival.return_code is None:
 with column(_("Your return code"), _("With this code and your name you can return to your work on any computer.")):
     st.code(arrival.return_code, language=None)
     st.write(_("It is shown only now. Write it down, or copy it to a safe place."))
-    noted = st.button(_("I have noted it. Start"), type="primary")
+    noted = state.button(_("I have noted it. Start"), "noted", type="primary")
     arrive(arrival.ticket, drop=drop, go=noted)

@@ -93,13 +93,12 @@ with chosen_study(who) as (session, study):
     rubric = lifecycle.design_of(session, study).rubric
     log, version = saved_setting.changes(session, study), saved_setting.material_number(session, study)
     amendments, steps = design.amendments(session, study), onboarding.way_in(session, study)
-draft, above, status = study.state == StudyState.draft, st.container(), st.container()
+draft, above, status = study.state == StudyState.draft, st.container(key="above"), st.container()
 reason = "" if draft else st.text_input(WHY, max_chars=design.LONGEST_REASON, key=f"why-{study.slug}").strip()
 sheet = SettingsSheet(study, who, log, reason)
 points = sections.points_of(study, version) if draft else []
 with above:
     lifecycle_bar(study, who, sheet.memory.go)
-sections.follow_address(sheet)
 sections.begin(sheet, points)
 for name, draw in SECTIONS.items():
     with sections.section_box(sheet, name) as box:
@@ -111,6 +110,7 @@ with st.container(border=True, key=sections.section_key(sheet, sections.LAUNCH))
         frozen(study, amendments)
     elif launch_form(study, points, sheet.unsaved, sheet.memory.go):
         state.run_command(launching.launch, study, who.pseudonym, done="The study is open.")
+        state.show_next("above")
         st.rerun()
 with st.expander("What annotators meet first", icon=":material/visibility:"):
     what_comes_first(study, steps)

@@ -56,7 +56,7 @@ preview.assembled_preview(assembled)
 if not assembled.ok:
     st.stop()
 plan, stays_open = choose_plan(assembled)
-if st.button("Import", type="primary"):
+if state.button("Import", "import-ratings", type="primary"):
     study = state.run_command(import_ratings.import_ratings, plan, assembled, who, stays_open=stays_open)
     if study:
         preview.forget_files()

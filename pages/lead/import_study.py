@@ -39,7 +39,7 @@ who = state.require("lead")
 st.title("Import a study", anchor=False)
 st.text(ABOUT)
 upload = st.file_uploader("Capsule (ZIP)", ["zip"], key="capsule", max_upload_size=MAX_UPLOAD // 2**20)
-if upload is not None and st.button("Import", type="primary"):
+if upload is not None and state.button("Import", "import-study", type="primary"):
     with st.spinner("Checking every row against the log …"):
         arrived = imported(upload, upload.name, who)
     if arrived:

@@ -9,6 +9,8 @@ from triptych.stats.numbers import counted
 from triptych.storage import events
 from triptych.study import lifecycle
 
+CHECK_HINT = "Replays the log and compares it with every stored row."
+
 
 def event_section() -> None:
     """The log, filtered and paged."""
@@ -34,7 +36,7 @@ def event_section() -> None:
 def integrity() -> None:
     """Head of the log; the check reads everything, so it runs on request only."""
     log_table.head(study.event_number, study.event_hash)
-    if st.button("Check everything now", help="Replays the log and compares it with every stored row."):
+    if state.button("Check everything now", f"check-{slug}", help=CHECK_HINT):
         with state.reading() as session:
             log_table.verdict(verify.verify(session, lifecycle.led_by(session, who, slug)))
 

@@ -41,7 +41,7 @@ if not file.ok:
 
 st.header("3. How", anchor=False)
 plan = replace(choose_plan(rubric), formats=reading.formats, common_names=reading.common_names)
-if st.button("Create the study", type="primary"):
+if state.button("Create the study", "create-study", type="primary"):
     study = state.run_command(lifecycle.create_from_file, plan, rubric_yaml, file, who)
     if study:
         forget_files()

@@ -77,8 +77,8 @@ with st.expander("What is in it"):
 if study.unblinded_at is None:
     st.caption(BLIND)
 with st.container(horizontal=True, vertical_alignment="center"):
-    asked = st.button("Make a report", type="primary", icon=":material/lock:")
     scope = choose_scope(frame, kinds_by_default(study), slug)
+    asked = state.button("Make a report", f"report-{slug}", type="primary", icon=":material/lock:")
 if asked:
     make(who, study, scope)
 datasheet(study, who)

@@ -55,7 +55,7 @@ shown_off = [line for line in lines if line.study.demo]
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
     st.title("Studies", anchor=False)
-    if st.button("New study", type="primary"):
+    if state.button("New study", "new-study", type="primary"):
         st.switch_page(NEW)
 state.show_messages()
 what_is_left()

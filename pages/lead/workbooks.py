@@ -32,17 +32,19 @@ def make(study: Study) -> None:
     with state.reading() as session:
         pseudonyms = workbooks.eligible(session, study)
     annotator, is_name, count = choose_annotator(pseudonyms)
-    if st.button("Make a workbook", type="primary", disabled=study.state != StudyState.open):
+    key, is_open = f"make-workbook-{study.slug}", study.state == StudyState.open
+    if state.button("Make a workbook", key, type="primary", disabled=not is_open):
         command = workbooks.make_for_new if is_name else workbooks.make
         state.run_command(command, study, annotator, int(count), who.pseudonym, done=made)
         st.rerun()
-    if study.state != StudyState.open:
+    if not is_open:
         st.caption("Workbooks are made while the study is open. Open it under Setup.")
 
 
 def cancel(workbook_id: int) -> None:
     done = "The workbook was cancelled; its open items are free again."
     state.run_command(workbooks.cancel, study, workbook_id, who.pseudonym, done=done)
+    st.rerun()
 
 
 def take_back(study: Study) -> None:
@@ -61,7 +63,8 @@ def take_back(study: Study) -> None:
         state.say(str(refusal))
         return
     workbook_check(checked)
-    if checked.ok and checked.messages and st.button("Store the answers", type="primary"):
+    key = f"store-workbook-{study.slug}"
+    if checked.ok and checked.messages and state.button("Store the answers", key, type="primary"):
         state.run_command(workbooks.take_back, study, data, who.pseudonym, done=stored, partly=partly)
         st.rerun()
 

@@ -395,8 +395,7 @@ def test_the_ratings_grid_shows_explanations_as_text(app, world, watched):
     grid = page.frame_locator("iframe").first
     browser.expect(grid.locator(".ag-row").first).to_be_visible()
     browser.expect(grid.get_by_text(PAYLOADS[0]).first).to_be_attached()
-    page.get_by_label("System").click()
-    page.get_by_role("option").first.wait_for()
+    browser.in_list(page.get_by_label("System"), "", lambda option, patience: option.wait_for(timeout=patience))
     watch.look(page)
 
 

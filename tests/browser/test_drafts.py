@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from secrets import token_hex
 from typing import Any
 
 import pytest
 from helpers import browser
-from helpers.browser import PATIENCE, expect, settled
+from helpers.browser import expect, settled
 from helpers.main_job import make_lead, saved_draft, uploader
 from helpers.studies import ROOT, SMALL_RUBRIC, add_person, draft_items
 
@@ -25,6 +24,23 @@ chromium = browser.chromium
 Page = Any
 LEADS: list[int] = []
 MOST_ACTIONS = 20
+# resolves with the number of messages that the browser sends for it
+LEAVE_AND_CLICK = """
+(button) => new Promise((done) => {
+  let messages = 0;
+  const { send } = WebSocket.prototype;
+  WebSocket.prototype.send = function (data) {
+    messages += 1;
+    return send.call(this, data);
+  };
+  document.activeElement.blur();
+  button.click();
+  setTimeout(() => {
+    WebSocket.prototype.send = send;
+    done(messages);
+  }, 50);
+})
+"""
 
 
 @pytest.fixture(scope="module")
@@ -112,22 +128,14 @@ def test_a_dropped_line_in_mid_typing_loses_nothing(app, anna, draft):
 
 
 def test_launch_right_after_typing_takes_what_was_typed(app, anna, draft):
-    """On a slow server: each message to the server waits, so that the click arrives while the text is on its way."""
+    """As on a busy machine, where the field is left and the button clicked at once."""
     page = open_setup(anna, app, draft)
     consent(page).fill("I agree.")
     saved_draft(page)
-    page.context.new_cdp_session(page).send(
-        "Network.emulateNetworkConditions",
-        {"offline": False, "latency": 400, "downloadThroughput": -1, "uploadThroughput": -1},
-    )
     page.get_by_label(re.compile("^Content note")).fill("Sad texts.")
-    launch, opened = page.get_by_role("button", name="Launch the study"), page.get_by_text("The study is open.")
-    launch.click()
-    with suppress(AssertionError):  # a page that moves between press and release takes no click: a lead clicks again
-        expect(opened).to_be_visible(timeout=PATIENCE / 2)
-    if not opened.is_visible():
-        launch.click()
-    expect(opened).to_be_visible()
+    messages = page.get_by_role("button", name="Launch the study").evaluate(LEAVE_AND_CLICK)
+    assert messages == 1, "the server may drop the first of two messages that come together"
+    expect(page.get_by_text("The study is open.")).to_be_visible()
     with app.reading() as session:
         assert lifecycle.by_slug(session, draft).state == StudyState.open
     assert stored(app, draft).content_note == "Sad texts."
@@ -180,8 +188,8 @@ def test_shipped_rubric_and_own_file_are_launched_in_few_actions(tmp_path, chrom
         make_lead(page, server)
         page.goto(f"{server.url}/new_study")
         act.count += 2  # through the menu
-        act.click(page.get_by_label("Rubric", exact=True))
-        act.click(page.get_by_role("option", name="Next turns in a dialogue").first)
+        act.count += 2  # the box and its option
+        browser.choose(page.get_by_label("Rubric", exact=True), "Next turns in a dialogue")
         act.pick(uploader(page, "Items"), items)
         expect(page.get_by_text("The file can be imported")).to_be_visible()
         act.type(page.get_by_label("Title", exact=True), "Our models")

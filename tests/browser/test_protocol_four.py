@@ -66,11 +66,7 @@ def summary_sentence(round_: str) -> str:
 
 
 def choose(page: Page, label: str, option: str) -> None:
-    field = page.get_by_label(label, exact=True)
-    field.scroll_into_view_if_needed()
-    settled(page)  # scrolling would close the list again
-    field.click()
-    page.get_by_role("option", name=option).click()
+    browser.choose(page.get_by_label(label, exact=True), option)
 
 
 def make_expert_round(page: Page, server: Server) -> str:

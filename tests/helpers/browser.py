@@ -20,7 +20,7 @@ A module uses it as
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,7 @@ SIZE = {"width": 1440, "height": 900}
 WORKBENCH = ".tw [data-tw-submit], .tw [data-tw-continue]"
 STILL_FOR = 250
 PATIENCE = 20_000  # for a busy machine; every wait is for an event, not for time
+LISTS_OPENED = 5  # times
 
 # Idle and connected, nothing greyed out or on its way, for a quarter of a second without a break.
 STILL = """
@@ -221,6 +222,21 @@ def open_workbench(page: Any, app: App, study: str, host: str | None = None) -> 
 def token(page: Any) -> str:
     """The token of the assignment that is on the workbench."""
     return page.locator(".tw").get_attribute("data-token")
+
+
+def choose(box: Any, option: str) -> None:
+    """Chooses an option of a select box, by the box's locator."""
+    in_list(box, option, lambda entry, patience: entry.click(timeout=patience))
+
+
+def in_list(box: Any, option: str, use: Callable[[Any, float], Any]) -> None:
+    """Opens the list of a select box for `use` of an option; again where a page that moved or ran again closed it."""
+    for _ in range(LISTS_OPENED):
+        box.press("ArrowDown")  # a list that is open stays so; a click would close it
+        with suppress(playwright.TimeoutError):
+            use(box.page.get_by_role("option", name=option).first, PATIENCE / LISTS_OPENED)
+            return
+    raise AssertionError(f"The list of {box} never stayed open.")
 
 
 def radio(page: Any, question: str, value: object) -> Any:

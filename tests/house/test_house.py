@@ -71,7 +71,15 @@ def test_session_state_is_touched_in_one_module():
     assert not holding("session_state", besides=STATE)
 
 
-def test_no_form_loses_an_interrupted_click():
+def test_no_interrupted_click_is_lost():
+    bare = [
+        (name_of(path), node.lineno)
+        for path in CODE
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".button")
+        if ast.unparse(node.func) != "state.button" and "on_click" not in {option.arg for option in node.keywords}
+    ]
+    assert not bare, "use state.button, or on_click"
     assert not holding("form_submit_button", besides=STATE), "use state.form_button"
     assert not holding("clear_on_submit="), "use state.numbered"
 

@@ -8,7 +8,7 @@ from datetime import date
 import pytest
 from helpers.results_pages import words
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, join
-from helpers.study_pages import SECRET_TEXT, button, labels, rendered_markdown
+from helpers.study_pages import SECRET_TEXT, button, interrupt_once, labels, rendered_markdown
 
 from triptych.storage import database
 from triptych.storage.models import Role, StudyState
@@ -157,6 +157,14 @@ def test_linter_findings_are_shown_before_launch_as_items_change(section, draft)
     assert button(app, "Launch the study").disabled
     store(section(draft, "Before the first item"), "text_input", "Or: why no consent", "Staff try it.")
     assert not button(section(draft, "Launch"), "Launch the study").disabled
+
+
+def test_an_interrupted_launch_is_done(section, draft, monkeypatch):
+    write(draft, "consent.not_needed", "Staff try it.")
+    app = section(draft, "Launch")
+    interrupt_once(monkeypatch)
+    press(app, "Launch the study")
+    assert now(draft).state == StudyState.open
 
 
 def test_changing_a_launched_study_needs_a_reason(section, draft):

@@ -36,9 +36,9 @@ def next_step(study: Study, view: Overview) -> NextStep:
     if study.state == StudyState.paused:
         return NextStep(f"Open the study again: {counted(left, 'annotation')} are missing.", "Setup")
     if not view.annotators:
-        return NextStep("Let annotators in: nobody takes part yet.", "People")
+        return NextStep("Let annotators in: the address and personal links are on People.", "People")
     if view.last_at is None:
-        return NextStep("Remind annotators: nobody has handed in anything yet.", "People")
+        return NextStep("Send people their links, or remind them: nobody has handed in anything yet.", "People")
     if clock.now() - view.last_at > timedelta(days=QUIET_DAYS):
         return NextStep(f"Remind annotators: nothing has come in since {view.last_at:%Y-%m-%d}.", "People")
     return NextStep(f"Go on: {counted(left, 'annotation')} to go. Decide nothing before they are in.", "People")
