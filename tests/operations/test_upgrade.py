@@ -22,6 +22,7 @@ ADDED_SINCE = (
     ("assignment", "arrangement"),
     ("highlight", "unit"),
     ("membership", "instructions_version"),
+    ("person", "identity"),
     *((table, "language") for table in ("assignment", "person")),
 )
 NEW_KINDS = (EventKind.baseline, EventKind.person_baseline, EventKind.simulated)
@@ -38,6 +39,7 @@ def age(engine: Engine) -> None:
         session.execute(text("ALTER TABLE event_detail DROP COLUMN rows"))
         for table in MADE_SINCE:
             session.execute(text(f"DROP TABLE {table}"))
+        session.execute(text("DROP INDEX ix_person_identity"))
         for table, column in ADDED_SINCE:
             session.execute(text(f"ALTER TABLE {table} DROP COLUMN {column}"))
 
