@@ -608,15 +608,18 @@ class Explanation(Numbered, table=True):
 
 
 class Highlight(Numbered, table=True):
-    """A labelled span of a candidate: code points, end exclusive. Null offsets: an imported quote not in the text."""
+    """A labelled span of a candidate, or of the item's context (no position): code points, end exclusive.
+
+    turn: of a dialogue. Null offsets: an imported quote that is not in the text.
+    """
 
     __table_args__ = (
         at_slot("fk_highlight_slot"),
         CheckConstraint('(start IS NULL AND "end" IS NULL) OR (start >= 0 AND "end" > start)', name="ck_span_in_order"),
         Index("ix_highlight_assignment", "assignment_id"),
     )
-    assignment_id: int
-    position: int
+    assignment_id: int = key("assignment.id", index=False)
+    position: int | None = None
     turn: int | None = None
     start: int | None = None
     end: int | None = None
