@@ -113,8 +113,14 @@ def highlights(
         charts.show(figure, "highlights", f"{slug}-highlights", sentence)
     with st.expander("Numbers", key="numbers-highlights"):
         counts = marked.groupby(["label", "system"]).size().unstack(fill_value=0)
-        st.dataframe(counts.rename(index=titles, columns=analysis.name), key="highlights-table")
+        named = {code: _text_of(analysis, code) for code in counts.columns}
+        st.dataframe(counts.rename(index=titles, columns=named), key="highlights-table")
         _span_table(agreement, titles)
+
+
+def _text_of(analysis: StudyAnalysis, system: int) -> str:
+    """In which text a highlight is: of a system, or the context."""
+    return "The context" if system == texts.CONTEXT else analysis.name(system)
 
 
 def _rates(readings: pd.DataFrame) -> tuple[pd.DataFrame, str]:
@@ -132,16 +138,17 @@ def comments(rows: pd.DataFrame, labels: Sequence[HighlightLabel], analysis: Stu
         return None
     titles = {label.key: label.title for label in labels}
     per = rows["system"].value_counts()
-    st.text(f"Comments on highlights: {len(rows):,}, most on {analysis.name(int(per.idxmax()))} ({per.max():,}).")
+    st.text(f"Comments on highlights: {len(rows):,}, most on {_text_of(analysis, int(per.idxmax()))} ({per.max():,}).")
     first, second = st.columns(2)
     chosen_labels = first.multiselect("Label", list(titles), format_func=titles.__getitem__, key=f"comment-{slug}")
-    systems = second.multiselect("System", sorted(per.index), format_func=analysis.name, key=f"comment-system-{slug}")
+    called = {code: _text_of(analysis, code) for code in sorted(per.index)}
+    systems = second.multiselect("System", list(called), format_func=called.__getitem__, key=f"comment-system-{slug}")
     shown = rows[rows["label"].isin(chosen_labels or titles) & rows["system"].isin(systems or per.index)]
     cut = f" The first {LISTED} of {len(shown):,} are listed; the export of highlights has them all."
     st.caption("Pick one to read its item." + (cut if len(shown) > LISTED else ""))
     listed = pd.DataFrame(
         {
-            "System": shown["system"].map(analysis.name),
+            "System": shown["system"].map(called),
             "Label": shown["label"].map(titles),
             "Passage": shown["quote"],
             "Comment": shown["comment"],
