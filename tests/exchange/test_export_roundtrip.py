@@ -205,7 +205,7 @@ def test_an_export_of_tables_is_imported_from_its_zip(study_of_all, key):
     assert {label.key: label.marked_in for label in made.highlights} == {"good": "candidate", "evidence": "context"}
 
 
-def test_evidence_in_a_row_that_names_a_system_is_an_error(study_of_all):
+def test_evidence_beside_a_system_is_an_error(study_of_all):
     session, study = study_of_all
     (ratings, highlights) = read_files(download(session, study, "csv"), "export.zip")
     highlights.highlights = [replace(mark, system="System 1") for mark in highlights.highlights]
