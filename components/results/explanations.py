@@ -98,19 +98,38 @@ def highlights(
         st.text("Nothing has been highlighted yet.")
         return
     titles = {label.key: label.title for label in labels}
-    read = readings.drop_duplicates(["text", "annotator"]).groupby("system").size()
-    counts = marked.groupby(["label", "system"]).size().unstack(fill_value=0)
-    rates = 100 * counts / read.reindex(counts.columns)
-    label, system = rates.stack().idxmax()
-    rate = rates.loc[label, system]
-    what = "readings of a turn" if (readings["turn"] != texts.WHOLE).any() else "readings"
-    sentence = f"{analysis.name(system)} gets “{titles.get(label, label)}” most: {rate:.0f} per 100 {what}."
-    st.text(sentence)
-    charts.show(highlights_figure(rates, titles, analysis.names, what), "highlights", f"{slug}-highlights", sentence)
+    in_contexts = readings["system"] == texts.CONTEXT
+    if in_contexts.any():
+        rates, what = _rates(readings[in_contexts])
+        shares = [f"“{titles.get(label, label)}” {rate:.0f}" for label, rate in rates.stack().droplevel(1).items()]
+        st.text(f"In the context, per 100 {what}: {', '.join(shares) or 'nothing'}.")
+    rates, what = _rates(readings[~in_contexts])
+    if not rates.empty:
+        label, system = rates.stack().idxmax()
+        rate = rates.loc[label, system]
+        sentence = f"{analysis.name(system)} gets “{titles.get(label, label)}” most: {rate:.0f} per 100 {what}."
+        st.text(sentence)
+        figure = highlights_figure(rates, titles, analysis.names, what)
+        charts.show(figure, "highlights", f"{slug}-highlights", sentence)
     with st.expander("Numbers", key="numbers-highlights"):
-        table = counts.rename(index=titles, columns=analysis.names)
-        st.dataframe(table, key="highlights-table")
+        counts = marked.groupby(["label", "system"]).size().unstack(fill_value=0)
+        named = {code: _text_of(analysis, code) for code in counts.columns}
+        st.dataframe(counts.rename(index=titles, columns=named), key="highlights-table")
         _span_table(agreement, titles)
+
+
+def _text_of(analysis: StudyAnalysis, system: int) -> str:
+    """In which text a highlight is: of a system, or the context."""
+    return "The context" if system == texts.CONTEXT else analysis.name(system)
+
+
+def _rates(readings: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Highlights per 100 readings, labels (rows) × systems (columns), and what was read."""
+    read = readings.drop_duplicates(["text", "annotator"]).groupby("system").size()
+    marked = readings[readings["start"].notna()]
+    counts = marked.groupby(["label", "system"]).size().unstack(fill_value=0)
+    what = "readings of a turn" if (readings["turn"] != texts.WHOLE).any() else "readings"
+    return 100 * counts / read.reindex(counts.columns), what
 
 
 def comments(rows: pd.DataFrame, labels: Sequence[HighlightLabel], analysis: StudyAnalysis, slug: str) -> str | None:
@@ -119,18 +138,17 @@ def comments(rows: pd.DataFrame, labels: Sequence[HighlightLabel], analysis: Stu
         return None
     titles = {label.key: label.title for label in labels}
     per = rows["system"].value_counts()
-    st.text(f"Comments on highlights: {len(rows):,}, most on {analysis.name(int(per.idxmax()))} ({per.max():,}).")
+    st.text(f"Comments on highlights: {len(rows):,}, most on {_text_of(analysis, int(per.idxmax()))} ({per.max():,}).")
     first, second = st.columns(2)
     chosen_labels = first.multiselect("Label", list(titles), format_func=titles.__getitem__, key=f"comment-{slug}")
-    systems = second.multiselect(
-        "System", analysis.frame.systems, format_func=analysis.name, key=f"comment-system-{slug}"
-    )
-    shown = rows[rows["label"].isin(chosen_labels or titles) & rows["system"].isin(systems or analysis.frame.systems)]
+    called = {code: _text_of(analysis, code) for code in sorted(per.index)}
+    systems = second.multiselect("System", list(called), format_func=called.__getitem__, key=f"comment-system-{slug}")
+    shown = rows[rows["label"].isin(chosen_labels or titles) & rows["system"].isin(systems or per.index)]
     cut = f" The first {LISTED} of {len(shown):,} are listed; the export of highlights has them all."
     st.caption("Pick one to read its item." + (cut if len(shown) > LISTED else ""))
     listed = pd.DataFrame(
         {
-            "System": shown["system"].map(analysis.name),
+            "System": shown["system"].map(called),
             "Label": shown["label"].map(titles),
             "Passage": shown["quote"],
             "Comment": shown["comment"],

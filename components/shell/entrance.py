@@ -60,7 +60,8 @@ def continue_as(identity: str, is_known: bool) -> bool:
     if not is_known:
         state.say(_(UNKNOWN, identity=identity), "info")
         return False
-    return st.button(_("Continue as {identity}", identity=state.plain(identity)), type="primary", width="stretch")
+    label = _("Continue as {identity}", identity=state.plain(identity))
+    return state.button(label, "continue-as", type="primary", width="stretch")
 
 
 def ask_before_changing_person(who: Who | None, person_id: int | None, link: str) -> None:

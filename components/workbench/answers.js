@@ -9,6 +9,9 @@ import { askFor, valueKey } from "./scale.js";
 const EMPTY = { ratings: {}, explanations: {}, highlights: [], set_aside: {}, note: "" };
 const UNDO_LIMIT = 500;
 
+/** The place of a highlight that is in the item's context, in no response. */
+export const CONTEXT = "context";
+
 /** Characters of an explanation or a comment that the server takes. */
 export const MAX_TEXT = 10_000;
 

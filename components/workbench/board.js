@@ -1,7 +1,7 @@
 // The responses in panes, and their questions in rows, one row per criterion. The same elements serve every layout:
 // the style sheet places them, layout.js chooses how, moves.js which response and which row is in hand.
 
-import { turnBubble } from "./context.js";
+import { markedChat } from "./context.js";
 import { button, find, h, nameOf, nounOf, part, write } from "./dom.js";
 import { textBox } from "./highlighter.js";
 import { _ } from "./language.js";
@@ -57,14 +57,10 @@ export function createBoard({ item, uid, feedback }) {
     const name = nameOf(letter, alone, noun);
     /** @param {number | null} turn @param {string} label */
     const box = (turn, label) => textBox({
-      slot: letter, turn, label, editable: rubric.highlights.length > 0 && !readOnly, language: rubric.language,
+      slot: letter, turn, label, editable: item().labelsIn(letter).length > 0 && !readOnly, language: rubric.language,
     });
     if (!turns.length) return box(null, name);
-    return h("div", { class: "tw-chat tw-chat-judged" }, turns.map((turn, i) => {
-      const body = box(i, _("{name}, turn {number}", { name, number: i + 1 }));
-      body.classList.add("tw-bubble");
-      return turnBubble(turn, body);
-    }));
+    return h("div", { class: "tw-chat tw-chat-judged" }, markedChat(turns, box, name));
   }
 
   /** @param {Candidate} candidate */

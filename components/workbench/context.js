@@ -7,6 +7,7 @@ import { blocks } from "./textpoints.js";
 
 /** @import { Format } from "./formatting.js" */
 /** @import { Context, Formats, Turn, View } from "./types.js" */
+/** @typedef {(turn: number | null, label: string) => HTMLElement} BoxOf the box of a text in which passages are marked */
 
 const LONG_TEXT = 20_000; // characters
 const COLUMNS_BELOW = 900; // characters: a short text above the responses is set in two columns
@@ -56,18 +57,29 @@ const contextHead = ({ title, stars: rating, facts }) => [
     h("div", {}, h("dt", { dir: "auto", text: fact.title }), words(fact.value, {}, "dd")))) : null,
 ];
 
-/** @param {Context} context @param {Formats} formats @param {string} language */
-const contextTexts = ({ text, turns, extra_texts: extras }, formats, language) => [
-  text ? longText(text, formats.context, language) : null,
-  turns.length ? chat(turns, formats.context, language) : null,
+/** @param {Turn[]} turns @param {BoxOf} boxOf @param {string} name */
+export const markedChat = (turns, boxOf, name) => turns.map((turn, i) => {
+  const body = boxOf(i, _("{name}, turn {number}", { name, number: i + 1 }));
+  body.classList.add("tw-bubble");
+  return turnBubble(turn, body);
+});
+
+/** @param {Context} context @param {Formats} formats @param {string} language @param {BoxOf | null} boxOf */
+const contextTexts = ({ title, text, turns, extra_texts: extras }, formats, language, boxOf = null) => [
+  text ? boxOf?.(null, title) ?? longText(text, formats.context, language) : null,
+  turns.length && boxOf ? h("div", { class: "tw-chat" }, markedChat(turns, boxOf, title)) : null,
+  turns.length && !boxOf ? chat(turns, formats.context, language) : null,
   ...extras.flatMap((extra) => [
     h("h3", { class: "tw-extra-title", dir: "auto", text: extra.title }),
     longText(extra.text, formats.extra_texts, language),
   ]),
 ];
 
-/** @param {Context} context @param {Formats} formats @param {string} language */
-export function contextPanel(context, formats, language) {
+/**
+ * @param {Context} context @param {Formats} formats @param {string} language
+ * @param {BoxOf | null} boxOf where passages of it are marked
+ */
+export function contextPanel(context, formats, language, boxOf) {
   const { title, text, turns, extra_texts: extras } = context;
   const isShort = text !== null && text.length < COLUMNS_BELOW && !turns.length && !extras.length
     && formats.context === "plain";
@@ -75,7 +87,7 @@ export function contextPanel(context, formats, language) {
     h("div", { class: "tw-context-head" }, contextHead(context),
       quietButton(_("Show in full"), { data: { "tw-context-more": "1" }, hidden: true, "aria-expanded": "false" })),
     h("div", { class: "tw-context-body", tabindex: "0", role: "region", "aria-label": title },
-      contextTexts(context, formats, language)));
+      contextTexts(context, formats, language, boxOf)));
 }
 
 /** The context of a rated example: whole, where it stands. @param {Context} context @param {Formats} formats @param {string} language */

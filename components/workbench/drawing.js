@@ -1,10 +1,12 @@
 // Draws the item, in the elements of the last item where they fit: new ones cost a frame or two.
 
+import { CONTEXT } from "./answers.js";
 import { createBoard } from "./board.js";
 import { contextPanel, feedbackTable } from "./context.js";
 import { all, find, h, part, write } from "./dom.js";
 import { buildFoot, buildHead, showSaved, syncHead } from "./frame.js";
 import { guidelinesPanel } from "./guidelines.js";
+import { textBox } from "./highlighter.js";
 import { _, ngettext } from "./language.js";
 import { resetQuestion, syncQuestion } from "./question.js";
 import { markOriginals } from "./teaching.js";
@@ -57,10 +59,14 @@ export function createDrawing({ root, uid, item, tools, boxes, onRefill, onLaid,
     onLaid(page);
   }
 
-  const drawContext = () => {
-    const { view } = item();
-    return view.item.context && contextPanel(view.item.context, view.study.formats, view.rubric.language);
-  };
+  function drawContext() {
+    const { view, readOnly } = item();
+    const { language } = view.rubric;
+    /** @type {import("./context.js").BoxOf} */
+    const box = (turn, label) => textBox({ slot: CONTEXT, turn, label, editable: !readOnly, language, look: "tw-prose" });
+    const boxOf = item().labelsIn(CONTEXT).length ? box : null;
+    return view.item.context && contextPanel(view.item.context, view.study.formats, language, boxOf);
+  }
 
   function draw() {
     const { view, readOnly } = item();

@@ -35,12 +35,16 @@ export const swatch = (number) => h("span", {
   class: "tw-swatch", style: `--tw-swatch: var(--label-${number - 1})`, "aria-hidden": "true", text: String(number),
 });
 
+/** What a label is for, and in which text. @param {Label} label */
+export const meaningOf = ({ definition, marked_in: place }) =>
+  [definition, place === "context" ? _("For the text that comes with the item.") : ""].filter(Boolean).join(" ");
+
 /** @param {Label[]} labels */
 function labelGuide(labels) {
   if (!labels.length) return null;
   return h("section", {}, h("h3", { text: _("Highlights") }), h("dl", { class: "tw-meanings" },
-    labels.map(({ title, definition }, i) =>
-      h("div", {}, h("dt", {}, swatch(i + 1)), words(joined(title, definition), {}, "dd")))));
+    labels.map((label, i) =>
+      h("div", {}, h("dt", {}, swatch(i + 1)), words(joined(label.title, meaningOf(label)), {}, "dd")))));
 }
 
 /** @param {Rubric} rubric */

@@ -1,9 +1,9 @@
-// Highlights in judged texts: selections become labelled spans, spans become marks.
+// Highlights in responses and contexts: selections become labelled spans, spans become marks.
 
-import { MAX_TEXT } from "./answers.js";
+import { CONTEXT, MAX_TEXT } from "./answers.js";
 import { all, button, find, h, paint, placeNear, words } from "./dom.js";
 import { draw as drawText } from "./formatting.js";
-import { swatch } from "./guidelines.js";
+import { meaningOf, swatch } from "./guidelines.js";
 import { _ } from "./language.js";
 import { toCodePoints, toUtf16, wordSegmenter } from "./textpoints.js";
 import { offsetAt, placeAt, spanOf, tidy, wholeWords } from "./texts.js";
@@ -12,7 +12,7 @@ import { offsetAt, placeAt, spanOf, tidy, wholeWords } from "./texts.js";
 /** @import { Run } from "./texts.js" */
 /** @import { Highlight, MarkUnit } from "./types.js" */
 /**
- * @typedef {{ slot: string, turn: number | null }} Place of a judged text
+ * @typedef {{ slot: string, turn: number | null }} Place of a text that can be marked
  * @typedef {Place & { box: HTMLElement, start: number, end: number, unit: MarkUnit, rect: DOMRect }} Selected
  */
 
@@ -20,16 +20,16 @@ const MAX_UNDERLINES = 3;
 const TO_BE_MARKED = "tw-to-mark"; // what the style sheet calls the words around a selection
 
 /**
- * The box of a judged text, which the highlighter draws. It takes a caret so that keyboards can select in it.
- * @param {{ slot: string, turn: number | null, label: string, editable: boolean, language: string }} place
+ * The box of a text that can be marked, which the highlighter draws. It takes a caret so that keyboards can select in it.
+ * @param {{ slot: string, turn: number | null, label: string, editable: boolean, language: string, look?: string }} place
  */
-export function textBox({ slot, turn, label, editable, language }) {
+export function textBox({ slot, turn, label, editable, language, look = "tw-judged" }) {
   const editing = editable ? {
     contenteditable: "true", role: "textbox", "aria-multiline": "true", "aria-readonly": "true",
     inputmode: "none", spellcheck: "false", autocorrect: "off", autocapitalize: "off", "aria-label": label,
   } : {};
   const id = turn === null ? slot : `${slot}:${turn}`;
-  return words("", { ...editing, class: "tw-judged", lang: language || null, data: { "tw-text": id } });
+  return words("", { ...editing, class: look, lang: language || null, data: { "tw-text": id } });
 }
 
 /** @param {HTMLElement} box */
@@ -38,18 +38,19 @@ function placeOf(box) {
   return { slot, turn: turn === undefined ? null : Number(turn) };
 }
 
-/** The judged text around a node, null outside of one. @param {Node | null | undefined} node */
+/** The box around a node, null outside of one. @param {Node | null | undefined} node */
 function boxOf(node) {
   const element = node instanceof Element ? node : node?.parentElement;
   return /** @type {HTMLElement | null} */ (element?.closest("[data-tw-text]") ?? null);
 }
 
-/** @param {Highlight} highlight */
-const changeOf = ({ slot }) => _("highlight in response {letter}", { letter: slot });
+/** @param {Pick<Highlight, "slot">} highlight */
+const changeOf = ({ slot }) =>
+  (slot === CONTEXT ? _("highlight in the context") : _("highlight in response {letter}", { letter: slot }));
 
 /** @typedef {ReturnType<typeof createHighlighter>} Highlighter */
 
-/** @param {{ root: HTMLElement, item: () => Item, announce: (text: string) => void, refocus: () => void }} needs */
+/** @param {{ root: HTMLElement, item: () => Item, announce: (text: string, visible?: boolean) => void, refocus: () => void }} needs */
 export function createHighlighter({ root, item, announce, refocus }) {
   const float = h("div", { class: "tw-float", hidden: true, role: "group", "aria-label": _("Label the selection") });
   const popover = h("div", { class: "tw-popover", hidden: true, role: "dialog", "aria-label": _("Highlight") });
@@ -69,6 +70,9 @@ export function createHighlighter({ root, item, announce, refocus }) {
   /** @param {string} key */
   const titleOf = (key) => labels().find((label) => label.key === key)?.title ?? key;
 
+  /** Whether a label is for passages of a text. @param {string} key @param {string} slot */
+  const isFor = (key, slot) => item().labelsIn(slot).some((label) => label.key === key);
+
   /** What a box shows: the text, and its highlights with their UTF-16 offsets. @param {HTMLElement} box */
   function contentOf(box) {
     const { slot, turn } = placeOf(box);
@@ -83,10 +87,11 @@ export function createHighlighter({ root, item, announce, refocus }) {
 
   /** Draws a box again: its text cut into marks. @param {HTMLElement} box */
   function draw(box) {
-    const { text, spans } = contentOf(box);
+    const { slot, text, spans } = contentOf(box);
+    const { context, responses } = item().view.study.formats;
     /** @param {number[]} indices */
     const mark = (indices) => markOf(indices.map((i) => spans[i].highlight));
-    drawn.set(box, drawText(box, text, item().view.study.formats.responses, spans, mark));
+    drawn.set(box, drawText(box, text, slot === CONTEXT ? context : responses, spans, mark));
   }
 
   /** @param {Highlight[]} highlights */
@@ -105,23 +110,23 @@ export function createHighlighter({ root, item, announce, refocus }) {
   }
 
   /** One button per label; `pressable` ones show which is chosen. */
-  const chips = (pressable = true) => labels().map(({ key, title, definition }, i) => h("button", {
+  const chips = (pressable = true, shown = labels()) => shown.map((label) => h("button", {
     type: "button", class: "tw-chip", "aria-pressed": pressable ? "false" : null,
-    data: { "tw-label": key, "tw-tip": definition || null },
-  }, swatch(i + 1), h("span", { dir: "auto", text: title })));
+    data: { "tw-label": label.key, "tw-tip": meaningOf(label) || null },
+  }, swatch(labels().indexOf(label) + 1), h("span", { dir: "auto", text: label.title })));
 
   const pointerUnit = () => chosenUnit ?? item().view.study.mark_unit;
 
   /** The labels, and the switch between words and letters where the browser finds words. */
-  function tools(pressable = true) {
+  function tools(pressable = true, shown = labels()) {
     const toggle = button(_("Words"), {
       class: "tw-button tw-small", "aria-pressed": String(pointerUnit() === "words"),
       data: { "tw-whole-words": "1", "tw-tip": _("A selection by mouse or touch grows to whole words; keys mark by letters") },
     });
-    return [...chips(pressable), ...(wordSegmenter("") ? [toggle] : [])];
+    return [...chips(pressable, shown), ...(wordSegmenter("") ? [toggle] : [])];
   }
 
-  /** The live selection in a judged text, as UTF-16 offsets; null without one. @returns {Selected | null} */
+  /** The live selection in a text for which there is a label, as UTF-16 offsets. @returns {Selected | null} */
   function selection() {
     const live = document.getSelection();
     if (!live || live.rangeCount === 0 || live.isCollapsed) return null;
@@ -129,6 +134,7 @@ export function createHighlighter({ root, item, announce, refocus }) {
     if (!box || !root.contains(box)) return null;
     const range = live.getRangeAt(0);
     const { slot, turn, text } = contentOf(box);
+    if (!item().labelsIn(slot).length) return null;
     const runs = runsOf(box);
     const span = spanOf(runs, range);
     const neat = span && tidy(text, runs, span);
@@ -159,11 +165,12 @@ export function createHighlighter({ root, item, announce, refocus }) {
     const selected = selection() ?? saved;
     if (!selected) return;
     const { box, slot, turn, start, end, unit } = selected;
+    if (!isFor(key, slot)) return announce(_("{label} is not for this text", { label: titleOf(key) }), true);
     const text = item().textOf(slot, turn);
     const span = { slot, turn, start: toCodePoints(text, start), end: toCodePoints(text, end), label: key, unit };
     document.getSelection()?.collapse(box, 0);
     forget();
-    item().answers.addHighlight(span, _("highlight in response {letter}", { letter: slot }));
+    item().answers.addHighlight(span, changeOf(span));
     caretAt(box, end);
     announce(_("Marked as {label}", { label: titleOf(key) }));
   }
@@ -200,9 +207,9 @@ export function createHighlighter({ root, item, announce, refocus }) {
     const selected = selection();
     if (!selected) return;
     saved = selected;
-    if (armed) return apply(armed);
+    if (armed && isFor(armed, selected.slot)) return apply(armed);
     hidePopover();
-    float.replaceChildren(...tools(false));
+    float.replaceChildren(...tools(false, item().labelsIn(selected.slot)));
     float.hidden = false;
     placeNear(float, selected.rect);
     preview(selected);
@@ -226,7 +233,7 @@ export function createHighlighter({ root, item, announce, refocus }) {
       item().answers.replaceHighlight(current, next, changeOf(highlight));
       current = next;
     };
-    const choices = chips();
+    const choices = chips(true, item().labelsIn(highlight.slot));
     for (const chip of choices) {
       chip.setAttribute("aria-pressed", String(chip.dataset.twLabel === current.label));
       chip.addEventListener("click", (event) => {

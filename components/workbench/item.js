@@ -1,6 +1,6 @@
 // The item on the desk: its view, the answers in the making, and their drafts on the server and on this computer.
 
-import { canonical, createAnswers } from "./answers.js";
+import { CONTEXT, canonical, createAnswers } from "./answers.js";
 import { nameOf, nounOf } from "./dom.js";
 import { createDraftSender, judgeLocal } from "./drafts.js";
 import { browserClock, postTo } from "./network.js";
@@ -139,10 +139,17 @@ export function createItem(view, { pen, seconds, on }) {
     /** A question as people read it: "Fluency, Response B". @param {Question} question */
     nameOf: ({ slot, criterion }) => (slot === "item" ? criterion.title : `${criterion.title}, ${nameOf(slot, alone, noun)}`),
 
-    /** A judged text. @param {string} slot @param {number | null} turn */
+    /** A text that can be marked: a response, or the context. @param {string} slot @param {number | null} turn */
     textOf(slot, turn) {
-      const candidate = this.view.item.candidates.find(({ letter }) => letter === slot);
-      return (turn === null ? candidate?.text : candidate?.turns[turn].text) ?? "";
+      const { context, candidates: shown } = this.view.item;
+      const part = slot === CONTEXT ? context : shown.find(({ letter }) => letter === slot);
+      return (turn === null ? part?.text : part?.turns[turn].text) ?? "";
+    },
+
+    /** The labels for passages of a response, or of the context. @param {string} slot */
+    labelsIn(slot) {
+      const inContext = slot === CONTEXT;
+      return this.view.rubric.highlights.filter((label) => (label.marked_in === "context") === inContext);
     },
 
     /** The item or the page is left; what has not arrived is sent on. */

@@ -329,8 +329,10 @@ export function createLayout({ root, listen, preferences, item, page, onLaid, re
     contextOpen = open;
     showContext();
     shadeSoon();
-    if (open) contextBody()?.focus({ preventScroll: true });
-    else refocus();
+    const body = contextBody();
+    // where passages are marked the text takes the caret; of a dialogue the last turn is in view
+    if (open && body) (all(body, "[contenteditable]").at(-1) ?? body).focus({ preventScroll: true });
+    if (!open) refocus();
     return true;
   }
 

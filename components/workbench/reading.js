@@ -1,5 +1,6 @@
 // What helps with long texts: finding words in those that are open, and a mark of the place where one was reading.
 
+import { CONTEXT } from "./answers.js";
 import { all, button, find, h, nameOf, nounOf, paint, write } from "./dom.js";
 import { _ } from "./language.js";
 import { orElse } from "./store.js";
@@ -11,7 +12,6 @@ import { orElse } from "./store.js";
 /** @typedef {{ place: string, name: string, text: HTMLElement }} Open a text that is open */
 /** @typedef {[number, number]} Mark the topmost part of a text that was in view, and how much of it was above the window */
 
-const CONTEXT = "context";
 const MAX_HITS = 2000; // of a text
 const PART = "p, li, td, th, pre, blockquote, h1, h2, h3, h4, h5, h6, dd, dt, [data-tw-text], .tw-bubble, .tw-block, .tw-prose";
 const SCROLLING = ".tw-context-body, .tw-pane-body";

@@ -6,7 +6,7 @@ import { h, nameOf, nounOf, words } from "./dom.js";
 import { _, around, keepOriginal, language, ngettext } from "./language.js";
 import { isNumeric, optionsOf } from "./scale.js";
 
-/** @import { Criterion, Formats, Leaving, Option, RatedExample, Rubric, Scale } from "./types.js" */
+/** @import { Criterion, Formats, Label, Leaving, Option, RatedExample, Rubric, Scale } from "./types.js" */
 
 /** @param {...string} parts */
 export const joined = (...parts) => parts.filter(Boolean).join(": ");
@@ -120,6 +120,7 @@ export function reminders(rubric) {
   const options = criteria.flatMap(({ scale }) => optionsOf(scale));
   const apart = options.find((option) => option.apart);
   const asks = options.some(({ ask }) => ask);
+  const inContext = highlights.filter(({ marked_in: place }) => place === "context");
   const { min_words: low, max_words: high, sample } = explanation;
   return h("ul", { class: "tw-reminders" },
     rubric.guidelines.map(({ title, text }) => h("li", {},
@@ -134,8 +135,13 @@ export function reminders(rubric) {
     leavingLine(ignore, _("leaves the whole item out.")), leavingLine(aside, _("leaves one out; rate the others.")),
     leavingLine(skip, _("it goes to somebody else.")),
     highlights.length ? h("li", {}, strong(_("Highlighting:")), " ", around(_("{labels}; welcome, never required."),
-      { labels: words(highlights.map(({ title }) => title).join(", "), {}, "span") })) : null);
+      { labels: titlesOf(highlights) }), inContext.length ? " " : null,
+    ...(inContext.length ? around(_("Mark {labels} in the text that comes with the item, not in what you rate."),
+      { labels: titlesOf(inContext) }) : [])) : null);
 }
+
+/** @param {Label[]} labels */
+const titlesOf = (labels) => words(labels.map(({ title }) => title).join(", "), {}, "span");
 
 /** @param {string} sample */
 export const sampleLine = (sample) =>

@@ -126,7 +126,7 @@ export interface Option {
 /** What an answer asks for besides itself. */
 export type Ask = { reasons: { key: string; text: string }[]; free_text: "none" | "optional" | "required" };
 export type Limits = { min_words: number; max_words: number; sample: string };
-export type Label = { key: string; title: string; definition: string };
+export type Label = { key: string; title: string; definition: string; marked_in: "candidate" | "context" };
 export type Leaving = { title: string; reasons: { key: string; title: string }[] };
 export type Titled = { title: string; text: string };
 export type Turn = { speaker: string; side: string; text: string };
@@ -163,7 +163,7 @@ export type MarkUnit = "words" | "letters";
 
 /** A labelled span; offsets count code points. */
 export interface Highlight {
-  slot: string;
+  slot: string; // of a response, or "context"
   turn: number | null;
   start: number;
   end: number;

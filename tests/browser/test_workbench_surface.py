@@ -588,6 +588,53 @@ def test_highlights_work_by_keyboard_alone(open_view):
     expect(page.locator('[data-tw-text="A"] mark')).to_have_count(0)
 
 
+def test_evidence_is_marked_in_the_context_alone(open_view):
+    page = open_view("evidence")
+    offered = page.locator(".tw-float [data-tw-label]")
+    select_text(page, "context", 0, 18)
+    expect(offered).to_have_count(1)
+    offered.click()
+    marks = page.locator('[data-tw-text="context"] mark')
+    expect(marks).to_have_text(["Lovely ", "breakfast", " 😀"])
+    marks.first.click()
+    assert page.locator(".tw-popover [data-tw-label]").count() == 1
+    page.keyboard.press("Escape")
+    select_text(page, "A", 0, 4)
+    expect(offered).to_have_count(2)
+    page.keyboard.press("h")
+    page.keyboard.press("3")
+    expect(page.get_by_text("Evidence is not for this text").last).to_be_visible()
+    assert page.locator('[data-tw-text="A"] mark').count() == 0
+    page.keyboard.press("c")
+    expect(page.locator('[data-tw-text="context"]')).to_be_focused()
+    page.keyboard.press("Control+End")
+    page.keyboard.press("Shift+ArrowLeft")
+    page.keyboard.press("Shift+ArrowLeft")
+    page.keyboard.press("3")
+    expect(marks).to_have_count(4)
+    page.keyboard.press("u")
+    expect(marks).to_have_count(3)
+    expect(page.get_by_text("highlight in the context").last).to_be_visible()
+    answer_all(page)
+    page.keyboard.press("Control+Enter")
+    [span] = draft(page)["highlights"]
+    text = page.evaluate("data.item.context.text")
+    assert (span["slot"], text[span["start"] : span["end"]]) == ("context", "Lovely **breakfast** 😀")
+
+
+def test_evidence_in_a_dialogue_is_in_one_turn(open_view, server):
+    page = open_view("evidence_in_turns", 390, 844)
+    assert page.locator('[data-tw-text="A"]').get_attribute("contenteditable") is None
+    page.keyboard.press("c")
+    expect(page.locator('[data-tw-text="context:3"]')).to_be_focused()
+    select_text(page, "context:1", 4, 14)
+    page.locator(".tw-float [data-tw-label]").click()
+    expect(page.locator('[data-tw-text="context:1"] mark')).to_have_text("on sunday")
+    expect(saved(page)).to_have_attribute("data-state", "saved")
+    [span] = server.drafts[-1]["draft"]["highlights"]
+    assert (span["slot"], span["turn"], span["start"], span["end"], span["label"]) == ("context", 1, 5, 14, "evidence")
+
+
 def test_a_highlight_is_relabelled_commented_and_removed_in_its_popover(open_view, server):
     page = open_view("conversation")
     select_text(page, "A:1", 0, 10)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 
 import openpyxl
 import pytest
@@ -12,7 +13,7 @@ from helpers.present import present
 from helpers.studies import draft_items
 
 from triptych.exchange import exports
-from triptych.exchange.import_ratings import asked_by
+from triptych.exchange.import_ratings import asked_as_proposed, asked_by, proposed
 from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
 from triptych.formats.ratings import read_files, read_ratings
 from triptych.formats.ratings.assemble import assemble
@@ -35,7 +36,7 @@ EVERY_KIND = HALF_POINTS.replace(
         - {key: unsure, title: Cannot say, missing: true}
 set_aside_response: {title: Cannot rate, reasons: [{key: blank, title: Blank}]}
 highlights:""",
-)
+).replace("title: Good passage}", "title: Good passage}, {key: evidence, title: Evidence, marked_in: context}")
 TEXT = "Well 😀, \"no\", 'yes'; <b>👩‍👩‍👧</b>\n=1+1 of "
 
 
@@ -72,6 +73,7 @@ def answers_of(number: int):
             "highlights": [
                 {"slot": at["one"], "start": 5, "end": 6, **mark},
                 {"slot": at["two"], "start": TEXT.index("=1"), "end": len(TEXT) + number, **mark},
+                {"slot": "context", "start": number % 2, "end": 4, **mark, "turn": number % 2, "label": "evidence"},
             ],
             "set_aside": {at["three"]: "blank"},
         }
@@ -105,18 +107,22 @@ def stored_ratings(session, study, with_missing: bool = False) -> set[tuple]:
     return rated if with_missing else valued
 
 
-def stored_highlights(session, study) -> set[tuple]:
-    """(item, system, annotator, label, start, end, quote): code points."""
-    explained_rows = set()
+def stored_highlights(session, study, one_text: bool = True) -> set[tuple]:
+    """(item, system or None, annotator, label, start, end, quote): code points; one_text: a context's turns are one."""
+    marks = set()
     for item in exports.read_finished(session, study).items(MAIN_WORK):
         texts = {candidate.system: candidate.text for candidate in item.candidates}
+        starts = (5, 15) if one_text else (0, 0)  # "usr: Hi 😀" and "sys: Yes?"
         for work in item.annotations:
-            for slot in work.slots:
-                for m in slot.highlights:
-                    assert m.quote == present(texts[slot.system])[m.start : m.end]
-                    explained_rows.add((item.item_id, slot.system, work.annotator, m.label, m.start, m.end, m.quote))
-    assert len(explained_rows) == 8
-    return explained_rows
+            for slot, m in work.highlights:
+                text = texts[slot.system] if slot else item.turns[present(m.turn)].text
+                assert m.quote == present(text)[m.start : m.end]
+                shift = 0 if slot else starts[present(m.turn)]
+                start, end = present(m.start) + shift, present(m.end) + shift
+                system = slot.system if slot else None
+                marks.add((item.item_id, system, work.annotator, m.label, start, end, m.quote))
+    assert len(marks) == 12
+    return marks
 
 
 def explanations(session, study) -> set[tuple]:
@@ -162,7 +168,7 @@ def given_highlights(read) -> set[tuple]:
     """With offsets turned to code points, cut out of the texts that the same file brought."""
     spans = set()
     for m in read.highlights:
-        text = read.texts[m.item, m.system]
+        text = read.contexts[m.item] if m.system is None else read.texts[m.item, m.system]
         units = text.encode("utf-16-le")
         unit = 2 if m.utf16 else None
         start, end = (len(units[: at * 2].decode("utf-16-le")) if unit else at for at in (m.start, m.end))
@@ -187,13 +193,24 @@ def test_an_export_of_tables_is_imported_from_its_zip(study_of_all, key):
     assert explained(assembled) == explanations(session, study)
     spans = [(work, mark, mark.span) for work in assembled.works for mark in work.highlights]
     marks = {(w.item, m.system, w.annotator, m.label, span.start, span.end, span.quote) for w, m, span in spans}
-    assert marks == stored_highlights(session, study)
+    assert marks == stored_highlights(session, study, one_text=False)
+    assert {mark.span.turn for _, mark, _ in spans if mark.system is None} == {0, 1}
     assert {(mark.comment, mark.unit) for _, mark, _ in spans} == {("+ so so", "words")}
     assert {(item.external_id, c.text) for item in assembled.items for c in item.candidates} == {
         (item.external_id, c.text) for item in items() for c in item.candidates
     }
     assert all(item.context_turns == items()[0].context_turns for item in assembled.items)
     assert [item.meta for item in assembled.items] == [item.meta for item in items()]
+    made = asked_as_proposed("Again", (ratings, highlights), proposed((ratings, highlights))).rubric
+    assert {label.key: label.marked_in for label in made.highlights} == {"good": "candidate", "evidence": "context"}
+
+
+def test_evidence_beside_a_system_is_an_error(study_of_all):
+    session, study = study_of_all
+    (ratings, highlights) = read_files(download(session, study, "csv"), "export.zip")
+    highlights.highlights = [replace(mark, system="System 1") for mark in highlights.highlights]
+    (problem,) = assemble((ratings, highlights), asked_by(EVERY_KIND, (ratings, highlights))).problems[:1]
+    assert "'evidence' is marked in the context, but its row names a system" in problem.message
 
 
 def test_a_spreadsheet_saved_as_xlsx_brings_every_rating_back(study_of_all):

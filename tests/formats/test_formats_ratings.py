@@ -712,7 +712,7 @@ def test_free_text_is_left_out_and_outlying_numbers_are_reported():
 def test_every_proposed_criterion_passes_the_rubric_reader(values):
     ratings = propose(table(LONG + "".join(f"{n},s,w,c,{value}\n" for n, value in enumerate(values))).ratings)
     if any(entry.use != "leave out" for entry in ratings):
-        rubric = parse_rubric(as_yaml("A title: with a colon", ratings, ["bad: label", "good"]))
+        rubric = parse_rubric(as_yaml("A title: with a colon", ratings, {"bad: label": "candidate", "good": "context"}))
         assert [label.title for label in rubric.highlights] == ["bad: label", "good"]
 
 

@@ -84,7 +84,7 @@ def readings(places: pd.DataFrame) -> pd.DataFrame:
     """What four people marked in these responses: up to three passages each, some the same, in two labels."""
     rng, rows = np.random.default_rng(4), []
     for n, (item, system) in enumerate(places.drop_duplicates(["item", "system"]).itertuples(index=False)):
-        text = {"text": f"{n}:-1", "length": 40 + n, "item": item, "system": system, "turn": -1}
+        text = {"text": f"{n}:-1", "length": 40 + n, "item": item, "system": system, "turn": -1, "place": "response"}
         for who in rng.choice(["P-0", "P-1", "P-2", "P-3"], 2 + n % 3 if n else 1, replace=False):
             starts: list[float] = [7 * int(place) for place in rng.integers(0, 4, n % 4)] or [np.nan]
             for start in starts:

@@ -42,6 +42,8 @@ def age(engine: Engine) -> None:
         session.execute(text("DROP INDEX ix_person_identity"))
         for table, column in ADDED_SINCE:
             session.execute(text(f"ALTER TABLE {table} DROP COLUMN {column}"))
+        if engine.dialect.name == "postgresql":
+            session.execute(text("ALTER TABLE highlight DROP CONSTRAINT fk_highlight_assignment"))
 
 
 def _chain_again(session: Session, study: Study) -> None:

@@ -66,12 +66,14 @@ candidates = st.lists(
 def test_every_simulated_annotation_passes_the_check_that_real_ones_pass(
     rubric: Rubric, study_round: str, shown: list[SimulatedCandidate], seed: int, severity: float
 ):
-    draft = generate_answers(rubric, study_round, shown, Random(seed), severity)
+    context = (None, [("Guest", "The room was cold.")])
+    draft = generate_answers(rubric, study_round, shown, Random(seed), severity, context)
 
     checked = check_answers(rubric, study_round, len(shown), parse_answers(draft))
 
     for position, span in checked.highlights:
-        text = shown[position].text if span.turn is None else present(shown[position].turns)[span.turn]
+        marked = SimulatedCandidate(0, None, ("The room was cold.",)) if position is None else shown[position]
+        text = marked.text if span.turn is None else present(marked.turns)[span.turn]
         assert span.end <= len(present(text))
         assert present(text)[span.start : span.end].strip()
 

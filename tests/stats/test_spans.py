@@ -190,3 +190,15 @@ def test_a_label_used_by_a_lone_reader_has_no_numbers():
 def test_a_passage_outside_its_text_is_refused(start, end):
     with pytest.raises(ValueError, match="must lie inside its text"):
         agreement((0, "a", start, end, "x"), (0, "b", 1, 2, "x"))
+
+
+def test_a_label_is_compared_over_the_texts_of_its_place():
+    columns = (
+        *(["r", "r", "c", "c"], [10, 10, 1000, 1000], ["x", "y", "x", "y"], [0, 0, 5, 5], [4, 4, 9, 12]),
+        ["good", "good", "evidence", "evidence"],
+    )
+    every, evidence, good = span_agreement(*columns, ["response", "response", "context", "context"])
+    assert (every.texts, evidence.texts, good.texts) == (2, 1, 1)
+    assert evidence == span_agreement(*(column[2:] for column in columns))[1]
+    assert good == span_agreement(*(column[:2] for column in columns))[1]
+    assert evidence != span_agreement(*columns)[1]

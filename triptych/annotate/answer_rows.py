@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import cache
 from typing import Any
 
@@ -11,7 +11,7 @@ from sqlmodel import Session
 
 from triptych.errors import InvalidAnnotation
 from triptych.rubric.answers import CheckedAnswers, count_words
-from triptych.storage.models import Candidate, Slot
+from triptych.storage.models import Assignment, Candidate, Item, Slot, Turn
 from triptych.storage.writes import AnswerRows, Explained
 from triptych.study.lifecycle import Design
 
@@ -31,15 +31,19 @@ def answer_rows(session: Session, design: Design, assignment_id: int, checked: C
     return AnswerRows(ratings, explanations, highlights, checked.set_aside)
 
 
-def highlight_rows(session: Session, assignment_id: int, marks: Collection[tuple[int, Any]]) -> list[dict[str, Any]]:
+def highlight_rows(
+    session: Session, assignment_id: int, marks: Collection[tuple[int | None, Any]]
+) -> list[dict[str, Any]]:
     """Rows of (position, span) with the quote cut from the stored text. Raises InvalidAnnotation for a span off it."""
     if not marks:
         return []
     shown = session.connection().execute(_shown(), {"assignment": assignment_id})
-    candidates = {position: (text, turns) for position, text, turns in shown}
+    texts: dict[int | None, tuple[Any, Any]] = {position: (text, turns) for position, text, turns in shown}
+    if any(position is None for position, _ in marks):
+        texts[None] = context_of(session, assignment_id)
     rows = []
     for position, span in marks:
-        text = _text_of(*candidates[position], span.turn)
+        text = _text_of(*texts[position], span.turn)
         if span.end > len(text):
             raise InvalidAnnotation(f"A highlight ends at {span.end}, but the text has {len(text)} characters.")
         place = {"position": position, "turn": span.turn, "start": span.start, "end": span.end}
@@ -48,13 +52,32 @@ def highlight_rows(session: Session, assignment_id: int, marks: Collection[tuple
     return rows
 
 
+def context_of(session: Session, assignment_id: int) -> tuple[str | None, list[tuple[str, str]]]:
+    """The text of the item's context, if it has one, and its turns (speaker, text)."""
+    run = session.connection().execute
+    turns = [(row.speaker, row.text) for row in run(_turns(), {"assignment": assignment_id})]
+    return run(_context(), {"assignment": assignment_id}).scalar_one() or None, turns
+
+
 @cache  # see `storage.writes`
 def _shown() -> Select[*tuple[Any, ...]]:
     query = select(Slot.position, Candidate.text, Candidate.turns).join(Candidate, Candidate.id == Slot.candidate_id)
     return query.where(Slot.assignment_id == bindparam("assignment"))
 
 
-def _text_of(text: str | None, turns: list[Any] | None, turn: int | None) -> str:
+@cache
+def _context() -> Select[*tuple[Any, ...]]:
+    query = select(Item.context).join(Assignment, Assignment.item_id == Item.id)
+    return query.where(Assignment.id == bindparam("assignment"))
+
+
+@cache
+def _turns() -> Select[*tuple[Any, ...]]:
+    query = select(Turn.speaker, Turn.text).join(Assignment, Assignment.item_id == Turn.item_id)
+    return query.where(Assignment.id == bindparam("assignment")).order_by(Turn.position)
+
+
+def _text_of(text: str | None, turns: Sequence[Any] | None, turn: int | None) -> str:
     if turn is None and text is not None:
         return text
     if turn is not None and turns is not None and turn < len(turns):

@@ -28,11 +28,11 @@ class LoggedRating(NamedTuple):
 class LoggedHighlight(NamedTuple):
     """One marked span: code points, end exclusive; an imported quote that is not in the text has neither.
 
-    quote: what such a mark quotes; any other quotes its text. unit: words or letters, None where it is not known. Older
-    logs lack both.
+    position None: in the context. quote: what such a mark quotes; any other quotes its text. unit: words or letters,
+    None where it is not known. Older logs lack both.
     """
 
-    position: int
+    position: int | None
     turn: int | None
     start: int | None
     end: int | None

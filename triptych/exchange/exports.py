@@ -186,7 +186,8 @@ def _complete(
     candidates = _grouped(session, _candidates(), Candidate.item_id, ids)
     work = _grouped(session, _annotations(selection), Assignment.item_id, ids)
     ratings = _ratings(session, ids, selection)
-    slots = _slots(session, ids, selection, names, ratings)
+    highlights = _highlights(session, ids, selection)
+    slots = _slots(session, ids, selection, names, ratings, highlights)
     for item in batch:
         yield FinishedItem(
             item_id=item.external_id,
@@ -197,7 +198,7 @@ def _complete(
             extra_texts=item.extra_texts,
             retired=item.retired,
             candidates=tuple(_candidate(row, names) for row in candidates[item.id]),
-            annotations=tuple(_annotation(row, slots[row.number], ratings[row.number, None]) for row in work[item.id]),
+            annotations=tuple(_annotation(row, slots[row.number], ratings, highlights) for row in work[item.id]),
         )
 
 
@@ -265,9 +266,10 @@ def _after_unblinding() -> ColumnElement[bool]:
     return and_(Study.unblinded_at.is_not(None), Assignment.submitted_at > Study.unblinded_at, of_lead)
 
 
-def _annotation(row: Any, slots: list[FinishedSlot], about_item: list[FinishedRating]) -> FinishedAnnotation:
+def _annotation(row: Any, slots: list[FinishedSlot], ratings: Groups, highlights: Groups) -> FinishedAnnotation:
     facts = {name: value for name, value in row._mapping.items() if name != "item_id"}
-    return FinishedAnnotation(**facts, slots=tuple(slots), about_item=tuple(about_item))
+    of_item = tuple(ratings[row.number, None]), tuple(highlights[row.number, None])
+    return FinishedAnnotation(**facts, slots=tuple(slots), about_item=of_item[0], in_context=of_item[1])
 
 
 def _of_work(query: Select[*tuple[Any, ...]], table: Any, selection: Selection) -> Select[*tuple[Any, ...]]:
@@ -277,7 +279,12 @@ def _of_work(query: Select[*tuple[Any, ...]], table: Any, selection: Selection) 
 
 
 def _slots(
-    session: Session, ids: Sequence[int], selection: Selection, names: dict[int, str], ratings: Groups
+    session: Session,
+    ids: Sequence[int],
+    selection: Selection,
+    names: dict[int, str],
+    ratings: Groups,
+    highlights: Groups,
 ) -> dict[int, list[FinishedSlot]]:
     """Assignment → its slots in the order of their positions."""
     query = (
@@ -286,7 +293,6 @@ def _slots(
         .join(System, System.id == Candidate.system_id)
         .order_by(Slot.position)
     )
-    highlights = _highlights(session, ids, selection)
     slots: dict[int, list[FinishedSlot]] = defaultdict(list)
     for row in _rows(session, _of_work(query, Slot, selection), ids):
         place = row.assignment_id, row.position
@@ -312,7 +318,7 @@ def _ratings(session: Session, ids: Sequence[int], selection: Selection) -> Grou
 
 
 def _highlights(session: Session, ids: Sequence[int], selection: Selection) -> Groups:
-    """(assignment, position) → its highlights."""
+    """(assignment, position or None) → its highlights."""
     names = ("assignment_id", "position", "turn", "label", "start", "end", "quote", "comment", "unit")
     query = select(*(getattr(Highlight, name) for name in names)).order_by(Highlight.id)
     highlights: Groups = defaultdict(list)

@@ -22,7 +22,7 @@ from triptych.annotate.logged import LoggedAnnotation, LoggedHighlight, LoggedRa
 from triptych.errors import ImportRefused
 from triptych.formats.model import ItemFile
 from triptych.formats.ratings.assemble import Asked, Assembled, ItemWork, ReadRating, own_rubric
-from triptych.formats.ratings.model import FinishedRatings, ImportedRating, RaterKind
+from triptych.formats.ratings.model import UNKNOWN_SYSTEM, FinishedRatings, ImportedRating, RaterKind
 from triptych.formats.ratings.proposal import ProposedCriterion, as_yaml, judge_of, propose
 from triptych.formats.ratings.scores import apart, with_scores
 from triptych.people import passcodes
@@ -77,8 +77,7 @@ def asked_as_proposed(title: str, files: Sequence[FinishedRatings], criteria: Se
 
     Raises ImportRefused where nothing is left of them, InvalidRubric where the lead's changes make no rubric.
     """
-    labels = list(dict.fromkeys(mark.label for file in files for mark in file.highlights))
-    yaml = as_yaml(title, criteria, labels)
+    yaml = as_yaml(title, criteria, _labels(files))
     names = {criterion.name: None if criterion.use == "leave out" else criterion.key for criterion in criteria}
     missing = {criterion.key: frozenset(criterion.missing) for criterion in criteria if criterion.numbers}
     by_people = {rating.criterion for rating in _ratings(files) if not judge_of(rating)}
@@ -86,6 +85,16 @@ def asked_as_proposed(title: str, files: Sequence[FinishedRatings], criteria: Se
     scores = {criterion.key for criterion in judged_only if names[criterion.name]}
     rubric = parse_rubric(yaml, "the proposed rubric")
     return Asked(rubric, yaml, names, missing, apart(criteria), frozenset(scores))
+
+
+def _labels(files: Sequence[FinishedRatings]) -> dict[str, str]:
+    """Every label of the highlights, and where it is marked: in the context, if all its rows leave out the system that
+    ratings name.
+    """
+    name_systems = any(rating.system not in (None, UNKNOWN_SYSTEM) for rating in _ratings(files))
+    marks = [mark for file in files for mark in file.highlights]
+    in_responses = {mark.label for mark in marks if mark.system is not None or not name_systems}
+    return {mark.label: "candidate" if mark.label in in_responses else "context" for mark in marks}
 
 
 def asked_by(rubric_yaml: str, files: Sequence[FinishedRatings]) -> Asked:
@@ -335,8 +344,9 @@ class WorkWriter:
     def _highlights(self, rows: Sequence[_Row]) -> None:
         marks: list[dict[str, Any]] = []
         for row in rows:
+            positions: dict[str | None, int] = dict(row.positions.items())
             for mark in row.work.highlights:
-                place = {"assignment_id": row.assignment_id, "position": row.positions[mark.system]}
+                place = {"assignment_id": row.assignment_id, "position": positions.get(mark.system)}
                 words = {"label": mark.label, "comment": mark.comment, "unit": mark.unit}
                 marks.append({**place, **asdict(mark.span), **words})
         self._insert(Highlight, marks)
@@ -396,6 +406,6 @@ def _logged(row: _Row) -> dict[str, Any]:
     for mark in row.work.highlights:
         turn, start, end, quote = astuple(mark.span)
         words = mark.label, mark.comment, quote if start is None else None, mark.unit
-        highlights.append(LoggedHighlight(positions[mark.system], turn, start, end, *words))
+        highlights.append(LoggedHighlight(positions.get(mark.system), turn, start, end, *words))
     parts = {"ratings": tuple(ratings), "highlights": tuple(highlights)}
     return LoggedAnnotation(state=AssignmentState.submitted, version=VERSION - 1, **parts).to_json()

@@ -1,8 +1,8 @@
 """The long CSV of ratings and the CSV of highlights: one row per rating, one per highlight.
 
-What is not there is an empty cell: no system and position for a rating about the item, no position where the order
-shown is not known, no value where an option was chosen. Positions count from 0, offsets are Unicode code points with
-the end exclusive, times are UTC. `repeat_of` is the item that a repeat repeats.
+What is not there is an empty cell: no system and position for a rating about the item or a highlight in its context, no
+position where the order shown is not known, no value where an option was chosen. Positions count from 0, offsets are
+Unicode code points with the end exclusive, times are UTC. `repeat_of` is the item that a repeat repeats.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RATINGS = {
     "annotator": "Pseudonym of the annotator.",
     "annotator_kind": "human, judge (a model) or simulated.",
     "item_id": "Id of the item.",
-    "system": "What produced the candidate; empty for a rating about the item.",
+    "system": "What produced the candidate; empty for a rating about the item and a highlight in its context.",
     "position": "Place on screen, from 0; empty where the order is not known or the rating is about the item.",
     "criterion": "Key of the criterion.",
     "value": "The number given; empty where an option was chosen.",

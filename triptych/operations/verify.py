@@ -14,7 +14,7 @@ from datetime import datetime
 from itertools import islice, zip_longest
 from typing import Any
 
-from sqlalchemy import Select, and_, select, type_coerce
+from sqlalchemy import Select, and_, case, select, type_coerce
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.types import NullType
 from sqlmodel import Session
@@ -42,6 +42,7 @@ from triptych.storage.models import (
     Rating,
     Slot,
     Study,
+    Turn,
 )
 from triptych.storage.rows import DESIGN, TABLES, TAKING_PART, Row, as_carried, of_study, stored, within
 
@@ -269,10 +270,16 @@ def _answers(batch: Sequence[int]) -> Select[*tuple[Any, ...]]:
 def _spans(batch: Sequence[int]) -> Select[Any]:
     names = ("assignment_id", "position", "turn", "start", "end", "label", "comment", "quote", "unit")
     at_slot = and_(Slot.assignment_id == Highlight.assignment_id, Slot.position == Highlight.position)
+    in_context = Highlight.position.is_(None)
+    of_context = case((Highlight.turn.is_(None), Item.context), else_=Turn.text)
     return (
-        select(*(getattr(Highlight, name) for name in names), Candidate.text, Candidate.turns)
+        select(*(getattr(Highlight, name) for name in names))
+        .add_columns(case((in_context, of_context), else_=Candidate.text), Candidate.turns)
         .outerjoin(Slot, at_slot)
         .outerjoin(Candidate, Candidate.id == Slot.candidate_id)
+        .outerjoin(Assignment, and_(in_context, Assignment.id == Highlight.assignment_id))
+        .outerjoin(Item, Item.id == Assignment.item_id)
+        .outerjoin(Turn, and_(Turn.item_id == Item.id, Turn.position == Highlight.turn))
         .where(Highlight.assignment_id.in_(batch))
     )
 
@@ -287,7 +294,8 @@ def _by_assignment(rows: Any) -> dict[int, list[Any]]:
 def _marked(span: Sequence[Any]) -> LoggedHighlight:
     """A highlight; its quote only where it is not what the text has at that place."""
     position, turn, start, end, label, comment, quote, unit, text, turns = span
-    whole = (text or "") if turn is None else turns[turn][1] if turns and turn < len(turns) else ""
+    is_whole = turn is None or position is None  # of a context the text is the turn's own
+    whole = (text or "") if is_whole else turns[turn][1] if turns and turn < len(turns) else ""
     as_in_text = start is not None and whole[start:end] == quote
     return LoggedHighlight(position, turn, start, end, label, comment, None if as_in_text else quote, unit)
 

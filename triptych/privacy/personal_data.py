@@ -234,7 +234,8 @@ def _highlights(session: Session, own_work: ColumnElement[bool]) -> dict[int, li
     highlights: dict[int, list[dict[str, Any]]] = defaultdict(list)
     for mark in session.scalars(query.order_by(Highlight.id)):
         facts = {"label": mark.label, "quote": mark.quote, "comment": mark.comment, "unit": mark.unit}
-        highlights[mark.assignment_id].append({"response": _letter(mark.position), **facts})
+        marked_in = "context" if mark.position is None else "response"
+        highlights[mark.assignment_id].append({"in": marked_in, "response": _letter(mark.position), **facts})
     return highlights
 
 

@@ -190,7 +190,9 @@ def codes(rows: Rows, name: str, labels: list[str], otherwise: int = 0) -> np.nd
 def spans(rows: Rows) -> tuple[SpanAgreement, ...] | Undefined:
     texts = np.array([json.dumps([row["item_id"], row["system"], row["turn"]]) for row in rows], dtype=object)
     ends = (numbers(rows, "start"), numbers(rows, "end"))
-    columns = (texts, numbers(rows, "characters"), column(rows, "annotator"), *ends, column(rows, "label"))
+    # a highlight without a system is in the context
+    places = np.array(["response" if row["system"] else "context" for row in rows], dtype=object)
+    columns = (texts, numbers(rows, "characters"), column(rows, "annotator"), *ends, column(rows, "label"), places)
     return or_undefined(span_agreement, *columns)
 
 

@@ -114,7 +114,8 @@ def highlight_rows(analysis: StudyAnalysis, readings: pd.DataFrame | None) -> It
     for row in readings.sort_values(["item", "system", "turn", "annotator", "start", "end", "label"]).itertuples():
         ends = (None, None) if pd.isna(row.start) else (int(row.start), int(row.end))
         turn = None if row.turn == WHOLE else row.turn
-        yield row.item, analysis.names[row.system], turn, row.length, row.annotator, *ends, row.label or None
+        system = None if row.place == "context" else analysis.names[row.system]
+        yield row.item, system, turn, row.length, row.annotator, *ends, row.label or None
 
 
 def _final(row: Any, finals: Mapping[str, FinalValue]) -> tuple[Cell, ...]:

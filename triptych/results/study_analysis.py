@@ -221,5 +221,5 @@ def _length(analysis: StudyAnalysis, ratings: Ratings, words: pd.Series) -> Leng
 
 def spans(readings: pd.DataFrame) -> tuple[SpanAgreement, ...] | Undefined:
     """Agreement on highlights, of rows as triptych.results.texts.readings_of gives them."""
-    columns = ("text", "length", "annotator", "start", "end", "label")
+    columns = ("text", "length", "annotator", "start", "end", "label", "place")
     return or_undefined(span_agreement, *(readings[name] for name in columns))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlmodel import Session
 
-from triptych.formats.texts.markdown import visible
+from triptych.formats.texts.markdown import Visible, visible
 from triptych.results.frame.counted import counted_items, people_counted
 from triptych.results.frame.highlights import highlights_of
 from triptych.results.frame.loading import membership_of
@@ -31,7 +33,8 @@ from triptych.storage.models import (
 from triptych.study.settings import formats_of
 
 WHOLE = -1
-READING = ["text", "length", "annotator", "start", "end", "label", "system", "item", "turn"]
+CONTEXT = -1
+READING = ["text", "length", "annotator", "start", "end", "label", "place", "system", "item", "turn"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,39 +106,68 @@ def readings_of(session: Session, study: Study, frame: Frame, counted: Counted) 
 
     One row per highlight; where an annotator marked nothing in a text, one row without a start. Imported quotes that
     are not in the text are left out. Of texts that are shown as Markdown visible characters are counted, and a
-    highlight of hidden ones alone marks nothing.
+    highlight of hidden ones alone marks nothing. Responses are there if the rubric has a label for them, contexts if it
+    has one for contexts; of these the system is -1.
     """
-    texts = texts_of(session, study)
+    items, rows = counted_items(frame, counted), []
+    if frame.rubric.labels_in("candidate"):
+        rows.append(_in_responses(session, study, items, counted))
+    if frame.rubric.labels_in("context"):
+        rows.append(_in_contexts(session, study, items, counted))
+    return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=READING)
+
+
+def _in_responses(session: Session, study: Study, items: frozenset[str], counted: Counted) -> pd.DataFrame:
+    pieces = texts_of(session, study).pieces
     read = pd.DataFrame(
         session.execute(_read_of(study, counted)).all(), columns=["assignment", "candidate", "annotator"]
     )
-    marks = pd.DataFrame(
-        [(*row[:2], WHOLE if row[2] is None else row[2], *row[3:]) for row in session.execute(_marks_of(study))],
-        columns=["assignment", "candidate", "turn", "start", "end", "label"],
-    )
-    shown = texts.pieces[texts.pieces["item"].isin(counted_items(frame, counted))]
-    rows = read.merge(shown, on="candidate").merge(marks, on=["assignment", "candidate", "turn"], how="left")
-    rows["text"] = rows["candidate"].astype(str) + ":" + rows["turn"].astype(str)
-    rows["label"] = rows["label"].fillna("")
-    rows = rows.rename(columns={"characters": "length"})
+    rows = read.merge(pieces[pieces["item"].isin(items)], on="candidate")
+    rows = _with_marks(rows, session.execute(_marks_of(study)), "candidate")
     if formats_of(study).responses == "markdown":
-        rows = _in_visible_characters(session, study, rows)
-    return rows[READING]
+        of_study = select(Candidate.id, Candidate.text, Candidate.turns).join(Item).where(Item.study_id == study.id)
+        shown = session.execute(of_study.where(Candidate.id.in_(set(rows["candidate"].tolist()))))
+        seen = {
+            f"{candidate}:{turn}": visible(text)
+            for candidate, whole, turns in shown
+            for turn, text in (enumerate(text for _, text in turns) if turns else ((WHOLE, whole or ""),))
+        }
+        rows = _in_visible_characters(rows, seen)
+    return rows.assign(place="response")[READING]
 
 
-def _in_visible_characters(session: Session, study: Study, rows: pd.DataFrame) -> pd.DataFrame:
+def _in_contexts(session: Session, study: Study, items: frozenset[str], counted: Counted) -> pd.DataFrame:
+    main = (Item.study_id == study.id, Item.purpose == Purpose.main)
+    texts = [(item, WHOLE, text) for item, text in session.execute(select(Item.external_id, Item.context).where(*main))]
+    spoken = select(Item.external_id, Turn.position, Turn.text).join(Item, Item.id == Turn.item_id).where(*main)
+    texts += map(tuple, session.execute(spoken))
+    pieces = pd.DataFrame(
+        [(item, turn, len(text)) for item, turn, text in texts if text and item in items],
+        columns=["item", "turn", "characters"],
+    )
+    read = pd.DataFrame(session.execute(_worked_on(study, counted)).all(), columns=["assignment", "item", "annotator"])
+    rows = _with_marks(read.merge(pieces, on="item"), session.execute(_context_marks_of(study)), "item")
+    if formats_of(study).context == "markdown":
+        seen = {f"{item}:{turn}": visible(text) for item, turn, text in texts if item in items}
+        rows = _in_visible_characters(rows, seen)
+    return rows.assign(text="context " + rows["text"], place="context", system=CONTEXT)[READING]
+
+
+def _with_marks(rows: pd.DataFrame, marks: Iterable[Any], of: str) -> pd.DataFrame:
+    """The rows, one for each mark in them; of: the column that names the text, beside its turn."""
+    marked = pd.DataFrame(
+        [(*row[:2], WHOLE if row[2] is None else row[2], *row[3:]) for row in marks],
+        columns=["assignment", of, "turn", "start", "end", "label"],
+    )
+    rows = rows.merge(marked, on=["assignment", of, "turn"], how="left").rename(columns={"characters": "length"})
+    return rows.assign(text=rows[of].astype(str) + ":" + rows["turn"].astype(str), label=rows["label"].fillna(""))
+
+
+def _in_visible_characters(rows: pd.DataFrame, seen: Mapping[str, Visible]) -> pd.DataFrame:
     """The rows with lengths and ends counted in visible characters of Markdown."""
-    of_study = select(Candidate.id, Candidate.text, Candidate.turns).join(Item).where(Item.study_id == study.id)
-    seen = {
-        (candidate, turn): visible(text)
-        for candidate, whole, turns in session.execute(
-            of_study.where(Candidate.id.in_(set(rows["candidate"].tolist())))
-        )
-        for turn, text in (enumerate(text for _, text in turns) if turns else ((WHOLE, whole or ""),))
-    }
     counted = []
     for row in rows.itertuples():
-        text = seen[row.candidate, row.turn]
+        text = seen[row.text]
         start, end = (0, 0) if pd.isna(row.start) else text.span(int(row.start), int(row.end))
         counted.append((text.length, start, end, row.label) if start < end else (text.length, None, None, ""))
     columns = ["length", "start", "end", "label"]
@@ -143,19 +175,19 @@ def _in_visible_characters(session: Session, study: Study, rows: pd.DataFrame) -
 
 
 def comments_of(session: Session, study: Study, frame: Frame, counted: Counted) -> pd.DataFrame:
-    """Highlights with a comment: item, annotator, system (blind code), label, quote, comment.
+    """Highlights with a comment: item, annotator, system (blind code, -1: the context), label, quote, comment.
 
     A comment on an imported quote that is not in the text counts too.
     """
     columns = {
         "item": Item.external_id,
         "annotator": Person.pseudonym,
-        "system": System.blind_code,
+        "system": func.coalesce(System.blind_code, CONTEXT),
         "label": Highlight.label,
         "quote": Highlight.quote,
         "comment": Highlight.comment,
     }
-    statement = highlights_of(study, *columns.values()).join(System, System.id == Candidate.system_id)
+    statement = highlights_of(study, *columns.values()).outerjoin(System, System.id == Candidate.system_id)
     statement = statement.where(Highlight.comment != "", *people_counted(counted)).order_by(Item.id, Highlight.id)
     rows = pd.DataFrame(session.execute(statement).all(), columns=list(columns))
     return rows[rows["item"].isin(counted_items(frame, counted))]
@@ -180,6 +212,27 @@ def _marks_of(study: Study):
         .join(Assignment, Assignment.id == Highlight.assignment_id)
         .join(Slot, same_slot)
         .where(_finished(study), Highlight.start.is_not(None))
+    )
+
+
+def _worked_on(study: Study, counted: Counted):
+    return (
+        select(Assignment.id, Item.external_id, Person.pseudonym)
+        .join(Item, Item.id == Assignment.item_id)
+        .join(Person, Person.id == Assignment.person_id)
+        .outerjoin(Membership, membership_of())
+        .where(_finished(study), *people_counted(counted))
+    )
+
+
+def _context_marks_of(study: Study):
+    return (
+        select(
+            Highlight.assignment_id, Item.external_id, Highlight.turn, Highlight.start, Highlight.end, Highlight.label
+        )
+        .join(Assignment, Assignment.id == Highlight.assignment_id)
+        .join(Item, Item.id == Assignment.item_id)
+        .where(_finished(study), Highlight.position.is_(None), Highlight.start.is_not(None))
     )
 
 

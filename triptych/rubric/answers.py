@@ -17,7 +17,7 @@ from triptych.rubric.model import Criterion, Rubric
 from triptych.rubric.scales import Ask, Best, Choice, Value, shown
 
 LETTERS = "ABCDEF"
-ABOUT_ITEM = "item"
+ABOUT_ITEM, CONTEXT = "item", "context"
 MAX_TEXT = 10_000
 # PostgreSQL stores no NUL, and no keyboard types one
 Text = Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(lambda text: text.replace("\x00", ""))]
@@ -35,7 +35,10 @@ class DraftExplanation(DraftPart):
 
 
 class DraftHighlight(DraftPart):
-    """`unit`: what the selection was widened to; None in a draft that an older version began."""
+    """`slot`: the letter of a response, or "context".
+
+    `unit`: what the selection was widened to; None in a draft that an older version began.
+    """
 
     slot: Name
     turn: int | None = Field(default=None, ge=0, strict=True)
@@ -72,8 +75,10 @@ class CheckedRating:
 
 @dataclass(frozen=True)
 class CheckedAnswers:
+    """Highlights with their position, None in the context."""
+
     ratings: tuple[CheckedRating, ...]
-    highlights: tuple[tuple[int, DraftHighlight], ...]
+    highlights: tuple[tuple[int | None, DraftHighlight], ...]
     set_aside: dict[int, str]
     note: str
 
@@ -111,7 +116,7 @@ def check_answers(rubric: Rubric, study_round: str, candidates: int, answers: An
     rows = [row for criterion in criteria for row in _rows(rubric, criterion, candidates, answers, set_aside)]
     return CheckedAnswers(
         ratings=tuple(rows),
-        highlights=tuple((_slot(span.slot, candidates), span) for span in answers.highlights),
+        highlights=tuple((_marked_at(span, candidates), span) for span in answers.highlights),
         set_aside=set_aside,
         note=answers.note.strip(),
     )
@@ -148,6 +153,10 @@ def _position(place: str, candidates: int) -> int | None:
     return None if place == ABOUT_ITEM else _slot(place, candidates)
 
 
+def _marked_at(span: DraftHighlight, candidates: int) -> int | None:
+    return None if span.slot == CONTEXT else _slot(span.slot, candidates)
+
+
 def _slot(place: str, candidates: int) -> int:
     if place not in LETTERS[:candidates] or len(place) != 1:
         raise InvalidAnnotation(f"There is no response {place!r}; there are {shown(LETTERS[:candidates])}.")
@@ -155,9 +164,10 @@ def _slot(place: str, candidates: int) -> int:
 
 
 def _check_labels(rubric: Rubric, candidates: int, answers: Answers) -> None:
-    labels = [label.key for label in rubric.highlights]
+    labels = {(label.key, label.marked_in) for label in rubric.highlights}
     for span in answers.highlights:
-        if _position(span.slot, candidates) is None or span.label not in labels or span.end <= span.start:
+        marked_in = "context" if _marked_at(span, candidates) is None else "candidate"
+        if (span.label, marked_in) not in labels or span.end <= span.start:
             raise InvalidAnnotation(
                 f"A highlight {span.start}–{span.end} labelled {span.label!r} is not possible here."
             )

@@ -165,7 +165,12 @@ WORDING: dict[str, dict[str, Wording]] = {
         "reason": Wording("Why", lines=True),
     },
     "RubricTurn": {"speaker": Wording("Speaker"), "text": Wording("Text", lines=True)},
-    "HighlightLabel": {"title": _TITLE, "definition": Wording("Meaning"), "key": _KEY},
+    "HighlightLabel": {
+        "title": _TITLE,
+        "definition": Wording("Meaning"),
+        "marked_in": Wording("Marked in", "In the context: the evidence for an answer."),
+        "key": _KEY,
+    },
     "Choosable": {"title": Wording("Text"), "key": _KEY},
     "SetAside": {"title": Wording("Text of the button"), "reasons": _REASONS},
     "Speaker": {
@@ -233,6 +238,7 @@ NOUNS = {
 VALUES: dict[Any, str] = {
     **{"likert": "Rating scale", "choice": "Choice", "number": "Number or slider", "best": "Pick the best"},
     **{"candidate": "each response", "item": "the item as a whole", None: "the item as a whole"},
+    "context": "the context",
     **{"response": "a text that answers the context", "conversation": "a whole dialogue"},
     **{"side_by_side": "side by side", "succession": "one after another"},
     **{"none": "no text field", "optional": "may be left empty", "required": "must be filled in"},

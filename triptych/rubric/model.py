@@ -69,9 +69,12 @@ class Criterion(RubricPart):
 
 
 class HighlightLabel(RubricPart):
+    """What a passage is marked as; a label is for one kind of text."""
+
     key: Key
     title: Words
     definition: str = ""
+    marked_in: Literal["candidate", "context"] = "candidate"
 
 
 class Choosable(RubricPart):
@@ -331,6 +334,10 @@ class Rubric(RubricPart):
     def asked(self, study_round: str) -> list[Criterion]:
         """The criteria asked in a round, in order."""
         return [criterion for criterion in self.criteria if criterion.asked_in(study_round)]
+
+    def labels_in(self, place: Literal["candidate", "context"]) -> list[HighlightLabel]:
+        """The labels that are marked there."""
+        return [label for label in self.highlights if label.marked_in == place]
 
     def start_in(self, study_round: str) -> StudyStart:
         """What a new study of this round begins with: the first entry that is for it."""

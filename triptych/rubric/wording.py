@@ -11,7 +11,7 @@ from pydantic import BaseModel
 AS_THEY_ARE = {
     *("key", "kind", "tag", "names", "show", "stars", "extra_texts", "language", "criterion", "slot", "value", "level"),
     *("source", "deviations", "summary", "study_start", "translations", "meta", "answer", "free_text", "about"),
-    *("judged", "presentation", "side", "rounds", "extra_rounds"),
+    *("judged", "presentation", "side", "rounds", "extra_rounds", "marked_in"),
 }
 # items: like the items of a study they are in the rubric's own language
 ITEMS = {"examples", "worked_example", "training"}

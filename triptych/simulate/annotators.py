@@ -15,7 +15,7 @@ from random import Random
 from statistics import fmean
 from typing import Any
 
-from triptych.rubric.answers import ABOUT_ITEM, LETTERS, option_name
+from triptych.rubric.answers import ABOUT_ITEM, CONTEXT, LETTERS, option_name
 from triptych.rubric.model import Criterion, Rubric
 from triptych.rubric.scales import Ask, Best, Choice, Likert, NumberScale, Scale
 
@@ -108,11 +108,17 @@ def message_of(token: str, version: int, rng: Random) -> dict[str, Any]:
 
 
 def generate_answers(
-    rubric: Rubric, study_round: str, candidates: Sequence[SimulatedCandidate], rng: Random, severity: float = 0.0
+    rubric: Rubric,
+    study_round: str,
+    candidates: Sequence[SimulatedCandidate],
+    rng: Random,
+    severity: float = 0.0,
+    context: tuple[str | None, Sequence[tuple[str, str]]] | None = None,
 ) -> dict[str, Any]:
     """A complete draft, in the order of the slots, that `answers.check_answers` accepts.
 
-    `severity` is taken off every quality (0 mild to 1 strict). The same generator state gives the same answers.
+    `severity` is taken off every quality (0 mild to 1 strict); context: its text and turns, where passages of it are
+    marked. The same generator state gives the same answers.
     """
     places = dict(zip(LETTERS, candidates, strict=False))
     set_aside = _set_aside(rubric, places, rng)
@@ -129,10 +135,13 @@ def generate_answers(
             if ask is not None:
                 explained = {option_name(value): _explanation(rubric, ask, rng)}
                 explanations.setdefault(place, {})[criterion.key] = explained
+    texts = dict(rated)
+    if context:
+        texts[CONTEXT] = SimulatedCandidate(0, context[0], tuple(words for _, words in context[1]))
     return {
         "ratings": ratings,
         "explanations": explanations,
-        "highlights": [span for place, candidate in rated.items() for span in _spans(rubric, place, candidate, rng)],
+        "highlights": [span for place, text in texts.items() for span in _spans(rubric, place, text, rng)],
         "set_aside": set_aside,
         "note": "",
     }
@@ -223,7 +232,8 @@ def _words(rubric: Rubric, rng: Random) -> str:
 
 def _spans(rubric: Rubric, place: str, candidate: SimulatedCandidate, rng: Random) -> Iterator[dict[str, Any]]:
     """At most one highlighted run of words, from the start of one to the end of another."""
-    if not rubric.highlights or rng.random() >= HIGHLIGHTED:
+    labels = [label.key for label in rubric.labels_in("context" if place == CONTEXT else "candidate")]
+    if not labels or rng.random() >= HIGHLIGHTED:
         return
     turn = rng.randrange(len(candidate.turns)) if candidate.turns else None
     words = list(WORD.finditer((candidate.text or "") if turn is None else candidate.turns[turn]))
@@ -231,4 +241,4 @@ def _spans(rubric: Rubric, place: str, candidate: SimulatedCandidate, rng: Rando
         first = rng.randrange(len(words))
         last = min(first + rng.randint(1, 6), len(words) - 1)
         span = {"start": words[first].start(), "end": words[last].end()}
-        yield {"slot": place, "turn": turn, **span, "label": rng.choice(rubric.highlights).key, "comment": ""}
+        yield {"slot": place, "turn": turn, **span, "label": rng.choice(labels), "comment": ""}

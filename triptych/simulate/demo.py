@@ -21,6 +21,7 @@ from sqlmodel import Session
 from triptych import clock
 from triptych.annotate import assignments, entry_test, onboarding, reservations
 from triptych.annotate.annotations import SetAsideMessage, SubmitMessage, set_aside_item, submit
+from triptych.annotate.answer_rows import context_of
 from triptych.annotate.assignments import Nothing
 from triptych.annotate.reservations import Assigned
 from triptych.exchange import import_ratings
@@ -264,7 +265,8 @@ class _Crowd:
         slots = select(Slot.candidate_id).where(Slot.assignment_id == work.id).order_by(Slot.position)
         shown = list(self.session.scalars(slots))
         seen = [self.candidates[number] for number in shown]
-        answers = generate_answers(self.rubric, self.study.round, seen, self.rng, severity)
+        context = context_of(self.session, work.id) if self.rubric.labels_in("context") else None
+        answers = generate_answers(self.rubric, self.study.round, seen, self.rng, severity, context)
         for key, place, value in self.references[work.item_id]:
             slot = shown.index(sorted(shown)[place])  # a reference counts the candidates as the file had them
             answers["ratings"][LETTERS[slot]][key] = value

@@ -30,12 +30,19 @@ from sqlmodel import Session
 from triptych import clock
 from triptych.annotate import assignments
 from triptych.annotate.annotations import SubmitMessage, submit
+from triptych.annotate.answer_rows import context_of
 from triptych.annotate.assignments import Nothing
 from triptych.errors import NotAllowed
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import build_frame
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.simulate.annotators import Crowd, Recipe, SimulatedCandidate, generate_answers, message_of
+from triptych.simulate.annotators import (
+    Crowd,
+    Recipe,
+    SimulatedCandidate,
+    generate_answers,
+    message_of,
+)
 from triptych.simulate.recovery import Planted, Recovered, RecoveryCheck, checks, imagined
 from triptych.storage import database
 from triptych.storage.models import (
@@ -253,7 +260,8 @@ def _fill(
             candidates = [shown[candidate] for candidate in copy.scalars(slots)]
             felt = crowd.felt(who.pseudonym, [candidate.quality for candidate in candidates], rng)
             seen = [replace(candidate, quality=q) for candidate, q in zip(candidates, felt, strict=True)]
-            answers = generate_answers(rubric, study.round, seen, rng)
+            context = context_of(copy, work.id) if rubric.labels_in("context") else None
+            answers = generate_answers(rubric, study.round, seen, rng, context=context)
             message = SubmitMessage(kind="submit", answers=answers, **message_of(work.token, work.version, rng))
             submit(copy, who, message)
             done, at_work = done + (work.purpose == Purpose.main), True

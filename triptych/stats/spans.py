@@ -1,7 +1,8 @@
 """Agreement on highlights: which passages annotators marked, and with which label.
 
-Highlights come as rows (text, length, annotator, start, end, label). A row without a start says that its annotator
-read the text and marked nothing there, which is an answer too: without such rows silence would look like absence.
+Highlights come as rows (text, length, annotator, start, end, label, place). A row without a start says that its
+annotator read the text and marked nothing there, which is an answer too: without such rows silence would look like
+absence. A label that is marked in one place, responses or contexts, is compared over the texts of that place alone.
 
 - F1 of two annotators is 2 TP / (highlights of one + highlights of the other), over the texts both read; TP are
   highlights matched one to one, when they are the same passage (exact) or share a character (overlapping). The
@@ -71,20 +72,32 @@ class _Spans:
 
 
 def span_agreement(
-    texts: Column, lengths: Column, annotators: Column, starts: Column, ends: Column, labels: Column
+    texts: Column,
+    lengths: Column,
+    annotators: Column,
+    starts: Column,
+    ends: Column,
+    labels: Column,
+    places: Column | None = None,
 ) -> tuple[SpanAgreement, ...]:
     """Agreement on all highlights whatever their label (first, label None), then on each label in order of names.
 
     All (n,): texts, annotators: labels; lengths: characters of the row's text; starts, ends: 0 <= start < end <=
     length, end exclusive, NaN = this annotator read the text and marked nothing; labels: text, ignored in those
-    rows. Raises UndefinedStatistic when no text was read by two annotators, ValueError for a passage
-    outside its text.
+    rows; places: what kind of text the row is about, where there are several. Raises UndefinedStatistic when no text
+    was read by two annotators, ValueError for a passage outside its text.
     """
-    readings, spans, tags = _read(texts, lengths, annotators, starts, ends, labels)
-    return (
-        _agreement(readings, spans, None),
-        *(_agreement(readings, spans.take(tags == label), label) for label in sorted(set(tags.tolist()))),
-    )
+    columns = (texts, lengths, annotators, starts, ends, labels)
+    readings, spans, tags = _read(*columns)
+    found = [_agreement(readings, spans, None)]
+    place = np.zeros(len(texts)) if places is None else codes(places)[0]
+    marked, named = ~np.isnan(np.asarray(starts, dtype=float)), np.asarray(labels, dtype=object)
+    for label in sorted(set(tags.tolist())):
+        own = np.isin(place, place[marked & (named == label)])
+        among = (np.asarray(column, dtype=object)[own] for column in columns)
+        where, marks, of = (readings, spans, tags) if own.all() else _read(*among)
+        found.append(_agreement(where, marks.take(of == label), label))
+    return tuple(found)
 
 
 def _read(

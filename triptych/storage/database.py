@@ -40,7 +40,7 @@ from triptych.errors import NotAllowed, NotFound, TriptychError, UnsafeDatabase
 from triptych.storage import events, host
 from triptych.storage.models import Study
 
-HEAD = "0013"
+HEAD = "0014"
 PRAGMAS = {
     "journal_mode": "wal",
     "synchronous": 2,

@@ -609,9 +609,10 @@ class Explanation(Numbered, table=True):
 
 
 class Highlight(Numbered, table=True):
-    """A labelled span of a candidate: code points, end exclusive. Null offsets: an imported quote not in the text.
+    """A labelled span of a candidate, or of the item's context (no position): code points, end exclusive.
 
-    unit: words, or letters, that the selection was widened to; null where it is not known.
+    turn: of a dialogue. Null offsets: an imported quote that is not in the text. unit: words, or letters, that the
+    selection was widened to; null where it is not known.
     """
 
     __table_args__ = (
@@ -619,8 +620,8 @@ class Highlight(Numbered, table=True):
         CheckConstraint('(start IS NULL AND "end" IS NULL) OR (start >= 0 AND "end" > start)', name="ck_span_in_order"),
         Index("ix_highlight_assignment", "assignment_id"),
     )
-    assignment_id: int
-    position: int
+    assignment_id: int = key("assignment.id", index=False)
+    position: int | None = None
     turn: int | None = None
     start: int | None = None
     end: int | None = None

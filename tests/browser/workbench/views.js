@@ -64,6 +64,24 @@ export function reviews(more = {}) {
   }, { context: REVIEW, candidates: TEXTS.map((text, i) => ({ letter: "ABC"[i], text, turns: [] })) }, more);
 }
 
+const EVIDENCE = { key: "evidence", title: "Evidence", definition: "What a response takes up.", marked_in: "context" };
+
+/** A label for passages of the review, which is Markdown. */
+export function evidence(more = {}) {
+  const view = reviews(more);
+  view.rubric.highlights.push(EVIDENCE);
+  view.study.formats = { ...view.study.formats, context: "markdown" };
+  view.item.context = { ...REVIEW, text: "Lovely **breakfast** 😀 and a view.\n\n- The lift was out of order." };
+  return view;
+}
+
+/** The same for a dialogue, and no label for the responses. */
+export function evidence_in_turns(more = {}) {
+  const view = dialogue(more);
+  view.rubric.highlights = [EVIDENCE];
+  return view;
+}
+
 export function succession(more = {}) {
   const view = reviews(more);
   view.rubric.presentation = "succession";

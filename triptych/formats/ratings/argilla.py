@@ -7,6 +7,7 @@ discarded or are drafts are left out. Suggestions are the ratings of a judge. Th
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from triptych.formats.layout import simple
 from triptych.formats.model import Json, JsonObject, Record, Source
@@ -105,8 +106,12 @@ def _answer(
     if not isinstance(value, list):
         into.rate(unit, criterion, value)
     elif all(isinstance(part, dict) and "start" in part for part in value):
+        is_known, system = fields.of_span(question)
+        if not is_known:
+            into.findings.error("a span does not say in which response it is.", row, criterion)
+            return
         for span in value:
-            _span(unit, criterion, into.mapped(span, row, question), into)
+            _span(replace(unit, system=system), criterion, into.mapped(span, row, question), into)
     elif all(isinstance(part, dict) for part in value):
         into.findings.tally(RANKED)
     else:
@@ -114,7 +119,4 @@ def _answer(
 
 
 def _span(unit: Unit, criterion: str, span: JsonObject, into: Gathering) -> None:
-    if unit.system is None:
-        into.findings.error("a span does not say in which response it is.", unit.row, criterion)
-        return
     into.mark(unit, span.get("label") or criterion, span.get("start"), span.get("end"), None)

@@ -29,7 +29,7 @@ from triptych.formats.ratings.proposal import DECIMALS, REASONED_MISSING, judge_
 from triptych.formats.ratings.roles import Duplicates
 from triptych.formats.ratings.spans import PlacedSpan, place
 from triptych.formats.writers.model import FinishedRating
-from triptych.rubric.model import Criterion, Rubric
+from triptych.rubric.model import Criterion, HighlightLabel, Rubric
 from triptych.rubric.scales import KEY, Choice, NumberScale
 
 Place = tuple[str, str, str, str, str | None, str]  # kind, annotator, item, repeat, system, criterion
@@ -77,7 +77,9 @@ class ReadRating(FinishedRating):
 
 @dataclass(frozen=True, slots=True)
 class ReadHighlight:
-    system: str
+    """`system` None: in the context."""
+
+    system: str | None
     label: str
     comment: str
     span: PlacedSpan
@@ -234,12 +236,14 @@ class _Builder:
         self.values: dict[tuple[str, str, bool], StoredValue | None] = {}
         self.reported: set[tuple[str, ...]] = set()
         self.criteria = {criterion.key: criterion for criterion in asked.rubric.criteria}
-        self.labels = {spelled: label.key for label in asked.rubric.highlights for spelled in (label.title, label.key)}
+        self.labels = {spelled: label for label in asked.rubric.highlights for spelled in (label.title, label.key)}
         self.items_by_id = None if items is None else {item.external_id: item for item in items.items}
         self.texts: dict[tuple[str, str], Content] = {key: text for file in files for key, text in file.texts.items()}
+        self.contexts: dict[str, Content] = {name: text for file in files for name, text in file.contexts.items()}
         self.systems: dict[str, dict[str, None]] = {}
         for item in (self.items_by_id or {}).values():
             self.systems[item.external_id] = dict.fromkeys(candidate.system for candidate in item.candidates)
+            self.contexts[item.external_id] = item.context_turns or item.context_text or ""
             self.texts |= {(item.external_id, c.system): c.turns or c.text or "" for c in item.candidates}
 
     def error(self, message: str, row: int, column: str | None = None) -> None:
@@ -373,18 +377,31 @@ class _Builder:
         work = self._work(highlight)
         if work is None:
             return
-        system, fits = self._system(work, highlight, None)
-        if system is None or not fits:
+        system, fits = self._marked_system(work, highlight, label)
+        if not fits:
             return
-        work.systems.setdefault(system)
-        span = place(highlight, self.texts.get((work.item, system)), self.findings)
+        if system is not None:
+            work.systems.setdefault(system)
+        text = self.contexts.get(work.item) if system is None else self.texts.get((work.item, system))
+        span = place(highlight, text, self.findings)
         if span.start is None:
             shown = span.quote if len(span.quote) <= 60 else f"{span.quote[:60]}…"
             self.findings.warning(
                 f"{self.file}the quote '{shown}' is not in the text of item '{work.item}'; it is kept without a place.",
                 highlight.row,
             )
-        work.highlights.append(ReadHighlight(system, label, highlight.comment.strip(), span, highlight.marked_by))
+        work.highlights.append(ReadHighlight(system, label.key, highlight.comment.strip(), span, highlight.marked_by))
+
+    def _marked_system(
+        self, work: ItemWork, highlight: ImportedHighlight, label: HighlightLabel
+    ) -> tuple[str | None, bool]:
+        """The system whose response a highlight is in, None for the context, and whether that makes sense."""
+        if label.marked_in == "candidate":
+            return self._system(work, replace(highlight, system=highlight.system or UNKNOWN_SYSTEM), None)
+        if highlight.system not in (None, UNKNOWN_SYSTEM):
+            self.once(f"'{highlight.label}' is marked in the context, but its row names a system.", highlight.row)
+            return None, False
+        return None, True
 
     def add_note(self, note: ImportedNote) -> None:
         """Free text goes to the rating that it names, to the only rating of its response, or becomes a note."""
@@ -432,9 +449,8 @@ class _Builder:
             rated = {work.item for work in self.works.values()}
             self.findings.tally(UNRATED, len(self.items_by_id) - len(rated))
             return tuple(replace(item, meta=item.meta | self._group(name)) for name, item in self.items_by_id.items())
-        contexts = {item: context for file in self.files for item, context in file.contexts.items()}
         names = dict.fromkeys(work.item for work in self.works.values())
-        return tuple(self._item(name, contexts.get(name, ""), row) for row, name in enumerate(names, 1))
+        return tuple(self._item(name, self.contexts.get(name, ""), row) for row, name in enumerate(names, 1))
 
     def _group(self, item: str) -> dict[str, str]:
         """The field that says which group an item belongs to, if the files do."""

@@ -16,6 +16,7 @@ from triptych.formats.model import JsonObject
 from triptych.formats.ratings.model import UNKNOWN_SYSTEM, Gathering, named
 
 WHO = "RatedBy"  # a box that our own export has; keys of criteria are lower case, so none is called that
+IN_CONTEXT = "highlight_context"  # the control of our own export
 REASONS = "_reasons"
 EXPLAINING = ("_why", REASONS)
 _SYSTEM = re.compile(r"(?:system|model)_([1-9]\d?|[a-f])")
@@ -29,6 +30,12 @@ class Fields:
     item: str
     systems: dict[str, str]
     names: dict[str, str]
+
+    def of_span(self, control: str, to: str = "") -> tuple[bool, str | None]:
+        """Whether it is known in which text a span of this control is, and the text's system, None in the context."""
+        in_context = simple(to) in CONTEXT_NAMES if to else control == IN_CONTEXT
+        system = None if in_context else self.place(control, to)[1]
+        return in_context or system is not None, system
 
     def place(self, control: str, to: str = "") -> tuple[str, str | None]:
         """(criterion, system) of a control; `to` is the field that it says it is about."""

@@ -1,14 +1,14 @@
 """A table of highlights: item_id, system, annotator, label, start, end, quote, comment, unit.
 
-Offsets count code points, the end exclusive.
-A quote without offsets, or with negative ones, is looked for in the text when the study is written.
+Offsets count code points, the end exclusive. A quote without offsets, or with negative ones, is looked for in the text
+when the study is written. A row with no name in its column of systems is in the context.
 """
 
 from __future__ import annotations
 
 from triptych.formats.layout import simple
 from triptych.formats.model import Source
-from triptych.formats.ratings.model import Gathering, Unit, named, whole
+from triptych.formats.ratings.model import UNKNOWN_SYSTEM, Gathering, Unit, named, whole
 from triptych.formats.ratings.roles import MEANINGS, proposed_roles
 from triptych.formats.ratings.tables import annotator_of, columns_of
 from triptych.formats.tables import restored
@@ -43,7 +43,8 @@ def read(source: Source, into: Gathering) -> None:
         if not item or not annotator:
             into.findings.error(f"does not name the {'annotator' if item else 'item'}.", record.row)
             continue
-        unit = Unit(item, named(cells.get("system")) or None, annotator, kind, record.row)
+        system = named(cells.get("system")) or (None if "system" in columns.by_meaning else UNKNOWN_SYSTEM)
+        unit = Unit(item, system, annotator, kind, record.row)
         own = {part: record.values.get(names[part]) for part in OWN if part in names}
         words, comment = record.values.get(quote) or None, named(own.get("comment"))
         place = words, comment, whole(own.get("turn"))

@@ -8,6 +8,8 @@ plain is JSON in its cell: {"choices": […]}, [{"number": 3}], {"text": […]} 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from triptych.formats.layout import simple
 from triptych.formats.model import Json, JsonObject, Record, Source
 from triptych.formats.ratings.controls import WHO, Fields, explains, is_field, read_fields
@@ -88,12 +90,14 @@ def _results(work: JsonObject, fields: Fields, annotator: str, row: int, into: G
             continue
         if result.get("from_name") == WHO:
             continue
-        criterion, system = fields.place(named(result.get("from_name")), named(result.get("to_name")))
-        _result(Unit(fields.item, system, annotator, kind, row, at, seconds, part=str(row)), criterion, result, into)
+        where = named(result.get("from_name")), named(result.get("to_name"))
+        criterion, system = fields.place(*where)
+        unit = Unit(fields.item, system, annotator, kind, row, at, seconds, part=str(row))
+        _result(unit, criterion, result, fields.of_span(*where), into)
 
 
-def _result(unit: Unit, control: str, result: JsonObject, into: Gathering) -> None:
-    """One control's answer."""
+def _result(unit: Unit, control: str, result: JsonObject, of_span: tuple[bool, str | None], into: Gathering) -> None:
+    """One control's answer; of_span: as `Fields.of_span` says it."""
     kind, value = named(result.get("type")), result["value"]
     if kind in SINGLE and "start" in value:
         into.findings.tally(OF_REGION)
@@ -104,20 +108,22 @@ def _result(unit: Unit, control: str, result: JsonObject, into: Gathering) -> No
         into.note(unit, control, value.get("text"))
     elif kind in ("labels", "hypertextlabels"):
         for label in into.listed(value.get(kind) or value.get("labels") or [control], unit.row, control):
-            _span(unit, label, result, into)
+            _span(unit, label, result, of_span, into)
     else:
         into.findings.tally(f"{{n}} result(s) of type '{kind}' are left out: there is no such answer here.")
 
 
-def _span(unit: Unit, label: Json, result: JsonObject, into: Gathering) -> None:
+def _span(unit: Unit, label: Json, result: JsonObject, of_span: tuple[bool, str | None], into: Gathering) -> None:
     """A highlight; what its annotator noted about the region is its comment."""
-    if unit.system is None:
+    is_known, system = of_span
+    if not is_known:
         into.findings.error("a highlight does not say in which response it is.", unit.row, "to_name")
         return
     value, meta = result["value"], result.get("meta")
     words = meta.get("text") if isinstance(meta, dict) else None
     comment = "\n".join(map(named, words)) if isinstance(words, list) else named(words)
     quote = value.get("text")
+    unit = replace(unit, system=system)
     into.mark(unit, label, value.get("start"), value.get("end"), quote, comment=comment, utf16=quote is None)
 
 
@@ -147,16 +153,16 @@ def read_table(source: Source, into: Gathering) -> None:
             if explains(name, controls) or (isinstance(value, dict) and "text" in value):
                 into.note(unit, criterion, value["text"] if isinstance(value, dict) else value)
             else:
-                _answer(unit, criterion, value, into)
+                _answer(unit, criterion, value, fields.of_span(name), into)
 
 
-def _answer(unit: Unit, criterion: str, value: Json, into: Gathering) -> None:
+def _answer(unit: Unit, criterion: str, value: Json, of_span: tuple[bool, str | None], into: Gathering) -> None:
     if isinstance(value, dict) and "choices" in value:
         value = value["choices"]
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
         value = next((value[0][kind] for kind in ("number", "rating") if kind in value[0]), value)
     spans = [part for part in value if isinstance(part, dict) and "start" in part] if isinstance(value, list) else []
     for span in spans:
-        _result(unit, criterion, {"type": "labels", "value": span}, into)
+        _result(unit, criterion, {"type": "labels", "value": span}, of_span, into)
     if not spans:
         into.rate(unit, criterion, value[0] if isinstance(value, list) and len(value) == 1 else value)

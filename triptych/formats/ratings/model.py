@@ -69,7 +69,8 @@ class RatingExtras(TypedDict, total=False):
 class ImportedHighlight(Unit):
     """One span as the file has it: end exclusive; `utf16` counts UTF-16 units. `quote` None: the file has none.
 
-    Null offsets: the file itself says that the quote is not in the text. marked_by: words or letters; None: not known.
+    `system` None: the file names none, as for a span in the context. Null offsets: the file itself says that the quote
+    is not in the text. marked_by: words or letters; None: not known.
     """
 
     label: str
@@ -175,7 +176,7 @@ class Gathering(FinishedRatings):
         utf16: bool = False,
         marked_by: Json = None,
     ) -> None:
-        """One highlight about a candidate; offsets may be texts. Null or negative: not in the text."""
+        """One highlight; offsets may be texts. Null or negative: not in the text."""
         first, last = whole(start), whole(end)
         offsets = {"start": (start, first), "end": (end, last)}
         for name, (offset, number) in offsets.items():
@@ -185,7 +186,7 @@ class Gathering(FinishedRatings):
         is_placed = first is not None and last is not None and first >= 0
         self.highlights.append(
             ImportedHighlight(
-                **(vars(unit) | {"system": unit.system or UNKNOWN_SYSTEM}),
+                **vars(unit),
                 label=str(label or "").strip() or "highlight",
                 start=first if is_placed else None,
                 end=last if is_placed else None,

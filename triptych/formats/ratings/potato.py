@@ -47,6 +47,11 @@ class PotatoProject:
     texts: dict[str, dict[str, str]] = field(default_factory=dict)
     several: frozenset[str] = frozenset()
 
+    def of_span(self, item: str, scheme: str, to: str) -> tuple[bool, str | None]:
+        """Whether it is known in which text a span is, and the text's system, None in the context."""
+        fields = self.fields.get(item)
+        return fields.of_span(scheme, to) if fields and fields.systems else (True, UNKNOWN_SYSTEM)
+
     def place(self, item: str, scheme: str, to: str = "") -> tuple[str, str | None]:
         """(criterion, system) of a scheme."""
         fields = self.fields.get(item)
@@ -243,8 +248,8 @@ def _spans(unit: Unit, listed: Json, into: Gathering) -> Iterator[tuple[str, Jso
 def _span(unit: Unit, scheme: str, span: JsonObject, project: PotatoProject, into: Gathering) -> None:
     label = span.get("name") or span.get("label") or scheme
     to, quote = named(span.get("target_field")), span.get("text")
-    _, system = project.place(unit.item, scheme, to)
-    if system is None:
+    is_known, system = project.of_span(unit.item, scheme, to)
+    if not is_known:
         into.findings.error("a span does not say in which response it is.", unit.row, scheme)
         return
     unit = Unit(unit.item, system, unit.annotator, unit.kind, unit.row)

@@ -245,8 +245,8 @@ def distinct_keys(names: Iterable[str], otherwise: str) -> dict[str, str]:
     return keys
 
 
-def as_yaml(title: str, criteria: Sequence[ProposedCriterion], labels: Sequence[str]) -> str:
-    """The rubric of these criteria and highlight labels, as YAML.
+def as_yaml(title: str, criteria: Sequence[ProposedCriterion], labels: Mapping[str, str]) -> str:
+    """The rubric of these criteria and highlight labels, with where each is marked, as YAML.
 
     Raises ImportRefused where nothing is left to import, or for too many labels or points.
     """
@@ -255,14 +255,18 @@ def as_yaml(title: str, criteria: Sequence[ProposedCriterion], labels: Sequence[
         raise ImportRefused("Every criterion is left out, so nothing would be imported.")
     if len(labels) > MAX_LABELS:
         raise ImportRefused(f"The highlights have {len(labels)} different labels; a rubric has at most {MAX_LABELS}.")
-    marks = distinct_keys(labels, "label")
+    in_context = {"marked_in": "context"}
+    marks = [
+        {"key": key, "title": label} | (in_context if labels[label] == "context" else {})
+        for label, key in distinct_keys(labels, "label").items()
+    ]
     rubric = {
         "key": "imported",
         "title": title,
         "summary": "Made from the values of imported ratings.",
         "instructions": "These ratings were made elsewhere; how they were asked for is not known here.",
         "criteria": [_criterion(criterion) for criterion in used],
-        "highlights": [{"key": key, "title": label} for label, key in marks.items()],
+        "highlights": marks,
     }
     return yaml_text.write(rubric)
 

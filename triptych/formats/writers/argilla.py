@@ -66,11 +66,13 @@ def _settings(finished: Finished) -> JsonObject:
         for part in ("reasons", "why"):
             title = f"{question.criterion.title}: {part}"
             questions.append(_question(question.named(part), title, {"type": "text"}, required=False))
-    if finished.rubric.highlights:
-        labels = [{"value": label.key, "text": label.title} for label in finished.rubric.highlights]
-        for letter in task.letters(finished):
-            span = {"type": "span", "field": f"response_{letter}", "options": labels, "allow_overlapping": True}
-            questions.append(_question(f"{task.HIGHLIGHT}_{letter}", "Highlights", span, required=False))
+    of_responses, of_context = (task.marked_in(finished, place) for place in ("candidate", "context"))
+    places = [(letter, f"response_{letter}", of_responses) for letter in task.letters(finished)]
+    for name, field, offered in (*places, (task.CONTEXT, "context", of_context)):
+        labels = [{"value": key, "text": title} for key, title in offered]
+        if labels:
+            span = {"type": "span", "field": field, "options": labels, "allow_overlapping": True}
+            questions.append(_question(f"{task.HIGHLIGHT}_{name}", "Highlights", span, required=False))
     return {
         "guidelines": finished.rubric.instructions,
         "allow_extra_metadata": True,
@@ -119,9 +121,9 @@ def _answers(
         yield answer.name, ";".join(answer.texts) if answer.part else _value(answer)
     spans: dict[str, list[JsonObject]] = defaultdict(list)
     for mark in task.marked(item, annotation, left_out):
-        spans[mark.letter].append({"start": mark.start, "end": mark.end, "label": mark.highlight.label})
+        spans[mark.control].append({"start": mark.start, "end": mark.end, "label": mark.highlight.label})
         left_out[COMMENTS] += bool(mark.highlight.comment)
-    yield from ((f"{task.HIGHLIGHT}_{letter}", marks) for letter, marks in spans.items())
+    yield from spans.items()
 
 
 def _value(answer: ControlAnswer) -> object:

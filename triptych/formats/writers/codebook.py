@@ -31,7 +31,7 @@ COLUMNS = RATINGS | {
     "systems_shown": "The systems of the candidates as a JSON list, in the order on screen.",
     "order_known": "Whether that order was the one on screen; imported ratings may not say.",
     "set_aside": "Responses that were not rated, as JSON: system and reason.",
-    "turn": "Number of the turn, from 0, where the candidate is a dialogue.",
+    "turn": "Number of the turn, from 0, where the text is a dialogue.",
     "label": "Key of the highlight's label.",
     "start": "First character, counted from 0 in Unicode code points; empty where the quote is not in the text.",
     "end": "The character after the last one.",

@@ -39,23 +39,24 @@ def labelling_config(finished: Finished) -> str:
     view = Xml.Element("View")
     Xml.SubElement(view, "Text", name="context", value="$context")
     Xml.SubElement(view, "TextArea", name=WHO, toName="context", required="false", rows="1")
+    _labels(view, task.CONTEXT, "context", task.marked_in(finished, "context"))
     questions = task.questions(finished)
     for letter in task.letters(finished):
         block = Xml.SubElement(view, "View")
         Xml.SubElement(block, "Header", value=f"Response {letter.upper()}")
         Xml.SubElement(block, "Text", name=f"resp_{letter}", value=f"$resp_{letter}")
-        if finished.rubric.highlights:
-            _options(
-                Xml.SubElement(block, "Labels", name=f"{task.HIGHLIGHT}_{letter}", toName=f"resp_{letter}"),
-                "Label",
-                [(label.key, label.title) for label in finished.rubric.highlights],
-            )
+        _labels(block, letter, f"resp_{letter}", task.marked_in(finished, "candidate"))
         for question in (question for question in questions if question.letter == letter):
             _controls(block, question)
     for question in (question for question in questions if question.letter is None):
         _controls(view, question)
     Xml.indent(view)
     return Xml.tostring(view, encoding="unicode") + "\n"
+
+
+def _labels(block: Xml.Element, name: str, about: str, labels: list[tuple[str, str]]) -> None:
+    if labels:
+        _options(Xml.SubElement(block, "Labels", name=f"{task.HIGHLIGHT}_{name}", toName=about), "Label", labels)
 
 
 def _controls(block: Xml.Element, question: Control) -> None:
@@ -143,8 +144,8 @@ def _result(answer: ControlAnswer) -> JsonObject:
 def _spans(item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]) -> Iterator[JsonObject]:
     for mark in task.marked(item, annotation, left_out):
         span = {
-            "from_name": f"{task.HIGHLIGHT}_{mark.letter}",
-            "to_name": f"resp_{mark.letter}",
+            "from_name": mark.control,
+            "to_name": f"resp_{mark.letter}" if mark.letter else "context",
             "type": "labels",
             "value": {"start": mark.start, "end": mark.end, "text": mark.text, "labels": [mark.highlight.label]},
         }

@@ -62,7 +62,7 @@ def _examples(finished: Finished, criteria: list[Criterion], first: str, second:
         }
         means = {key: [fmean(side) for side in zip(*pairs, strict=True)] for key, pairs in by_criterion.items()}
         yield {
-            "input_text": task.context(item),
+            "input_text": task.context(item)[0],
             "tags": [str(value) for value in item.meta.values() if len(str(value)) <= MAX_TAG_CHARACTERS],
             "output_text_a": texts[first],
             "output_text_b": texts[second],

@@ -85,10 +85,17 @@ class FinishedAnnotation:
     after_unblinding: bool
     slots: tuple[FinishedSlot, ...]
     about_item: tuple[FinishedRating, ...]
+    in_context: tuple[FinishedHighlight, ...]
 
     @property
     def rated(self) -> bool:
         return self.state in RATED
+
+    @property
+    def highlights(self) -> list[tuple[FinishedSlot | None, FinishedHighlight]]:
+        """Every highlight with the slot that it is in, None in the context."""
+        places = [(slot, slot.highlights) for slot in self.slots]
+        return [(slot, mark) for slot, marks in (*places, (None, self.in_context)) for mark in marks]
 
 
 @dataclass(frozen=True)

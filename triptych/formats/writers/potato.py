@@ -58,10 +58,13 @@ def _config(finished: Finished) -> JsonObject:
 
 def _fields(finished: Finished) -> Iterator[JsonObject]:
     """What the page shows of an item: the context and every response, in which passages can be marked."""
-    yield {"key": "context", "type": "text", "label": "Context"}
+    in_context, in_responses = (
+        {"span_target": True} if task.marked_in(finished, place) else {} for place in ("context", "candidate")
+    )
+    yield {"key": "context", "type": "text", "label": "Context"} | in_context
     for letter in task.letters(finished):
         shown = {"key": f"response_{letter}", "type": "text", "label": f"Response {letter.upper()}"}
-        yield shown | ({"span_target": True} if finished.rubric.highlights else {})
+        yield shown | in_responses
 
 
 def _schemes(question: Control) -> Iterator[JsonObject]:
@@ -119,10 +122,11 @@ def _labels(
 def _spans(
     item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]
 ) -> Iterator[tuple[JsonObject, int]]:
-    texts = task.texts_of(item)
+    texts = {f"response_{letter}": text for letter, text in task.texts_of(item).items()}
+    texts["context"] = task.context(item)[0]
     for mark in task.marked(item, annotation, left_out):
-        start, end = (at - texts[mark.letter].count("\n", 0, at) for at in (mark.start, mark.end))
-        label, field = mark.highlight.label, f"response_{mark.letter}"
+        label, field = mark.highlight.label, f"response_{mark.letter}" if mark.letter else "context"
+        start, end = (at - texts[field].count("\n", 0, at) for at in (mark.start, mark.end))
         named = {"schema": task.HIGHLIGHT, "name": label, "title": label}
         yield {**named, "start": start, "end": end, "id": f"{field}_{label}_{start}_{end}", "target_field": field}, 1
         left_out[COMMENTS] += bool(mark.highlight.comment)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from triptych.formats.writers.model import (
     MAIN_WORK,
@@ -27,7 +27,7 @@ from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import Criterion
 
 BETWEEN_TURNS = "\n"
-HIGHLIGHT = "highlight"
+HIGHLIGHT, CONTEXT = "highlight", "context"
 MAIN_ONLY = (
     "Only main annotations are in it: no training, no repeats, no items that were skipped or ignored. annotations.csv "
     "lists all of them, which of them are surplus or of an excluded annotator, and the order on screen."
@@ -67,13 +67,18 @@ class ControlAnswer(NamedTuple):
 
 
 class Marked(NamedTuple):
-    """A highlight in the text at a letter: code points, end exclusive."""
+    """A highlight in the text at a letter, or (None) in the context: code points, end exclusive."""
 
-    letter: str
+    letter: str | None
     start: int
     end: int
     text: str
     highlight: FinishedHighlight
+
+    @property
+    def control(self) -> str:
+        """highlight_a, or highlight_context."""
+        return f"{HIGHLIGHT}_{self.letter or CONTEXT}"
 
 
 def letters(finished: Finished) -> str:
@@ -114,16 +119,22 @@ def _letters_of(item: FinishedItem) -> dict[str, str]:
     return {candidate.system: letter for letter, candidate in zip(LETTERS.lower(), item.candidates, strict=False)}
 
 
-def context(item: FinishedItem) -> str:
-    """The context as one text."""
-    spoken = joined(item.turns)[0]
-    return f"{item.context}\n\n{spoken}" if item.context and spoken else item.context or spoken
+def marked_in(finished: Finished, place: Literal["candidate", "context"]) -> list[tuple[str, str]]:
+    """Key and title of every label that is marked there, in a candidate or the context."""
+    return [(label.key, label.title) for label in finished.rubric.labels_in(place)]
+
+
+def context(item: FinishedItem) -> tuple[str, list[int]]:
+    """The context as one text, and where in it each turn's text starts; without turns the text itself is at 0."""
+    spoken, starts = joined(item.turns)
+    above = f"{item.context}\n\n" if item.context and spoken else item.context
+    return above + spoken, [len(above) + start for start in starts]
 
 
 def fields(item: FinishedItem, response: str = "response") -> dict[str, str]:
     """The context, and what was written and by which system, letter by letter."""
     texts = {f"{response}_{letter}": text for letter, text in texts_of(item).items()}
-    return {"context": context(item), **texts, **systems(item)}
+    return {CONTEXT: context(item)[0], **texts, **systems(item)}
 
 
 def answers(
@@ -151,20 +162,19 @@ def marked(item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter
     """Every highlight of an annotation that has a place in the text; the others are counted."""
     candidates = {candidate.system: candidate for candidate in item.candidates}
     at = _letters_of(item)
-    for slot in annotation.slots:
-        text, starts = flat(candidates[slot.system])
-        for mark in slot.highlights:
-            if mark.start is None or mark.end is None:
-                left_out[UNALIGNED] += 1
-                continue
-            shift = starts[mark.turn or 0]
-            start, end = mark.start + shift, mark.end + shift
-            yield Marked(at[slot.system], start, end, text[start:end], mark)
+    for slot, mark in annotation.highlights:
+        if mark.start is None or mark.end is None:
+            left_out[UNALIGNED] += 1
+            continue
+        text, starts = flat(candidates[slot.system]) if slot else context(item)
+        shift = 0 if mark.turn is None else starts[mark.turn]
+        start, end = mark.start + shift, mark.end + shift
+        yield Marked(at[slot.system] if slot else None, start, end, text[start:end], mark)
 
 
 def flat(candidate: FinishedCandidate) -> tuple[str, list[int]]:
     """A candidate as one text, and where in it each turn's text starts."""
-    return joined(candidate.turns) if candidate.turns else (candidate.text or "", [0])
+    return joined(candidate.turns) if candidate.turns else (candidate.text or "", [])
 
 
 def joined(turns: Sequence[FinishedTurn]) -> tuple[str, list[int]]:

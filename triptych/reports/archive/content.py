@@ -75,17 +75,10 @@ class Content:
     def highlight_rows(self, with_quotes: bool) -> Iterator[tuple[Cell, ...]]:
         """In the order of HIGHLIGHTS_HEADER; a quote is a part of the item's text."""
         for item, work in self._work():
-            for slot in work.slots:
-                for mark in slot.highlights:
-                    place = (
-                        mark.turn,
-                        mark.label,
-                        mark.start,
-                        mark.end,
-                        mark.quote if with_quotes else None,
-                        mark.unit,
-                    )
-                    yield (work.annotator, item.item_id, slot.system, slot.position, *place)
+            for slot, mark in work.highlights:
+                shown = (slot.system, slot.position) if slot else (None, None)
+                span = (mark.turn, mark.label, mark.start, mark.end)
+                yield (work.annotator, item.item_id, *shown, *span, mark.quote if with_quotes else None, mark.unit)
 
     def _work(self) -> Iterator[tuple[FinishedItem, FinishedAnnotation]]:
         return ((item, work) for item in self.items for work in item.annotations)
@@ -175,7 +168,8 @@ def _without_texts(work: FinishedAnnotation) -> FinishedAnnotation:
         replace(slot, ratings=_plain(slot.ratings), highlights=tuple(map(_uncommented, slot.highlights)))
         for slot in work.slots
     ]
-    return replace(work, slots=tuple(slots), about_item=_plain(work.about_item))
+    marks = tuple(map(_uncommented, work.in_context))
+    return replace(work, slots=tuple(slots), about_item=_plain(work.about_item), in_context=marks)
 
 
 def _plain(ratings: Sequence[FinishedRating]) -> tuple[FinishedRating, ...]:
@@ -195,9 +189,8 @@ def _texts(item: str, work: FinishedAnnotation, people: Covered, notes: Mapping[
         for rating in ratings:
             if rating.explanation:
                 yield FreeText("explanation", item, system, rating.criterion, who, rating.explanation)
-    for slot in work.slots:
-        for mark in slot.highlights:
-            if mark.comment:
-                yield FreeText("highlight comment", item, slot.system, mark.label, who, mark.comment)
+    for slot, mark in work.highlights:
+        if mark.comment:
+            yield FreeText("highlight comment", item, slot.system if slot else "", mark.label, who, mark.comment)
     if note := notes.get(work.number):
         yield FreeText("note", item, "", "", who, note)

@@ -46,6 +46,9 @@ class Span:
     comment: str
 
 
+Spans = dict[tuple[int | None, int | None], list[Span]]  # (candidate, None for the context; turn) → its highlights
+
+
 @dataclass(frozen=True)
 class Passage:
     """A text, or one turn of a dialogue, with what was highlighted in it."""
@@ -89,15 +92,15 @@ def _counted_highlights(study: Study, counted: Counted, *columns: Any) -> Select
 
 
 def highlights_of(study: Study, *columns: Any) -> Select[Any]:
-    """Highlights of main annotations joined to their assignment, person, item and candidate."""
+    """Highlights of main annotations with their assignment, person and item, and the candidate if it is in one."""
     return (
         select(*columns)
         .select_from(Highlight)
         .join(Assignment, Assignment.id == Highlight.assignment_id)
         .join(Person, Person.id == Assignment.person_id)
         .join(Item, Item.id == Assignment.item_id)
-        .join(Slot, and_(Slot.assignment_id == Highlight.assignment_id, Slot.position == Highlight.position))
-        .join(Candidate, Candidate.id == Slot.candidate_id)
+        .outerjoin(Slot, and_(Slot.assignment_id == Highlight.assignment_id, Slot.position == Highlight.position))
+        .outerjoin(Candidate, Candidate.id == Slot.candidate_id)
         .outerjoin(Membership, membership_of())
         .where(
             Assignment.study_id == study.id,
@@ -115,7 +118,7 @@ def highlights_of_item(session: Session, study: Study, external_id: str, counted
     item = session.scalars(statement).first()
     if item is None:
         raise NotFound(f"The study has no item {external_id!r}.")
-    spans: dict[tuple[int, int | None], list[Span]] = defaultdict(list)
+    spans: Spans = defaultdict(list)
     unaligned = 0
     statement = _counted_highlights(study, counted, Candidate.id, Person.pseudonym, Highlight).where(Item.id == item.id)
     for candidate_id, annotator, mark in session.execute(statement.order_by(Highlight.start, Highlight.id)):
@@ -133,7 +136,7 @@ def highlights_of_item(session: Session, study: Study, external_id: str, counted
     formats = formats_of(study)
     return HighlightedItem(
         external_id,
-        _context(session, item, formats.context),
+        _context(session, item, spans, formats.context),
         tuple(
             HighlightedCandidate(names[code], _passages(candidate, spans, formats.responses))
             for candidate, code in session.execute(candidates)
@@ -143,15 +146,13 @@ def highlights_of_item(session: Session, study: Study, external_id: str, counted
     )
 
 
-def _context(session: Session, item: Item, shown_as: Format) -> tuple[Passage, ...]:
+def _context(session: Session, item: Item, spans: Spans, shown_as: Format) -> tuple[Passage, ...]:
     turns = session.scalars(select(Turn).where(Turn.item_id == item.id).order_by(Turn.position))
-    spoken = tuple(Passage(turn.speaker, turn.text, format=shown_as) for turn in turns)
-    return (Passage("", item.context, format=shown_as), *spoken) if item.context else spoken
+    spoken = tuple(Passage(turn.speaker, turn.text, tuple(spans[None, turn.position]), shown_as) for turn in turns)
+    return (Passage("", item.context, tuple(spans[None, None]), shown_as), *spoken) if item.context else spoken
 
 
-def _passages(
-    candidate: Candidate, spans: dict[tuple[int, int | None], list[Span]], shown_as: Format
-) -> tuple[Passage, ...]:
+def _passages(candidate: Candidate, spans: Spans, shown_as: Format) -> tuple[Passage, ...]:
     if candidate.turns:
         turns = enumerate(candidate.turns)
         return tuple(Passage(who, text, tuple(spans[candidate.id, n]), shown_as) for n, (who, text) in turns)

@@ -110,7 +110,7 @@ def export_highlights(session: Session, study: Study, part: range | None = None)
     names = system_names(session, study)
     statement = (
         highlights_of(study, Person.pseudonym, Item.external_id, System.blind_code, Slot.order_known, *MARK)
-        .join(System, System.id == Candidate.system_id)
+        .outerjoin(System, System.id == Candidate.system_id)
         .where(_among(Highlight.id, part))
         .order_by(Highlight.id)
     )
