@@ -206,10 +206,7 @@ def _again(
             }
             for rating in logged.ratings
         ],
-        "highlights": [
-            {"response": _letter(mark["position"]), **{name: mark[name] for name in ("label", "quote", "comment")}}
-            for mark in marks
-        ],
+        "highlights": [_facts_of(mark) for mark in marks],
     }
 
 
@@ -233,10 +230,14 @@ def _highlights(session: Session, own_work: ColumnElement[bool]) -> dict[int, li
     query = select(Highlight).join(Assignment, Assignment.id == Highlight.assignment_id).where(own_work)
     highlights: dict[int, list[dict[str, Any]]] = defaultdict(list)
     for mark in session.scalars(query.order_by(Highlight.id)):
-        facts = {"label": mark.label, "quote": mark.quote, "comment": mark.comment, "unit": mark.unit}
-        marked_in = "context" if mark.position is None else "response"
-        highlights[mark.assignment_id].append({"in": marked_in, "response": _letter(mark.position), **facts})
+        highlights[mark.assignment_id].append(_facts_of(mark.model_dump()))
     return highlights
+
+
+def _facts_of(mark: dict[str, Any]) -> dict[str, Any]:
+    """What a person reads of a row of highlights."""
+    place = {"in": "context" if mark["position"] is None else "response", "response": _letter(mark["position"])}
+    return place | {name: mark[name] for name in ("label", "quote", "comment", "unit")}
 
 
 def _comments(session: Session, own_work: ColumnElement[bool]) -> dict[int, list[dict[str, Any]]]:
