@@ -59,6 +59,10 @@ def highlight(page: Page, entered: Entered, slot: str, start: int, end: int, lab
     select_text(page, slot, start, end)
     page.locator(f'[data-tw-label="{label}"]').first.click()
     expect(page.locator(f'[data-tw-text="{slot}"] mark').first).to_be_visible()
+    while start and text[start - 1 : start + 1].isalnum():  # the rest of a word that the selection cuts
+        start -= 1
+    while text[end:] and text[end - 1 : end + 1].isalnum():
+        end += 1
     entered.highlights.append((text, text[start:end].strip()))
 
 

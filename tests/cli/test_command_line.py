@@ -400,6 +400,7 @@ ALONE = (
     ("people", "add-lead", "Dr Lead"),
     ("people", "reset-passcode", "Dr Lead"),
     ("people", "invite", "L", "a-small-study", "Ada"),
+    ("people", "identity", "Dr Lead", "lead@lab.test"),
     ("study", "set-state", "L", "a-small-study", "closed"),
     ("study", "archive", "a-small-study", "archive", "--licence", "none"),
     ("study", "import", "study.zip", "L"),
