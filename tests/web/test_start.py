@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
+from helpers.studies import ROOT
 
 from bench.server import start_server
+
+STARTED = """
+import asyncio, os, sys
+import app
+async def start():
+    async with app.lifespan(app.app):
+        print("numpy" in sys.modules, os.environ["OPENBLAS_NUM_THREADS"])
+asyncio.run(start())
+"""
 
 
 @pytest.mark.parametrize(
@@ -24,3 +38,11 @@ def test_a_refused_start_gives_one_sentence(tmp_path, address, sentence):
     assert server.output().count(sentence) == 1
     assert "Traceback" not in server.output()
     assert ".py" not in server.output()
+
+
+def test_numpy_comes_after_the_limit_of_its_threads(tmp_path):
+    home = {**os.environ, "TRIPTYCH_HOME": str(tmp_path), "TRIPTYCH_DEMO": "0"}
+    home.pop("OPENBLAS_NUM_THREADS", None)
+    ran = subprocess.run([sys.executable, "-c", STARTED], cwd=ROOT, env=home, capture_output=True, text=True)
+
+    assert ran.stdout.split()[-2:] == ["False", "1"], ran.stderr
