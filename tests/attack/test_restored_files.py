@@ -109,6 +109,19 @@ def test_a_backup_without_its_list_leaves_no_list(sqlite_engine, study, monkeypa
     assert list(backup.folder().iterdir()) == []
 
 
+def test_no_copy_of_a_backup_stays_behind(sqlite_engine, study, tmp_path):
+    """It would hold everybody in it, for good: one of an older version, and one whose name is a pattern."""
+    given = tmp_path / "backup[1].db"
+    shutil.copy(backup.make(sqlite_engine).path, given)
+    run_on(given, "DROP TABLE stored_answer", "DROP TABLE token")
+    run_on(given, *(f"ALTER TABLE {table} DROP COLUMN language" for table in ("assignment", "person")))
+    run_on(given, "ALTER TABLE assignment DROP COLUMN arrangement", "UPDATE alembic_version SET version_num = '0008'")
+
+    backup.restore(sqlite_engine, given, ACTOR, alone=True)
+
+    assert [path.name for path in backup.folder().iterdir() if path.name.startswith(".")] == []
+
+
 def test_a_backup_on_a_read_only_disk_is_restored(sqlite_engine, study, tmp_path, monkeypatch):
     """There SQLite can make none of the files that it wants next to a database."""
     kept = tmp_path / "kept" / "backup.db"

@@ -13,6 +13,7 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
@@ -177,17 +178,15 @@ def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) ->
     """
     if engine.dialect.name != "sqlite":
         raise BackupFailed(ON_POSTGRES)
-    part = folder() / f".{source.name}.restoring"
-    try:
+    # a folder of its own, since an upgrade of the copy leaves another one next to it
+    with tempfile.TemporaryDirectory(prefix=".restoring-", dir=folder()) as private_folder:
+        part = Path(private_folder) / "copy.db"
         with _explained("Nothing was restored"):
             _prepare(source, part)
             before = _state_before(engine, alone)
             with _put_back(engine, before):
                 again = _keep_out(part, before)
                 database.overwrite_sqlite(engine, part)
-    finally:
-        for left in folder().glob(f"{part.name}*"):
-            left.unlink()
     forget()  # the ratings that this process has cached
     return Restored(source.name, before.path, _note(engine, source.name, before, actor), again)
 
