@@ -429,18 +429,18 @@ def test_a_value_that_nothing_reads_is_named(busy, tmp_path, capsys, table, colu
 
 
 @pytest.mark.parametrize(
-    ("column", "value", "said"),
+    ("column", "value", "sentence"),
     [
         ("new", "'x'", "event_detail 2: new cannot be read."),
         ("old", "CAST(x'ff' AS TEXT)", "event_detail: old cannot be read."),
         ("rows", "x'ff'", events.UNREADABLE_LOG),
     ],
 )
-def test_values_of_an_event_that_nothing_reads_are_named(attacked, column, value, said):
+def test_values_of_an_event_that_nothing_reads_are_named(attacked, column, value, sentence):
     """They kept the check from beginning, and a backup that held them from being refused in a sentence."""
     changed(attacked, f"UPDATE event_detail SET {column} = {value} WHERE event_id = 2")  # noqa: S608
     study = attacked.get_one(Study, attacked.scalars(select(Event.study_id).where(Event.id == 2)).one())
-    assert said in reported(attacked)
+    assert sentence in reported(attacked)
     if column != "old":
         assert events.first_broken(attacked, study.id) == events.UNREADABLE_LOG
 
