@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import io
+import tracemalloc
 import zipfile
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from triptych.errors import ImportRefused
+from triptych.errors import ImportRefused, NotFound
 from triptych.formats import ReadOptions, parquet, read_items
 from triptych.formats.ratings import read_files
+from triptych.operations import against, capsule
 
 ROWS = 600
 LONG = "x" * 400_000
@@ -90,3 +92,39 @@ def test_a_zip_of_many_such_files_is_refused():
 
     with pytest.raises(ImportRefused, match="holds 30 Parquet files or workbooks; at most 20"):
         read_files(zipped.getvalue(), "ratings.zip", "human", {})
+
+
+def squeezed(method: int, big: str) -> bytes:
+    """A zip of some kB with a file of 60 MB, by a method that Python inflates without a limit."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", method) as archive:
+        with archive.open(big, "w") as member:
+            for _ in range(60):
+                member.write(bytes(2**20))
+        if big != "manifest.json":
+            archive.writestr("manifest.json", '{"sha256": {"study.db": "0"}}')
+    assert len(packed.getvalue()) < 20_000
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA], ids=["bzip2", "LZMA"])
+@pytest.mark.parametrize(
+    ("big", "read"),
+    [
+        ("xl/workbook.xml", lambda path: read_items(path.read_bytes(), "items.xlsx", ReadOptions())),
+        ("ratings.csv", lambda path: read_files(path.read_bytes(), path.name, "human", {})),
+        ("manifest.json", lambda path: capsule.uploaded(path.open("rb"), path.name).__enter__()),
+        ("study.db", lambda path: against.read(str(path))),
+    ],
+    ids=["items", "ratings", "capsule", "against"],
+)
+def test_a_zip_that_inflates_at_once_is_not_opened(tmp_path, method, big, read):
+    path = tmp_path / "given.zip"
+    path.write_bytes(squeezed(method, big))
+    tracemalloc.start()
+    try:
+        with pytest.raises((ImportRefused, NotFound), match="deflate|no study capsule|cannot be read"):
+            read(path)
+        assert tracemalloc.get_traced_memory()[1] < 10 * 2**20
+    finally:
+        tracemalloc.stop()

@@ -1,4 +1,4 @@
-"""Rubric files that only cost time are refused before they are read to the end."""
+"""Rubric files that only cost time, or that nothing reads, are refused in a sentence."""
 
 from __future__ import annotations
 
@@ -25,3 +25,11 @@ def test_the_limits_are_far_above_rubrics_in_six_languages():
         text = read_rubric(path)
         assert len(text) * 3 < MAX_CHARACTERS
         assert text.count(":") * 2 < MAX_PARTS
+
+
+@pytest.mark.parametrize(
+    "value", ['!!bool "maybe"', '!!int ""', '!!int "0x"', "!!float x", "!!seq {a: 1}", "!!map [1]"]
+)
+def test_a_value_that_is_not_of_its_tag_is_refused(value):
+    with pytest.raises(InvalidRubric):
+        parse_rubric(f"title: {value}")

@@ -411,6 +411,7 @@ DEEP = "[" * 5000
         ("item", "meta", DEEP),
         ("assignment", "draft", "x"),
         ("membership", "joined_at", "2026-13-45"),
+        ("event", "at", "soon"),
     ],
 )
 def test_a_value_that_nothing_reads_is_named(busy, tmp_path, capsys, table, column, value):
@@ -425,3 +426,27 @@ def test_a_value_that_nothing_reads_is_named(busy, tmp_path, capsys, table, colu
     assert main.main(["data", "verify"]) == 1
 
     assert f"{table} {number}: {column} cannot be read." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "sentence"),
+    [
+        ("new", "'x'", "event_detail 2: new cannot be read."),
+        ("old", "CAST(x'ff' AS TEXT)", "event_detail: old cannot be read."),
+        ("rows", "x'ff'", events.UNREADABLE_LOG),
+    ],
+)
+def test_values_of_an_event_that_nothing_reads_are_named(attacked, column, value, sentence):
+    """They kept the check from beginning, and a backup that held them from being refused in a sentence."""
+    changed(attacked, f"UPDATE event_detail SET {column} = {value} WHERE event_id = 2")  # noqa: S608
+    study = attacked.get_one(Study, attacked.scalars(select(Event.study_id).where(Event.id == 2)).one())
+    assert sentence in reported(attacked)
+    if column != "old":
+        assert events.first_broken(attacked, study.id) == events.UNREADABLE_LOG
+
+
+def test_an_arrival_that_says_nothing_usable_is_named(attacked):
+    """Where a study came from is read before its log is checked."""
+    changed(attacked, "UPDATE event SET kind = 'study arrived' WHERE id = 2")
+    changed(attacked, """UPDATE event_detail SET new = '{"slug": "x"}' WHERE event_id = 2""")
+    assert events.UNREADABLE_LOG in reported(attacked)

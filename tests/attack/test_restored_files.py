@@ -14,7 +14,8 @@ from triptych.operations import backup
 from triptych.operations.backup import BackupFailed
 from triptych.storage import database
 from triptych.storage.database import reading, writing
-from triptych.storage.models import Person, Study
+from triptych.storage.events import EventKind
+from triptych.storage.models import Event, Person, Study
 
 ACTOR = "command line"
 
@@ -107,6 +108,36 @@ def test_a_backup_without_its_list_leaves_no_list(sqlite_engine, study, monkeypa
         backup.make(sqlite_engine)
 
     assert list(backup.folder().iterdir()) == []
+
+
+def test_an_interrupted_restore_is_in_the_log(sqlite_engine, study, monkeypatch):
+    path = backup.make(sqlite_engine).path
+    overwrite = database.overwrite_sqlite
+
+    def then_killed(engine: Engine, source: Path) -> None:
+        overwrite(engine, source)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(database, "overwrite_sqlite", then_killed)
+    with pytest.raises(KeyboardInterrupt):
+        backup.restore(sqlite_engine, path, ACTOR, alone=True)
+
+    with reading(sqlite_engine) as session:
+        last = session.scalars(select(Event).order_by(Event.number.desc())).first()
+        assert last.kind == EventKind.restored_from_backup
+
+
+def test_no_copy_of_a_backup_stays_behind(sqlite_engine, study, tmp_path):
+    """It would hold everybody in it, for good: one of an older version, and one whose name is a pattern."""
+    given = tmp_path / "backup[1].db"
+    shutil.copy(backup.make(sqlite_engine).path, given)
+    run_on(given, "DROP TABLE stored_answer", "DROP TABLE token")
+    run_on(given, *(f"ALTER TABLE {table} DROP COLUMN language" for table in ("assignment", "person")))
+    run_on(given, "ALTER TABLE assignment DROP COLUMN arrangement", "UPDATE alembic_version SET version_num = '0008'")
+
+    backup.restore(sqlite_engine, given, ACTOR, alone=True)
+
+    assert [path.name for path in backup.folder().iterdir() if path.name.startswith(".")] == []
 
 
 def test_a_backup_on_a_read_only_disk_is_restored(sqlite_engine, study, tmp_path, monkeypatch):

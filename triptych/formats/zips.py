@@ -6,10 +6,28 @@ import io
 import struct
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
 
 from triptych.errors import ImportRefused
 
-DAMAGED = (zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, OSError, EOFError, ValueError)
+IN_PIECES = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+DAMAGED = (zipfile.BadZipFile, zlib.error, struct.error, OSError, EOFError, ValueError)
+
+
+@contextmanager
+def opened(file: Path | IO[bytes]) -> Iterator[zipfile.ZipFile]:
+    """A zip whose members are inflated in pieces: of other methods Python inflates all that was read, gigabytes too.
+
+    Raises NotImplementedError for these, and what ZipFile raises.
+    """
+    with zipfile.ZipFile(file) as archive:
+        if any(entry.compress_type not in IN_PIECES for entry in archive.infolist()):
+            raise NotImplementedError("compressed by another method than deflate")
+        yield archive
 
 
 def unzipped(data: bytes, kind: str, max_members: int, max_bytes: int, remedy: str) -> dict[str, bytes]:
@@ -20,7 +38,7 @@ def unzipped(data: bytes, kind: str, max_members: int, max_bytes: int, remedy: s
     members: dict[str, bytes] = {}
     left = max_bytes
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        with opened(io.BytesIO(data)) as archive:
             entries = [entry for entry in archive.infolist() if not entry.is_dir()]
             if len(entries) > max_members:
                 raise ImportRefused(f"{kind} holds {len(entries):,} files; at most {max_members:,} can be read.")
@@ -29,6 +47,8 @@ def unzipped(data: bytes, kind: str, max_members: int, max_bytes: int, remedy: s
                 left -= len(members[entry.filename])
                 if left < 0:
                     raise ImportRefused(f"{kind} holds more than {max_bytes // 2**20} MB when it is opened{remedy}")
+    except NotImplementedError as error:
+        raise ImportRefused(f"{kind} is compressed in an unusual way. Pack it again with deflate.") from error
     except DAMAGED as error:
         raise ImportRefused(f"{kind} is damaged: it is not what the zip says it is.") from error
     except RuntimeError as error:

@@ -18,6 +18,7 @@ from sqlalchemy import select
 from sqlmodel import Session
 
 from triptych.errors import Conflict, NotFound
+from triptych.formats import zips
 from triptych.operations import sealed
 from triptych.storage import database
 from triptych.storage.arrivals import arrivals
@@ -76,7 +77,7 @@ def _in_file(path: Path) -> Iterator[EarlierHead]:
             raise FileNotFoundError(path)
         yield from _heads_in(path)
     elif path.suffix == ".zip":
-        with ZipFile(path) as archive:
+        with zips.opened(path) as archive:
             _refuse_changed(path, archive)
             for name in archive.namelist():
                 if name.rpartition("/")[2] in NAMING and archive.getinfo(name).file_size <= LARGEST_BYTES:

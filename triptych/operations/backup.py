@@ -13,6 +13,7 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
@@ -177,19 +178,20 @@ def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) ->
     """
     if engine.dialect.name != "sqlite":
         raise BackupFailed(ON_POSTGRES)
-    part = folder() / f".{source.name}.restoring"
-    try:
+    # a folder of its own, since an upgrade of the copy leaves another one next to it
+    with tempfile.TemporaryDirectory(prefix=".restoring-", dir=folder()) as private_folder:
+        part = Path(private_folder) / "copy.db"
         with _explained("Nothing was restored"):
             _prepare(source, part)
             before = _state_before(engine, alone)
             with _put_back(engine, before):
-                again = _keep_out(part, before)
+                # before the database changes, so that no restore which is interrupted goes without its note
+                with opened(part) as copy:
+                    again = _keep_out(copy, before)
+                    heads = _note(copy, source.name, before, actor)
                 database.overwrite_sqlite(engine, part)
-    finally:
-        for left in folder().glob(f"{part.name}*"):
-            left.unlink()
     forget()  # the ratings that this process has cached
-    return Restored(source.name, before.path, _note(engine, source.name, before, actor), again)
+    return Restored(source.name, before.path, heads, again)
 
 
 @contextmanager
@@ -337,9 +339,9 @@ def _state_before(engine: Engine, alone: bool) -> _Before:
         return _Before(saved.path, {head.slug: head for head in saved.heads}, _left(session), ways_in=ways_in(session))
 
 
-def _keep_out(part: Path, before: _Before) -> tuple[str, ...]:
+def _keep_out(copy: Engine, before: _Before) -> tuple[str, ...]:
     """Closes in a copy of the backup what was closed since; returns who had left since and is in it again."""
-    with opened(part) as copy, database.writing(copy) as session:
+    with database.writing(copy) as session:
         recorded, present = _left(session), set(session.scalars(select(Person.pseudonym)))
         again = sorted(present.intersection(person for event, person in before.left.items() if event not in recorded))
         keep_closed(session, before.ways_in, again)
@@ -379,13 +381,13 @@ def _left(session: Session) -> dict[str, str]:
     return {hashed: subject for hashed, subject in session.execute(query) if subject}
 
 
-def _note(engine: Engine, name: str, before: _Before, actor: str) -> tuple[Head, ...]:
+def _note(copy: Engine, name: str, before: _Before, actor: str) -> tuple[Head, ...]:
     """Writes to every study's log that it was restored; returns the heads."""
-    with database.writing(engine) as session:
+    with database.writing(copy) as session:
         for head, study in zip(heads_of(session), session.scalars(select(Study).order_by(Study.id)), strict=True):
             left = before.heads.get(head.slug)
             old = None if left is None else {"number": left.number, "hash": left.hash}
             new = {"backup": name, "number": head.number}
             events.record(session, study.id, EventKind.restored_from_backup, actor, old=old, new=new)
-    with database.reading(engine) as session:
+    with database.reading(copy) as session:
         return heads_of(session)

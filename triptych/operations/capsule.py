@@ -24,6 +24,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from triptych import clock
 from triptych.errors import ImportRefused, NotAllowed, UnsafeDatabase
+from triptych.formats import zips
 from triptych.formats.model import MAX_UPLOAD
 from triptych.formats.writers.model import ExportOptions, File
 from triptych.operations import arrival, backup, move, verify
@@ -235,7 +236,7 @@ def _explained(name: str) -> Iterator[None]:
 def _unpacked(file: Path | IO[bytes], called: str, path: Path, largest: int) -> Manifest:
     """Writes the database out; returns the manifest, whose hashes fit every file. Raises ImportRefused."""
     try:
-        with zipfile.ZipFile(file) as archive:
+        with zips.opened(file) as archive:
             names = {name.rpartition("/")[2]: name for name in archive.namelist()}
             manifest = Manifest.model_validate_json(archive.open(names[MANIFEST]).read(LARGEST_BYTES))
             if manifest.format != FORMAT or manifest.schema_version > database.HEAD:

@@ -15,6 +15,7 @@ from zipfile import BadZipFile, ZipFile
 from sqlalchemy import select
 from sqlmodel import Session
 
+from triptych.formats import zips
 from triptych.storage.models import Event, Snapshot, Study
 
 # which file of the zip lists hashes, and under which name
@@ -70,7 +71,7 @@ def of_reports(session: Session, study: Study) -> Iterator[str]:
 
 def _faults(file: bytes, sha256: str, made_of: tuple[Any, str]) -> list[str]:
     """What is wrong with a report's zip. made_of: its scope and the hash of its last event."""
-    with ZipFile(io.BytesIO(file)) as archive:
+    with zips.opened(io.BytesIO(file)) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith(f"/{SNAPSHOT}"))
         faults = [f"{changed} is not the file that was stored." for changed in changed_files(archive)]
         content = archive.read(name)

@@ -14,7 +14,7 @@ from datetime import datetime
 from itertools import islice, zip_longest
 from typing import Any
 
-from sqlalchemy import Select, and_, case, select, type_coerce
+from sqlalchemy import Column, Connection, Select, and_, case, select, type_coerce
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.types import NullType
 from sqlmodel import Session
@@ -103,8 +103,10 @@ def verify(session: Session, study: Study) -> Verdict:
     """Checks the chain and compares every row; the first `MAX_DIFFERENCES` that differ are named."""
     try:
         folded = fold(events.chain(session, study.id))
-    except BrokenChain as broken:
-        return Verdict(study.slug, study.event_number, study.event_hash, str(broken))
+    except (BrokenChain, *UNREADABLE) as error:
+        is_told = isinstance(error, BrokenChain) and error.__cause__ is None
+        broken = str(error) if is_told else next(unreadable(session), events.UNREADABLE_LOG)
+        return Verdict(study.slug, study.event_number, study.event_hash, broken)
     differences = tuple(islice(_readable(session, _differences(session, study, folded)), MAX_DIFFERENCES))
     head = study.slug, study.event_number, study.event_hash, None
     return Verdict(*head, differences, len(folded.erased), folded.baseline)
@@ -126,15 +128,21 @@ def unreadable(session: Session) -> Iterator[str]:
         return
     for table in TABLES.values():
         for column in table.columns:
-            read = column.type.dialect_impl(connection.dialect).result_processor(connection.dialect, None)
-            if read is None:
-                continue
-            as_stored = [type_coerce(part, NullType()) for part in (*table.primary_key.columns, column)]
-            for *key, value in connection.execute(select(*as_stored).where(column.is_not(None))):
-                try:
-                    read(value)
-                except UNREADABLE:
-                    yield f"{table.name} {', '.join(map(str, key))}: {column.name} cannot be read."
+            try:
+                yield from _unreadable_in(connection, column)
+            except SQLAlchemyError:  # of a text that is no UTF-8 SQLite gives not even the bytes
+                yield f"{table.name}: {column.name} cannot be read."
+
+
+def _unreadable_in(connection: Connection, column: Column[Any]) -> Iterator[str]:
+    table, kind = column.table, column.type.dialect_impl(connection.dialect)
+    read = kind.result_processor(connection.dialect, None) or (lambda value: value)
+    as_stored = [type_coerce(part, NullType()) for part in (*table.primary_key.columns, column)]
+    for *key, value in connection.execute(select(*as_stored).where(column.is_not(None))):
+        try:
+            read(value)
+        except UNREADABLE:
+            yield f"{table.name} {', '.join(map(str, key))}: {column.name} cannot be read."
 
 
 def _differences(session: Session, study: Study, folded: FoldedStudy) -> Iterator[str]:

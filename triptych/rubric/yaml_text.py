@@ -104,6 +104,8 @@ def load(text: str | bytes, max_parts: int = MAX_PARTS) -> Any:
         raise InvalidYaml(_in_words(error), mark.line + 1 if mark else None) from error
     except (YAMLError, AttributeError) as error:
         raise InvalidYaml(str(error).splitlines()[0] if str(error) else "it cannot be read") from error
+    except LookupError as error:  # such as !!bool maybe, or !!int without digits
+        raise InvalidYaml("a value is none of the kind that its tag names") from error
     except (ValueError, NotImplementedError) as error:  # looks like a date or a number but is none, such as 2024-13-45
         raise InvalidYaml(f"{error}; put such a value in quotes") from error
 

@@ -43,6 +43,9 @@ from triptych.storage.models import (
 )
 
 PENDING = "triptych events"
+# what reading raises for a value that somebody put into a column of another type, or into an arrival's values
+UNREADABLE = (LookupError, ValueError, TypeError, AttributeError, OverflowError, RecursionError)
+UNREADABLE_LOG = "The log holds a value that cannot be read."
 PROGRAM = "Triptych"  # who acts where nobody does
 CLOSED_MEANWHILE = "This study was closed a moment ago; nothing more can be stored."
 
@@ -473,6 +476,13 @@ def chain(session: Session, study_id: int) -> Iterator[Logged]:
     database where an event happened.
     """
     write_pending(session)
+    try:
+        yield from _checked(session, study_id)
+    except UNREADABLE as error:
+        raise BrokenChain(UNREADABLE_LOG) from error
+
+
+def _checked(session: Session, study_id: int) -> Iterator[Logged]:
     journey = arrivals.arrivals(session, study_id)
     event, detail = Event.__table__.c, EventDetail.__table__.c
     query = (
