@@ -14,19 +14,19 @@ from typing import IO
 from triptych.errors import ImportRefused
 
 IN_PIECES = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-
 DAMAGED = (zipfile.BadZipFile, zlib.error, struct.error, OSError, EOFError, ValueError)
+
+
+class UnusualCompression(zipfile.BadZipFile):
+    """A member is compressed by a method of which Python inflates all that was read at once, gigabytes too."""
 
 
 @contextmanager
 def opened(file: Path | IO[bytes]) -> Iterator[zipfile.ZipFile]:
-    """A zip whose members are inflated in pieces: of other methods Python inflates all that was read, gigabytes too.
-
-    Raises NotImplementedError for these, and what ZipFile raises.
-    """
+    """A zip whose members are all inflated in pieces. Raises UnusualCompression, and what ZipFile raises."""
     with zipfile.ZipFile(file) as archive:
         if any(entry.compress_type not in IN_PIECES for entry in archive.infolist()):
-            raise NotImplementedError("compressed by another method than deflate")
+            raise UnusualCompression("a file in it is compressed by another method than deflate")
         yield archive
 
 
@@ -47,7 +47,7 @@ def unzipped(data: bytes, kind: str, max_members: int, max_bytes: int, remedy: s
                 left -= len(members[entry.filename])
                 if left < 0:
                     raise ImportRefused(f"{kind} holds more than {max_bytes // 2**20} MB when it is opened{remedy}")
-    except NotImplementedError as error:
+    except (UnusualCompression, NotImplementedError) as error:  # the latter is zipfile's own, of a newer kind of zip
         raise ImportRefused(f"{kind} is compressed in an unusual way. Pack it again with deflate.") from error
     except DAMAGED as error:
         raise ImportRefused(f"{kind} is damaged: it is not what the zip says it is.") from error
