@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import func, select
+from sqlalchemy import Select, func, select
 from sqlmodel import Session
 
 from triptych.formats.texts.markdown import Visible, visible
@@ -119,17 +119,18 @@ def readings_of(session: Session, study: Study, frame: Frame, counted: Counted) 
 
 def _in_responses(session: Session, study: Study, items: frozenset[str], counted: Counted) -> pd.DataFrame:
     pieces = texts_of(session, study).pieces
-    read = pd.DataFrame(
-        session.execute(_read_of(study, counted)).all(), columns=["assignment", "candidate", "annotator"]
-    )
+    shown = _read_of(study, counted, Slot.candidate_id).join(Slot, Slot.assignment_id == Assignment.id)
+    same_slot = (Slot.assignment_id == Highlight.assignment_id) & (Slot.position == Highlight.position)
+    marks = _marks_of(study, Slot.candidate_id).join(Slot, same_slot)
+    read = pd.DataFrame(session.execute(shown).all(), columns=["assignment", "candidate", "annotator"])
     rows = read.merge(pieces[pieces["item"].isin(items)], on="candidate")
-    rows = _with_marks(rows, session.execute(_marks_of(study)), "candidate")
+    rows = _with_marks(rows, session.execute(marks), "candidate")
     if formats_of(study).responses == "markdown":
         of_study = select(Candidate.id, Candidate.text, Candidate.turns).join(Item).where(Item.study_id == study.id)
-        shown = session.execute(of_study.where(Candidate.id.in_(set(rows["candidate"].tolist()))))
+        texts = session.execute(of_study.where(Candidate.id.in_(set(rows["candidate"].tolist()))))
         seen = {
             f"{candidate}:{turn}": visible(text)
-            for candidate, whole, turns in shown
+            for candidate, whole, turns in texts
             for turn, text in (enumerate(text for _, text in turns) if turns else ((WHOLE, whole or ""),))
         }
         rows = _in_visible_characters(rows, seen)
@@ -145,8 +146,13 @@ def _in_contexts(session: Session, study: Study, items: frozenset[str], counted:
         [(item, turn, len(text)) for item, turn, text in texts if text and item in items],
         columns=["item", "turn", "characters"],
     )
-    read = pd.DataFrame(session.execute(_worked_on(study, counted)).all(), columns=["assignment", "item", "annotator"])
-    rows = _with_marks(read.merge(pieces, on="item"), session.execute(_context_marks_of(study)), "item")
+    shown, marks = (
+        query.join(Item, Item.id == Assignment.item_id)
+        for query in (_read_of(study, counted, Item.external_id), _marks_of(study, Item.external_id))
+    )
+    read = pd.DataFrame(session.execute(shown).all(), columns=["assignment", "item", "annotator"])
+    in_contexts = session.execute(marks.where(Highlight.position.is_(None)))
+    rows = _with_marks(read.merge(pieces, on="item"), in_contexts, "item")
     if formats_of(study).context == "markdown":
         seen = {f"{item}:{turn}": visible(text) for item, turn, text in texts if item in items}
         rows = _in_visible_characters(rows, seen)
@@ -193,47 +199,23 @@ def comments_of(session: Session, study: Study, frame: Frame, counted: Counted) 
     return rows[rows["item"].isin(counted_items(frame, counted))]
 
 
-def _read_of(study: Study, counted: Counted):
+def _read_of(study: Study, counted: Counted, text: Any) -> Select[*tuple[Any, ...]]:
+    """Annotations with the column that names a text they are about, and who made them; what has it is joined later."""
     return (
-        select(Assignment.id, Slot.candidate_id, Person.pseudonym)
-        .join(Assignment, Assignment.id == Slot.assignment_id)
+        select(Assignment.id, text, Person.pseudonym)
+        .select_from(Assignment)
         .join(Person, Person.id == Assignment.person_id)
         .outerjoin(Membership, membership_of())
         .where(_finished(study), *people_counted(counted))
     )
 
 
-def _marks_of(study: Study):
-    same_slot = (Slot.assignment_id == Highlight.assignment_id) & (Slot.position == Highlight.position)
-    return (
-        select(
-            Highlight.assignment_id, Slot.candidate_id, Highlight.turn, Highlight.start, Highlight.end, Highlight.label
-        )
-        .join(Assignment, Assignment.id == Highlight.assignment_id)
-        .join(Slot, same_slot)
-        .where(_finished(study), Highlight.start.is_not(None))
-    )
-
-
-def _worked_on(study: Study, counted: Counted):
-    return (
-        select(Assignment.id, Item.external_id, Person.pseudonym)
-        .join(Item, Item.id == Assignment.item_id)
-        .join(Person, Person.id == Assignment.person_id)
-        .outerjoin(Membership, membership_of())
-        .where(_finished(study), *people_counted(counted))
-    )
-
-
-def _context_marks_of(study: Study):
-    return (
-        select(
-            Highlight.assignment_id, Item.external_id, Highlight.turn, Highlight.start, Highlight.end, Highlight.label
-        )
-        .join(Assignment, Assignment.id == Highlight.assignment_id)
-        .join(Item, Item.id == Assignment.item_id)
-        .where(_finished(study), Highlight.position.is_(None), Highlight.start.is_not(None))
-    )
+def _marks_of(study: Study, text: Any) -> Select[*tuple[Any, ...]]:
+    """Highlights with a place, and the column that names their text."""
+    place = Highlight.turn, Highlight.start, Highlight.end, Highlight.label
+    marks = select(Highlight.assignment_id, text, *place).select_from(Highlight)
+    of_study = marks.join(Assignment, Assignment.id == Highlight.assignment_id)
+    return of_study.where(_finished(study), Highlight.start.is_not(None))
 
 
 def _finished(study: Study):
