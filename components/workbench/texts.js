@@ -151,7 +151,7 @@ function wordAround(raw, runs, at, segmenter) {
   const { index, segment } = /** @type {Intl.SegmentData} */ (segmenter.segment(text).containing(place));
   /** @param {number} character */
   const rawOf = (character) => {
-    const part = shown.findLast((one) => one.from <= character) ?? shown[0];
+    const part = shown.findLast((each) => each.from <= character) ?? shown[0];
     const start = part.run.start + character - part.from;
     return part.run.unit ? part.run : { start, end: start + 1 };
   };

@@ -88,8 +88,9 @@ def asked_as_proposed(title: str, files: Sequence[FinishedRatings], criteria: Se
 
 
 def _labels(files: Sequence[FinishedRatings]) -> dict[str, str]:
-    """Every label of the highlights, and where it is marked: in the context, if all its rows leave out the system that
-    ratings name.
+    """Every label of the highlights, and where it is marked.
+
+    In the context, if all its rows leave out the system that ratings name.
     """
     name_systems = any(rating.system not in (None, UNKNOWN_SYSTEM) for rating in _ratings(files))
     marks = [mark for file in files for mark in file.highlights]

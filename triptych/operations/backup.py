@@ -280,7 +280,7 @@ def _read(path: Path) -> Backup:
 def _was_changed(path: Path) -> bool:
     """Whether the file beside a backup, if there is one, names another hash than the backup has.
 
-    So does a log of writes next to it: SQLite would put what it says into the backup.
+    A log of writes next to the backup counts as a change: SQLite would put what it says into the backup.
     """
     try:
         beside: dict[str, Any] = json.loads(_beside(path).read_text(encoding="utf-8"))

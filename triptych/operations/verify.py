@@ -47,7 +47,7 @@ from triptych.storage.models import (
 from triptych.storage.rows import DESIGN, TABLES, TAKING_PART, Row, as_carried, of_study, stored, within
 
 MAX_DIFFERENCES = 1000
-UNREADABLE = (LookupError, ValueError, TypeError, AttributeError, SQLAlchemyError, RecursionError, OverflowError)
+UNREADABLE = (*events.UNREADABLE, SQLAlchemyError)
 UNFINISHED = {AssignmentState.reserved, AssignmentState.expired}
 OF_DRAFTS = ("state", "active_seconds")  # of an unfinished annotation: its draft changes them without an event
 # how a row is called on screen: the first of these columns that it has

@@ -63,13 +63,12 @@ class Facts:
     elsewhere; planned: items were given out by a plan; workbooks: some annotations were made in files. text_views:
     annotations of the main items by how their annotators saw the texts, where that is known.
 
-    outputs: by the systems' names that may be written, on how many items a response was rated, or, where only items
-    are rated, shown. settings: how annotators were
-    found, what was declared before launch, what the lead answered of the datasheet. pay: what the work pays, or why
-    that is not known. amendments: what was changed since launch, oldest first. standings: how each annotator met the
-    checks. arrangements and languages: annotations by how several responses were shown and by the language of the page,
-    mark_units: highlights by what they were widened to, where that is known. caveats: what a reader must know, the
-    gravest first.
+    outputs: by the systems' names that may be written, on how many items a response was rated, or, where only items are
+    rated, shown. settings: how annotators were found, what was declared before launch, what the lead answered of the
+    datasheet. pay: what the work pays, or why that is not known. amendments: what was changed since launch, oldest
+    first. standings: how each annotator met the checks. arrangements and languages: annotations by how several
+    responses were shown and by the language of the page, mark_units: highlights by what they were widened to, where
+    that is known. caveats: what a reader must know, the gravest first.
     """
 
     study: Study

@@ -22,8 +22,11 @@ EXPLORATORY = "Exploratory: other criteria were declared before launch."
 
 
 def standing(analysis: StudyAnalysis, result: CriterionResult) -> str:
-    """Which system has the highest and which the lowest mean; and which have them once items and annotators, who may
-    not be the same for every system, are evened out as comparisons do it, if these are others."""
+    """Which system has the highest and which the lowest mean.
+
+    If other systems have them once items and annotators, who may not be the same for every system, are evened out as
+    comparisons do it, it says that too.
+    """
     words = headline(result, analysis.names)
     contrasts = analysis.contrasts_of(result.criterion.key)
     means = {of.system: of.interval.mean for of in result.systems if isinstance(of.interval, Interval)}

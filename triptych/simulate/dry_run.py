@@ -36,13 +36,7 @@ from triptych.errors import NotAllowed
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import build_frame
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.simulate.annotators import (
-    Crowd,
-    Recipe,
-    SimulatedCandidate,
-    generate_answers,
-    message_of,
-)
+from triptych.simulate.annotators import Crowd, Recipe, SimulatedCandidate, generate_answers, message_of
 from triptych.simulate.recovery import Planted, Recovered, RecoveryCheck, checks, imagined
 from triptych.storage import database
 from triptych.storage.models import (

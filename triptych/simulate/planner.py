@@ -236,6 +236,7 @@ class Shape:
 
 
 def shape_of(session: Session, study: Study) -> Shape:
+    """What a study compares, as its rubric and preregistration say it."""
     comparable = _comparable(session, study)
     declared = settings_of(study).preregistration.family
     deciding = [criterion for criterion in comparable if criterion.key in declared] if declared else comparable

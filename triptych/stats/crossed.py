@@ -297,7 +297,8 @@ def _centred(columns: Floats, groups: Codes) -> Floats:
     size = np.bincount(groups)
     if columns.ndim == 1:
         return columns - (np.bincount(groups, columns) / size)[groups]
-    return np.stack([_centred(column, groups) for column in columns.T]).T  # a column is read at once, 91 times of 14
+    # one column at a time stays in the processor's cache: every pair of systems reads two
+    return np.stack([_centred(column, groups) for column in columns.T]).T
 
 
 def absorbed_by(weights: Floats, rows: _Rows) -> float:

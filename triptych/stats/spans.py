@@ -89,15 +89,15 @@ def span_agreement(
     """
     columns = (texts, lengths, annotators, starts, ends, labels)
     readings, spans, tags = _read(*columns)
-    found = [_agreement(readings, spans, None)]
+    agreements = [_agreement(readings, spans, None)]
     place = np.zeros(len(texts)) if places is None else codes(places)[0]
     marked, named = ~np.isnan(np.asarray(starts, dtype=float)), np.asarray(labels, dtype=object)
     for label in sorted(set(tags.tolist())):
         own = np.isin(place, place[marked & (named == label)])
         among = (np.asarray(column, dtype=object)[own] for column in columns)
         where, marks, of = (readings, spans, tags) if own.all() else _read(*among)
-        found.append(_agreement(where, marks.take(of == label), label))
-    return tuple(found)
+        agreements.append(_agreement(where, marks.take(of == label), label))
+    return tuple(agreements)
 
 
 def _read(

@@ -44,7 +44,7 @@ def running(option: Callable[[str], Any]) -> Iterator[None]:
     UnsafeSettings, UnsafeDatabase if another server uses the file, DatabaseAway.
     """
     os.umask(private.umask())
-    # before NumPy is loaded: threads of its linear algebra that wait for work hold a processor (docs/benchmarks.md)
+    # before NumPy is loaded: threads of its linear algebra that wait for work keep a processor from annotators
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     logs.settle()
     serve_below(option("server.baseUrlPath"))

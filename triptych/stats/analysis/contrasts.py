@@ -213,11 +213,11 @@ def _difference(of: ComparedRatings, system: int, baseline: int) -> Difference |
     """Its intervals are cut at the largest difference that the scale allows."""
     if isinstance(of.effects, Undefined):
         return of.effects
-    found = or_undefined(of.effects.difference, system, baseline)
-    if isinstance(found, Undefined):
-        return found
+    difference = or_undefined(of.effects.difference, system, baseline)
+    if isinstance(difference, Undefined):
+        return difference
     ends = (-of.widest, of.widest)
-    return replace(found, these=cut(ends, found.these), alike=cut(ends, found.alike))
+    return replace(difference, these=cut(ends, difference.these), alike=cut(ends, difference.alike))
 
 
 def tested(family: Sequence[T]) -> Iterator[T]:
