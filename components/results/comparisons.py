@@ -14,7 +14,7 @@ from components.results.findings import ratings_link
 from components.results.marked import pick_item
 from components.results.statistics_row import cells
 from components.shell.state import plain
-from components.shell.words import joined, limits, number, percent, ratio, signed
+from components.shell.words import limits, number, percent, ratio, signed
 from triptych.results.adjudication import FinalValue
 from triptych.results.criterion import CriterionResult, interval_note, spoken
 from triptych.results.evidence import HOCHBERG, foremost
@@ -39,7 +39,7 @@ from triptych.stats.analysis.systems import SystemResult
 from triptych.stats.comparison import Dominance
 from triptych.stats.descriptive import MajorityShare, Shares
 from triptych.stats.intervals import Interval
-from triptych.stats.numbers import counted
+from triptych.stats.numbers import counted, joined_words
 from triptych.stats.undefined import Undefined
 
 MOST_ROWS, MOST_LINKS = 12, 6
@@ -63,7 +63,7 @@ def leaders(analysis: StudyAnalysis, criteria: Collection[str]) -> str:
     for key in criteria:
         by_summary[summary(analysis, analysis.contrasts_of(key))].append(analysis.title(key))
     alike = any(speaks_for_others(analysis.contrasts_of(key)) for key in criteria)
-    sentences = [f"{words} on {joined(titles)}." for words, titles in by_summary.items()]
+    sentences = [f"{words} on {joined_words(titles)}." for words, titles in by_summary.items()]
     return " ".join([*sentences, *([] if alike else [THESE_ONLY])])
 
 

@@ -54,7 +54,7 @@ def forest(contrasts: Sequence[Contrast], names: dict[int, str], widest: float) 
     frame(figure, rows)
     figure.add_vline(x=0, line_width=1, line_color=GREY)
     figure.update_xaxes(range=_range([*thin, *thick], scale, widest))
-    unit = "% points" if share else "Points"  # short, for a phone
+    unit = "pp" if share else "Points"  # short, for a phone
     figure.update_xaxes(title=axis_title(f"{unit}; right: the first is higher"))
     return figure
 

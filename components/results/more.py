@@ -13,11 +13,12 @@ from components.results.findings import not_run
 from components.results.judges import judge_analysis
 from components.results.statistics_row import cells
 from components.shell.choices import choose
-from components.shell.words import number, p_value
+from components.shell.words import number
 from triptych.results.study_analysis import StudyAnalysis, lengths
 from triptych.results.texts import Texts
 from triptych.stats.analysis.contrasts import RankingOf
 from triptych.stats.analysis.statistics import ORDINAL_DIFFERENCE, RANK_DIFFERENCE, STRENGTH
+from triptych.stats.numbers import p_words
 from triptych.stats.preferences import Preferences
 from triptych.stats.proportional_odds import LogitDifference
 from triptych.stats.ranking import RankDifference
@@ -60,7 +61,7 @@ def _friedman(ranking: RankingOf, analysis: StudyAnalysis) -> None:
     if isinstance(ranked, Undefined):
         st.text(ranked.reason)
         return
-    st.text(f"Friedman's test over {ranked.items} items: chi-square {number(ranked.statistic)}, p {_equals(ranked.p)}.")
+    st.text(f"Friedman's test over {ranked.items} items: chi-square {number(ranked.statistic)}, {p_words(ranked.p)}.")
     means = zip(ranked.systems, ranked.mean_ranks, strict=True)
     rows = [{"System": _name(analysis, system), "Mean rank (1 is highest)": number(mean)} for system, mean in means]
     st.dataframe(rows, hide_index=True, key="ranks")
@@ -75,10 +76,6 @@ def _name(analysis: StudyAnalysis, label: object) -> str:
 
 def _pair(analysis: StudyAnalysis, pair: RankDifference | LogitDifference) -> str:
     return f"{_name(analysis, pair.system)} − {_name(analysis, pair.baseline)}"
-
-
-def _equals(p: float) -> str:
-    return p_value(p) if p < 0.001 else f"= {p_value(p)}"
 
 
 def _strengths(ranking: RankingOf, analysis: StudyAnalysis) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -53,17 +52,8 @@ def ratio(count: int, of: int) -> str:
     return f"{count} of {of}" + (f" ({percent(count / of)})" if of else "")
 
 
-def joined(names: Sequence[str]) -> str:
-    """As in: a, b and c."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
-
-
 def limits(low: float, high: float) -> str:
     return f"{number(low)} to {number(high)}"
-
-
-def p_value(p: float | None) -> str:
-    return NONE if p is None else written(p, "p")
 
 
 def number(result: float | Undefined | None) -> str:

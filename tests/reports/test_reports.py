@@ -389,7 +389,7 @@ def test_any_ratings_give_finite_numbers_or_reasons(seed, row_share, points, fra
 
 def test_neither_negative_zero_nor_a_p_of_zero_is_written():
     styles = ("number", "difference", "share", "points", "count")
-    assert [written(-1e-12, style) for style in styles] == ["0.00", "0.00", "0 %", "0 % points", "0"]
+    assert [written(-1e-12, style) for style in styles] == ["0.00", "0.00", "0 %", "0 pp", "0"]
     assert written(1e-9, "p") == "< 0.001"
     assert written(0.12500000000000003, "number") == written(0.125, "number")
-    assert (written(-0.315, "points"), written(0.5, "difference")) == ("-32 % points", "+0.50")
+    assert (written(-0.315, "points"), written(0.5, "difference")) == ("-32 pp", "+0.50")

@@ -278,7 +278,7 @@ APPENDIX = (
         (*of.POSITION_EFFECT, *of.ORDER_EFFECT),
         "Do ratings depend on the place on screen? Least squares on places and systems within annotations; Wald's test "
         "that no place shifts them, clustered by item and annotator, below five annotators by item alone. First to "
-        "last: change in points of the scale, of shares in percentage points (% points), from an annotator's first "
+        "last: change in points of the scale, of shares in percentage points (pp), from an annotator's first "
         "annotation to their last, with the 95 % interval for annotators like these where there are five or more, else "
         "for these.",
     ),
@@ -287,7 +287,7 @@ APPENDIX = (
         "shifts",
         "Places on screen",
         of.AT_PLACE,
-        "Shift from the mean of all places, in points of the scale, of shares in percentage points (% points), with "
+        "Shift from the mean of all places, in points of the scale, of shares in percentage points (pp), with "
         "95 % intervals as above; how often the one response that an annotator rated above all others was there.",
         "Place",
     ),

@@ -13,6 +13,7 @@ from triptych.stats.analysis.contrasts import Contrast, TestedDifference
 from triptych.stats.analysis.groups import GroupDifference
 from triptych.stats.equivalence import Equivalence
 from triptych.stats.intervals import ENOUGH_ANNOTATORS, Estimate, Interval
+from triptych.stats.numbers import p_words
 from triptych.stats.undefined import Undefined
 
 D = TypeVar("D", bound=TestedDifference)
@@ -92,7 +93,7 @@ def between_groups(analysis: StudyAnalysis, criterion: str) -> str:
         parts.append(f"{len(clear) - MAX_LISTED} more clear differences between groups are in the table.")
     if not clear:
         p = min(of.p_holm for of in tests if of.p_holm is not None)
-        parts.append(f"No clear difference between groups (smallest adjusted p{_p(p)}); they may still differ.")
+        parts.append(f"No clear difference between groups (smallest adjusted {p_words(p)}); they may still differ.")
     if not speaks_for_others(tests):
         parts.append("This is about these annotators; others of their groups may differ.")
     return " ".join(parts)
@@ -217,11 +218,7 @@ def sized(analysis: StudyAnalysis, contrast: Contrast) -> str:
 
 
 def _sure(p: float | None) -> str:
-    return "" if p is None else f", p{_p(p)}"
-
-
-def _p(p: float) -> str:
-    return " < 0.001" if p < 0.001 else f" = {p:.3f}"
+    return "" if p is None else f", {p_words(p)}"
 
 
 def _equal(analysis: StudyAnalysis, tested: Sequence[Contrast], clear: Collection[Contrast]) -> str:
@@ -250,7 +247,7 @@ def _rest(analysis: StudyAnalysis, unclear: Sequence[Contrast], others: int) -> 
         alike = speaks_for_others(analysis.contrasts_of(unclear[0].criterion))
         p = [p for of in unclear if (p := of.holm if alike else of.holm_here) is not None]
         strict = f"; clear below {unclear[0].bound:g}" if analysis.collection.interim else ""
-        smallest = f" (smallest adjusted p{_p(min(p))}{strict})" if p else ""
+        smallest = f" (smallest adjusted {p_words(min(p))}{strict})" if p else ""
         tried = f" {_cannot_tell(analysis, unclear)}" if unclear[0].margin is not None else ""
         every = len(analysis.contrasts_of(unclear[0].criterion))
         among = "between the systems" if len(unclear) == every else "between the others"

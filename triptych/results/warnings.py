@@ -22,6 +22,7 @@ from triptych.stats.coefficients import BANDS
 from triptych.stats.diagnostics import MISSING_SHARE
 from triptych.stats.effects import PositionEffect
 from triptych.stats.intervals import ENOUGH_ANNOTATORS
+from triptych.stats.numbers import p_words
 from triptych.stats.undefined import Undefined
 
 BY_CHANCE = "In simulations without camps such a hint came up in up to 7 % of studies."
@@ -151,14 +152,14 @@ def _these_only(analysis: StudyAnalysis) -> Iterator[Finding]:
         return
     for criterion in analysis.compared:
         contrasts = analysis.contrasts_of(criterion)
-        shaky = [c for c in contrasts if c.clear_here and c.p is not None and c.p >= CLEAR]
+        shaky = {c: c.p for c in contrasts if c.clear_here and c.p is not None and c.p >= CLEAR}
         if shaky:
-            largest = largest_first(shaky)[0]
+            largest = largest_first([*shaky])[0]
             pair = pair_of(analysis, largest)
             several = f"{len(shaky)} of {len(contrasts)} pairs, most of all {pair},"
             sentence = (
                 f"{analysis.title(criterion)}: {pair if len(shaky) == 1 else several} differ for these annotators, "
-                f"but annotators like these might see it otherwise (p = {largest.p:.2f})."
+                f"but annotators like these might see it otherwise ({p_words(shaky[largest])})."
             )
             yield Finding(80, "these annotators only", sentence, _of_pair(largest))
 
@@ -178,7 +179,7 @@ def _groups(analysis: StudyAnalysis) -> Iterator[Finding]:
         yield Finding(93 if apart > GROUPS_APART else 35, "groups", sentence, criteria)
     yield from _groups_differ(analysis)
     if analysis.groups and not isinstance(p := analysis.group_tastes, Undefined) and p < CLEAR:
-        yield Finding(87, "groups", f"The groups of annotators prefer different systems (permutations, p = {p:.3f}).")
+        yield Finding(87, "groups", f"The groups of annotators prefer different systems (permutations, {p_words(p)}).")
 
 
 def _groups_differ(analysis: StudyAnalysis) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ from .agreement import Level, alpha_interval, alphas, krippendorff_alpha, percen
 from .chance import WeightedStatistic, Weighting, fleiss, gwet, weight_table
 from .columns import Column, codes, numbers
 from .counts import NO_VARIATION, NOT_PAIRED, Statistic, UnitCounts, jackknife_interval
+from .numbers import joined_words
 from .undefined import Undefined, UndefinedStatistic, or_undefined
 
 BANDS = (0.667, 0.8)
@@ -123,7 +124,7 @@ def band_note(interval: tuple[float, float]) -> str:
     low, high = interval
     crossed = [f"{band:.3f}" for band in BANDS if low < band <= high]
     if crossed:
-        return f"The interval straddles {' and '.join(crossed)}."
+        return f"The interval straddles {joined_words(crossed)}."
     if low >= BANDS[1]:
         return "The whole interval lies at or above 0.800: reliable."
     if low >= BANDS[0]:

@@ -17,6 +17,7 @@ from scipy.stats import rankdata, theilslopes
 from .columns import Column, Label, codes, numbers
 from .correlation import Correlations, segment_correlation
 from .intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR, Estimate, Interval, degrees_of_freedom, estimate
+from .numbers import p_words
 from .rates import Rate, rate
 from .undefined import UndefinedStatistic
 
@@ -116,7 +117,7 @@ def position_effect(
         freedom,
         p,
         int(cells.max()) + 1,
-        f"Largest shift {_change(max(shifts, key=abs), share)}; {_spoken(p)}. {estimates[0].headline.sentence}",
+        f"Largest shift {_change(max(shifts, key=abs), share)}; {p_words(p)}. {estimates[0].headline.sentence}",
     )
 
 
@@ -300,7 +301,3 @@ def _in_order(
 
 def _slope(annotator: Label, residual: np.ndarray, place: np.ndarray) -> AnnotatorSlope:
     return AnnotatorSlope(annotator, float(theilslopes(residual, place).slope), len(residual))
-
-
-def _spoken(p: float) -> str:
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"

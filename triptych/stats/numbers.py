@@ -1,15 +1,28 @@
-"""How a number is written, in a report and on the pages."""
+"""How numbers and lists of names are written, in a report and on the pages."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .undefined import Undefined
 
-PERCENT = {"share": "%", "points": "% points", "of scale": "% of the scale"}  # style of a share → its unit
+PERCENT = {"share": "%", "points": "pp", "of scale": "% of the scale"}  # style of a share → its unit
 
 
 def written_or_reason(value: float | Undefined, style: str) -> str:
     """A number as it is written, or why there is none."""
     return value.reason if isinstance(value, Undefined) else written(value, style)
+
+
+def joined_words(words: Sequence[str]) -> str:
+    """As in: a, b and c."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
+def p_words(p: float) -> str:
+    """A p-value in a sentence, rounded as in tables: "p = 0.051", "p < 0.001"."""
+    number = written(p, "p")
+    return f"p {number}" if number.startswith("<") else f"p = {number}"
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from triptych.results.frame.collection import Planned
 from triptych.rubric.model import Rubric
+from triptych.stats.numbers import joined_words
 from triptych.storage.models import Kind, Study
 from triptych.study.lifecycle import Design
 from triptych.study.settings import StudySettings
@@ -101,13 +102,13 @@ class Counted:
     @property
     def sentence(self) -> str:
         """The filters in words, as a report prints them."""
-        parts = [f"Ratings by {' and '.join(sorted(self.kinds)) or 'nobody'} annotators"]
+        parts = [f"Ratings by {joined_words(sorted(self.kinds)) or 'no'} annotators"]
         if self.annotators:
             parts.append(f"only by {', '.join(sorted(self.annotators))}")
         if self.field:
             parts.append(f"only items with {self.field} = {self.value}")
-        parts.append("excluded annotators included" if self.with_excluded else "without excluded annotators")
-        parts.append(f"items that most ignored {'included' if self.with_ignored else 'left out'}")
+        parts.append(f"{'with' if self.with_excluded else 'without'} those of excluded annotators")
+        parts.append(f"{'with' if self.with_ignored else 'without'} items that most annotators ignored")
         return "; ".join(parts) + "."
 
 
