@@ -10,7 +10,15 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Playwright
 
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+# the headless shell first: without the browser's own windows a page costs half the processor time
+PROGRAMS = (
+    "chromium-headless-shell",
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+)
 # below the home folder: Linux, macOS, Windows
 PLAYWRIGHT_CACHES = (".cache/ms-playwright", "Library/Caches/ms-playwright", "AppData/Local/ms-playwright")
 PLAYWRIGHT_PROGRAMS = (
