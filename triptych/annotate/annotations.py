@@ -269,6 +269,7 @@ def _note_later(
     carried = written(Assignment, [{"id": seen.id, **columns}]) | written(Submission, [submission])
     kind, new = EventKind.check_answered_again, {LATER: logged}
     events.record(session, study.id, kind, who.pseudonym, assignment_id=seen.id, new=new, rows=carried)
+    events.write_pending(session)  # what comes next depends on it
     return replace(assignment, version=seen.version, draft=draft, draft_seq=seq, pen=None)
 
 

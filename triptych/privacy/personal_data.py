@@ -18,7 +18,7 @@ from sqlmodel import Session
 from triptych.annotate.answer_rows import highlight_rows
 from triptych.annotate.entry_test import BEFORE_WORK
 from triptych.annotate.logged import LoggedAnnotation
-from triptych.annotate.outcomes import answered_again
+from triptych.annotate.outcomes import answered_again, as_given
 from triptych.formats.long_csv import Cell, write_csv
 from triptych.people import tokens
 from triptych.privacy import withdrawal
@@ -148,7 +148,7 @@ def _annotations(session: Session, study: Study, person_id: int) -> list[dict[st
             "item": number,
             # checks among the items look like any other item, here too
             "purpose": assignment.purpose if assignment.purpose in BEFORE_WORK else "main",
-            "state": assignment.state,
+            "state": as_given(assignment.state, assignment.reason),
             "given_out_at": _time(assignment.reserved_at),
             "submitted_at": _time(assignment.submitted_at),
             "active_seconds": round(assignment.active_seconds, 1),
