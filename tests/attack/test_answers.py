@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from helpers.annotations import submission
+from helpers.annotations import OTHER_PEN, PEN, submission
 from helpers.ratings import assigned
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join
 from sqlalchemy import func, select
 
+from triptych.annotate import drafts
 from triptych.annotate.annotations import submit
+from triptych.annotate.drafts import DraftMessage
 from triptych.errors import InvalidAnnotation
+from triptych.privacy import withdrawal
 from triptych.storage.database import writing
-from triptych.storage.models import Highlight, StudyState
+from triptych.storage.models import Assignment, Highlight, StudyState
 from triptych.study import lifecycle
 
 LONG = 30_000  # characters of each response
@@ -40,3 +43,27 @@ def test_highlights_are_no_copies_of_a_text_by_the_thousand(sqlite_engine):
         assert session.scalars(select(Highlight)).all() == []
         marking(10)
         assert session.scalar(select(func.count()).select_from(Highlight)) == 10
+
+
+def test_no_draft_is_stored_after_a_withdrawal(engine, make_study):
+    """Their texts had been deleted; a tab with a submitted item open wrote new ones."""
+    with writing(engine) as session:
+        study, lead, (who, _) = make_study(session)
+        work = assigned(session, study, who)
+        submit(session, who, submission(work))
+    with writing(engine) as session:
+        assert withdrawal.withdraw(session, study, who.pseudonym, lead.pseudonym) == "keep"
+
+    with writing(engine) as session:
+        own = session.scalars(select(Assignment).where(Assignment.token == work.token)).one()
+        draft = {**full_answers(), "note": "words of theirs"}
+        for pen in (PEN, OTHER_PEN):
+            message = {"assignment": own.token, "version": own.version, "pen": pen, "base": own.draft_seq, "take": True}
+            answer = drafts.save_draft(session, who, DraftMessage(**message, seq=drafts.MAX_COUNT, draft=draft))
+            assert isinstance(answer, drafts.Refusal)
+            assert "withdrawn" in answer.message
+        session.refresh(own)
+        assert own.draft is None
+        update = {"assignment": own.id, "of_version": own.version, "base": own.draft_seq, "take": True}
+        update |= {"new_draft": draft, "seq": drafts.MAX_COUNT, "new_pen": PEN, "seconds": 1.0, "until": own.expires_at}
+        assert session.connection().execute(drafts._draft_update(), update).rowcount == 0  # one that was on its way
