@@ -67,3 +67,20 @@ def test_no_draft_is_stored_after_a_withdrawal(engine, make_study):
         update = {"assignment": own.id, "of_version": own.version, "base": own.draft_seq, "take": True}
         update |= {"new_draft": draft, "seq": drafts.MAX_COUNT, "new_pen": PEN, "seconds": 1.0, "until": own.expires_at}
         assert session.connection().execute(drafts._draft_update(), update).rowcount == 0  # one that was on its way
+
+
+def test_edits_claim_no_hour_for_each_item_of_it(sqlite_engine, make_study, move_clock):
+    """Who hurried through them edited all an hour later, and each had taken an hour."""
+    with writing(sqlite_engine) as session:
+        study, _, (who, _) = make_study(session, items=4)
+        works = []
+        for number in range(4):
+            works.append(assigned(session, study, who))
+            move_clock(seconds=2)
+            submit(session, who, submission(works[-1], f"first-of-{number}", active_seconds=2))
+        move_clock(hours=1)
+        for number, work in enumerate(works):
+            edit = submission(work, f"edit-of-{number}", version=2, base=1, active_seconds=3600)
+            submit(session, who, edit)
+        took = select(func.sum(Assignment.active_seconds)).where(Assignment.person_id == who.person_id)
+        assert session.scalar(took) == pytest.approx(3600 + 4 * 2, abs=30)
