@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from helpers.annotations import OTHER_PEN, PEN, submission
@@ -64,7 +65,7 @@ def test_no_draft_is_stored_after_a_withdrawal(engine, make_study):
             assert "withdrawn" in answer.message
         session.refresh(own)
         assert own.draft is None
-        update = {"assignment": own.id, "of_version": own.version, "base": own.draft_seq, "take": True}
+        update: dict[str, Any] = {"assignment": own.id, "of_version": own.version, "base": own.draft_seq, "take": True}
         update |= {"new_draft": draft, "seq": drafts.MAX_COUNT, "new_pen": PEN, "seconds": 1.0, "until": own.expires_at}
         assert session.connection().execute(drafts._draft_update(), update).rowcount == 0  # one that was on its way
 
