@@ -19,7 +19,7 @@ from triptych.operations import verify
 from triptych.privacy import personal_data
 from triptych.storage import events
 from triptych.storage.database import writing
-from triptych.storage.models import Assignment, Purpose, StudyState
+from triptych.storage.models import Assignment, AssignmentState, Purpose, StudyState
 from triptych.study import lifecycle
 from triptych.study.check_items import add_check_items, sorted_out
 from triptych.study.settings import Checks, StudySettings, stored
@@ -60,14 +60,15 @@ def _answered(session: Any, drafts: list[Any], move_clock: Any) -> tuple[Any, An
 
 def _send(
     session: Any, study: Any, who: Any, token: str, kind: str = "submit", seconds: float = 10, **more: Any
-) -> None:
-    """What the workbench sends to submit, ignore or skip the item."""
+) -> desk.Desk:
+    """What the workbench sends to submit, ignore or skip the item; the desk after it."""
     seen = desk.lay(session, study, who, showing=token).view.work
     message = {"kind": kind, "assignment": token, "version": seen.version, "pen": PEN, "base": seen.draft_seq}
     message |= {"submission": f"{kind}-{token}-{seen.version}", "active_seconds": seconds, "language": "de"}
     answers = {"answers": full_answers()} if kind == "submit" else {}
-    desk.act(session, study, who, message | answers | more)
+    after = desk.act(session, study, who, message | answers | more)
     events.write_pending(session)
+    return after
 
 
 def _sees(session: Any, study: Any, who: Any, place: int) -> list[Any]:
@@ -114,6 +115,52 @@ def test_a_check_that_is_answered_again_looks_like_an_item(studies, move_clock):
             assert shown[0] == shown[1]
     report = verify.verify(session, study)
     assert report.holds, report.sentence
+
+
+def test_skipping_one_after_the_other_finds_no_check(module_engine):
+    """Where annotators rate so many items, another one came for a skipped item and none for a skipped check."""
+    with writing(module_engine) as session:
+        plan = lifecycle.StudyPlan(title="S", seed="s")
+        study = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(24), "L")
+        study.settings = stored(StudySettings(items_per_annotator=8, checks=Checks(attention_every=6, gold_every=6)))
+        add_check_items(session, study, sorted_out(_checks()[:2])[1], "L")
+        lifecycle.set_state(session, study, StudyState.open, "L")
+        who = join(session, study, add_person(session, "finished"))
+        while view := desk.lay(session, study, who).view:
+            _send(session, study, who, view.work.token)
+        assert len(checks := _places(session, who)) >= 2
+        done = own_items(session, study, who).items
+
+        for item in done:
+            after = _send(session, study, who, item.token, "skip", reason="unclear")
+            assert after.view is not None, ("a check" if item.number - 1 in checks else "an item", item.number)
+            _send(session, study, who, item.token)
+            further = present(desk.lay(session, study, who).view).work.token
+            assert _send(session, study, who, further, "skip", reason="unclear").nothing == "finished"
+        report = verify.verify(session, study)
+        assert report.holds, report.sentence
+        session.rollback()
+        session.info.clear()
+
+
+@pytest.mark.parametrize("reason", [None, "empty"])
+def test_an_item_without_a_place_looks_like_a_check(studies, reason):
+    """Items that came too late were "surplus" in one's own data, and all of them after a withdrawal; checks never."""
+    session, study, who = studies[1]
+    own = select(Assignment).where(Assignment.person_id == who.person_id).order_by(Assignment.id)
+    for work in session.scalars(own.limit(ITEMS)).all():
+        if reason:
+            _send(session, study, who, work.token, "ignore", reason=reason)
+            session.refresh(work)
+        if work.purpose == Purpose.main:
+            work.state = AssignmentState.surplus
+    session.flush()
+
+    seen = [_sees(session, study, who, place) for place in range(ITEMS)]
+
+    state, listed = ("ignored", "ignored") if reason else ("submitted", "rated")
+    assert {told["state"] for _, _, told, *_ in seen} == {state}
+    assert {item["state"] for _, item, *_ in seen} == {listed}
 
 
 def test_a_mark_beyond_its_text_is_refused_of_checks(studies):

@@ -11,14 +11,16 @@ from pathlib import Path
 import aiohttp
 import pytest
 from helpers.attackers import ask, cookie, handshake, open_socket
+from helpers.present import present
 from sqlalchemy import select
 
 from bench.client import PageFailed, PageSession, our_headers
 from bench.server import Server, running_app, start_server, wait_until
 from bench.world import World, build_world
-from triptych.people import accounts
+from triptych.people import accounts, passcodes
 from triptych.storage import database
-from triptych.storage.models import Person, Role
+from triptych.storage.models import Login, Person, Role
+from triptych.web.session import COOKIE, cookie_value, login_secret
 
 SMALL = (
     "handshakes=5/0.01 sign_ins=4/0.01 anonymous_sockets=3 requests=5/0.01 body_bytes=1000000/1 personal_data=3/0.01"
@@ -82,6 +84,29 @@ def test_strangers_have_so_many_open_sockets_at_a_time(served):
         with open_socket(server.url, headers):
             assert is_refused_until_later(handshake(server.url, headers))
         wait_until(lambda: handshake(server.url, {**headers, "X-Forwarded-For": "192.0.2.5"}).status, server, "answer")
+
+
+def test_a_person_has_so_many_open_sockets_at_a_time(tmp_path, forked):
+    """Each takes memory and four open files, and those of a login had no limit but how fast they were opened."""
+    world = build_world(tmp_path, items=5, annotators=2)
+    engine = database.open_engine(f"sqlite:///{tmp_path / 'triptych.db'}")
+    with database.writing(engine) as session:
+        own_login = select(Login.person_id).where(Login.secret_hash == passcodes.secret_hash(_login(world.cookies[0])))
+        person = session.get_one(Person, session.scalars(own_login).one())
+        other_login = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
+    engine.dispose()
+    settings = {"TRIPTYCH_BUDGETS": "account_sockets=3"}
+    with running_app(tmp_path, settings, start=forked) as server, ExitStack() as sockets:
+        origin = {"Origin": server.url}
+        for _ in range(3):
+            sockets.enter_context(open_socket(server.url, {**origin, **cookie(world.cookies[0])}))
+        again = {**world.cookies[0], COOKIE: cookie_value(other_login)}
+        assert is_refused_until_later(handshake(server.url, {**origin, **cookie(again)}))
+        assert handshake(server.url, {**origin, **cookie(world.cookies[1])}).status == 101
+
+
+def _login(cookies: dict[str, str]) -> str:
+    return present(login_secret(cookies[COOKIE]))
 
 
 def test_tickets_of_an_address_have_a_budget(served):

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlmodel import Session
 
 from triptych import clock
@@ -20,7 +20,7 @@ from triptych.annotate.answer_rows import answer_rows
 from triptych.annotate.assignments import Nothing
 from triptych.annotate.checks import HIDDEN, WORK
 from triptych.annotate.logged import LoggedAnnotation
-from triptych.annotate.outcomes import LATER
+from triptych.annotate.outcomes import LATER, outcomes_of
 from triptych.annotate.reservations import Assigned
 from triptych.errors import AlreadySubmitted, InvalidAnnotation, NotFound, OpenElsewhere, StudyNotOpen
 from triptych.languages import language
@@ -108,6 +108,22 @@ def read_message(kind: type[M], data: Any) -> M:
 def capped_seconds(reserved_at: datetime, seconds: float) -> float:
     """Active seconds as the browser measured them, never more than the time since the item was given out."""
     return min(seconds, max((clock.now() - reserved_at).total_seconds(), 0))
+
+
+def _seconds(session: Session, assignment: Assigned, message: FinalMessage) -> float:
+    """Active seconds of what this message ends.
+
+    An edit adds at most the time since the person last submitted anything: an hour would count for every item of it
+    otherwise, and who hurried through them could claim to have read each for as long.
+    """
+    claimed = capped_seconds(assignment.reserved_at, message.active_seconds)
+    if assignment.submitted_at is None:
+        return claimed
+    own = (Assignment.study_id == assignment.study_id) & (Assignment.person_id == assignment.person_id)
+    theirs = select(func.max(Submission.received_at)).join(Assignment, Assignment.id == Submission.assignment_id)
+    last = session.execute(theirs.where(own)).scalar_one() or assignment.submitted_at
+    before = outcomes_of(session, [assignment.id])[assignment.id].seconds
+    return min(claimed, before + capped_seconds(last, claimed))
 
 
 def submit(session: Session, who: Who, message: SubmitMessage) -> Receipt:
@@ -250,7 +266,7 @@ def _note_later(
     seen = replace(
         assignment,
         state=state,
-        active_seconds=capped_seconds(assignment.reserved_at, message.active_seconds),
+        active_seconds=_seconds(session, assignment, message),
         submitted_at=clock.now(),
         version=assignment.version + 1,
         arrangement=message.arrangement if isinstance(message, SubmitMessage) else assignment.arrangement,
@@ -269,6 +285,7 @@ def _note_later(
     carried = written(Assignment, [{"id": seen.id, **columns}]) | written(Submission, [submission])
     kind, new = EventKind.check_answered_again, {LATER: logged}
     events.record(session, study.id, kind, who.pseudonym, assignment_id=seen.id, new=new, rows=carried)
+    events.write_pending(session)  # what comes next depends on it
     return replace(assignment, version=seen.version, draft=draft, draft_seq=seq, pen=None)
 
 
@@ -301,7 +318,7 @@ def _settled(session: Session, assignment: Assigned, message: FinalMessage, stat
     return replace(
         assignment,
         state=_settle_place(session, assignment, state),
-        active_seconds=capped_seconds(assignment.reserved_at, message.active_seconds),
+        active_seconds=_seconds(session, assignment, message),
         submitted_at=clock.now(),
         pen=None,
         version=assignment.version + 1,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -14,6 +14,10 @@ from triptych.rubric.answers import CheckedAnswers, count_words
 from triptych.storage.models import Assignment, Candidate, Item, Slot, Turn
 from triptych.storage.writes import AnswerRows, Explained
 from triptych.study.lifecycle import Design
+
+# of an annotation's highlights: their quotes are stored, and a message of 70 KB can mark a long text a thousand times
+MOST_QUOTED = 100_000  # characters, or so many times those of the item's texts
+TIMES_QUOTED = 5
 
 
 def answer_rows(session: Session, design: Design, assignment_id: int, checked: CheckedAnswers) -> AnswerRows:
@@ -34,13 +38,18 @@ def answer_rows(session: Session, design: Design, assignment_id: int, checked: C
 def highlight_rows(
     session: Session, assignment_id: int, marks: Collection[tuple[int | None, Any]]
 ) -> list[dict[str, Any]]:
-    """Rows of (position, span) with the quote cut from the stored text. Raises InvalidAnnotation for a span off it."""
+    """Rows of (position, span) with the quote cut from the stored text.
+
+    Raises InvalidAnnotation for a span off it, and for spans that together are many times as long as the texts.
+    """
     if not marks:
         return []
     shown = session.connection().execute(_shown(), {"assignment": assignment_id})
     texts: dict[int | None, tuple[Any, Any]] = {position: (text, turns) for position, text, turns in shown}
     if any(position is None for position, _ in marks):
         texts[None] = context_of(session, assignment_id)
+    if sum(span.end - span.start for _, span in marks) > max(MOST_QUOTED, TIMES_QUOTED * _characters(texts)):
+        raise InvalidAnnotation(f"The highlights mark the texts of this item more than {TIMES_QUOTED} times over.")
     rows = []
     for position, span in marks:
         text = _text_of(*texts[position], span.turn)
@@ -57,6 +66,10 @@ def context_of(session: Session, assignment_id: int) -> tuple[str | None, list[t
     run = session.connection().execute
     turns = [(row.speaker, row.text) for row in run(_turns(), {"assignment": assignment_id})]
     return run(_context(), {"assignment": assignment_id}).scalar_one() or None, turns
+
+
+def _characters(texts: Mapping[int | None, tuple[Any, Any]]) -> int:
+    return sum(len(text or "") + sum(len(words) for _, words in turns or ()) for text, turns in texts.values())
 
 
 @cache  # see `storage.writes`

@@ -26,7 +26,7 @@ from triptych.people import accounts, passcodes
 from triptych.rubric.answers import check_draft
 from triptych.rubric.model import Rubric
 from triptych.storage import database
-from triptych.storage.models import Assignment, Slot, Study, StudyState, Submission
+from triptych.storage.models import Assignment, Membership, Slot, Study, StudyState, Submission
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 
@@ -103,9 +103,11 @@ def save_draft(session: Session, who: Who, message: DraftMessage) -> int | Refus
     row = session.execute(_drafted(), {"token": message.assignment, "person": who.person_id}).first()
     if row is None:
         raise NotFound(_(assignments.NOT_YOURS))
-    study, assignment_id, version, reserved_at, candidates = row
+    study, assignment_id, version, reserved_at, candidates, has_left = row
     if version != message.version:
         return _submitted_before(session, assignment_id)
+    if has_left:
+        return Refusal("closed", _("You have withdrawn from this study, so nothing more of yours is stored."))
     if study.state == StudyState.closed:
         return Refusal("closed", _("This study is closed; nothing more can be stored."))
     rubric = lifecycle.design_of(session, study).rubric
@@ -148,8 +150,11 @@ def _submitted_before(session: Session, assignment_id: int) -> Refusal:
 @cache
 def _drafted() -> Select[*tuple[Any, ...]]:
     candidates = select(func.count()).where(Slot.assignment_id == Assignment.id).correlate(Assignment)
+    own = (Membership.study_id == Assignment.study_id) & (Membership.person_id == Assignment.person_id)
+    has_left = exists().where(own, Membership.withdrawn_at.is_not(None)).correlate(Assignment)
+    columns = Study, Assignment.id, Assignment.version, Assignment.reserved_at, candidates.scalar_subquery(), has_left
     return (
-        select(Study, Assignment.id, Assignment.version, Assignment.reserved_at, candidates.scalar_subquery())
+        select(*columns)
         .join(Assignment, Assignment.study_id == Study.id)
         .where(Assignment.token == bindparam("token"), Assignment.person_id == bindparam("person"))
     )

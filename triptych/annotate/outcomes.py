@@ -19,6 +19,13 @@ State = Literal["rated", "ignored", "skipped"]
 STATES: dict[str, State] = {AssignmentState.ignored: "ignored", AssignmentState.skipped: "skipped"}
 
 
+def as_given(state: AssignmentState, reason: str | None) -> AssignmentState:
+    """The state as its annotator knows it: only items of the work have places to be too late for, checks have none."""
+    if state != AssignmentState.surplus:
+        return state
+    return AssignmentState.ignored if reason else AssignmentState.submitted
+
+
 @dataclass(frozen=True)
 class HowItEnded:
     """reason: the key of why it was left out, empty where it was rated."""
@@ -40,7 +47,7 @@ def outcomes_of(session: Session, assignment_ids: Sequence[int]) -> dict[int, Ho
     """Assignment → how it ended, of those that were submitted or left out."""
     names = Assignment.state, Assignment.reason, Assignment.note, Assignment.submitted_at, Assignment.active_seconds
     rows = session.execute(select(Assignment.id, *names).where(Assignment.id.in_(assignment_ids)))
-    outcomes = {number: _outcome(*facts) for number, *facts in rows}
+    outcomes = {number: _outcome(as_given(state, reason), reason, *facts) for number, state, reason, *facts in rows}
     later = answered_again(session, assignment_ids)
     return outcomes | {number: _outcome(*_facts(new)) for number, new in later.items()}
 

@@ -12,19 +12,21 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, false, select
 from sqlmodel import Session
 
 from triptych.annotate.answer_rows import highlight_rows
 from triptych.annotate.entry_test import BEFORE_WORK
 from triptych.annotate.logged import LoggedAnnotation
-from triptych.annotate.outcomes import answered_again
+from triptych.annotate.outcomes import answered_again, as_given
 from triptych.formats.long_csv import Cell, write_csv
 from triptych.people import tokens
+from triptych.people.accounts import panel_of
 from triptych.privacy import withdrawal
 from triptych.rubric.answers import LETTERS
 from triptych.storage.answers import select_answers
 from triptych.storage.models import (
+    Access,
     Assignment,
     AssignmentState,
     Comment,
@@ -48,37 +50,49 @@ HEADER = ("study", "item", "purpose", "state", "submitted_at", "response", "crit
 
 
 def about(session: Session, person_id: int, study: Study | None = None) -> dict[str, Any]:
-    """Everything stored about the person, or what belongs to one study. Times are UTC, in ISO 8601."""
+    """Everything stored about the person, or for its leads what belongs to one study. Times are UTC, in ISO 8601."""
     person = session.get_one(Person, person_id)
     parts = select(Membership, Study).join(Study, Study.id == Membership.study_id)
     parts = parts.where(Membership.person_id == person_id).order_by(Membership.joined_at, Membership.id)
     if study is not None:
         parts = parts.where(Membership.study_id == study.id)
+    studies = session.execute(parts).all()
+    # for leads as on their page: no name after a withdrawal, even if another study knows it
+    named = study is None or any(membership.withdrawn_at is None for membership, _ in studies)
     return {
         "pseudonym": person.pseudonym,
-        "name": person.name,
-        "email": person.email,
+        "name": person.name if named else None,
+        "email": person.email if named else None,
         "role": person.role,
         "language": person.language,
         "since": _time(person.created_at),
         "has_a_passcode_or_return_code": person.passcode_hash is not None,
-        "identity": person.identity,
-        "panel_ids": [
-            {"panel": identity.panel, "id": identity.external_id, "session": identity.session_id}
-            for identity in session.scalars(select(PanelIdentity).where(PanelIdentity.person_id == person_id))
-        ],
-        "tokens": [
-            {
-                "name": token.name,
-                "scopes": token.scopes,
-                "made_at": _time(token.created_at),
-                "expires_at": _time(token.expires_at),
-                "used_at": _time(token.used_at),
-            }
-            for token in tokens.of_person(session, person_id)
-        ],
-        "studies": [_part(session, membership, study) for membership, study in session.execute(parts)],
+        "identity": person.identity if study is None else None,
+        "panel_ids": _panel_ids(session, person_id, study) if named else [],
+        "tokens": _tokens(session, person_id) if study is None else [],
+        "studies": [_part(session, membership, study) for membership, study in studies],
     }
+
+
+def _panel_ids(session: Session, person_id: int, study: Study | None) -> list[dict[str, Any]]:
+    """Ids on panels, or on the panel of one study."""
+    ids = select(PanelIdentity).where(PanelIdentity.person_id == person_id)
+    if study is not None:
+        ids = ids.where(PanelIdentity.panel == panel_of(study).name if study.access == Access.panel else false())
+    return [{"panel": own.panel, "id": own.external_id, "session": own.session_id} for own in session.scalars(ids)]
+
+
+def _tokens(session: Session, person_id: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": token.name,
+            "scopes": token.scopes,
+            "made_at": _time(token.created_at),
+            "expires_at": _time(token.expires_at),
+            "used_at": _time(token.used_at),
+        }
+        for token in tokens.of_person(session, person_id)
+    ]
 
 
 def of_member(session: Session, study: Study, pseudonym: str) -> dict[str, Any]:
@@ -148,7 +162,7 @@ def _annotations(session: Session, study: Study, person_id: int) -> list[dict[st
             "item": number,
             # checks among the items look like any other item, here too
             "purpose": assignment.purpose if assignment.purpose in BEFORE_WORK else "main",
-            "state": assignment.state,
+            "state": as_given(assignment.state, assignment.reason),
             "given_out_at": _time(assignment.reserved_at),
             "submitted_at": _time(assignment.submitted_at),
             "active_seconds": round(assignment.active_seconds, 1),

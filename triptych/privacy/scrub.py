@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import delete, or_, select, update
 from sqlmodel import Session
 
+from triptych.annotate.annotations import MAX_COUNT
 from triptych.people import accounts, passcodes
 from triptych.rubric.model import Rubric
 from triptych.storage.events import EventKind
@@ -57,7 +58,8 @@ def _forget_texts(session: Session, study: Study, person: Person) -> None:
     own_work = select(Assignment.id).where(work)
     ratings = select(Rating.id).where(Rating.assignment_id.in_(own_work))
     for statement in (
-        update(Assignment).where(work).values(draft=None, note=None),
+        # no draft that is still on its way has a higher number
+        update(Assignment).where(work).values(draft=None, draft_seq=MAX_COUNT, note=None),
         update(Explanation).where(Explanation.rating_id.in_(ratings)).values(text="", words=0),
         update(Highlight).where(Highlight.assignment_id.in_(own_work)).values(comment=""),
         delete(Comment).where(Comment.assignment_id.in_(own_work)),

@@ -42,6 +42,7 @@ USUAL = {
     "anonymous_socket_messages": Budget(10, 1),
     "anonymous_messages": Budget(300, 5),
     "all_anonymous_messages": Budget(2, 10),
+    "account_sockets": Budget(100, 0),
     "account_messages": Budget(200, 20),
     "requests": Budget(300, 30),
     "body_bytes": Budget(200 * MB, 2 * MB),

@@ -14,7 +14,8 @@ import asyncio
 import hmac
 import logging
 from collections import Counter
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from typing import NamedTuple
 
@@ -34,7 +35,7 @@ from triptych.storage.models import Role
 from triptych.web import budgets, messages, origins
 from triptych.web.origins import Reach
 from triptych.web.session import cookie_in, holds_for, login_secret, who_holds
-from triptych.web.sockets import LoginSockets, OpenSocket, live_logins
+from triptych.web.sockets import LoginSockets, OpenSocket
 
 UNCHANGING = {"GET", "HEAD", "OPTIONS"}
 HEALTH = {"/healthz", "/readyz", "/_stcore/health"}
@@ -257,21 +258,29 @@ class Gate:
         key = budgets.key_of(login, _address(scope))
         _take("handshakes", key)
         receive = messages.judged(receive, partial(_is_lead, cookie))
-        login = login if login and await _is_live(login) else None
+        person = await _person(cookie) if login else None
+        login = login if person else None
         scope = _of_login(scope, login)
-        if login:
+        if login and person:
             pace = [partial(budgets.spending("account_messages").queue, key)]
-            return await self.of_logins.serve(self.app, login, scope, OpenSocket(_paced(receive, pace), send))
+            with self._one_more("account_sockets", person):
+                return await self.of_logins.serve(self.app, login, scope, OpenSocket(_paced(receive, pace), send))
         key = budgets.key_of(None, _address(scope))
-        if self.open_sockets[key] >= budgets.all_budgets()["anonymous_sockets"].at_once:
-            raise Refused(429, "budget", budgets.later(SOCKET_SECONDS), SOCKET_SECONDS)
         own = budgets.Spending(budgets.all_budgets()["anonymous_socket_messages"])
         pace = [partial(own.queue, ""), partial(budgets.spending("anonymous_messages").queue, key)]
         pace += [partial(budgets.spending("all_anonymous_messages").queue, "")]
+        with self._one_more("anonymous_sockets", key):
+            socket = OpenSocket(_paced(receive, pace), send)
+            return await self.app(scope, socket.receive, socket.send)
+
+    @contextmanager
+    def _one_more(self, budget: str, key: str) -> Iterator[None]:
+        """An open socket, counted. Raises Refused where there are too many: each costs memory and four open files."""
+        if self.open_sockets[key] >= budgets.all_budgets()[budget].at_once:
+            raise Refused(429, "budget", budgets.later(SOCKET_SECONDS), SOCKET_SECONDS)
         self.open_sockets[key] += 1
         try:
-            socket = OpenSocket(_paced(receive, pace), send)
-            await self.app(scope, socket.receive, socket.send)
+            yield
         finally:
             self.open_sockets[key] -= 1
             if not self.open_sockets[key]:
@@ -317,12 +326,13 @@ async def _is_lead(cookie: str | None) -> bool:
     return who is not None and who.role == Role.lead
 
 
-async def _is_live(login: str) -> bool:
-    """Whether the login still lets somebody in; yes while the database cannot say."""
+async def _person(cookie: str | None) -> str | None:
+    """Whose login it is, whichever of theirs; None if it lets nobody in. Somebody while the database cannot say."""
     try:
-        return bool(await run_in_threadpool(live_logins, [login]))
+        who = await run_in_threadpool(who_holds, cookie)
     except DatabaseAway:
-        return True
+        return budgets.key_of(login_secret(cookie), "")
+    return f"person {who.person_id}" if who else None
 
 
 def _cookie(scope: Scope, arrival: RequestHeaders) -> str | None:

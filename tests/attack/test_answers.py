@@ -1,0 +1,87 @@
+"""What an annotator's own answers may store: of highlights, of time, and after they have left."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from helpers.annotations import OTHER_PEN, PEN, submission
+from helpers.ratings import assigned
+from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join
+from sqlalchemy import func, select
+
+from triptych.annotate import drafts
+from triptych.annotate.annotations import submit
+from triptych.annotate.drafts import DraftMessage
+from triptych.errors import InvalidAnnotation
+from triptych.privacy import withdrawal
+from triptych.storage.database import writing
+from triptych.storage.models import Assignment, Highlight, StudyState
+from triptych.study import lifecycle
+
+LONG = 30_000  # characters of each response
+MOST_MARKS = 1000
+
+
+def test_highlights_are_no_copies_of_a_text_by_the_thousand(sqlite_engine):
+    """A message of 73 KB stored 60 MB of quotes."""
+    with writing(sqlite_engine) as session:
+        [item] = draft_items(1)
+        texts = tuple(replace(candidate, text="word " * (LONG // 5)) for candidate in item.candidates)
+        plan = lifecycle.StudyPlan(title="Long", seed="long")
+        study = lifecycle.create_study(session, plan, SMALL_RUBRIC, [replace(item, candidates=texts)], "lead")
+        lifecycle.set_state(session, study, StudyState.open, "lead")
+        who = join(session, study, add_person(session, "ann"))
+        work = assigned(session, study, who)
+
+        def marking(count: int) -> None:
+            marks = [{"slot": "A", "start": n, "end": LONG, "label": "good"} for n in range(count)]
+            submit(session, who, submission(work, answers={**full_answers(), "highlights": marks}))
+
+        with pytest.raises(InvalidAnnotation, match="more than 5 times over"):
+            marking(MOST_MARKS)
+        assert session.scalars(select(Highlight)).all() == []
+        marking(10)
+        assert session.scalar(select(func.count()).select_from(Highlight)) == 10
+
+
+def test_no_draft_is_stored_after_a_withdrawal(engine, make_study):
+    """Their texts had been deleted; a tab with a submitted item open wrote new ones."""
+    with writing(engine) as session:
+        study, lead, (who, _) = make_study(session)
+        work = assigned(session, study, who)
+        submit(session, who, submission(work))
+    with writing(engine) as session:
+        assert withdrawal.withdraw(session, study, who.pseudonym, lead.pseudonym) == "keep"
+
+    with writing(engine) as session:
+        own = session.scalars(select(Assignment).where(Assignment.token == work.token)).one()
+        draft = {**full_answers(), "note": "words of theirs"}
+        for pen in (PEN, OTHER_PEN):
+            message = {"assignment": own.token, "version": own.version, "pen": pen, "base": own.draft_seq, "take": True}
+            answer = drafts.save_draft(session, who, DraftMessage(**message, seq=drafts.MAX_COUNT, draft=draft))
+            assert isinstance(answer, drafts.Refusal)
+            assert "withdrawn" in answer.message
+        session.refresh(own)
+        assert own.draft is None
+        update: dict[str, Any] = {"assignment": own.id, "of_version": own.version, "base": own.draft_seq, "take": True}
+        update |= {"new_draft": draft, "seq": drafts.MAX_COUNT, "new_pen": PEN, "seconds": 1.0, "until": own.expires_at}
+        assert session.connection().execute(drafts._draft_update(), update).rowcount == 0  # one that was on its way
+
+
+def test_edits_claim_no_hour_for_each_item_of_it(sqlite_engine, make_study, move_clock):
+    """Who hurried through them edited all an hour later, and each had taken an hour."""
+    with writing(sqlite_engine) as session:
+        study, _, (who, _) = make_study(session, items=4)
+        works = []
+        for number in range(4):
+            works.append(assigned(session, study, who))
+            move_clock(seconds=2)
+            submit(session, who, submission(works[-1], f"first-of-{number}", active_seconds=2))
+        move_clock(hours=1)
+        for number, work in enumerate(works):
+            edit = submission(work, f"edit-of-{number}", version=2, base=1, active_seconds=3600)
+            submit(session, who, edit)
+        took = select(func.sum(Assignment.active_seconds)).where(Assignment.person_id == who.person_id)
+        assert session.scalar(took) == pytest.approx(3600 + 4 * 2, abs=30)

@@ -1,0 +1,52 @@
+"""What a lead reads of an annotator's account: what their own study knows of it, and nothing from elsewhere."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from helpers.studies import join
+from sqlalchemy import update
+
+from triptych.people.tokens import Scope, make
+from triptych.privacy import personal_data, withdrawal
+from triptych.storage.database import writing
+from triptych.storage.models import Access, PanelIdentity, Person, Role
+from triptych.study.persons import Who
+
+
+def test_a_lead_gets_nothing_of_an_account_from_elsewhere(sqlite_engine, make_study):
+    """The file on an annotator's page held the tokens of a lead who annotates, sign-in identities and panel ids."""
+    with writing(sqlite_engine) as session:
+        study, _, (anna, _) = make_study(session)
+        colleague = session.get_one(Person, make_study(session)[1].person_id)
+        join(session, study, who := Who(colleague.id, colleague.pseudonym, Role.lead, colleague.name, 0))
+        make(session, who, "laptop of mine", timedelta(days=1), [Scope.read])
+        session.execute(update(Person).values(identity=Person.pseudonym + "@university"))
+        session.add(PanelIdentity(person_id=anna.person_id, panel="prolific", external_id="id of a panel"))
+        session.flush()
+
+        def given_away(pseudonym: str) -> str:
+            return personal_data.as_json(personal_data.of_member(session, study, pseudonym)).decode()
+
+        assert "laptop of mine" not in given_away(who.pseudonym)
+        assert "@university" not in given_away(anna.pseudonym)
+        assert "id of a panel" not in given_away(anna.pseudonym)
+        own = personal_data.as_json(personal_data.about(session, who.person_id)).decode()
+        assert "laptop of mine" in own
+        assert "@university" in own
+        study.access = Access.panel
+        assert "id of a panel" in given_away(anna.pseudonym)
+
+
+def test_a_lead_reads_no_name_after_a_withdrawal(sqlite_engine, make_study):
+    """Another study that the person takes part in still knew it, and the file of the first one held it."""
+    with writing(sqlite_engine) as session:
+        study, lead, (anna, _) = make_study(session)
+        join(session, make_study(session)[0], anna)
+        session.execute(update(Person).where(Person.id == anna.person_id).values(name="Anna Q", email="q@example.org"))
+        withdrawal.withdraw(session, study, anna.pseudonym, lead.pseudonym)
+
+        held = personal_data.of_member(session, study, anna.pseudonym)
+
+        assert (held["name"], held["email"]) == (None, None)
+        assert personal_data.about(session, anna.person_id)["name"] == "Anna Q"
