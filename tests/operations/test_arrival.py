@@ -244,6 +244,16 @@ def test_a_bomb_is_refused_before_it_fills_the_disk(journey, tmp_path, monkeypat
         capsule.uploaded(file, bomb.name).__enter__()
 
 
+def test_a_page_adds_no_study_that_stalls_annotators(journey, monkeypatch):
+    """Nobody else writes while rows are added, some 50 µs each; a command has the database to itself."""
+    monkeypatch.setattr(capsule, "MAX_ROWS_UPLOADED", 100)
+    with (
+        pytest.raises(ImportRefused, match=r"rows; up to 100 are added here\..*study import"),
+        journey.file.open("rb") as file,
+    ):
+        capsule.uploaded(file, journey.file.name).__enter__()
+
+
 def test_paths_and_links_in_a_zip_reach_no_file(journey, tmp_path):
     evil = tmp_path / "evil.zip"
     rebuilt(journey.file, evil, {})
