@@ -13,7 +13,6 @@ import os
 import shutil
 import sqlite3
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
@@ -30,7 +29,7 @@ from triptych.errors import NotAllowed, NotFound, TriptychError, UnsafeDatabase
 from triptych.operations import verify
 from triptych.people.ways_in import WaysIn, keep_closed, ways_in
 from triptych.results.frame.upkeep import forget
-from triptych.storage import database, events, host, private, writes
+from triptych.storage import database, events, host, private, working, writes
 from triptych.storage.events import DEPARTURES, EventKind
 from triptych.storage.models import Event, Membership, Person, Role, Study
 from triptych.study.persons import Certainty, Who
@@ -119,17 +118,15 @@ def make(engine: Engine, name: str = "triptych") -> Backup:
     kind = engine.dialect.name
     at = clock.now()
     target = folder() / f"{name}-{at:%Y%m%d-%H%M%S-%f}.{ENDINGS[kind]}"
-    part = target.with_name(f".{target.name}.part")
     try:
-        with _explained("No backup was made"):
+        with _explained("No backup was made"), working.folder(target.parent) as private_folder:
+            part = private_folder / target.name
             heads = _dump(engine, part) if kind == "postgresql" else _copy(engine, part)
             _secure(part)
             beside = {"made_at": at.isoformat(), "sha256": file_hash(part), "studies": [asdict(head) for head in heads]}
             _beside(target).write_text(json.dumps(beside, indent=1), encoding="utf-8")
             part.rename(target)  # a file with a backup's name is complete
     finally:
-        for left in folder().glob(f"{part.name}*"):
-            left.unlink()
         if not target.exists():
             _beside(target).unlink(missing_ok=True)
     return Backup(target, at, target.stat().st_size, heads)
@@ -185,8 +182,8 @@ def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) ->
     if engine.dialect.name != "sqlite":
         raise BackupFailed(ON_POSTGRES)
     # a folder of its own, since an upgrade of the copy leaves another one next to it
-    with tempfile.TemporaryDirectory(prefix=".restoring-", dir=folder()) as private_folder:
-        part = Path(private_folder) / "copy.db"
+    with working.folder(folder()) as private_folder:
+        part = private_folder / "copy.db"
         with _explained("Nothing was restored"):
             differing = _prepare(source, part)
             before = _state_before(engine, alone)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -32,7 +31,7 @@ from triptych.operations.arrival import Arrived
 from triptych.operations.sealed import LARGEST_BYTES, UNREADABLE
 from triptych.people import accounts, passcodes
 from triptych.stats.numbers import counted
-from triptych.storage import database
+from triptych.storage import database, working
 from triptych.storage.models import (
     FailedSignIn,
     Invitation,
@@ -104,8 +103,8 @@ def pieces(engine: Engine, slug: str) -> Iterator[bytes]:
     """The capsule of a study, of one state of it, as the pieces of a zip file. Raises NotFound, UnsafeDatabase."""
     from triptych.formats.writers.writing import zipped
 
-    with tempfile.TemporaryDirectory(prefix="triptych-capsule-") as folder:
-        path = Path(folder) / DATABASE
+    with working.folder() as private_folder:
+        path = private_folder / DATABASE
         texts = _extract(engine, path, slug)
         hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
         head = backup.heads_in(path)[0]
@@ -211,10 +210,11 @@ def uploaded(file: IO[bytes], name: str) -> Iterator[Engine]:
 def checked(file: Path | IO[bytes], name: str, largest: int, max_rows: int | None = None) -> Iterator[Engine]:
     """The file's database, on a copy of which everything was checked, without what belongs to another installation.
 
-    largest: bytes of the database. max_rows: of all its tables; None for any number. Raises ImportRefused, whose text calls the file by this name.
+    largest: bytes of the database. max_rows: of all its tables; None for any number. Raises ImportRefused, whose text
+    calls the file by this name.
     """
-    with tempfile.TemporaryDirectory(prefix="triptych-capsule-") as folder:
-        path = Path(folder) / DATABASE
+    with working.folder() as private_folder:
+        path = private_folder / DATABASE
         manifest = _unpacked(file, name, path, largest)
         with backup.opened(path) as source:
             with _explained(name):
