@@ -129,7 +129,8 @@ def restored(result: Restored) -> str:
     previous = f" The state before is in {result.before.name}." if result.before else ""
     people = ", ".join(result.again)
     again = f" Withdrawn, erased or removed since, and in it again: {people}. Do that again." if people else ""
-    return f"The database was restored from {result.name}.{previous}{again}"
+    differing = f" Rows of it differ from their log. {' '.join(result.differing)}" if result.differing else ""
+    return f"The database was restored from {result.name}.{previous}{again}{differing}"
 
 
 def capsule(study: Study) -> None:

@@ -128,3 +128,14 @@ def test_a_zip_that_inflates_at_once_is_not_opened(tmp_path, method, big, read):
         assert tracemalloc.get_traced_memory()[1] < 10 * 2**20
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "column", [pa.array([2**31 - 1] * 4, pa.date32()), pa.array([10**15] * 4, pa.date64())], ids=["days", "ms"]
+)
+def test_a_date_beyond_the_calendar_is_refused_in_words(column):
+    file = io.BytesIO()
+    pq.write_table(pa.table({"item_id": ["1", "1", "2", "2"], "text": column}), file)
+
+    with pytest.raises(ImportRefused, match="outside of the years 1 to 9999"):
+        read_items(file.getvalue(), "items.parquet", ReadOptions())

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, select
 
+from components.shell import backups
+from triptych.cli import main
 from triptych.operations import backup
 from triptych.operations.backup import BackupFailed
 from triptych.storage import database
@@ -64,6 +66,22 @@ def test_a_backup_that_would_change_later_rows_is_refused(sqlite_engine, study, 
 
     with pytest.raises(BackupFailed, match="has the trigger 't', which this program never makes"):
         backup.restore(sqlite_engine, given, ACTOR, alone=True)
+
+
+def test_edited_rows_of_a_backup_are_reported(sqlite_engine, study, tmp_path, capsys):
+    """Without the file beside it only its rows can show that somebody edited it."""
+    edited = tmp_path / "edited.db"
+    shutil.copy(backup.make(sqlite_engine).path, edited)
+    run_on(edited, "UPDATE study SET title = 'Another'")
+
+    assert main.main(["data", "restore", str(edited)]) == 0
+
+    said = f"{study.slug}: study 1 ({study.slug}): title is not what the log says."
+    assert f"Rows of the backup differ from their log. {said}" in capsys.readouterr().out
+    restored = backup.restore(sqlite_engine, edited, ACTOR, alone=True)
+    (differing,) = restored.differing
+    assert differing.startswith(said)
+    assert differing in backups.restored(restored)
 
 
 def test_a_full_disk_takes_no_database_away(sqlite_engine, study, monkeypatch):

@@ -417,3 +417,14 @@ def test_every_page_of_a_study_shows_hostile_texts_literally(app, world, watched
             summary.click()
         watch.look(page)
     assert page.get_by_test_id("stException").count() == 0
+
+
+def test_no_table_offers_a_file_that_a_spreadsheet_runs(app, world, watched):
+    """Streamlit's own CSV of a table holds formulas as they were typed; our exports mark them."""
+    _, page = watched
+    browser.signed_in(page.context, app, world.lead)
+    page.goto(f"{app.url}/log?study={world.slug}")
+    page.get_by_test_id("stDataFrame").first.hover()
+    browser.expect(page.get_by_role("button", name="Fullscreen").first).to_be_visible()
+
+    browser.expect(page.get_by_role("button", name="Download as CSV")).to_have_count(0)

@@ -138,10 +138,13 @@ def text_bomb() -> bytes:
     return replaced(workbook(), shared=b"<sst><si><t>" + b"A" * 150_000_000 + b"</t></si></sst>")
 
 
-def repeated_text_bomb() -> bytes:
+def repeated_text_bomb(number: str = "0") -> bytes:
+    """number: of the long text, as it is written into each cell."""
     noise = "".join(random.Random(1).choices("abcdefgh", k=100_000))
-    cells = "".join(f'<row r="{row}"><c r="A{row}" t="s"><v>0</v></c></row>' for row in range(1, 90_000))
-    return replaced(workbook(), sheet=sheet_xml(cells), shared=f"<sst><si><t>{noise}</t></si></sst>".encode())
+    cells = "".join(f'<row r="{row}"><c r="A{row}" t="s"><v>{number}</v></c></row>' for row in range(1, 90_000))
+    return replaced(
+        workbook(), sheet=sheet_xml(cells), shared=f"<sst><si><t>{noise}</t></si>{'<si/>' * 9}</sst>".encode()
+    )
 
 
 def far_corner() -> bytes:
@@ -186,6 +189,10 @@ HOSTILE = {
     "empty row bomb": (empty_row_bomb, "opened|XML elements"),
     "text bomb": (text_bomb, "when it is opened"),
     "repeated text": (repeated_text_bomb, "repeats long texts"),
+    "repeated text by a long number": (lambda: repeated_text_bomb("0" * 10), "repeats long texts"),
+    "repeated text by two numbers": (lambda: repeated_text_bomb("9</v><v>0"), "repeats long texts"),
+    "repeated text by a comment": (lambda: repeated_text_bomb("0<!-- -->9"), "repeats long texts"),
+    "repeated text by an entity": (lambda: repeated_text_bomb("0&#57;"), "repeats long texts"),
     "far corner": (far_corner, "row 1,048,576"),
     "entities": (entity_bomb, "XML entities"),
     "entities in UTF-16": (lambda: entity_bomb("utf-16"), "XML entities"),

@@ -206,6 +206,23 @@ def test_a_hostile_file_leaves_nothing_behind(journey, tmp_path, ready_sqlite, p
     fresh.dispose()
 
 
+def test_a_file_makes_no_study_that_all_leads_lead(tmp_path, ready_sqlite):
+    """A demo study belongs to every lead, so its file would open an installation's own study to all of them."""
+    first, fresh = (home(tmp_path / f"{name}.db", ready_sqlite) for name in ("first", "fresh"))
+    with writing(first) as session:
+        plan = lifecycle.StudyPlan(title="A demo study", demo=True)
+        study = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(3), "L-1")
+    lead = lead_of(fresh, "Dr Fresh")
+
+    with pytest.raises(ImportRefused, match="a demo study"):
+        capsule.import_study(exported(first, study.slug, tmp_path / "demo.zip"), fresh, lead)
+
+    with reading(fresh) as session:
+        assert lifecycle.for_lead(session, lead) == []
+    for engine in (first, fresh):
+        engine.dispose()
+
+
 def contents(engine: Engine) -> list[tuple[str, int | None]]:
     with reading(engine) as session:
         return [(table.name, session.scalar(select(func.count()).select_from(table))) for table in capsule.move.TABLES]
@@ -225,6 +242,16 @@ def test_a_bomb_is_refused_before_it_fills_the_disk(journey, tmp_path, monkeypat
     monkeypatch.setattr(capsule, "MAX_UPLOAD", bomb.stat().st_size - 1)
     with pytest.raises(ImportRefused, match="study import"), bomb.open("rb") as file:
         capsule.uploaded(file, bomb.name).__enter__()
+
+
+def test_a_page_adds_no_study_that_stalls_annotators(journey, monkeypatch):
+    """Nobody else writes while rows are added, some 50 µs each; a command has the database to itself."""
+    monkeypatch.setattr(capsule, "MAX_ROWS_UPLOADED", 100)
+    with (
+        pytest.raises(ImportRefused, match=r"rows; up to 100 are added here\..*study import"),
+        journey.file.open("rb") as file,
+    ):
+        capsule.uploaded(file, journey.file.name).__enter__()
 
 
 def test_paths_and_links_in_a_zip_reach_no_file(journey, tmp_path):

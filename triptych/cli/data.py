@@ -70,9 +70,10 @@ def restore(file: str) -> Reply:
     lines = [f"Restored {restored.name}. The state before is in {restored.before or 'no file: it was empty'}."]
     lines.append("Everybody has to sign in again, and scripts need new tokens.")
     lines += [*_lines_of(restored.heads), *(f"{pseudonym} {again}" for pseudonym in restored.again)]
+    lines += [f"Rows of the backup differ from their log. {sentence}" for sentence in restored.differing]
     before = str(restored.before) if restored.before else None
     values = {"before": before, "studies": _values_of(restored.heads), "again": list(restored.again)}
-    return Reply(lines, {"restored": restored.name, **values})
+    return Reply(lines, {"restored": restored.name, **values, "differing": list(restored.differing)})
 
 
 def _lines_of(heads: Sequence[backups.Head]) -> list[str]:

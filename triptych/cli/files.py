@@ -16,7 +16,7 @@ from triptych.errors import ImportRefused, InvalidRubric, NotAllowed
 from triptych.formats import ItemFile, ReadOptions, join_files, read_items
 from triptych.formats.decode import recoded
 from triptych.rubric.files import read_rubric, shipped_rubrics
-from triptych.storage import host
+from triptych.storage import host, working
 
 STANDARD_STREAM = ("-", "/dev/stdout")
 # the first bytes of a file without a name: what it is
@@ -53,8 +53,8 @@ def on_disk(path: str) -> Iterator[Path]:
     if path != "-":
         yield Path(path)
         return
-    with tempfile.TemporaryDirectory(prefix="triptych-input-") as folder:
-        copy = Path(folder) / "standard input"
+    with working.folder() as private_folder:
+        copy = private_folder / "standard input"
         with copy.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
         yield copy

@@ -41,6 +41,8 @@ def read_parquet(data: bytes, contents: Contents, options: ReadOptions, findings
         rows = [Record(n, values) for n, values in enumerate(_rows(file), 1)]
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ImportRefused("The file is damaged, or it is no Parquet file.") from error
+    except OverflowError as error:
+        raise ImportRefused("The file has a date outside of the years 1 to 9999. Save it as text.") from error
     if not rows:
         raise ImportRefused("The file has no rows: there is nothing to import.")
     return Source("Parquet", columns, tuple(rows), tabular=False)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import posixpath
+import re
 import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -32,6 +33,8 @@ MAX_CELLS = 100_000
 MAX_AREA = 2_000_000
 MAX_TAGS = 3_000_000
 MAX_TEXT = 64 * 2**20
+UNKNOWN = -1
+WITH_MARKUP = re.compile(rb"<(?:\w+:)?v\b[^<>]*>[^<]*(?:&|<(?!/))")  # a value that two programs may read differently
 NO_TABLE = ": that is no table of items. Save the sheet as CSV UTF-8 instead."
 
 
@@ -94,11 +97,12 @@ def survey(members: Members) -> list[SheetSurvey]:
     cells = shown = 0
     with _in_words():
         strings = fromstring(members.part("xl/sharedStrings.xml"), forbid_dtd=True).findall(".//{*}si")
-        lengths = dict(enumerate(sum(len(text.text or "") for text in string.findall(".//{*}t")) for string in strings))
+        lengths = dict(enumerate(sum(map(len, string.itertext())) for string in strings))
+        longest = max(lengths.values(), default=0)
         for sheet, path in _sheet_paths(members):
             for shared in _look_through(sheet, members.part(path)):
                 cells += 1
-                shown += lengths.get(shared, 0)
+                shown += 0 if shared is None else lengths.get(shared, longest)
                 if cells > MAX_CELLS:
                     raise ImportRefused(
                         f"The workbook has more than {MAX_CELLS:,} cells. "
@@ -132,8 +136,12 @@ def _sheet_paths(members: Members) -> Iterable[tuple[SheetSurvey, str]]:
         yield SheetSurvey(sheet.get("name", ""), sheet.get("state", "visible") != "visible"), path
 
 
-def _look_through(sheet: SheetSurvey, content: bytes) -> Iterator[int]:
-    """Fills in the survey of one sheet; gives each cell's number in the list of shared texts, -1 where it has none."""
+def _look_through(sheet: SheetSurvey, content: bytes) -> Iterator[int | None]:
+    """Fills in the survey of one sheet; gives each cell's number in the list of shared texts, None where it has none.
+
+    UNKNOWN is a number that the reader of the cells may take for another one.
+    """
+    is_plain = not WITH_MARKUP.search(content)
     row = column = last_row = last_column = 0
     for event, element in iterparse(io.BytesIO(content), ("start", "end"), forbid_dtd=True):
         name = element.tag.rpartition("}")[2]
@@ -149,10 +157,11 @@ def _look_through(sheet: SheetSurvey, content: bytes) -> Iterator[int]:
                     f"Sheet '{sheet.name}' reaches to row {last_row:,}, column {last_column:,}. "
                     "Delete what lies far outside the table, or save the sheet as CSV UTF-8."
                 )
-            kind, value = element.get("t"), element.findtext("{*}v")
+            kind, values = element.get("t"), [value.text for value in element.findall("{*}v")]
+            value = next(iter(values), None)
             if kind == "e" or (kind != "str" and not value and element.find("{*}f") is not None):
                 sheet.without_value.append((row, element.get("r", "")))
-            yield _number(value, -1) if kind == "s" else -1
+            yield None if kind != "s" else _number(value, UNKNOWN) if is_plain and len(values) == 1 else UNKNOWN
         elif event == "end" and name == "mergeCell":
             first, last = range_boundaries(element.get("ref", ""))[1::2]
             if first and last:

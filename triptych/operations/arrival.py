@@ -35,6 +35,7 @@ LARGEST_NUMBER = 2**31 - 1  # of a row, on PostgreSQL
 LONGEST_PSEUDONYM = 80
 LEFT_BEHIND = ("rubric", "snapshot")  # a rubric may be here; reports are made again
 SHORT_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,79}")
+DEMO = "The file holds a demo study, which all leads of an installation lead and may delete. Nothing was imported."
 REMOVALS = {Role.lead: EventKind.lead_removed, Role.viewer: EventKind.viewer_removed}
 UNUSABLE = (ValidationError, InvalidRubric, LookupError, ValueError, TypeError, AttributeError)
 
@@ -76,6 +77,8 @@ def arrive(session: Session, source: Engine, who: Who) -> Arrived:
 def _arrived(session: Session, old: Connection, who: Who) -> Arrived:
     new = session.connection()
     former = dict(old.execute(select(move.STUDY)).mappings().one())
+    if former["demo"]:
+        raise ImportRefused(DEMO)
     _refuse_second(session, old)
     _hold_still(new)
     shift = max(new.execute(select(func.coalesce(func.max(table.c.id), 0))).scalar_one() for table in _numbered())

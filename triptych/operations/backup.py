@@ -13,7 +13,6 @@ import os
 import shutil
 import sqlite3
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
@@ -27,9 +26,10 @@ from sqlmodel import Session
 
 from triptych import clock, settings
 from triptych.errors import NotAllowed, NotFound, TriptychError, UnsafeDatabase
+from triptych.operations import verify
 from triptych.people.ways_in import WaysIn, keep_closed, ways_in
 from triptych.results.frame.upkeep import forget
-from triptych.storage import database, events, host, private, writes
+from triptych.storage import database, events, host, private, working, writes
 from triptych.storage.events import DEPARTURES, EventKind
 from triptych.storage.models import Event, Membership, Person, Role, Study
 from triptych.study.persons import Certainty, Who
@@ -79,12 +79,16 @@ class Backup:
 
 @dataclass(frozen=True)
 class Restored:
-    """The backup that was restored, the backup of the state before, and `again`: people who had left since."""
+    """The backup that was restored, the backup of the state before, and `again`: people who had left since.
+
+    differing: a sentence about each study whose rows were not what its log says.
+    """
 
     name: str
     before: Path | None
     heads: tuple[Head, ...]
     again: tuple[str, ...]
+    differing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -114,17 +118,15 @@ def make(engine: Engine, name: str = "triptych") -> Backup:
     kind = engine.dialect.name
     at = clock.now()
     target = folder() / f"{name}-{at:%Y%m%d-%H%M%S-%f}.{ENDINGS[kind]}"
-    part = target.with_name(f".{target.name}.part")
     try:
-        with _explained("No backup was made"):
+        with _explained("No backup was made"), working.folder(target.parent) as private_folder:
+            part = private_folder / target.name
             heads = _dump(engine, part) if kind == "postgresql" else _copy(engine, part)
             _secure(part)
             beside = {"made_at": at.isoformat(), "sha256": file_hash(part), "studies": [asdict(head) for head in heads]}
             _beside(target).write_text(json.dumps(beside, indent=1), encoding="utf-8")
             part.rename(target)  # a file with a backup's name is complete
     finally:
-        for left in folder().glob(f"{part.name}*"):
-            left.unlink()
         if not target.exists():
             _beside(target).unlink(missing_ok=True)
     return Backup(target, at, target.stat().st_size, heads)
@@ -172,17 +174,18 @@ def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) ->
     """The database becomes what the backup holds, after a backup of the state before; every study's log says so.
 
     It opens nothing that was closed since, and everybody signs in again. Everything is checked on a copy first: that it
-    is whole, its tables (an older version is brought up to date) and its event chains. `alone`: no server uses the
-    file, so that even a damaged one can be replaced. Must be called in the one process that uses the file.
+    is whole, its tables (an older version is brought up to date), its event chains, and every row. Rows that differ
+    from the log are reported only, since this may be the only backup. `alone`: no server uses the file, so that even a
+    damaged one can be replaced. Must be called in the one process that uses the file.
     Raises BackupFailed; then the database is as it was.
     """
     if engine.dialect.name != "sqlite":
         raise BackupFailed(ON_POSTGRES)
     # a folder of its own, since an upgrade of the copy leaves another one next to it
-    with tempfile.TemporaryDirectory(prefix=".restoring-", dir=folder()) as private_folder:
-        part = Path(private_folder) / "copy.db"
+    with working.folder(folder()) as private_folder:
+        part = private_folder / "copy.db"
         with _explained("Nothing was restored"):
-            _prepare(source, part)
+            differing = _prepare(source, part)
             before = _state_before(engine, alone)
             with _put_back(engine, before):
                 # before the database changes, so that no restore which is interrupted goes without its note
@@ -191,7 +194,7 @@ def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) ->
                     heads = _note(copy, source.name, before, actor)
                 database.overwrite_sqlite(engine, part)
     forget()  # the ratings that this process has cached
-    return Restored(source.name, before.path, heads, again)
+    return Restored(source.name, before.path, heads, again, differing)
 
 
 @contextmanager
@@ -296,8 +299,11 @@ def _has_unwritten(path: Path) -> bool:
     return any(log.exists() and log.stat().st_size > 0 for log in logs)
 
 
-def _prepare(source: Path, part: Path) -> None:
-    """A copy of the backup at this program's schema, whole and with chains that hold. Raises BackupFailed."""
+def _prepare(source: Path, part: Path) -> tuple[str, ...]:
+    """A copy of the backup at this program's schema, whole and with chains that hold; what of its rows differs.
+
+    Raises BackupFailed.
+    """
     if not source.is_file():
         raise BackupFailed(f"There is no file {source}.")
     if _was_changed(source):
@@ -314,10 +320,12 @@ def _prepare(source: Path, part: Path) -> None:
                 raise BackupFailed(f"Nothing was restored from {source.name}. {foreign}")
         database.migrate(copy)
         with database.reading(copy) as session:
-            for study in session.scalars(select(Study)):
-                broken = events.first_broken(session, study.id)
-                if broken:
-                    raise BackupFailed(f"Nothing was restored: the event log of {study.slug} does not hold. {broken}")
+            verdicts = [verify.verify(session, study) for study in session.scalars(select(Study).order_by(Study.id))]
+    for verdict in verdicts:
+        if verdict.broken is not None:
+            reason = f"the event log of {verdict.slug} does not hold. {verdict.broken}"
+            raise BackupFailed(f"Nothing was restored: {reason}")
+    return tuple(f"{verdict.slug}: {verdict.sentence}" for verdict in verdicts if not verdict.holds)
 
 
 def _state_before(engine: Engine, alone: bool) -> _Before:

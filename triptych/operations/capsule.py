@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from pydantic import BaseModel, ConfigDict
-from sqlalchemy import Engine, delete, select, update
+from sqlalchemy import Engine, delete, func, inspect, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from triptych import clock
@@ -32,7 +31,7 @@ from triptych.operations.arrival import Arrived
 from triptych.operations.sealed import LARGEST_BYTES, UNREADABLE
 from triptych.people import accounts, passcodes
 from triptych.stats.numbers import counted
-from triptych.storage import database
+from triptych.storage import database, working
 from triptych.storage.models import (
     FailedSignIn,
     Invitation,
@@ -55,7 +54,9 @@ DATABASE, RUBRIC, CODEBOOK, README, MANIFEST = "study.db", "rubric.yaml", "codeb
 CONTENT = (DATABASE, RUBRIC, CODEBOOK, README)
 BLOCK = 2**20
 LARGEST = 2 * 2**30  # bytes of the database
-LARGEST_UPLOADED = 200 * 2**20  # bytes of one in a file that a lead uploads; other writers wait while it is added
+# of one in a file that a lead uploads, as other writers wait while it is added: some seconds, before they are refused
+LARGEST_UPLOADED = 64 * 2**20  # bytes
+MAX_ROWS_UPLOADED = 40_000
 COMMAND = "For a larger file the administrator stops the app and runs triptych study import."
 MOVE = "Move a larger one with triptych data move."
 BLIND = "A capsule holds the names of the systems. Unblind the study first, or make it with triptych study export."
@@ -102,8 +103,8 @@ def pieces(engine: Engine, slug: str) -> Iterator[bytes]:
     """The capsule of a study, of one state of it, as the pieces of a zip file. Raises NotFound, UnsafeDatabase."""
     from triptych.formats.writers.writing import zipped
 
-    with tempfile.TemporaryDirectory(prefix="triptych-capsule-") as folder:
-        path = Path(folder) / DATABASE
+    with working.folder() as private_folder:
+        path = private_folder / DATABASE
         texts = _extract(engine, path, slug)
         hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
         head = backup.heads_in(path)[0]
@@ -201,22 +202,25 @@ def uploaded(file: IO[bytes], name: str) -> Iterator[Engine]:
     """As `checked`, of a file that a lead uploads: smaller, since the app is in use meanwhile."""
     if file.seek(0, 2) > MAX_UPLOAD:
         raise ImportRefused(f"{name} has more than {MAX_UPLOAD // 2**20} MB. {COMMAND}")
-    with checked(file, name, LARGEST_UPLOADED) as source:
+    with checked(file, name, LARGEST_UPLOADED, MAX_ROWS_UPLOADED) as source:
         yield source
 
 
 @contextmanager
-def checked(file: Path | IO[bytes], name: str, largest: int) -> Iterator[Engine]:
+def checked(file: Path | IO[bytes], name: str, largest: int, max_rows: int | None = None) -> Iterator[Engine]:
     """The file's database, on a copy of which everything was checked, without what belongs to another installation.
 
-    largest: bytes of the database. Raises ImportRefused, whose text calls the file by this name.
+    largest: bytes of the database. max_rows: of all its tables; None for any number. Raises ImportRefused, whose text
+    calls the file by this name.
     """
-    with tempfile.TemporaryDirectory(prefix="triptych-capsule-") as folder:
-        path = Path(folder) / DATABASE
+    with working.folder() as private_folder:
+        path = private_folder / DATABASE
         manifest = _unpacked(file, name, path, largest)
         with backup.opened(path) as source:
             with _explained(name):
                 _refuse_foreign_parts(source)
+                if max_rows is not None:
+                    _refuse_many(source, name, max_rows)
                 database.migrate(source)
                 _check(source, manifest)
                 # the one who made the file may have put accounts of their own into it
@@ -269,6 +273,14 @@ def _refuse_foreign_parts(source: Engine) -> None:
     with database.reading(source) as session:
         for part in database.foreign_parts(session.connection()):
             raise ImportRefused(f"The study in the capsule does not hold. {part}")
+
+
+def _refuse_many(source: Engine, called: str, max_rows: int) -> None:
+    tables = [table for table in move.TABLES if inspect(source).has_table(table.name)]
+    with database.reading(source) as session:
+        rows = sum(session.execute(select(func.count()).select_from(table)).scalar_one() for table in tables)
+    if rows > max_rows:
+        raise ImportRefused(f"The study in {called} has {rows:,} rows; up to {max_rows:,} are added here. {COMMAND}")
 
 
 def _check(source: Engine, manifest: Manifest) -> None:

@@ -7,7 +7,6 @@ somebody was erased or withdrew (backups, capsules, reports) are found, listed a
 from __future__ import annotations
 
 import sqlite3
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,7 +22,7 @@ from triptych.errors import Conflict, NotAllowed
 from triptych.formats.zips import DAMAGED
 from triptych.people import roster
 from triptych.privacy import scrub, withdrawal
-from triptych.storage import database, events, traces
+from triptych.storage import database, events, traces, working
 from triptych.storage.database import Wiped
 from triptych.storage.events import DEPARTURES, EventKind
 from triptych.storage.models import Assignment, Event, EventDetail, Membership, PanelIdentity, Person, Snapshot, Study
@@ -85,9 +84,10 @@ def annotations_of(session: Session, study: Study, pseudonym: str) -> int:
 def wipe(engine: Engine) -> Wiped:
     """Leaves no byte of what was erased in the database's files, as far as `database.wipe` can. Raises DatabaseAway.
 
-    Traces of errors, which may quote people, are deleted too.
+    Traces of errors, which may quote people, are deleted too, and copies that a killed process left.
     """
     traces.clear()
+    working.delete_abandoned()
     return database.wipe(engine, WIPED_TABLES)
 
 
@@ -166,7 +166,7 @@ def _in_archive(path: Path, left: Mapping[str, Event]) -> list[str]:
         if not inner:
             texts = [archive.read(name) for name in names]
             return [pseudonym for pseudonym in left if any(pseudonym.encode() in text for text in texts)]
-        with tempfile.TemporaryDirectory() as folder:
+        with working.folder() as folder:
             unpacked = [Path(archive.extract(name, folder)) for name in inner]
             return sorted({pseudonym for file in unpacked for pseudonym in _in_database(file, left)})
 

@@ -20,7 +20,7 @@ from triptych.errors import UnsafeDatabase
 from triptych.operations import backup_schedule, logs
 from triptych.people import accounts
 from triptych.scripting import home
-from triptych.storage import database, host, private
+from triptych.storage import database, host, private, working
 from triptych.storage.database import reading, writing
 from triptych.web import budgets, metrics
 from triptych.web.origins import configured
@@ -101,6 +101,7 @@ def _open(bound: str | None) -> tuple[Engine, IO[str] | None]:
     repaired = [path.name for path in private.repair()]
     if repaired:
         log.warning("Others could use these files or folders; their permissions are repaired: %s", ", ".join(repaired))
+    working.delete_abandoned()
     lock = database.lock_server(database.open_engine(settings.database_url()))
     with database.explained():
         engine = web_engine()

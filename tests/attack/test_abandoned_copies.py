@@ -1,0 +1,90 @@
+"""Copies of people's texts that a killed process leaves: the next erasure, start or work of the kind deletes them."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from helpers.studies import ROOT
+from sqlalchemy import Engine
+
+from triptych import settings
+from triptych.operations import backup, capsule
+from triptych.privacy import erasure
+from triptych.storage import working
+from triptych.storage.database import writing
+from triptych.storage.models import Study
+
+TEXT = b"in words of its own"  # of a response
+WORK = {
+    "a backup": "backup.file_hash = die; backup.make(engine)",
+    "a restore": "backup._state_before = die; backup.restore(engine, backup.listed()[0].path, 'x', alone=True)",
+    "an import": "arrival.arrive = die; capsule.import_study(file, engine, None)",
+    "an export": "backup.heads_in = die; list(capsule.pieces(engine, slug))",
+}
+SCRIPT = """
+import os, sys
+from pathlib import Path
+from triptych import settings
+from triptych.operations import arrival, backup, capsule
+from triptych.storage import database
+
+def die(*_):
+    os.kill(os.getpid(), 9)
+
+file, slug = Path(sys.argv[1]), sys.argv[2]
+engine = database.open_engine(settings.database_url())
+"""
+
+
+@pytest.fixture
+def study(sqlite_engine: Engine, make_study) -> Study:
+    with writing(sqlite_engine) as session:
+        return make_study(session)[0]
+
+
+def holding(*folders: Path) -> set[Path]:
+    """Files with a text of the study, apart from the database in use."""
+    files = {path for folder in folders for path in folder.rglob("*") if path.is_file()}
+    return {path for path in files if not path.name.startswith("triptych.db") and TEXT in path.read_bytes()}
+
+
+@pytest.mark.parametrize("work", WORK.values(), ids=WORK)
+def test_a_killed_process_leaves_no_copy_for_good(sqlite_engine, study, tmp_path, monkeypatch, work):
+    elsewhere, home = tmp_path / "temporary", settings.local_folder()
+    elsewhere.mkdir()
+    monkeypatch.setenv("TMPDIR", str(elsewhere))
+    file = tmp_path / "study.zip"
+    file.write_bytes(b"".join(capsule.pieces(sqlite_engine, study.slug)))
+    backup.make(sqlite_engine)
+    before = holding(elsewhere, home)
+
+    ended = subprocess.run([sys.executable, "-c", SCRIPT + work, file, study.slug], cwd=ROOT)
+
+    assert ended.returncode == -signal.SIGKILL
+    assert holding(elsewhere, home) > before
+    erasure.wipe(sqlite_engine)
+    assert holding(elsewhere, home) == before
+
+
+def test_a_copy_in_use_is_not_deleted():
+    with working.folder() as first, working.folder() as second:
+        assert first.is_dir()
+        assert second.is_dir()
+    assert not first.exists()
+    assert not second.exists()
+
+
+def test_no_copy_needs_the_folder_for_temporary_files(sqlite_engine, study, tmp_path, monkeypatch):
+    """It may be in memory, and smaller than a database."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    file = tmp_path / "study.zip"
+    file.write_bytes(b"".join(capsule.pieces(sqlite_engine, study.slug)))
+
+    with capsule.checked(file, file.name, capsule.LARGEST):
+        pass
+    backup.restore(sqlite_engine, backup.make(sqlite_engine).path, "command line", alone=True)

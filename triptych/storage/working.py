@@ -1,0 +1,37 @@
+"""Private folders for copies that are worked on, deleted at the end of the work.
+
+A process that is killed cannot delete its own: the next work, the next start and an erasure do. They are in the data
+folder, since a folder for temporary files may be in memory, and nobody would look for people who left there.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from triptych import settings
+from triptych.storage import host
+
+PREFIX = ".working-"
+LOCK = "lock"  # held as long as the work goes on
+PLACES = ("", "backups/")  # below the data folder
+
+
+@contextmanager
+def folder(around: Path | None = None) -> Iterator[Path]:
+    """A new folder in the data folder, or in one of PLACES below it."""
+    delete_abandoned()
+    new = tempfile.TemporaryDirectory(prefix=PREFIX, dir=around or settings.local_folder())
+    with new as made, host.lock_file(Path(made) / LOCK, "A new folder is in use."):
+        yield Path(made)
+
+
+def delete_abandoned() -> None:
+    """Deletes the folders of processes that were killed."""
+    for place in PLACES:
+        for lock in settings.local_folder().glob(f"{place}{PREFIX}*/{LOCK}"):
+            if not host.is_locked(lock):
+                shutil.rmtree(lock.parent, ignore_errors=True)
