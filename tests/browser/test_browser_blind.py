@@ -140,8 +140,8 @@ def world() -> World:
 
 
 @pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory, world: World) -> Iterator[browser.App]:
-    with browser.running(tmp_path_factory.mktemp("blind"), world.fill) as app:
+def app(tmp_path_factory: pytest.TempPathFactory, world: World, forked: Any) -> Iterator[browser.App]:
+    with browser.running(tmp_path_factory.mktemp("blind"), world.fill, forked) as app:
         yield app
 
 

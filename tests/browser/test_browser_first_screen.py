@@ -67,7 +67,7 @@ def study_of(session, lead, title: str, systems: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def app(tmp_path_factory):
+def app(tmp_path_factory, forked):
     leads = []
 
     def studies(session) -> None:
@@ -76,15 +76,22 @@ def app(tmp_path_factory):
         for title, systems in STUDIES.items():
             study_of(session, lead, title.replace("-", " ").capitalize(), systems)
 
-    with browser.running(tmp_path_factory.mktemp("home"), studies) as started:
+    with browser.running(tmp_path_factory.mktemp("home"), studies, forked) as started:
         yield started, leads[0]
+
+
+@pytest.fixture(scope="module")
+def context(chromium):  # noqa: F811
+    return chromium.new_context()
 
 
 @pytest.mark.parametrize("slug", STUDIES)
 @pytest.mark.parametrize("size", [browser.SIZE, PHONE], ids=["laptop", "phone"])
-def test_the_first_screen_fits(app, chromium, slug, size):  # noqa: F811
+def test_the_first_screen_fits(app, context, slug, size):
     server, lead = app
-    page = browser.signed_in(chromium.new_context(viewport=size), server, lead).new_page()
+    page = browser.afresh(context, server)
+    page.set_viewport_size(size)
+    browser.signed_in(context, server, lead)
     page.goto(f"{server.url}/results?study={slug}")
     expect(page.get_by_role("heading", name="What to do next")).to_be_visible()
     expect(page.locator(".st-key-first-screen .js-plotly-plot")).to_be_visible()
@@ -96,4 +103,3 @@ def test_the_first_screen_fits(app, chromium, slug, size):  # noqa: F811
     if size is browser.SIZE:
         box = page.locator(".st-key-first-screen").bounding_box()
         assert box["y"] + box["height"] <= size["height"]
-    page.context.close()

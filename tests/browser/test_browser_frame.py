@@ -6,9 +6,10 @@ import pytest
 from helpers import browser
 from helpers.browser import chromium, expect  # noqa: F401  (chromium is a fixture)
 from helpers.studies import SMALL_RUBRIC, draft_items
+from sqlmodel import select
 
 from triptych.people import accounts
-from triptych.storage.models import StudyState
+from triptych.storage.models import Person, StudyState
 from triptych.study import lifecycle
 
 pytestmark = pytest.mark.browser
@@ -20,7 +21,7 @@ SCROLLED = "document.querySelector('[data-testid=stMain]').scrollTo(0, 400)"
 
 
 @pytest.fixture(scope="module")
-def app(tmp_path_factory):
+def app(tmp_path_factory, forked):
     def two_studies(session) -> None:
         lead = accounts.create_lead(session, "Ada", PASSCODE)
         for title in ("A first study", "A second study"):
@@ -28,22 +29,31 @@ def app(tmp_path_factory):
             study = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(3), lead.pseudonym, lead.id)
             lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
 
-    with browser.running(tmp_path_factory.mktemp("home"), two_studies) as started:
+    with browser.running(tmp_path_factory.mktemp("home"), two_studies, forked) as started:
         yield started
 
 
+@pytest.fixture(scope="module")
+def context(chromium):  # noqa: F811
+    return chromium.new_context()
+
+
 @pytest.fixture
-def page(app, chromium):  # noqa: F811
-    """A page that was opened at a deep link, signed out, and whose person has then signed in."""
-    page = chromium.new_context(viewport=browser.SIZE).new_page()
-    page.goto(f"{app.url}/log?study={FIRST}")
-    page.get_by_role("tab", name="Lead").click()
-    page.get_by_label("Name", exact=True).fill("Ada")
-    page.get_by_label("Passcode", exact=True).fill(PASSCODE)
-    page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Log")
-    yield page
-    page.context.close()
+def stranger(app, context):
+    page = browser.afresh(context, app)
+    page.set_viewport_size(browser.SIZE)
+    return page
+
+
+@pytest.fixture
+def page(app, stranger):
+    """The log of the first study, as its lead sees it."""
+    with app.reading() as session:
+        lead = session.exec(select(Person.id).where(Person.name == "Ada")).one()
+    browser.signed_in(stranger.context, app, lead)
+    stranger.goto(f"{app.url}/log?study={FIRST}")
+    expect(stranger.get_by_role("heading", level=1)).to_have_text("Log")
+    return stranger
 
 
 def is_at(page, title: str, *names: str, study: str = FIRST) -> None:
@@ -59,7 +69,13 @@ def go_to(page, name: str) -> None:
     page.get_by_role("link", name=name, exact=True).last.click()  # of the place before, one may still be there
 
 
-def test_the_study_survives_sign_in_menu_reload_and_deep_link(app, page):
+def test_the_study_survives_sign_in_menu_reload_and_deep_link(app, stranger):
+    page = stranger
+    page.goto(f"{app.url}/log?study={FIRST}")
+    page.get_by_role("tab", name="Lead").click()
+    page.get_by_label("Name", exact=True).fill("Ada")
+    page.get_by_label("Passcode", exact=True).fill(PASSCODE)
+    page.get_by_role("button", name="Sign in").click()
     is_at(page, "Log")
     go_to(page, "Results")
     is_at(page, "Results", "Results", "Systems")

@@ -44,12 +44,12 @@ LEAVE_AND_CLICK = """
 
 
 @pytest.fixture(scope="module")
-def app(tmp_path_factory):
+def app(tmp_path_factory, forked):
     def two_leads(session):
         anna, ben = (add_person(session, name, Role.lead) for name in ("anna", "ben"))
         LEADS[:] = [anna.person_id, ben.person_id]
 
-    with browser.running(tmp_path_factory.mktemp("home"), two_leads) as app:
+    with browser.running(tmp_path_factory.mktemp("home"), two_leads, forked) as app:
         yield app
 
 
@@ -69,17 +69,21 @@ def stored(app, slug: str) -> StudySettings:
 
 
 def open_setup(context: Any, app, slug: str, section: str = "Before the first item") -> Page:
-    page = context.new_page()
+    page, *_ = context.pages or [context.new_page()]
     page.goto(f"{app.url}/setup?study={slug}&section={section}")
     settled(page)
     return page
 
 
+@pytest.fixture(scope="module")
+def context(chromium):
+    return chromium.new_context()
+
+
 @pytest.fixture
-def anna(app, chromium):
-    context = browser.signed_in(chromium.new_context(), app, LEADS[0])
-    yield context
-    context.close()
+def anna(app, context):
+    browser.afresh(context, app)
+    return browser.signed_in(context, app, LEADS[0])
 
 
 def consent(page: Page) -> Any:
@@ -181,10 +185,10 @@ class Actions:
         place.set_input_files(path)
 
 
-def test_shipped_rubric_and_own_file_are_launched_in_few_actions(tmp_path, chromium):
+def test_shipped_rubric_and_own_file_are_launched_in_few_actions(tmp_path, context, forked):
     items = ROOT / "data" / "demo" / "dialogue_response.jsonl"
-    with running_app(tmp_path / "home") as server:
-        page, act = chromium.new_context().new_page(), Actions()
+    with running_app(tmp_path / "home", start=forked) as server:
+        page, act = browser.afresh(context, server), Actions()
         make_lead(page, server)
         page.goto(f"{server.url}/new_study")
         act.count += 2  # through the menu

@@ -70,9 +70,9 @@ def session_of(page) -> dict | None:
     return next((cookie for cookie in page.context.cookies() if cookie["name"] == COOKIE), None)
 
 
-def test_a_lead_page_shows_strangers_the_sign_in_page(page, tmp_path):
+def test_a_lead_page_shows_strangers_the_sign_in_page(page, tmp_path, forked):
     # a new server: the hole that this guards against closes with the first visit of any page
-    with running_app(tmp_path / "home") as fresh:
+    with running_app(tmp_path / "home", start=forked) as fresh:
         frames = frames_of(page)
         page.goto(f"{fresh.url}/results")
         expect(page.get_by_role("tab", name="Take part")).to_be_visible()
@@ -94,7 +94,7 @@ def test_no_source_file_is_served(server, path, name):
     assert b"state.require" not in body
 
 
-def test_the_setup_link_makes_the_lead_once(server, page, chromium):  # noqa: F811
+def test_the_setup_link_makes_the_lead_once(server, page):
     link = server.setup_link()
     page.goto(link)
     page.get_by_label("Your name").fill("Ada")
@@ -108,11 +108,10 @@ def test_the_setup_link_makes_the_lead_once(server, page, chromium):  # noqa: F8
     page.reload()
     expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible()
 
-    stranger = chromium.new_context().new_page()
+    stranger = browser.afresh(page.context, server)
     stranger.goto(link)
     expect(stranger.get_by_text("no longer valid")).to_be_visible()
     expect(stranger.get_by_role("textbox")).to_have_count(0)
-    stranger.context.close()
 
 
 def test_signing_out_ends_the_other_tab_and_removes_the_cookie(server, data, page):
@@ -133,11 +132,10 @@ def test_signing_out_ends_the_other_tab_and_removes_the_cookie(server, data, pag
     expect(page.get_by_role("tab", name="Lead")).to_be_visible()  # without a click
 
 
-def test_newcomers_over_http_get_a_code_and_no_lead_page(server, data, chromium, make_study):  # noqa: F811
+def test_newcomers_over_http_get_a_code_and_no_lead_page(server, data, page, make_study):
     with writing(data) as session:
         study = make_study(session, annotators=0)[0]
     here = server.url.replace("127.0.0.1", "lab.test")
-    page = chromium.new_context().new_page()
     page.goto(f"{here}/?study={study.slug}")
     page.get_by_label("Your name", exact=True).fill("Anna")
     page.get_by_role("button", name="Start").click()
@@ -148,7 +146,6 @@ def test_newcomers_over_http_get_a_code_and_no_lead_page(server, data, chromium,
     for name in LEAD_PAGES:
         page.goto(f"{here}/{name}")
         expect(page.get_by_role("heading", name="My work")).to_be_visible()
-    page.context.close()
 
 
 def test_a_personal_link_leaves_no_secret_in_the_history(server, data, page, make_study):

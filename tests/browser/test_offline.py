@@ -42,8 +42,15 @@ def app(tmp_path_factory: pytest.TempPathFactory, forked: Any) -> Iterator[brows
         yield app
 
 
-def page_of(app: browser.App, chromium: Any, name: str) -> Any:
-    return browser.signed_in(chromium.new_context(viewport=browser.SIZE), app, PEOPLE[name]).new_page()
+@pytest.fixture(scope="module")
+def context(chromium: Any) -> Any:
+    return chromium.new_context(viewport=browser.SIZE)
+
+
+def page_of(app: browser.App, context: Any, name: str) -> Any:
+    page = browser.afresh(context, app)
+    browser.signed_in(context, app, PEOPLE[name])
+    return page
 
 
 def failed_pings(page: Any) -> list[str]:
@@ -53,9 +60,10 @@ def failed_pings(page: Any) -> list[str]:
     return urls
 
 
-def test_no_dialog_comes_where_streamlits_own_would(app, chromium):
+def test_no_dialog_comes_where_streamlits_own_would(app, context, chromium):
     """The second page is the control: told what Streamlit itself says, it shows the dialog, else the hook has moved."""
-    page, control = page_of(app, chromium, "Anna"), page_of(app, chromium, "Ben")
+    page = page_of(app, context, "Anna")
+    control = page_of(app, chromium.new_context(viewport=browser.SIZE), "Ben")
     config = page.request.get(f"{app.url}{HOST_CONFIG}").json()
     assert config["blockErrorDialogs"] is True
     control.route(f"**{HOST_CONFIG}", lambda route: route.fulfill(json={**config, "blockErrorDialogs": False}))
@@ -94,13 +102,12 @@ def test_no_dialog_comes_where_streamlits_own_would(app, chromium):
         ratings = session.exec(select(Rating).where(Rating.assignment_id == assignment.id)).all()
         submissions = session.exec(select(Submission).where(Submission.assignment_id == assignment.id)).all()
         assert (len(ratings), len(submissions)) == (6, 1)
-    page.context.close()
     control.context.close()
 
 
-def test_what_was_submitted_offline_survives_its_tab(app, chromium):
+def test_what_was_submitted_offline_survives_its_tab(app, context):
     """Of the item on the desk and of an earlier one, to which the page does not return."""
-    page = page_of(app, chromium, "Kim")
+    page = page_of(app, context, "Kim")
     first = browser.open_workbench(page, app, SLUG)
     browser.answer_all(page)
     browser.submit(page)
@@ -133,7 +140,6 @@ def test_what_was_submitted_offline_survives_its_tab(app, chromium):
         ratings = session.exec(select(Rating).where(Rating.assignment_id == assignment.id)).all()
         submissions = session.exec(select(Submission).where(Submission.assignment_id == assignment.id)).all()
         assert (len(ratings), len(submissions)) == (6, 1)
-    page.context.close()
 
 
 def in_a_new_tab(page: Any) -> Any:
@@ -144,8 +150,8 @@ def in_a_new_tab(page: Any) -> Any:
     return context.new_page()
 
 
-def test_a_leads_page_says_it_in_a_line(app, chromium):
-    page = page_of(app, chromium, "lead")
+def test_a_leads_page_says_it_in_a_line(app, context):
+    page = page_of(app, context, "lead")
     page.goto(f"{app.url}/studies")
     settled(page)
     line = page.locator(".triptych-line")
@@ -158,20 +164,18 @@ def test_a_leads_page_says_it_in_a_line(app, chromium):
     app.start_again()
     expect(line).to_be_hidden()
     settled(page)
-    page.context.close()
 
 
-def test_other_dialogs_of_streamlit_become_the_line(app, chromium):
-    page = page_of(app, chromium, "lead")
+def test_other_dialogs_of_streamlit_become_the_line(app, context):
+    page = page_of(app, context, "lead")
     page.goto(f"{app.url}/studies")
     settled(page)
     page.evaluate("postMessage({ type: 'CLIENT_ERROR_DIALOG', error: 'Bad message format' })")
     expect(page.locator(".triptych-line")).to_contain_text("did not arrive whole")
-    page.context.close()
 
 
-def test_an_address_without_a_page_gets_a_sentence(app, chromium):
-    page = page_of(app, chromium, "lead")
+def test_an_address_without_a_page_gets_a_sentence(app, context):
+    page = page_of(app, context, "lead")
     page.goto(f"{app.url}/no_such_page")
     sentence = page.get_by_text("No page has this address")
     expect(sentence).to_be_visible()
@@ -181,4 +185,3 @@ def test_an_address_without_a_page_gets_a_sentence(app, chromium):
     page.goto(f"{app.url}/studies")
     settled(page)
     expect(sentence).to_have_count(0)
-    page.context.close()

@@ -26,8 +26,8 @@ QUESTIONS = {
 
 
 @pytest.fixture(scope="module")
-def app(tmp_path_factory):
-    with browser.running(tmp_path_factory.mktemp("home")) as app:
+def app(tmp_path_factory, forked):
+    with browser.running(tmp_path_factory.mktemp("home"), start=forked) as app:
         yield app
 
 
@@ -44,10 +44,16 @@ def stored(app, study):
         return read_sheet(lifecycle.rubric_text(session, lifecycle.by_slug(session, study.slug)))
 
 
+@pytest.fixture(scope="module")
+def context(chromium):
+    return chromium.new_context()
+
+
 @pytest.fixture
-def page(app, draft, chromium):
+def page(app, draft, context):
     lead_id, study = draft
-    page = browser.signed_in(chromium.new_context(), app, lead_id).new_page()
+    page = browser.afresh(context, app)
+    browser.signed_in(context, app, lead_id)
     page.goto(f"{app.url}/design?study={study.slug}&section=Rubric")
     expect(page.locator(".rb .tw-criterion-title").first).to_have_text("Quality")
     return page

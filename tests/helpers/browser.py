@@ -188,7 +188,7 @@ def signed_in(context: Any, app: App, person_id: int, host: str | None = None) -
     return context
 
 
-def afresh(context: Any, app: App) -> Any:
+def afresh(context: Any, app: App | Server) -> Any:
     """A page of the context, in the state of a new one: signed out, online, nothing stored or routed.
 
     Another context or page costs the browser seconds of processor time at its first visit, this one nearly nothing.

@@ -1,7 +1,8 @@
 """A process that has imported the libraries of the app and forks a server from itself for each line it reads.
 
-Importing them is most of what a start of the server costs. The app's own modules are not imported here: a server that
-is killed and started again knows nothing of the one before it.
+Importing them is most of what a start of the server costs, and of its first page of results. Nothing of them runs
+here, so a server that is killed and started again knows nothing of the one before it. `components/` is not imported:
+it declares components to the server that is running.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ import alembic.command  # noqa: E402, F401
 import argon2  # noqa: E402, F401
 import httptools  # noqa: E402, F401
 import itsdangerous  # noqa: E402, F401
-import numpy as np  # noqa: E402, F401
+import pandas as pd  # noqa: E402, F401
 import PIL.Image  # noqa: E402, F401
-import plotly  # noqa: E402, F401
+import plotly.io  # noqa: E402, F401
+import plotly.subplots  # noqa: E402, F401
+import pyarrow as pa  # noqa: E402, F401
 import ruamel.yaml  # noqa: E402, F401
 import sqlalchemy.dialects.sqlite  # noqa: E402, F401
 import sqlmodel  # noqa: E402, F401
@@ -34,6 +37,9 @@ import uvicorn  # noqa: E402, F401
 import uvloop  # noqa: E402, F401
 import websockets.server  # noqa: E402, F401
 from streamlit.web.cli import main  # noqa: E402
+
+import triptych.results.study_analysis  # noqa: E402, F401
+import triptych.web.routes  # noqa: E402, F401
 
 
 def become(arguments: list[str], env: dict[str, str], log: str) -> None:

@@ -49,10 +49,10 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(tmp_path_factory: pytest.TempPathFactory, forked: Any) -> Iterator[Served]:
     home = tmp_path_factory.mktemp("fuzz")
     world = build_world(home, items=20, annotators=2)
-    with running_app(home, {"TRIPTYCH_BUDGETS": "requests=10000"}) as server:
+    with running_app(home, {"TRIPTYCH_BUDGETS": "requests=10000"}, start=forked) as server:
         yield Served(server, world)
 
 

@@ -43,8 +43,8 @@ def home(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def server(home) -> Iterator[Server]:
-    with running_app(home, {"TRIPTYCH_SECRET": SECRET, "TRIPTYCH_PROXIES": "127.0.0.1"}) as started:
+def server(home, forked) -> Iterator[Server]:
+    with running_app(home, {"TRIPTYCH_SECRET": SECRET, "TRIPTYCH_PROXIES": "127.0.0.1"}, start=forked) as started:
         yield started
 
 
