@@ -71,10 +71,10 @@ def test_a_knowing_judge_passes_and_a_guessing_judge_fails():
     table, quality = ratings(random)
     good, bad = compare(table, np.round(4 + 1.3 * quality)), compare(table, random.integers(1, 8, len(quality)))
     assert good.passes
-    assert good.sentence.startswith("The judge may stand in for an annotator: it holds its own against 4 of 4")
+    assert good.sentence.startswith("The judge may replace an annotator: it does as well as 4 of 4")
     assert not bad.passes
     assert bad.advantage < good.advantage
-    assert bad.sentence.startswith("The judge may not stand in")
+    assert bad.sentence.startswith("The judge may not replace")
 
 
 def test_a_judge_that_copies_an_annotator_always_ties_with_them():

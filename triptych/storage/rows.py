@@ -1,4 +1,4 @@
-"""The rows of a study as its log carries them, and the columns that no log can know.
+"""The rows of a study as recorded in its log, and the columns that no log can know.
 
 Every other column of every table follows from the events: `operations.fold` plays them back, `operations.verify`
 compares. Long texts, JSON and what a person wrote appear as digests.
@@ -50,7 +50,7 @@ DESIGN = tuple(
 WORK = tuple(table.__table__ for table in (Assignment, Slot, Submission, Rating, Explanation, Highlight))
 TAKING_PART = tuple(table.__table__ for table in (Person, Membership, EntryAttempt, TestAnswer, Workbook, Comment))
 
-_ACCOUNT = "An account belongs to the installation and may be used in several studies; no log contains names or secrets."
+_ACCOUNT = "An account belongs to the installation and may be used in several studies; no log has names or secrets."
 _SECRETS = "Links, logins and one-time secrets belong to the installation; who takes part is recorded in membership."
 _DRAFT = "A draft is saved every few seconds, without an event; submissions are in the log."
 _NUMBER = "A number chosen by the database. Rows are matched by what they belong to, and references are followed."
@@ -107,7 +107,7 @@ Row = dict[str, Any]
 
 @cache
 def carried(table: Table) -> list[str]:
-    """The names of the columns that the log carries, and the numbers by which rows point at each other."""
+    """The names of the columns recorded in the log, and the numbers by which rows refer to each other."""
     leave_out = UNPROVED.keys() | FOLLOWS
     columns = [c for c in table.columns if c.name == "id" or f"{table.name}.{c.name}" not in leave_out]
     return [column.name for column in columns]
@@ -129,7 +129,7 @@ class _Shape(StrEnum):
 
 @cache
 def _shapes(table: Table) -> dict[str, _Shape]:
-    """Name of each carried column → how; worked out once, as every annotation carries rows."""
+    """Name of each recorded column → its shape; cached, as every annotation records rows."""
     return {name: _shape(table, name) for name in carried(table)}
 
 
@@ -142,7 +142,7 @@ def _shape(table: Table, name: str) -> _Shape:
 
 
 def as_carried(table: Table, row: Mapping[str, Any], persons: Mapping[int, str]) -> Row:
-    """A row as the log carries it: people by their pseudonyms, times as text, long texts as digests.
+    """A row as recorded in the log: people by their pseudonyms, times as text, long texts as digests.
 
     Columns that `row` lacks are left out.
     """
