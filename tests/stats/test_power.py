@@ -245,7 +245,7 @@ def test_an_impossible_plan_gives_a_reason(plan, words):
 def test_advice_prefers_annotators_where_they_add_more_power():
     result = what_more_buys(Plan(50, 3, 8), 0.5, Components(0.3, 0.8, 0.8))
     assert result.sentence.startswith(
-        "More annotators buy more than more items: 12 annotators in place of 8 would take"
+        "More annotators help more than more items: 12 annotators in place of 8 would take"
     )
     assert result.more_items.plan == Plan(75, 3, 8)
     assert result.more_annotators.plan == Plan(50, 3, 12)
