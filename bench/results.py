@@ -65,7 +65,7 @@ TABS, EVERY = 20, 4.0
 
 
 def large_study(options: Options, home: Path) -> list[Figure]:
-    """The results of a million ratings in a browser: counts and means, then the verdict beside the page."""
+    """The results of a million ratings in a browser: counts and means, then the verdict in the background."""
     world = rated_world(home, LARGE)
     with running_app(home) as server, sync_playwright() as player, _of_lead(player, world, server) as page:
         page.goto(f"{server.url}/log?study={world.slug}")
@@ -90,7 +90,7 @@ def large_study(options: Options, home: Path) -> list[Figure]:
     return [
         at_most(f"{what} first page of a server", "s", [first], 4, note=read),
         at_most(f"{what} after one new annotation", "s", after, 0.8, note=drawn),
-        at_most(f"{what} a new verdict beside the page", "s", verdicts, 10, note=beside),
+        at_most(f"{what} a new verdict in the background", "s", verdicts, 10, note=beside),
         at_most(f"{what} memory", "MB", [memory], 1200, note="the largest resident size of the server in all of that"),
     ]
 

@@ -1,6 +1,6 @@
 """`make screenshots`: pictures of every screen of a running app with the demo studies, light and dark, wide and narrow.
 
-All go to docs/screenshots/all/ (not kept in the repository); the few that README and guides show are kept beside it.
+All go to docs/screenshots/all/ (not kept in the repository); the few that README and guides show are kept next to it.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def move_on(page: str) -> None:
 
 
 def entrance(who: Who | None) -> tuple[str, str] | None:
-    """The page that an arrival or a link in the address asks for, with its title."""
+    """The page that a set-up, personal or panel link in the address leads to, with its title."""
     if state.arrival():
         return "everyone/arriving.py", _("Welcome")
     if "join" in st.query_params:

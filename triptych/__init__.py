@@ -1,4 +1,4 @@
-"""The core of Triptych, true without a screen: never Streamlit.
+"""The core of Triptych, independent of any screen: never imports Streamlit.
 
 For scripts: `import triptych as tt`, then `tt.connect(url, token=…)` or `tt.open(home)`; see docs/scripting.md.
 """

@@ -14,14 +14,13 @@ def now() -> datetime:
 
 
 def of_this_computer() -> datetime:
-    """What this computer's own clock says, right or wrong."""
+    """The time on this computer's own clock, right or wrong."""
     return datetime.now(UTC)
 
 
 def go_by(ask: Callable[[], datetime]) -> None:
-    """Goes by another clock from now on, as `ask` reads it.
-
-    When within the asking that clock was read is not known; as long as ours may agree with it, ours stays as it is.
+    """Use another clock from now on, as read by `ask`. The exact moment of the reading is unknown; as long as our clock
+    could agree with it, ours is not changed.
     """
     global _ahead
     before = of_this_computer()

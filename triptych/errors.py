@@ -25,7 +25,7 @@ class NotAllowed(TriptychError):
 
 
 class StudyFull(NotAllowed):
-    """All places of a study are taken for now."""
+    """All places of a study are currently taken."""
 
 
 class SignedOut(TriptychError):

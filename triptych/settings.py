@@ -25,7 +25,7 @@ SECRETS = (SECRET, TOKEN, IDENTITY_SECRET, "STREAMLIT_SERVER_COOKIE_SECRET")
 MAIL = "TRIPTYCH_MAIL"
 MIN_SECRET_LENGTH = 32
 PLACEHOLDERS = ("change", "example", "secret", "password", "default")
-HOW_TO_MAKE = "Make one with: python3 -c 'import secrets; print(secrets.token_urlsafe(48))'"
+HOW_TO_MAKE = "Generate one with: python3 -c 'import secrets; print(secrets.token_urlsafe(48))'"
 
 
 class UnsafeSettings(TriptychError):
@@ -77,12 +77,12 @@ def _checkout_here() -> Path | None:
     """The checkout in whose top folder an installed command was typed, if this user has data there."""
     try:
         here = Path.cwd()
-    except FileNotFoundError:  # the folder was deleted meanwhile
+    except FileNotFoundError:  # the folder was deleted in the meantime
         return None
     stored = here / "data" / "local" / "triptych.db"
     if not ((here / "app.py").is_file() and (here / "triptych" / "settings.py").is_file() and stored.is_file()):
         return None
-    # what another user has laid there is not this user's
+    # a folder placed there by another user is not used
     is_own = os.name == "nt" or stored.stat().st_uid == stored.parent.stat().st_uid == os.getuid()
     return here if is_own else None
 
@@ -125,17 +125,17 @@ def proxies() -> tuple[str, ...]:
 
 
 def identity_header() -> str:
-    """TRIPTYCH_IDENTITY_HEADER: the header in which a proxy says who came in by its single sign-on; empty: none."""
+    """TRIPTYCH_IDENTITY_HEADER: the header in which a proxy passes single sign-on identities; empty: none."""
     return os.environ.get(IDENTITY_HEADER, "")
 
 
 def identity_secret() -> str:
-    """TRIPTYCH_IDENTITY_SECRET: by which the app knows that the proxy itself says it. Raises UnsafeSettings."""
+    """TRIPTYCH_IDENTITY_SECRET: which proves to the app that the header comes from the proxy. Raises UnsafeSettings."""
     secret = os.environ.get(IDENTITY_SECRET, "")
     if not secret or is_weak(secret):
         raise UnsafeSettings(
-            f"{IDENTITY_HEADER} needs {IDENTITY_SECRET}: at least {MIN_SECRET_LENGTH} characters, made at random, that "
-            f"the proxy sends along. {HOW_TO_MAKE}"
+            f"{IDENTITY_HEADER} needs {IDENTITY_SECRET}: at least {MIN_SECRET_LENGTH} random characters, which the "
+            f"proxy sends. {HOW_TO_MAKE}"
         )
     return secret
 
@@ -164,7 +164,7 @@ class Encryption(StrEnum):
 
 @dataclass(frozen=True)
 class MailServer:
-    """The one server that mail goes through. user: empty where it asks for none."""
+    """The mail server. user: empty if it requires none."""
 
     host: str
     port: int
@@ -190,7 +190,8 @@ def mail_server() -> MailServer | None:
     if url.scheme not in ("smtp", "smtps") or not url.hostname or "@" not in sender or not sender.isprintable():
         raise UnsafeSettings(
             f"{MAIL} cannot be read. Write it as smtp://user:password@mail.example.org:587?from=triptych@example.org, "
-            "or smtps:// where encryption begins at once; signs such as @ and / in user or password as %40 and %2F."
+            "or smtps:// for encryption from the start; write characters such as @ and / in user or password as %40 "
+            "and %2F."
         )
     plain = Encryption.nothing if is_loopback(url.hostname) else Encryption.starttls
     encryption = Encryption.tls if url.scheme == "smtps" else plain
@@ -244,7 +245,7 @@ def refuse_unsafe_secrets(bound: str | None) -> None:
                 f"{name} is too easy to guess: at least {MIN_SECRET_LENGTH} characters, made at random. {HOW_TO_MAKE}"
             )
     if "change-me" in os.environ.get(DATABASE, ""):
-        raise UnsafeSettings(f"{DATABASE} still holds the password of the example; give the role one of your own.")
+        raise UnsafeSettings(f"{DATABASE} still contains the example's password; set a different one for the role.")
 
 
 def is_weak(secret: str | None) -> bool:

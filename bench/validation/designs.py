@@ -20,7 +20,7 @@ class Design:
 
     shown: how many systems an annotation holds, drawn at random; 0 for all. Everybody rates equally many or, with
     `unequal`, the second half, the third a third of what the first rates and so on, as far as possible. newcomer: only
-    so many annotators saw the last system; 0 for all. group: items that hang together; by_group: whether the study says
+    so many annotators saw the last system; 0 for all. group: related items; by_group: whether the study says
     so. taste: SD in logit of what an annotator thinks of a system beyond what others do, and how it is spread. missing:
     which ratings are left out.
     """

@@ -76,7 +76,7 @@ class Differences:
 
     @property
     def judged(self) -> bool:
-        """Whether the study speaks for annotators like these."""
+        """Whether the study's results apply to annotators like these."""
         return self.design.annotators >= ENOUGH_ANNOTATORS
 
 

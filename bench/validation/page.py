@@ -233,7 +233,7 @@ def _tables(lines: Sequence[Line]) -> list[str]:
 
 
 def _planned(simulation: Planned, tally: Tally) -> list[str]:
-    """What was simulated beside what the planner says."""
+    """Simulated chances next to the planner's."""
     cells = [simulation.name, f"{simulation.points(simulation.shift):.2f}"]
     for key, predicted in simulation.predicted().items():
         cells += (

@@ -1,1 +1,1 @@
-"""The screens around the workbench: consent, entry test, no item left. Nothing a lead sees."""
+"""The screens around the workbench: consent, entry test, no item left. Nothing that leads see."""

@@ -1,4 +1,4 @@
-"""The screens an annotator sees when there is no item for them: each says what happens next."""
+"""The screens for an annotator without an item; each explains what happens next."""
 
 from __future__ import annotations
 

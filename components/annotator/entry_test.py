@@ -37,7 +37,7 @@ def field(sheet: Sheet, question: str) -> str:
 
 
 def ask(sheet: Sheet, on_answer: Callable[[str], None], on_hand_in: Callable[[], None]) -> None:
-    """The questions; each answer is stored when it is chosen, so a reload loses none."""
+    """The questions; each answer is stored as soon as it is chosen, so a reload loses nothing."""
     with column(plain(sheet.title), _("Every answer is saved as soon as you choose it."), READING):
         for number, question in enumerate(sheet.questions, 1):
             _ask(sheet, number, question, on_answer)

@@ -1,1 +1,1 @@
-"""Who takes part: invitations, leads, annotators and their pay. No ratings."""
+"""The people of a study: invitations, leads, annotators and their pay. No ratings."""

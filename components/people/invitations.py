@@ -23,8 +23,8 @@ LINES_HINT = (
     "name."
 )
 LIST_HINT = (
-    "A CSV file with a line per person and columns of which none is needed: name, email, group of annotators, and role "
-    "(annotator, or lead, who needs a name). Either everybody on it is invited, or nobody."
+    "A CSV file with one line per person and these columns, all optional: name, email, group (of annotators) and role "
+    "(annotator or lead; a lead needs a name). Either everyone in the file is invited, or nobody."
 )
 EXAMPLE = "Mika Sørli, mika@example.org, expert\nira@example.org\ncrowd × 5"
 
@@ -40,7 +40,7 @@ def invite(study: Study, view: Overview, actor: str) -> list[Invited] | None:
         st.text("Annotators of this study come from a panel; its address is above.")
     guests = _typed(study)
     places = max(view.expected - view.done, 0)
-    more = f"{places:,} of {view.expected:,} places are open. Makes one link without a name."
+    more = f"{places:,} of {view.expected:,} places are open. Creates one link without a name."
     if places and state.button("Invite one more", f"more-{study.slug}", help=more):
         guests = (Guest(1, "", None, Role.annotator),)
     with st.expander("From a CSV file"):
@@ -111,7 +111,7 @@ def _preview(guest_list: GuestList, slug: str) -> bool:
 
 def _problems(guest_list: GuestList) -> None:
     """What is wrong with a list, by row."""
-    for severity, title in (("error", "Nobody is invited until this is corrected:"), ("note", "Notes:")):
+    for severity, title in (("error", "Nobody will be invited until this is corrected:"), ("note", "Notes:")):
         lines = [problem for problem in guest_list.problems if problem.severity == severity]
         if lines:
             st.text("\n".join([title, *map(str, sorted(lines, key=_row))]))

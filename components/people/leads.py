@@ -17,12 +17,12 @@ from triptych.people.roster import Member
 from triptych.storage.models import Role, Study
 from triptych.study.persons import Who
 
-ADD_HINT = "Somebody with a lead account on this server."
+ADD_HINT = "Someone with a lead account on this server."
 INVITE_HINT = "They open the link, choose a passcode, and can then do everything in this study that you can."
-NEW_LINK_HINT = "For a lead who lost their link before choosing a passcode. The earlier link stops working."
+NEW_LINK_HINT = "For a lead who lost their link before choosing a passcode. The earlier link will stop working."
 REMOVE_HINT = (
-    "they no longer see this study. Their account stays, if they have one; an invitation that they have not accepted "
-    "is deleted with their name."
+    "they can no longer see this study. Their account, if they have one, remains; an invitation that they have not "
+    "accepted is deleted together with their name."
 )
 
 

@@ -17,8 +17,8 @@ from triptych.storage.models import Study
 
 NEW_LINKS, SHOWN = "links made", "new-links"
 ONCE_HINT = (
-    "Copy or send them now: they are not stored, and after a reload of this page nobody can show them again. Each is "
-    "valid for 90 days, a viewer's for as long as you chose."
+    "Copy or send them now: they are not stored and cannot be shown again after you reload this page. Each is valid "
+    "for 90 days, a viewer's for as long as you chose."
 )
 HEADER = ("name", "email", "role", "group", "pseudonym", "link", "subject", "text")
 
@@ -54,10 +54,10 @@ def _link_and_mail(study: Study, shown: Sequence[Invited]) -> None:
     address = addresses.personal_address(shown[at].secret)
     mail = letter(study, shown[at], address)
     st.code(address, language=None, wrap_lines=True)
-    with st.expander("Mail text to copy"):
+    with st.expander("E-mail text to copy"):
         st.code(f"{mail.subject}\n\n{mail.text}", language=None, wrap_lines=True)
     if mail.to:
-        st.link_button("Write e-mail", mail.mailto, icon=":material/mail:", help="Opens your mail program, filled in.")
+        st.link_button("Write e-mail", mail.mailto, icon=":material/mail:", help="Opens a draft in your mail program.")
 
 
 def _title(invited: Invited) -> str:
@@ -67,7 +67,7 @@ def _title(invited: Invited) -> str:
 
 
 def _all(study: Study, shown: Sequence[Invited]) -> None:
-    """A table to look at, and a file for a mail merge."""
+    """A table on screen, and a CSV file for a mail merge."""
     rows = []
     for invited in shown:
         address = addresses.personal_address(invited.secret)

@@ -21,25 +21,26 @@ from triptych.study.persons import Certainty, Who
 DISABLE_HINT = "Signs this person out everywhere at once. Nothing is lost; they can sign in again when you enable them."
 ENABLE_HINT = "Lets this person sign in again."
 LET_IN_HINTS = {
-    "failed_test": "This person did not pass the entry test. If you let them in, they get items; "
-    "their attempts stay on record.",
-    "screened_out": "This person did not agree to take part. If you let them in, they are asked to consent again.",
+    "failed_test": "This person did not pass the entry test. If you let them in, they get items; their attempts remain "
+    "on record.",
+    "screened_out": "This person did not agree to take part. If you let them in, they will be asked for consent again.",
 }
 WITHDRAW_HINTS = {
-    "keep": "Ends this person's part in the study for good. Their ratings stay and are marked surplus, as the consent "
-    "says; their explanations, comments and notes and what they have not submitted are removed. Their items become "
-    "free again.",
-    "delete": "Ends this person's part in the study for good. All their work is deleted, as the consent says. Their "
-    "items become free again.",
+    "keep": "Permanently ends this person's participation. Their ratings are kept and marked as surplus, as stated in "
+    "the consent; their explanations, comments, notes and unsubmitted work are removed. Their items become available "
+    "again.",
+    "delete": "Permanently ends this person's participation. All their work is deleted, as stated in the consent. "
+    "Their items become available again.",
 }
 NAME_HINT = (
     "Their name and address, links and logins are removed too, unless they take part in another study here. The "
-    "database is rewritten, which can take a minute; nobody can save meanwhile."
+    "database is rewritten, which can take a minute; nobody can save in that time."
 )
 ERASE_HINT = (
-    "Withdraws this person from every study of yours and removes for good: name, e-mail address, panel ids, links, "
-    "logins, explanations, comments and notes, also from the log. Ratings stay or are deleted as the consent says. The "
-    "database is rewritten, which can take a minute; nobody can save meanwhile."
+    "Withdraws this person from every study of yours and permanently removes: name, e-mail address, panel ids, links, "
+    "logins, explanations, comments and notes, also from the log. Ratings are kept or deleted as stated in the "
+    "consent. The "
+    "database is rewritten, which can take a minute; nobody can save in that time."
 )
 
 
@@ -103,9 +104,9 @@ def _confirmed(label: str, consequence: str, member: Member) -> bool:
 def copies(remaining: Sequence[Copy]) -> bool | None:
     """Copies that still contain people who have left; once confirmed, whether to delete reports too."""
     if not remaining:
-        st.text("No backup, capsule or report on this computer contains anybody who was erased or has withdrawn.")
+        st.text("No backup, capsule or report on this computer contains anyone who was erased or has withdrawn.")
         return None
-    st.text("These copies still contain people who have left since. A backup contains everybody else's work as well.")
+    st.text("These copies still contain people who have left since. A backup also contains everyone else's work.")
     rows = [
         {"Copy": copy.name, "Where": _place(copy), "Made": moment(copy.made_at), "Contains": who}
         for copy in remaining
@@ -115,7 +116,7 @@ def copies(remaining: Sequence[Copy]) -> bool | None:
     if all(copy.path is None and copy.sha256 is None for copy in remaining):
         return None
     reports = any(copy.sha256 is not None for copy in remaining)
-    with_reports = reports and st.checkbox("Delete the reports as well; their numbers can then no longer be looked up")
+    with_reports = reports and st.checkbox("Delete the reports as well; their numbers will no longer be available")
     return bool(with_reports) if button("Delete these copies", "delete-copies", type="primary") else None
 
 
@@ -123,4 +124,4 @@ def _place(copy: Copy) -> str:
     """Where a copy is; an archive is wherever it was put."""
     if copy.path is not None:
         return str(copy.path)
-    return "in the database" if copy.sha256 else "given away: ask its keeper to replace it"
+    return "in the database" if copy.sha256 else "passed on: ask the recipient to replace it"

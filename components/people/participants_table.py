@@ -60,7 +60,7 @@ def table(people: Sequence[Participant], slug: str, asks_consent: bool, currency
         on_select="rerun",
         selection_mode="multi-row",
         placeholder=NONE,
-        alt="Annotators, a row each; select rows to act on them, or select people by name below.",
+        alt="Annotators, one per row; select rows to act on them, or select people by name below.",
         column_config={
             "Progress": PROGRESS,
             "Last seen": st.column_config.DatetimeColumn("Last seen", format="D MMM, HH:mm", timezone=str(zone)),
@@ -69,7 +69,7 @@ def table(people: Sequence[Participant], slug: str, asks_consent: bool, currency
     )
     st.caption(
         f"Pace is the median of active minutes per item. Times are of {zone}. Names and addresses appear on this page "
-        "only; everywhere else a person is a pseudonym. A flag asks you to look; nobody is left out by it."
+        f"only; everywhere else people appear under pseudonyms. A flag is a prompt to look; it excludes nobody."
     )
     by_name = st.multiselect(
         "Select by name",

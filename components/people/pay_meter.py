@@ -24,7 +24,9 @@ def pay_meter(meter: PayMeter, whose: str) -> None:
     if meter.warning:
         say(meter.warning, "warning")
     elif pay.floor_per_hour is None:
-        st.caption("No least pay per hour is set, so nothing here can warn. Set it under Setup, Who rates what.")
+        st.caption(
+            "No minimum pay per hour is set, so there can be no warning here. Set it under Setup, Who rates what."
+        )
     else:
         st.text(f"Nobody earns less than {money(pay.floor_per_hour, pay.currency)} per hour.")
     rows = [
@@ -33,7 +35,7 @@ def pay_meter(meter: PayMeter, whose: str) -> None:
             "Items": annotator.items,
             "Active s per item": round(annotator.seconds),
             f"{pay.currency} per hour": f"{annotator.per_hour:.2f}",
-            "Below the least": "yes" if annotator.below else "",
+            "Below minimum": "yes" if annotator.below else "",
         }
         for annotator in meter.annotators
     ]
@@ -44,7 +46,7 @@ def pay_meter(meter: PayMeter, whose: str) -> None:
 
 def guess(slug: str) -> float | None:
     """Seconds per item as the lead guesses them; None until they do."""
-    st.text("Nothing has been annotated yet, and the study has no pilot. Guess how long an item takes.")
+    st.text("Nothing has been annotated yet, and the study has no pilot. Estimate how long an item takes.")
     return st.number_input(
         "Seconds per item", 1, 7200, None, key=f"guess-{slug}", placeholder="for example 90", width=260
     )

@@ -33,7 +33,7 @@ def leads_table(rows: Sequence[Member]) -> None:
     """Who leads the study; somebody who has not chosen a passcode yet is invited."""
     leads = [row for row in rows if row.role == Role.lead]
     if not leads:
-        st.text("Every lead on this server sees this demo study.")
+        st.text("Every lead on this server can see this demo study.")
         return
     table = {
         "Lead": [row.pseudonym for row in leads],

@@ -20,18 +20,20 @@ from triptych.storage.models import Kind, Study
 from triptych.study import annotator_groups
 
 REMIND_HINT = (
-    "Makes a further personal link and a mail text for each, which you send: secrets are not stored, so a link that "
-    "somebody has cannot be sent again. It works until the new one is first used."
+    "Creates a further personal link with an e-mail text for each person, for you to send. Links are not stored, so an "
+    "existing one cannot be sent again; it works until the new one is first used."
 )
 RENEW_HINT = (
-    "A new personal link for each, for people who lost theirs or should not have it. Earlier links stop working now."
+    "A new personal link for each person, if they lost theirs or it should be revoked. Earlier links stop working now."
 )
-END_HINT = "Their personal links stop working now. People who are signed in stay so until they sign out."
+END_HINT = "Their personal links stop working now. People who are signed in remain signed in until they sign out."
 GROUP_HINT = (
-    "Such as expert, crowd or a language: results show agreement and differences of systems in each group, and whether "
-    "groups differ. Empty: they leave their group."
+    "For example expert, crowd or a language: results show agreement and differences of systems in each group, and "
+    "whether groups differ. Leave empty to remove them from their group."
 )
-EXCLUDE_HINT = "Excluding deletes nothing: the ratings stay, marked, and results are given with and without them."
+EXCLUDE_HINT = (
+    "Excluding deletes nothing: the ratings are kept and marked, and results are shown with and without them."
+)
 
 
 class Action(NamedTuple):
@@ -63,7 +65,7 @@ def act(study: Study, action: Action, chosen: Sequence[Participant], actor: str)
             run(annotator_groups.set_group, study, names, action.words, actor, done="The group is saved.")
         case "end":
             for name in names:
-                run(roster.end_link, study, name, actor, done=f"The links of {name} have ended.")
+                run(roster.end_link, study, name, actor, done=f"The links of {name} were revoked.")
         case _:
             command = exclusions.exclude if action.name == "exclude" else exclusions.reinstate
             for name in names:
@@ -72,7 +74,7 @@ def act(study: Study, action: Action, chosen: Sequence[Participant], actor: str)
 
 
 def _links(chosen: Sequence[Participant], slug: str) -> Action | None:
-    """Offered where everybody selected can come back."""
+    """Offered only if everyone selected can still sign in."""
     pressed = None
     if all(person.step != Phase.stopped and person.member.kind == Kind.human for person in chosen):
         if button("Remind", f"remind-{slug}", help=REMIND_HINT, icon=":material/mail:"):

@@ -19,17 +19,17 @@ from triptych.study.persons import Certainty, Who
 
 NEW_TOKEN, FORM = "token made", "new-token"
 WHAT = (
-    "A script or a notebook reads and runs your studies with a token. It is your account's key for programs: keep it "
-    "like a passcode, and out of repositories."
+    "Scripts and notebooks use a token to read and run your studies. It gives programs access to your account: protect "
+    "it like a passcode, and keep it out of repositories."
 )
 CANNOT = (
-    "No token erases somebody, restores a backup, removes a lead, closes a study or makes a token. A new passcode "
-    "revokes all of yours."
+    "No token can erase someone, restore a backup, remove a lead, close a study or create a token. Changing your "
+    "passcode revokes all your tokens."
 )
-ONCE = "Copy it now: it is not stored, and after a reload of this page nobody can show it again."
+ONCE = "Copy it now: it is not stored and cannot be shown again after you reload this page."
 ALL = "All my studies"
-WRITE_HELP = "Makes studies, launches and pauses them, invites people, adds scores of judges, makes reports."
-UNBLIND_HELP = "Shows the names of the systems of one study to all its leads, for good."
+WRITE_HELP = "Creates, launches and pauses studies, invites people, adds judges' scores, makes reports."
+UNBLIND_HELP = "Permanently shows the names of the systems of one study to all its leads."
 REVOKED = "The token is revoked."
 DEFAULT_LIFE = timedelta(days=30)
 
@@ -67,7 +67,7 @@ def token_list(made: Sequence[TokenFacts], who: Who) -> None:
     ]
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="tokens")
     with st.popover("Revoke a token"):
-        st.text("A script that uses it is refused from now on.")
+        st.text("Scripts that use it will be refused from now on.")
         token = choose(
             "Token", {token.id: f"{token.name}, made {moment(token.created_at)}" for token in made}, "revoked"
         )
@@ -77,7 +77,7 @@ def token_list(made: Sequence[TokenFacts], who: Who) -> None:
 
 
 def new_token(studies: Sequence[Study], who: Who) -> None:
-    """Asks what the token is for. One that unblinds is for one study, and asks for the passcode."""
+    """Asks for the token's purpose. A token that may unblind applies to one study and requires the passcode."""
     key = state.numbered(FORM)
     with st.popover("New token"):
         name = st.text_input(

@@ -21,10 +21,11 @@ from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 
 HINT = (
-    "A viewer, for example a co-author, sees Results, Items and Report by a personal link, blind as long as the study "
-    "is, with annotators as Annotator 1, 2, … They change nothing. Nobody who annotates this study can be its viewer."
+    "A viewer, for example a co-author, sees Results, Items and Report through a personal link, blind as long as the "
+    "study is, with annotators as Annotator 1, 2, … They cannot change anything. An annotator of this study cannot be "
+    "its viewer."
 )
-LINK_HINT = "Anyone who has the link can open it until it ends or you withdraw the seat."
+LINK_HINT = "Anyone who has the link can use it until it expires or you withdraw the seat."
 WITHDRAW_HINT = "The link stops working, and the viewer's open pages close within five seconds."
 USUAL_DAYS = 30
 READING = "Viewers read explanations and comments"
@@ -58,7 +59,7 @@ def _invite(study: Study, actor: str) -> Invited | None:
     with st.form(key, border=False):
         name = st.text_input("Name of the viewer", max_chars=LONGEST_NAME)
         email = st.text_input("E-mail address (optional)", max_chars=200)
-        days = st.number_input("Days until the link ends", 1, INVITATION_LIFE.days, USUAL_DAYS)
+        days = st.number_input("Days until the link expires", 1, INVITATION_LIFE.days, USUAL_DAYS)
         if not state.form_button("Create a read-only link", key):
             return None
     invited: Invited | None = state.run_command(

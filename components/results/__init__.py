@@ -1,1 +1,1 @@
-"""Reading results: comparisons, agreement, annotators, texts, reports. Nothing that changes a study."""
+"""Showing results: comparisons, agreement, annotators, texts, reports. Nothing that changes a study."""

@@ -24,21 +24,21 @@ from triptych.stats.undefined import Undefined
 CONFIG = {"Annotator": st.column_config.Column(pinned=True)}
 SHOWN_FIRST = 6
 COLUMN_HELP = {
-    "With the others": "Correlation with the mean of the others, the only alarm about the ratings themselves.",
-    "Severity": "Own rating minus that of the others, in % of the scale; a habit, not a fault.",
-    "All equal": "Annotations that give everything the same rating.",
-    "Attention": "Items that say what to answer; two failed ones raise a flag; a skipped one is failed.",
-    "Gold": "Items with an agreed answer, with the interval of the share; a skipped one is not as agreed.",
-    "Twice": "Share of what was rated twice that got the same rating; the mean distance in % of the scale.",
-    "Before work": "Active time of training and entry test.",
+    "With the others": "Correlation with the mean of the others; the only alarm about the ratings themselves.",
+    "Severity": "Own rating minus that of the others, in % of the scale; a habit, not an error.",
+    "All equal": "Annotations with the same rating throughout.",
+    "Attention": "Items that state what to answer; two failed ones raise a flag; a skipped one counts as failed.",
+    "Gold": "Items with a known answer, with the interval of the share; a skipped one counts as wrong.",
+    "Twice": "Share of repeated ratings that were the same; the mean distance in % of the scale.",
+    "Before work": "Active time in training and entry test.",
 }
-FLAGS = "A flag asks you to look; nobody is left out by it."
+FLAGS = "A flag is a prompt to look; it excludes nobody."
 
 
 def annotators(lines: Sequence[Line]) -> None:
     """Why annotators are flagged, then a line per annotator; the flagged ones first."""
     if not lines:
-        st.text("Nobody has annotated anything yet. The annotators appear here with their first annotation.")
+        st.text("Nobody has annotated anything yet. Annotators appear here with their first annotation.")
         return
     _reasons([line for line in lines if line.flags and not line.standing.excluded_at])
     table = pd.DataFrame([_row(line) for line in lines]).fillna(NONE)
@@ -55,7 +55,7 @@ def _reasons(flagged: Sequence[Line]) -> None:
         st.text("No annotator stands out.")
         return
     sentences = [f"{line.standing.annotator}: {' '.join(line.flags)}" for line in flagged]
-    st.text("\n".join(["Have a look at:", *sentences[:SHOWN_FIRST]]))
+    st.text("\n".join(["Look at:", *sentences[:SHOWN_FIRST]]))
     if sentences[SHOWN_FIRST:]:
         with st.expander(f"{len(sentences) - SHOWN_FIRST} more"):
             st.text("\n".join(sentences[SHOWN_FIRST:]))
@@ -100,7 +100,7 @@ def rubric_warnings(findings: Sequence[Finding], analysis: StudyAnalysis, slug: 
         st.header("The rubric", anchor=False)
     for finding in findings:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.text(f"{finding.sentence} This speaks about the rubric, not about the annotators.", width="stretch")
+            st.text(f"{finding.sentence} This points to the rubric, not to the annotators.", width="stretch")
             if finding.examples:
                 ratings_link("See the ratings", finding.examples, analysis, slug)
 
@@ -109,7 +109,7 @@ def with_self(results: Sequence[WithSelf], titles: dict[str, str]) -> None:
     """Agreement of annotators with themselves, per criterion."""
     rows = [{"Criterion": titles[result.criterion], **cells(AGREEMENT, result.table)} for result in results]
     st.dataframe(pd.DataFrame(rows).fillna(""), hide_index=True, key="with-self")
-    st.caption("Items shown a second time, in another order and unannounced. Intervals resample what was rated twice.")
+    st.caption("Items shown a second time, in another order and unannounced. Intervals resample the repeated ratings.")
 
 
 def excluded(lines: Sequence[Line]) -> None:
@@ -150,7 +150,7 @@ def both_ways(analysis: StudyAnalysis) -> None:
         for contrast in analysis.contrasts
     ]
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="both-ways")
-    st.caption("Mean difference with its 95 % interval; * where it is clear after the adjustment for many tests.")
+    st.caption("Mean difference with its 95 % interval; * if it is clear after adjusting for multiple tests.")
 
 
 def _difference(contrast: Contrast | None) -> str:

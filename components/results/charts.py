@@ -51,7 +51,7 @@ def data(table: pd.DataFrame, key: str) -> None:
 
 
 def drawn_once(analysis: StudyAnalysis, key: str, draw: Callable[[], go.Figure | None]) -> go.Figure | None:
-    """The figure as drawn once for this analysis: Plotly takes longer to build one than the page for all the rest."""
+    """The figure, cached for this analysis: building it in Plotly takes longer than the rest of the page."""
     figures = _drawn.setdefault(analysis, {})
     if key not in figures:
         figures[key] = draw()
@@ -161,7 +161,7 @@ def _left_of_middle(row: list[float]) -> float:
 
 
 def _point_titles(result: CriterionResult) -> list[tuple[float, str]]:
-    """Short names for the legend; of more than three points only the two ends carry their words."""
+    """Short names for the legend; with more than three points only the two ends have their titles."""
     scale = result.criterion.scale
     if not isinstance(scale, Likert):
         return [(point, f"{point:g}") for point in result.points]

@@ -44,14 +44,14 @@ from triptych.stats.undefined import Undefined
 
 MOST_ROWS, MOST_LINKS = 12, 6
 BOTH_VERSIONS = (
-    "As given: the means of every other figure and table. With final values: the same, where every rating of a "
-    "response that was decided about has its final value; they have no interval and no test."
+    "As given: the means of every other figure and table. With final values: the same, but with final values in place "
+    "of the ratings of responses that were decided; these have no interval and no test."
 )
-FAMILIES = "Tests inside groups are adjusted together, and so are those between groups."
+FAMILIES = "Tests within groups are adjusted together, and so are those between groups."
 
 
 def overview(analysis: StudyAnalysis) -> None:
-    """Nothing where there is one criterion: its own sentence says it all."""
+    """Draws nothing for a single criterion, whose own sentence says everything."""
     shown = [result.criterion.key for result in analysis.criteria if analysis.contrasts_of(result.criterion.key)]
     if len(shown) > 1:
         st.text(leaders(analysis, shown))
@@ -147,7 +147,7 @@ def _numbers_behind(analysis: StudyAnalysis, result: CriterionResult) -> None:
         st.caption(plain(f"{whom_for(contrasts)} {analysis.family} {hochberg}".rstrip()))
     if by_group := [of for of in analysis.group_differences if of.criterion == key]:
         st.dataframe(_by_group(by_group, analysis), hide_index=True, key=f"groups-{key}")
-        st.caption("By group of annotators, each by itself, then how far two groups are apart. " + FAMILIES)
+        st.caption("By group of annotators: each group separately, then how far two groups differ. " + FAMILIES)
     st.dataframe(_systems(result, analysis.names), hide_index=True, key=f"table-{key}")
     st.caption(interval_note(result))
 
@@ -163,7 +163,7 @@ def _by_group(differences: Sequence[GroupDifference], analysis: StudyAnalysis) -
 
 
 def whom_for(contrasts: Sequence[Contrast]) -> str:
-    """Which annotators the intervals of differences speak for: each sentence once."""
+    """The annotators that the intervals of differences apply to, each sentence once."""
     differences = [contrast.difference for contrast in contrasts if not isinstance(contrast.difference, Undefined)]
     sentences = dict.fromkeys(
         sentence for difference in differences for sentence in (difference.these.sentence, difference.alike.sentence)
@@ -241,8 +241,8 @@ def wins(analysis: StudyAnalysis, key: str, slug: str) -> None:
     ]
     st.dataframe(pd.DataFrame(rows), hide_index=True, key=f"wins-table-{key}")
     st.caption(
-        "P(win) − P(loss) uses only which of the two was rated higher: −1 to 1, with the interval for annotators "
-        "like these where there are five or more."
+        "P(win) − P(loss) only uses which of the two was rated higher: −1 to 1, with the interval for annotators like "
+        "these if there are five or more."
     )
 
 
@@ -271,7 +271,7 @@ def behind(analysis: StudyAnalysis, key: str, slug: str) -> str | None:
         {"Item": e.item, "Mean difference": signed(e.difference, chosen.share), "Annotators": e.n}
         for e in analysis.examples(chosen)
     ]
-    st.text("Items that support the difference most come first, those against it last. Pick one to read it.")
+    st.text("Items that support the difference most are first, those against it last. Pick one to read it.")
     return pick_item(pd.DataFrame(rows), f"examples-{slug}-{key}")
 
 

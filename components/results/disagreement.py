@@ -11,7 +11,7 @@ from components.shell.words import NONE, percent
 from triptych.results.disagreement import Disagreement
 from triptych.results.study_analysis import StudyAnalysis
 
-NOTHING = "Nothing was rated by two annotators yet."
+NOTHING = "No response has been rated by two annotators yet."
 
 
 def people(analysis: StudyAnalysis, slug: str) -> None:
@@ -41,7 +41,7 @@ def people(analysis: StudyAnalysis, slug: str) -> None:
 
 
 def items(analysis: StudyAnalysis, slug: str) -> str | None:
-    """Items on which annotators are farthest apart; returns the one that the reader picks."""
+    """Items with the most disagreement; returns the item that the reader picks."""
     disagreement, titles = analysis.disagreement, analysis.titles
     if not disagreement.items:
         return None

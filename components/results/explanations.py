@@ -1,4 +1,4 @@
-"""What explanations and highlights say: reasons by their hidden tag, every explanation, what was marked how often."""
+"""Explanations and highlights: reasons by their hidden tag, every explanation, and how often passages were marked."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def browser(analysis: StudyAnalysis, slug: str) -> str | None:
     """Every explanation of a criterion, option and system; returns the item of the one that the reader picks."""
     written = sum(result.free_texts for result in analysis.criteria)
     if not written and not any(result.reasons for result in analysis.criteria):
-        st.text("No rating has an explanation or a ticked reason. They are listed here as soon as there is one.")
+        st.text("No rating has an explanation or a ticked reason. They will be listed here.")
         return None
-    st.text(f"Explanations in an annotator's own words: {written:,}.")
+    st.text(f"Explanations written by annotators: {written:,}.")
     first, second, third = st.columns(3)
     criterion = choose("Criterion", analysis.titles, f"why-{slug}", place=first)
     options = {EVERY: EVERY, **_options(analysis, criterion)}
@@ -144,7 +144,7 @@ def comments(rows: pd.DataFrame, labels: Sequence[HighlightLabel], analysis: Stu
     called = {code: _text_of(analysis, code) for code in sorted(per.index)}
     systems = second.multiselect("System", list(called), format_func=called.__getitem__, key=f"comment-system-{slug}")
     shown = rows[rows["label"].isin(chosen_labels or titles) & rows["system"].isin(systems or per.index)]
-    cut = f" The first {LISTED} of {len(shown):,} are listed; the export of highlights has them all."
+    cut = f" The first {LISTED} of {len(shown):,} are listed; the export of highlights contains all of them."
     st.caption("Pick one to read its item." + (cut if len(shown) > LISTED else ""))
     listed = pd.DataFrame(
         {
@@ -176,4 +176,4 @@ def _span_table(agreements: Sequence[SpanAgreement] | Undefined, titles: dict[st
         for agreement in agreements
     ]
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="spans")
-    st.caption("F1 is the mean over pairs of annotators. Alpha asks of every character whether it is marked.")
+    st.caption("F1 is the mean over pairs of annotators. Alpha considers every character as marked or not.")

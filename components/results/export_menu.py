@@ -1,4 +1,4 @@
-"""Exporting a study's data: which format, what it asks, how its files begin, the link, and how far the download is."""
+"""Exporting a study's data: format, options, a preview of the files, the link, and the progress of the download."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from triptych.formats.writers import FORMATS, ExportFormat
 from triptych.formats.writers.model import ExportOptions
 from triptych.storage.models import Study
 
-BLIND = "This study is blind, so systems are called System 1, 2, … here. To get their names, unblind the study first."
+BLIND = (
+    "This study is blind, so systems are called System 1, 2, … here. To include their names, unblind the study first."
+)
 EVERY = ""
 ASK_SECONDS = 1.0
 
@@ -56,7 +58,7 @@ def _how_far(shown: Underway, person_id: int, slug: str) -> None:
     """The bar of the file that is being written, until all are; the download needs no page."""
     if shown.has_ended:
         whole = f"The download is complete: {size(shown.sent)}."
-        st.caption(whole if shown.is_whole else "The download ended before its last file. Start it again.")
+        st.caption(whole if shown.is_whole else "The download ended before the last file. Start it again.")
         return
 
     @st.fragment(run_every=ASK_SECONDS)
@@ -65,19 +67,22 @@ def _how_far(shown: Underway, person_id: int, slug: str) -> None:
             state.run_again_by_itself()
         rows = f", {shown.walked:,} of {shown.rows:,} rows" if shown.rows else ""
         doing = f"Writing {shown.file}{rows}." if shown.file else "The download starts."
-        st.progress(shown.share, text=state.plain(f"{doing} You can leave this page meanwhile."))
+        st.progress(shown.share, text=state.plain(f"{doing} You can leave this page in the meantime."))
 
     follow()
 
 
 def _options(chosen: ExportFormat, criteria: Mapping[str, str], name: str) -> dict[str, str]:
-    """What the format asks, as it is in the address."""
+    """The options of the format, as query parameters."""
     options: dict[str, str] = {}
     if "criterion" in chosen.asks:
         picked = choose("Criterion", {EVERY: "Every criterion", **criteria}, f"{name}-criterion")
         options |= {"criterion": picked} if picked else {}
     if "margin" in chosen.asks:
-        hint = "Pairs whose mean ratings differ by no more than this are ties and left out. In units of the scale."
+        hint = (
+            "Pairs whose mean ratings differ by no more than this count as ties and are left out. In units of the "
+            "scale."
+        )
         margin = st.number_input("Margin", min_value=0.0, value=0.0, step=0.1, help=hint, key=f"{name}-margin")
         options["margin"] = f"{margin:g}"
     return options

@@ -22,7 +22,7 @@ from triptych.stats.undefined import Undefined
 
 GREY = "rgba(128,128,128,0.7)"
 SHADES = [[0, "#f1ebdf"], [0.5, "#7fb8ad"], [1, "#0b5a50"]]
-# the darkest cell: half of the scale apart or more; every response read has such a highlight
+# the darkest cell: a distance of half the scale or more; such a highlight in every response that was read
 FAR_APART, EVERY_READING = 50, 100
 BAND = "rgba(128,128,128,0.14)"
 MOST_CELLS, MOST_ITEMS = 40, 15
@@ -112,7 +112,7 @@ def distances(disagreement: Disagreement, titles: dict[str, str]) -> go.Figure:
 
 
 def items(disagreement: Disagreement, titles: dict[str, str]) -> go.Figure:
-    """Items × criteria: how far apart their annotators are."""
+    """Items × criteria: the distance between their annotators."""
     return _scores([(item.item, item.criteria) for item in disagreement.items[:MOST_ITEMS]], titles)
 
 

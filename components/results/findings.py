@@ -18,10 +18,10 @@ DECISIVE = 70  # weight of a finding from which it can change the verdict
 
 
 def trust_lines(findings: Sequence[Finding], analysis: StudyAnalysis, slug: str) -> None:
-    """What a reader must know: what can change the verdict at once, the rest behind one line."""
-    findings = [finding for finding in findings if finding.kind != "simulated"]  # said above already, in colour
+    """What readers should know: findings that can change the verdict first, the rest folded behind one line."""
+    findings = [finding for finding in findings if finding.kind != "simulated"]  # already shown above, in colour
     if not findings:
-        st.text("Nothing stands out that would change the verdict.")
+        st.text("Nothing that would change the verdict stands out.")
         return
     first = first_lines(finding for finding in findings if finding.weight >= DECISIVE)
     if not first:
@@ -35,7 +35,7 @@ def trust_lines(findings: Sequence[Finding], analysis: StudyAnalysis, slug: str)
 
 
 def first_lines(decisive: Iterable[Finding]) -> list[Finding]:
-    """The gravest one, and those after it that there is room for."""
+    """The most serious one, and those after it that there is room for."""
     first: list[Finding] = []
     for finding in decisive:
         letters = sum(len(each.sentence) for each in (*first, finding))
@@ -74,7 +74,7 @@ def not_run(analysis: StudyAnalysis, _key: str, _slug: str) -> None:
     """Checks that these data do not allow, with the reason."""
     checks = warnings.not_run(analysis)
     if not checks:
-        st.text("Every check could run.")
+        st.text("Every check was run.")
         return
     rows = [
         {"Check": check.check, "Criterion": ", ".join(check.criteria) or "All", "Why not": check.why}

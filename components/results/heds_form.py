@@ -1,4 +1,4 @@
-"""The part of the datasheet that only the lead knows, asked once."""
+"""The questions of the datasheet that only the lead can answer."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from triptych.reports.heds_questions import FORM, SECTIONS, SheetQuestion
 from triptych.rubric.model import Criterion
 
 NOTE = (
-    "These go into heds.json and heds.md. What the study knows by itself is filled in; an answer here overrides it. "
-    "Nothing has to be answered."
+    "These go into heds.json and heds.md. What is known from the study is filled in; an answer here overrides it. All "
+    "questions are optional."
 )
 
 

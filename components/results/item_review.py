@@ -39,8 +39,9 @@ QUEUE_HEIGHT = 420  # pixels
 LONGEST_CODE = 10  # digits; Python reads thousands of them as no number
 MARK = ("by", "of", "about")  # of the address: which rating to point out, by annotator, blind code, criterion
 COMMENT_HINT = (
-    "They read it under *My work* and at the item, where it has another number; nobody else does. Do not write what "
-    "others gave. The log keeps both sides; no result counts them, and a change of ratings after one is a finding."
+    "They read it under *My work* and at the item, where it has a different number; nobody else can. Do not reveal "
+    "others' ratings. The log records both sides; results do not use them, and ratings changed after a comment are "
+    "reported as a finding."
 )
 
 
@@ -97,7 +98,7 @@ def choose_item(lines: Sequence[ReviewLine], asked: str, slug: str) -> tuple[str
     cut = f" The first {MAX_LINES:,} are listed." if len(queue) > MAX_LINES else ""
     st.caption(
         f"{len(queue)} of {counted(len(lines), 'item')}. Distance: of two annotators on average, as a share of the "
-        f"scale.{cut} Final values are kept next to the ratings; results and reports give both, by name."
+        f"scale.{cut} Final values are stored next to the ratings; results and reports show both, by name."
     )
     return at_hand, items
 
@@ -179,7 +180,7 @@ def draw_look(look: Look, slug: str) -> None:
 
 
 def draw_answers(look: Look, slug: str) -> None:
-    """What everybody gave and said, and the final value next to it."""
+    """Everyone's answers and explanations, and the final value next to them."""
     st.markdown("**Ratings**")
     if look.ratings.empty:
         st.text("Nobody has rated this item yet.")
@@ -218,21 +219,23 @@ def _table(title: str, nothing: str, rows: list[dict[str, str]]) -> None:
 def final_state(final: FinalValue) -> None:
     """Who decided, when and why; or who was asked."""
     if final.waiting:
-        st.text(f"{final.by} was asked and has not answered yet. They get it after finishing their current items.")
+        st.text(
+            f"{final.by} was asked and has not answered yet. They will get the item after finishing their current ones."
+        )
     else:
         st.text(f"Decided by {final.by}, {moment(final.at)}. {final.reason}")
 
 
 def ask_somebody(people: Sequence[str], flagged: Sequence[str], name: str) -> str | None:
-    """The annotator that the lead asks, or None; flagged: who is left out for it."""
+    """The annotator chosen to be asked, or None; flagged: those not offered because they are flagged."""
     if not people:
-        st.caption("Everybody who could be asked has met this item, or is flagged.")
+        st.caption("Everyone who could be asked has seen this item or is flagged.")
         return None
     with st.form(f"ask-{name}", border=False, width=420):
-        chosen = st.selectbox("Ask an annotator who has not met this item", people, key=f"asked-{name}")
+        chosen = st.selectbox("Ask an annotator who has not seen this item", people, key=f"asked-{name}")
         asked = form_button("Assign as their next item", f"ask-{name}")
-    left_out = f" Left out, for they are flagged: {', '.join(flagged)}." if flagged else ""
-    st.caption(f"They rate it on their own workbench and see no other values.{left_out}")
+    left_out = f" Not offered because they are flagged: {', '.join(flagged)}." if flagged else ""
+    st.caption(f"They rate it on the usual screen and see no other values.{left_out}")
     return chosen if asked else None
 
 
@@ -295,7 +298,7 @@ def _decide(question: FinalQuestion, final: FinalValue | None, mark: PointedRati
     st.markdown(f"{plain(question.about)}: {given or 'no rating'}")
     place = question.code, question.criterion.key
     before = final.values.get(place) if final and not final.waiting else question.majority
-    # the browser gets the key: with the system's code it would tell the systems of all items
+    # the browser receives the key: a system code in it would reveal the systems of all items
     return _ask(question, before, f"{name}-{question.about}-{question.criterion.key}")
 
 
@@ -339,7 +342,7 @@ def _options(scale: Scale) -> dict[Any, str]:
 
 
 def agreement_with_final(shares: Sequence[FinalAgreement]) -> None:
-    """How often each annotator gave what was decided afterwards; no judgement of anybody by itself."""
+    """How often each annotator's rating equals the final value; not a judgement of anyone on its own."""
     if not shares:
         return
     with st.expander("Ratings that equal the final value", key="equal-final"):
@@ -353,7 +356,7 @@ def agreement_with_final(shares: Sequence[FinalAgreement]) -> None:
             for agreement in shares
         ]
         st.dataframe(pd.DataFrame(rows, columns=["Annotator", "Equal", "Of", "Share"]), hide_index=True)
-        st.caption("A low share is a reason to read, not to exclude: items are decided where opinions differ.")
+        st.caption("A low share is a reason to read, not to exclude: items get final values where opinions differ.")
 
 
 def comments(threads: Sequence[Thread], askable: Sequence[str], name: str) -> tuple[str, str] | None:
@@ -366,7 +369,7 @@ def comments(threads: Sequence[Thread], askable: Sequence[str], name: str) -> tu
             for comment in thread.comments:
                 st.text(f"{comment.author} · {moment(comment.at)}\n{comment.text}")
     if not askable:
-        st.text("Nobody who rated this item can be asked about it.")
+        st.text("There is nobody who rated this item and can be asked about it.")
         return None
     with st.popover("Ask an annotator about this item"):
         return _comment_form(askable, name)

@@ -17,11 +17,11 @@ from triptych.stats.undefined import Undefined
 from triptych.study.settings import EXPERTISE
 
 NO_JUDGE = (
-    "No judge model has rated these candidates. *Import ratings* takes its scores, or those of a metric, as a file of "
-    "their own next to the ratings, such as an export of this study whose names of systems the scores use too. They "
-    "never mix with people's ratings."
+    "No judge model has rated these candidates. *Import ratings* accepts its scores, or those of a metric, as a "
+    "separate file next to the ratings, for example next to an export of this study; use the same system names. They "
+    "are never mixed with people's ratings."
 )
-NOT_RATED = "No annotator rated this. What judges gave here is shown under the other criteria, as a metric."
+NOT_RATED = "No annotator rated this. Judges' scores are shown under the other criteria, as a metric."
 
 
 def judge_analysis(analysis: StudyAnalysis, key: str, slug: str) -> None:
@@ -35,7 +35,7 @@ def judge_analysis(analysis: StudyAnalysis, key: str, slug: str) -> None:
         return
     st.dataframe([_row(each, analysis) for each in results], hide_index=True, key=f"judges-{slug}")
     st.caption(
-        "The alternative annotator test leaves out each annotator in turn. The annotators are "
+        "The alternative annotator test leaves out one annotator at a time. The annotators are "
         f"{EXPERTISE[analysis.frame.settings.expertise]}, so epsilon is {margin(analysis.frame):g}, here and in "
         "reports. Correlations are Kendall's tau-b with 95 % intervals, within items and over the systems' means."
     )
@@ -73,7 +73,7 @@ def _against(test: AltTest) -> Sequence[dict[str, str]]:
         {
             "Annotator": str(comparison.annotator),
             **cells(STAND_IN_PAIR, comparison),
-            "Judge holds its own": "yes" if comparison.won else "no",
+            "Judge does as well": "yes" if comparison.won else "no",
         }
         for comparison in test.comparisons
     ]

@@ -1,4 +1,4 @@
-"""Analyses beyond the first look, each with a sentence that says when to use it."""
+"""Secondary analyses, each with a sentence on when to use it."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _friedman(ranking: RankingOf, analysis: StudyAnalysis) -> None:
 
 
 def _name(analysis: StudyAnalysis, label: object) -> str:
-    """The name of a system that a statistic knows by the label it was computed with: its blind code."""
+    """The name of a system; statistics are labelled with its blind code."""
     return analysis.name(cast(int, label))
 
 
@@ -104,47 +104,51 @@ def _ordinal(analysis: StudyAnalysis, key: str, slug: str) -> None:
     st.dataframe(rows, hide_index=True, key=f"ordinal-{key}")
 
 
-LENGTHS = "When longer responses may get higher ratings for their length: correlation within items."
+LENGTHS = "If longer responses might be rated higher just for their length: correlation within items."
 ANALYSES = {
-    "means": Analysis("Mean of each system", "When you report each system by itself.", comparisons.means, True),
+    "means": Analysis("Mean of each system", "If you report each system separately.", comparisons.means, True),
     "wins": Analysis(
         "Wins, ties and losses",
-        "When the distances of the scale mean little: only which response was rated higher counts.",
+        "If distances on the scale mean little: only which response was rated higher counts.",
         comparisons.wins,
         True,
     ),
     "ranks": Analysis(
         "Ranks and strengths",
-        "When reviewers expect Friedman's test, or systems did not always meet. Speaks for these annotators only.",
+        "If reviewers expect Friedman's test, or systems were not always compared directly. Applies to these "
+        "annotators only.",
         _ranks,
         True,
     ),
     "ordinal": Analysis(
         "Proportional odds",
-        "When points may not be averaged: uses only the order of ratings.",
+        "If points should not be averaged: uses only the order of ratings.",
         _ordinal,
         True,
     ),
     "effects": Analysis(
-        "Place on screen and time", "When the first response may have an advantage, or annotators tire.", trust.effects
+        "Place on screen and time",
+        "If the first response might have an advantage, or annotators might tire.",
+        trust.effects,
     ),
     "reliability": Analysis(
         "How many annotators per item",
-        "When you plan the next study, or defend the size of this one.",
+        "To plan the next study, or to justify the size of this one.",
         trust.reliability,
     ),
     "pairs": Analysis(
         "Pairs of annotators",
-        "When agreement is low: shows whether one of them reads the rubric differently.",
+        "If agreement is low: shows whether one of them reads the rubric differently.",
         trust.pairs,
         True,
     ),
     "without": Analysis(
-        "Agreement without each annotator", "When one annotator may pull agreement down.", trust.without_each, True
+        "Agreement without each annotator", "If one annotator might pull agreement down.", trust.without_each, True
     ),
     "judges": Analysis(
         "A judge model compared with the annotators",
-        "When a model or a metric scored the same candidates: may it replace one, does it correlate with them?",
+        "If a model or a metric scored the same candidates: could it replace an annotator, does it correlate with "
+        "them?",
         judge_analysis,
         True,
     ),

@@ -50,8 +50,8 @@ def _field(frame: Frame, slug: str) -> tuple[str, str]:
 
 
 def scope_notes(frame: Frame, scope: Counted, kinds: frozenset[str]) -> None:
-    """What a reader must know about what counts; nothing where everything is as usual."""
+    """Notes on which ratings count, if that differs from the default."""
     if Kind.simulated in scope.kinds & set(frame.kinds):
-        st.warning("Some of these ratings come from simulated annotators. They show how results look, nothing else.")
+        st.warning("Some of these ratings come from simulated annotators. They only show what results look like.")
     if scope != Counted(kinds):
         st.caption(plain(f"Filtered. {scope.sentence}"))

@@ -19,7 +19,7 @@ from triptych.rubric import palette
 from triptych.stats.intervals import Interval
 from triptych.stats.numbers import counted
 
-ESTIMATES = "Estimates only: this field was not declared before launch, so that nothing is tested on its values."
+ESTIMATES = "Estimates only: this field was not declared before launch, so nothing is tested on its values."
 MOST_DRAWN = 8
 
 
@@ -27,7 +27,7 @@ def slices_section(analysis: StudyAnalysis, slug: str) -> None:
     """Estimates with intervals and their number for every value; a verdict where the field was declared."""
     fields, shown = analysis.frame.fields, {result.criterion.key: result for result in pictured(analysis)}
     if not fields or not shown:
-        st.text("The items file has no field that tells some items apart, so there is nothing to slice by.")
+        st.text("The items file has no field that distinguishes items, so there is nothing to slice by.")
         return
     left, right = st.columns(2)
     field = choose("Field of the items", {name: name for name in fields}, f"slice-field-{slug}", place=left)

@@ -20,9 +20,8 @@ from triptych.study.persons import Who
 
 LOGGED = "looks logged"
 BLIND = (
-    "What is rated or decided by leads from now on is not blind. "
-    "System names appear on every page and in every export of this study, for all its leads, from now on. "
-    "This is written to the log and cannot be taken back."
+    "From now on, system names appear on every page and in every export of this study, for all its leads. Anything "
+    "that leads rate or decide after this is not blind. This is logged and cannot be undone."
 )
 
 

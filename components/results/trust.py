@@ -78,8 +78,8 @@ def agreement(analysis: StudyAnalysis, slug: str) -> None:
     st.caption(
         "A unit is one response, or one item where the question is about the item. Alpha is at the level of the "
         "scale; AC1 for nominal scales, otherwise AC2 with ordinal or quadratic weights; Fleiss' kappa generalised to "
-        "missing ratings. 95 % intervals resample units and speak for these annotators. Krippendorff draws "
-        "conclusions from 0.800 on and tentative ones from 0.667 on."
+        "missing ratings. 95 % intervals resample units and apply to these annotators. Krippendorff draws conclusions "
+        "from 0.800 and tentative ones from 0.667."
     )
 
 
@@ -116,7 +116,7 @@ def annotators(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | Undefin
     names = list(dict.fromkeys([look.annotator for look in flagged] + hurried))
     unchecked = _unchecked(looks, speeds)
     if names:
-        st.text(f"{', '.join(names)}: have a look.")
+        st.text(f"Look at {', '.join(names)}.")
     elif len(unchecked) < len(CHECKS):
         st.text("No annotator stands out.")
     order = sorted(looks, key=lambda look: (look.annotator not in names, look.annotator))
@@ -126,13 +126,13 @@ def annotators(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | Undefin
         st.text("\n".join(f"{CHECKS[column]} could not be checked. {why}" for column, why in unchecked.items()))
     st.caption(
         "Only the correlation with the others, equal ratings, drift, speed and missing answers raise a flag. Severity "
-        "(own rating minus the mean of the others, % of the scale) is not misconduct. A flag asks you to look; nobody "
-        "is left out by it."
+        "(own rating minus the mean of the others, % of the scale) is not misconduct. A flag is a prompt to look; it "
+        "excludes nobody."
     )
 
 
 def _unchecked(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | Undefined) -> dict[str, str]:
-    """Columns that have nothing to say about anybody, with the reason."""
+    """Columns without any value, with the reason."""
     measures: dict[str, Sequence[object]] = {
         "With the others": [look.agreement for look in looks],
         "Severity": [look.severity for look in looks],
@@ -151,7 +151,7 @@ def _unchecked(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | Undefin
 
 
 def look_row(look: AnnotatorLook, speed: Speed | None) -> dict[str, str]:
-    """What stands out about one annotator, as a row of a table."""
+    """What is noticeable about one annotator, as a row of a table."""
     flags = [*look.flags, speed_flag(speed) if speed else ""]
     numbers = cells(LOOK, look, reasons=False) | cells(SPEED, speed)
     return {
@@ -188,7 +188,7 @@ def pairs(analysis: StudyAnalysis, key: str, slug: str) -> None:
 
 
 def _side_by_side(analysis: StudyAnalysis, key: str) -> list[str]:
-    """Annotators with those of a group, or of a camp that stands out, next to each other."""
+    """Annotators ordered so that those of a group or camp are next to each other."""
     if analysis.groups:
         return sorted(analysis.people_names, key=lambda name: (analysis.groups.get(name, ""), name))
     if analysis.n_ratings > MOST_RATINGS:
@@ -198,7 +198,7 @@ def _side_by_side(analysis: StudyAnalysis, key: str) -> list[str]:
 
 
 def camps(analysis: StudyAnalysis, slug: str) -> None:
-    """How often each two annotators agree where groups or camps stand out, drawn with these next to each other."""
+    """How often each pair of annotators agrees, drawn with groups or camps next to each other."""
     criteria = (
         [hint.criterion for hint in analysis.camps if hint.criterion] if analysis.n_ratings <= MOST_RATINGS else []
     )

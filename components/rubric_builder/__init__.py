@@ -1,4 +1,4 @@
-"""The rubric as cards next to the workbench: one component that stores as a lead types. No script run, no rule."""
+"""The rubric form next to the workbench: one component that saves as a lead types. No script run, no rule."""
 
 from __future__ import annotations
 

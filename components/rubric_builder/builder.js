@@ -86,7 +86,7 @@ function mount(parent, data) {
     stage.replaceChildren(box);
     closeStage = workbench({ parentElement: box, data: { view, showing: null, language: "en" }, setTriggerValue() {} });
     pane.scrollTop = scrollTop;
-    // a new surface takes the focus where nothing else has it
+    // a new surface takes the focus if nothing else has it
     if (active !== document.activeElement) /** @type {HTMLElement} */ (document.activeElement).blur();
   }
 
@@ -146,7 +146,7 @@ function mount(parent, data) {
     isSending = true;
     const message = pending;
     pending = null;
-    // the form's values are written into the text as it is now
+    // the form's values are written into the current text
     if (message.value) message.text = text;
     const { status, answer } = await post(JSON.stringify({ study: data.study, base: version, ...message }))
       .catch(() => ({ status: 0, answer: null }));
@@ -231,7 +231,7 @@ function mount(parent, data) {
     URL.revokeObjectURL(address);
   });
 
-  // ---- the beginning: what waited in this tab comes back
+  // ---- the beginning: unsent input in this tab is restored
 
   parent.append(root);
   const before = JSON.parse(sessionStorage.getItem(name) ?? "null");

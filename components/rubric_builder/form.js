@@ -54,7 +54,12 @@ export function createForm({ schema, rubric, changed }) {
 
   // ---- values
 
-  /** Writes a value; what is empty or usual is left out. @param {Part} part @param {Field} field @param {any} value */
+  /**
+   * Writes a value; empty and default values are omitted.
+   * @param {Part} part
+   * @param {Field} field
+   * @param {any} value
+   */
   function put(part, field, value) {
     const isUsual = value === "" || JSON.stringify(value) === JSON.stringify(field.default);
     if (isUsual && !field.required) delete part[field.key];
@@ -96,7 +101,14 @@ export function createForm({ schema, rubric, changed }) {
     return labelled(field, path, box);
   }
 
-  /** Key and tag follow the title until they are changed. @param {Part} part @param {string} type @param {string} old @param {string} path @param {Part[]} others */
+  /**
+   * Key and tag follow the title until they are changed.
+   * @param {Part} part
+   * @param {string} type
+   * @param {string} old
+   * @param {string} path
+   * @param {Part[]} others
+   */
   function nameAfter(part, type, old, path, others) {
     for (const { key, control } of schema.form[type]) {
       if (control !== "key" || (part[key] && part[key] !== shortName(old, []) && !/^part(_\d+)?$/.test(part[key]))) continue;
@@ -242,7 +254,13 @@ export function createForm({ schema, rubric, changed }) {
     },
   };
 
-  /** @param {Field} field @param {string} at @param {[any, string][]} options @param {any} shown @param {(value: any) => void} act */
+  /**
+   * @param {Field} field
+   * @param {string} at
+   * @param {[any, string][]} options
+   * @param {any} shown
+   * @param {(value: any) => void} act
+   */
   function selectBox(field, at, options, shown, act) {
     const box = h("select", { data: { "rb-path": at } }, options.map(([, label], n) => h("option", { value: n, text: label })));
     box.value = String(Math.max(0, options.findIndex(([value]) => value === shown)));
@@ -368,7 +386,13 @@ export function createForm({ schema, rubric, changed }) {
     return `${size}${asks}${question ? ` · ${question}` : ""}`;
   }
 
-  /** The fields of a part; those that are seldom needed are folded. @param {string} type @param {Part} part @param {string} path @param {Part[]} others */
+  /**
+   * The fields of a part; those that are seldom needed are folded.
+   * @param {string} type
+   * @param {Part} part
+   * @param {string} path
+   * @param {Part[]} others
+   */
   function fieldsOf(type, part, path, others) {
     const place = { part, type, path, others };
     const at = (/** @type {Field} */ field) => (path ? `${path}.${field.key}` : field.key);

@@ -10,7 +10,7 @@ const MAX_STEPS = 40;
  */
 export function createHistory(texts, at = texts.length - 1) {
   return {
-    /** Another text follows the one that is shown; what was undone is gone. @param {string} text */
+    /** Adds a text after the current one; undone texts are discarded. @param {string} text */
     push(text) {
       if (texts[at] === text) return;
       texts = [...texts.slice(0, at + 1), text].slice(-MAX_STEPS);
@@ -24,7 +24,11 @@ export function createHistory(texts, at = texts.length - 1) {
   };
 }
 
-/** A short name for a title that no other part has: "Next step" → next_step. @param {string} title @param {string[]} taken */
+/**
+ * A short name for a title that no other part has: "Next step" → next_step.
+ * @param {string} title
+ * @param {string[]} taken
+ */
 export function shortName(title, taken) {
   const plain = title.normalize("NFKD").toLowerCase().replace(/[^a-z0-9]+/g, "_").replace(/^[_0-9]+|_+$/g, "");
   const base = plain.slice(0, 36) || "part";

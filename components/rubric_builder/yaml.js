@@ -1,4 +1,4 @@
-// The rubric as text, with line numbers; lines with mistakes stand out.
+// The rubric as text, with line numbers; lines with mistakes are marked.
 
 import { h } from "../workbench/dom.js";
 
@@ -29,7 +29,7 @@ export function createYaml({ changed, locked }) {
     /** @param {string} text @param {{ line: number | null }[]} mistakes */
     show(text, mistakes) {
       wrong = new Set(mistakes.map(({ line }) => line));
-      // while somebody types, the server's text is an older one
+      // while the user types, the server's text is outdated
       if (box.value !== text && document.activeElement !== box) box.value = text;
       redraw();
     },

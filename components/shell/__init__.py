@@ -1,1 +1,1 @@
-"""What every screen uses: who is asking, the frame around a page, words, tables. Nothing of one page group."""
+"""Shared by all screens: who is signed in, the page frame, wording, tables. Nothing for one page group only."""

@@ -17,17 +17,17 @@ from triptych.storage.models import Study
 from triptych.study.persons import Certainty, Who
 
 CONTENT_NOTE = (
-    "A backup holds the whole database at the moment it is made: every study, including names. Everybody can go on "
-    "working meanwhile, and everything saved before is in it."
+    "A backup contains the whole database at that moment: every study, including names. Everyone can continue working, "
+    "and everything saved before is included."
 )
 EVERY = {0: "Never", 24: "Every day", 168: "Every week"}  # hours
 SCHEDULE_NOTE = (
-    "For the whole installation, while the app runs; a backup that was missed is made when the app starts. Beyond the "
-    "number kept the oldest scheduled backup is deleted; those made by hand stay."
+    "For the whole installation, while the app runs; a missed backup is made when the app starts. Beyond the number to "
+    "keep, the oldest scheduled backup is deleted; manual backups are never deleted."
 )
 RESTORE_NOTE = (
-    "The backup replaces the database. What was saved since is no longer in it; a backup of the present state is made "
-    "first. Everybody has to sign in again, scripts need new tokens, and personal links that ended since stay ended. "
+    "The backup replaces the database. Anything saved since is lost from it; a backup of the current state is made "
+    "first. Everyone has to sign in again, scripts need new tokens, and personal links revoked since remain revoked. "
     "Every study's log records the restore."
 )
 COMMAND_NOTE = (
@@ -35,8 +35,8 @@ COMMAND_NOTE = (
     "stops the app and runs:"
 )
 CAPSULE_NOTE = (
-    "One file with all of this study: its own database, rubric, codebook and hashes. Import a whole study, on the page "
-    "New study, adds it to another installation. It contains people by pseudonym only, and systems by name."
+    "One file with the whole study: its own database, rubric, codebook and hashes. Use *Import a whole study* on the "
+    "page New study to add it to another installation. It contains people's pseudonyms only, and system names."
 )
 
 
@@ -121,15 +121,15 @@ def _losses(made: Backup, heads: Sequence[Head]) -> str:
     new = sum(head.slug not in then for head in heads)
     changed = counted(sum(number > 0 for number in since), "study", "studies")
     events = counted(sum(max(number, 0) for number in since), "event")
-    return f"Lost will be {events} since then in {changed}, {new} of them made since."
+    return f"This loses {events} since then in {changed}, {new} of them created since."
 
 
 def restored(result: Restored) -> str:
     """The message after a restore."""
-    previous = f" The state before is in {result.before.name}." if result.before else ""
+    previous = f" The previous state is in {result.before.name}." if result.before else ""
     people = ", ".join(result.again)
-    again = f" Withdrawn, erased or removed since, and in it again: {people}. Do that again." if people else ""
-    differing = f" Rows of it differ from their log. {' '.join(result.differing)}" if result.differing else ""
+    again = f" Back although they withdrew, were erased or removed since: {people}. Do that again." if people else ""
+    differing = f" Some rows differ from their log. {' '.join(result.differing)}" if result.differing else ""
     return f"The database was restored from {result.name}.{previous}{again}{differing}"
 
 

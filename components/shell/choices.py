@@ -54,7 +54,7 @@ def choose_language(who: Who | None) -> None:
 
 
 def confirmed(label: str, consequence: str, button: str, key: str, sure: str = "", **more: Any) -> bool:
-    """Whether somebody pressed `button`, which stands under its consequence, behind the button `label`.
+    """Whether someone pressed `button`, which is shown below its consequence after clicking the button `label`.
 
     sure: what must be ticked before it; `more`: as for st.button.
     """
@@ -73,7 +73,7 @@ def certain(who: Who, label: str, losses: str, key: str) -> Certainty | None:
         is_sure = st.checkbox("I am sure", key=f"certain-{key}-sure")
         pressed = state.form_button(label, f"certain-{key}-pressed", type="primary")
     if pressed and not is_sure:
-        state.say("Nothing was done. Tick the box first.", "info")
+        state.say("Nothing was changed. Tick the box first.", "info")
     certainty = state.certainty(who, passcode) if pressed and is_sure else None
     if pressed and not certainty:
         state.show_messages()

@@ -10,9 +10,10 @@ from triptych.storage.database import Wiped
 
 UNCLEARED = "left in the files"
 REASONS = {
-    Wiped.somebody_reads: "Somebody was reading, so the erased bytes are still in the file. Clear it in a moment.",
+    Wiped.somebody_reads: "Someone was reading the database, so the erased bytes are still in the file. Try again in a "
+    "moment.",
     Wiped.not_ours: "The erased bytes are still in the database's files, which only the owner of its tables may "
-    "rewrite. The server's administrator finds the command in docs/deploying.md under Erasing somebody.",
+    "rewrite. For the command, the server's administrator should see Erasing somebody in docs/deploying.md.",
 }
 
 

@@ -1,4 +1,4 @@
-"""What a page of a study shows where there is nothing yet: why, and the way to the next step."""
+"""What a study's page shows while it is empty: the reason, and a link to the next step."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from triptych.results.first_screen.next_step import NextStep
 
 
 def empty_state(sentence: str, place: str, slug: str) -> None:
-    """A sentence about what is missing, and a link to the place of the study where it comes from, if there is one."""
+    """A sentence about what is missing, and a link to the place of the study where it is created, if there is one."""
     st.info(plain(sentence))
     if place:
         st.page_link(places.PLACES[place][0].page, label=f"Go to {place}", query_params={"study": slug})

@@ -1,11 +1,11 @@
-// What Streamlit's links and containers cannot say: where one is, and that a row of links is a navigation.
+// What Streamlit's links and containers lack: the current page, and that a row of links is a navigation.
 
 /** The observer of a frame, by the component's own element. @type {WeakMap<Element, MutationObserver>} */
 const observers = new WeakMap();
-const SETTLED_MS = 200; // until what is above it is drawn too
+const SETTLED_MS = 200; // until everything above it is drawn too
 
 /**
- * The last parts of the addresses of the page and of its place, the study's title, and the key of a container to bring
+ * The last parts of the addresses of the page and of its place, the study's title, and the key of a container to scroll
  * into view once.
  * @typedef {{ path: string, place: string, study: string, shown: string }} Where
  */
@@ -32,7 +32,7 @@ function mark({ path, place, study }) {
   places?.setAttribute("aria-label", study);
 }
 
-/** The key of what is to be brought into view, until it is drawn. */
+/** The key of the container to scroll into view, until it is drawn. */
 let sought = "";
 
 function bringIntoView() {

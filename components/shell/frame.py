@@ -1,4 +1,4 @@
-"""What stands above every page of a lead: the study that the address names, its places, and everything beyond it."""
+"""The frame above every lead page: the study named in the address, its places, and links beyond the study."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _place(name: str, screens: Sequence[places.Screen], is_current: bool, line: 
     """The link to a place; with the mouse on it, or the focus in it, those to its other screens are below."""
     with st.container(key=f"place-{name}", width="content", gap=None):
         st.page_link(screens[0].page, label=name, query_params=_address(line))
-        if not is_current and len(screens) > 1:  # those of the current place are beside the heading
+        if not is_current and len(screens) > 1:  # the current place's screens are next to the heading
             with st.container(key=f"screens-{name}", width="content", gap="xsmall"):
                 for screen in screens[1:]:
                     st.page_link(screen.page, label=screen.name, query_params=_address(line))
@@ -88,7 +88,7 @@ def _studies(who: Who, may_have_none: bool) -> Sequence[Study]:
 
 
 def _study(studies: Sequence[Study]) -> StudyLine | None:
-    """The study that the address names, in a box that changes it, and how it stands; None without such a study."""
+    """The study named in the address, in a box that switches to another, and its state; None without such a study."""
     titles, requested = titles_of(studies), st.query_params.get("study")
     if requested not in titles:
         return None

@@ -1,4 +1,4 @@
-// Says what Streamlit's dialogs would say, without taking keys, clicks or the focus.
+// Shows the content of Streamlit's dialogs without taking keys, clicks or the focus.
 
 // of Streamlit's dialogs, those for which there are words elsewhere: here and in line.py
 const SAID_ELSEWHERE = ["Connection error", "Page not found"];
@@ -28,7 +28,7 @@ export default function ({ data: { down, broken, language, direction }, parentEl
 
   function write() {
     const isUp = app?.getAttribute("data-test-connection-state") === "CONNECTED";
-    // a click of the meantime was lost and a login may have ended; the workbench keeps and sends what it holds itself
+    // clicks in the meantime were lost and the login may have ended; the workbench stores and sends its own data
     if (isUp && isLost && !document.querySelector(".tw")) setTriggerValue("returned", true);
     isLost = hasBeenUp && !isUp;
     hasBeenUp ||= isUp;

@@ -1,4 +1,4 @@
-"""The quiet line of every page that says when the server cannot be reached, in place of Streamlit's dialogs."""
+"""The unobtrusive line on every page that appears when the server cannot be reached, instead of Streamlit's dialogs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _line = st.components.v2.component(
 def watch_line() -> None:
     """Draws nothing while the server answers; after a lost connection the page runs again.
 
-    Tells the browser in which language the page is, and brings the colours and rules that every page needs.
+    Also sets the page's language and the styles that every page needs.
     """
     code = language.used()
     words = {
@@ -46,7 +46,7 @@ def say_unknown_address(page: str) -> None:
     if state.recall(ADDRESS):
         return
     state.remember(ADDRESS, True)
-    # not by urlsplit: a browser may say anything, and what it refuses would be an error in the log
+    # not with urlsplit: a browser can send anything, and invalid input would raise and be logged as an error
     address = re.split("[?#]", st.context.url or "")[0].rpartition("/")[2]
     base = st.get_option("server.baseUrlPath").strip("/").rpartition("/")[2]
     if address not in ("", page, base):

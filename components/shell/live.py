@@ -22,16 +22,15 @@ MAX_WAIT_SECONDS = 60.0  # seconds
 
 @dataclass
 class Pace:
-    """What the open pages of a study were last told, when, and the processor seconds it has cost since."""
+    """The number that a study's open pages last received, when, and the processor seconds spent since."""
 
     told: int
     since: float
     spent: float = 0.0
 
     def tell(self, number: int, now: float) -> int:
-        """The number to draw: the last one until the pages have had their share of a core since then.
-
-        A number goes back when a backup was restored; the last one then means nothing any more.
+        """The number to draw: the last one, until the pages have used up their share of a core. A restored backup
+        lowers the number; the last one is then discarded.
         """
         waited = now - self.since >= min(self.spent / CPU_SHARE, MAX_WAIT_SECONDS)
         if number < self.told or (number > self.told and waited):
@@ -74,7 +73,7 @@ def follow(version: Callable[[], int], seen: int) -> None:
 
 
 def follow_at_a_pace(name: str, version: Callable[[], int], seen: int) -> None:
-    """The same for a number that grows: all pages of this name go on to the same one, so that it is computed once."""
+    """The same for a growing number: all pages with this name advance to the same one, so it is computed once."""
 
     def due() -> int:
         number, now = version(), time.monotonic()

@@ -77,7 +77,7 @@ def log_table(entries: Sequence[Entry], slug: str) -> Entry | None:
         on_select="rerun",
         selection_mode="single-row",
     )
-    st.caption("Click the box at the left of a line to see what it changed.")
+    st.caption("Click the box to the left of a line to see what it changed.")
     rows = picked.selection.rows
     return entries[rows[0]] if rows and rows[0] < len(entries) else None
 
@@ -89,7 +89,7 @@ def changes(entry: Entry) -> None:
     if entry.withheld:
         st.text("Its values would reveal which system is which. They are shown once the study is unblinded.")
     elif entry.old is None and entry.new is None:
-        st.text("It has no values, or they were erased with the person they were about.")
+        st.text("It has no values, or they were erased together with the person they were about.")
     else:
         st.dataframe(pd.DataFrame(changed_values(entry.old, entry.new)), hide_index=True, key=f"changes-{event.number}")
     st.caption(f"Hash {event.hash}")
@@ -156,7 +156,7 @@ def head(number: int, last_hash: str) -> None:
     st.code(last_hash or NONE, language=None, wrap_lines=True)
     st.caption(
         "Exports, reports, backups and capsules contain number and hash of their last event. If this log has fewer "
-        "events than one of them, or another hash for the same number, events were removed or rewritten."
+        "events than one of these, or a different hash for the same number, events were removed or rewritten."
     )
 
 
@@ -170,5 +170,5 @@ def verdict(check: Verdict) -> None:
         st.text(check.broken)
         return
     rows = counted(len(check.differences), "row")
-    st.error(f"{rows} changed outside the app, unlike what the log says.")
+    st.error(f"{rows} changed outside the app: they differ from the log.")
     st.dataframe(pd.DataFrame({"What differs": check.differences[:PAGE_ROWS]}), hide_index=True)

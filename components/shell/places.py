@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Screen:
-    """A page of a place: its file below pages/, its name beside the others, and the guide's section about it."""
+    """A page of a place: its file below pages/, its name in the list of screens, and the guide's section about it."""
 
     page: str
     name: str

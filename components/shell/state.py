@@ -94,7 +94,7 @@ def identity() -> str:
 
 
 def _is_https() -> bool:
-    """Whether the page was opened by https: the gate lets sockets in only with the origin that was called."""
+    """Whether the page was opened over https: the gate accepts sockets only with the requested origin."""
     return st.context.headers.get("Origin", "").startswith("https:")
 
 
@@ -104,9 +104,8 @@ def browser() -> Browser:
 
 
 def identify() -> Who | None:
-    """As `current_person`, for the router: the page that it runs need not ask again.
-
-    A run that somebody caused counts as use of a lead's login, one that new data caused does not.
+    """As `current_person`, for the router, so that the page need not query again. A run caused by the user counts as
+    use of a lead's login; one caused by new data does not.
     """
     if recall(CAME_BACK) is None:  # the first run: a tab that had another session names it when it connects
         _, _, *earlier = st.context.headers.get("Sec-WebSocket-Protocol", "").split(",") + ["", ""]
@@ -130,7 +129,7 @@ def will_run_by_itself() -> None:
 
 
 def speak(who: Who | None) -> None:
-    """Texts are in the language of this person, or of this browser, from now on."""
+    """Set the language of texts to that of this person, or of this browser."""
     slug = st.query_params.get("study") or recall("study")
     study = None
     with reading() as session:
@@ -156,10 +155,9 @@ def run_again_by_itself() -> None:
 
 
 def was_signed_in() -> bool:
-    """Whether this browser or tab was signed in; with nobody signed in, that login has ended.
-
-    A login that ends closes its sockets. The tab comes back, maybe without the cookie, and names its session, which
-    nobody gets back but with that login (`web.gate`).
+    """Whether this browser or tab was signed in; if nobody is signed in now, that login has ended. An ended login
+    closes its sockets. The tab then reconnects, possibly without the cookie, and names its session, which continues
+    only with that login (`web.gate`).
     """
     return session_cookie() is not None or bool(browser().people and recall(CAME_BACK))
 
@@ -205,7 +203,7 @@ def take(key: str, default: Any = None) -> Any:
 
 
 def show_next(key: str) -> None:
-    """The next run brings the container with this key into view, wherever its reader was."""
+    """Scroll the container with this key into view on the next run."""
     remember(SHOWN_NEXT, key)
 
 
@@ -313,7 +311,7 @@ def passcode_is_fresh(who: Who) -> bool:
 
 
 def certainty(who: Who, passcode: str) -> Certainty | None:
-    """What an act that cannot be undone asks for; None without the lead's passcode, and a message says so."""
+    """The proof that an irreversible action requires; None, with a message, without the lead's passcode."""
     typed_at, is_fresh = recall(PASSCODE_TYPED_AT), passcode_is_fresh(who)
     proof = _unless_too_often(lambda: signing_in.certain(engine(), who, typed_at, passcode, browser()))
     if proof and not is_fresh:
@@ -322,7 +320,7 @@ def certainty(who: Who, passcode: str) -> Certainty | None:
 
 
 def arrival() -> Arrival | None:
-    """Set between a sign-in and the reload that brings the cookie."""
+    """Set between a sign-in and the reload that sends the cookie."""
     return recall(ARRIVAL)
 
 
@@ -337,7 +335,7 @@ def show_messages() -> None:
 
 
 def say(text: str, kind: str = "error") -> None:
-    """Draws a message here and now: error, warning, info or success. The text is shown unformatted."""
+    """Draw a message: error, warning, info or success. The text is shown unformatted."""
     draw = {"error": st.error, "warning": st.warning, "info": st.info, "success": st.success}[kind]
     draw(plain(text))
 

@@ -17,10 +17,8 @@ from triptych.study.persons import Who
 
 @contextmanager
 def chosen_study(who: Who) -> Iterator[tuple[state.Session, Study]]:
-    """The study that the address names, for what the page reads of it at first; stops where they lead no such study.
-
-    Its name, state and places, and the page's heading stand in the frame, which the router draws before the page. The
-    page's messages follow what is drawn in here.
+    """The study named in the address, for the page's first queries; stops the page if they do not lead it. The frame,
+    which the router draws before the page, shows its name, state and places, and the page's heading.
     """
     with state.reading() as session:
         yield session, _led(session, who)
@@ -31,7 +29,7 @@ def _led(session: state.Session, who: Who) -> Study:
     try:
         return lifecycle.led_by(session, who, st.query_params.get("study", ""))
     except NotFound:
-        st.error("You lead no study with this address. Open one from the list of studies.")
+        st.error("You do not lead a study with this address. Open one from the list of studies.")
         st.stop()
 
 

@@ -29,22 +29,22 @@ STOPS = (
     ),
     Stop(
         "lead/items.py",
-        "Items about which annotators disagree most come first. A lead may decide on a final value for each.",
+        "Items about which annotators disagree most come first. A lead can set a final value for each.",
         "Read the first item of the list and what each annotator gave, then go to the next one with the key J.",
     ),
     Stop(
         "lead/people.py",
-        "Everybody who takes part: how far they are, how fast they work, and who needs a look.",
-        "Find who worked the longest, and click the box at the left of their row to see what you could do.",
+        "Everyone who takes part: their progress, their pace, and who needs attention.",
+        "Find the person who worked longest, and click the box to the left of their row to see the available actions.",
     ),
     Stop(
         "lead/design.py",
-        "What was decided before the first rating. It was frozen at launch, under one hash.",
+        "All decisions made before the first rating, frozen at launch under one hash.",
         "Open *Plan and preregistration* and find which criterion was declared as the primary one.",
     ),
     Stop(
         "lead/report.py",
-        "Everything that a paper needs, frozen at one moment: tables, figures, methods, data, and a script that checks "
+        "Everything for a paper, frozen at one moment: tables, figures, methods, data, and a script that checks "
         "every number.",
         "Open *What is in it*, then make a report and download it.",
     ),

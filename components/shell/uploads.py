@@ -18,9 +18,8 @@ SHOWN_FILES = 5
 
 
 def content_of(upload: st.runtime.uploaded_file_manager.UploadedFile) -> bytes | None:
-    """The file's bytes, a text as UTF-8; None while its encoding is to be confirmed, which this asks for.
-
-    The same for the texts in a zip. What is no text at all is left to its reader.
+    """The file's bytes, with text converted to UTF-8; None while the user still has to confirm its encoding. Also
+    converts texts in a zip. Other content is left to its reader.
     """
     data, key = upload.getvalue(), f"encodings-{upload.file_id}"
     confirmed: Mapping[str, str] | None = state.recall(key)
@@ -60,11 +59,13 @@ def _ask(upload_name: str, questions: Mapping[str, UnconfirmedEncoding], key: st
     """The likely encoding of each text and its first lines, to be confirmed together."""
     for name, question in islice(questions.items(), SHOWN_FILES):
         place = name if name == upload_name else f"{upload_name}, {name}"
-        state.say(f"{place}: {question.at_fault}. It looks like {question.encoding}. Read so, it begins:", "warning")
+        state.say(
+            f"{place}: {question.at_fault}. It looks like {question.encoding}. Read that way, it begins:", "warning"
+        )
         st.text(question.lines)
     encodings = {name: question.encoding for name, question in questions.items()}
     _mention_others(encodings)
-    label = f"Read it as {question.encoding}" if len(questions) == 1 else "Read them so"
+    label = f"Read it as {question.encoding}" if len(questions) == 1 else "Read them this way"
     st.button(label, key=f"confirm-{key}", on_click=state.remember, args=(key, encodings))
     st.caption(f"If letters look wrong: {SAVE_AS}")
 

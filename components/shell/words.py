@@ -31,7 +31,7 @@ def moment(at: datetime | None) -> str:
 
 
 def clock_time(at: datetime) -> str:
-    """The time of day where the browser is, or in UTC where it does not say."""
+    """The time of day in the browser's time zone, or in UTC if that is unknown."""
     zone = st.context.timezone or ""
     with suppress(ValueError, LookupError, OSError):  # no zone, or none of this name on this computer
         return f"{at.astimezone(ZoneInfo(zone)):%H:%M}"
@@ -57,7 +57,7 @@ def limits(low: float, high: float) -> str:
 
 
 def number(result: float | Undefined | None) -> str:
-    """A number, or the sentence that stands in its place."""
+    """A number, or the sentence shown instead of it."""
     return NONE if result is None else written_or_reason(result, "number")
 
 
@@ -71,8 +71,7 @@ def signed_limits(low: float, high: float, share: bool = False) -> str:
 
 
 def read_aloud(text: str) -> str:
-    """Somebody's text as the name of a widget whose label is not drawn; the text itself stands above it.
-
-    A label is Markdown, and screen readers read out its source with every mark that would keep it plain.
+    """A user's text as the hidden label of a widget; the text itself is drawn above it. A label is Markdown, and screen
+    readers would read its source, including escapes.
     """
     return " ".join(MARKS.sub(" ", text).split())

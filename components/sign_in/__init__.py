@@ -1,4 +1,4 @@
-"""Signing in and out in the browser, since only an HTTP answer can set or remove a cookie. No form."""
+"""Signing in and out in the browser, because only an HTTP response can set or remove a cookie. No form."""
 
 from __future__ import annotations
 

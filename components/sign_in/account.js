@@ -1,6 +1,6 @@
 // The signed-in person's corner of the top bar, and signing out.
 
-const FLUSH_WAIT_MS = 4000; // for the workbench to send what the server does not have yet
+const FLUSH_WAIT_MS = 4000; // for the workbench to send unacknowledged data
 
 /** This tab's drafts in localStorage that no server has acknowledged. */
 function unsentDrafts() {
@@ -13,7 +13,7 @@ function unsentDrafts() {
   }
 }
 
-/** Lets the workbench send its last draft; `detail.waitUntil(promise)` adds what to wait for. */
+/** Lets the workbench send its last draft; `detail.waitUntil(promise)` adds a promise to wait for. */
 async function flush() {
   /** @type {Promise<unknown>[]} */
   const pending = [];

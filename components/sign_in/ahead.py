@@ -1,4 +1,4 @@
-"""What a lead's next pages need, got ready beside the first one: two seconds of imports and of reading YAML."""
+"""Preloads in the background what a lead's next pages need: two seconds of imports and YAML parsing."""
 
 from __future__ import annotations
 

@@ -1,8 +1,11 @@
 // Turns a ticket that Python issued into the session cookie, then opens the page without secrets in its address.
 
-/** What can go wrong, in words. @typedef {{ noAnswer: string, noCookies: string, failed: string, arriving: string }} Words */
+/**
+ * What can go wrong, in words.
+ * @typedef {{ noAnswer: string, noCookies: string, failed: string, arriving: string }} Words
+ */
 
-/** By ticket: null, or what went wrong. @type {Map<string, Promise<string | null>>} */
+/** By ticket: null, or the error. @type {Map<string, Promise<string | null>>} */
 const used = new Map();
 
 /** @param {string} ticket @param {Words} words @returns {Promise<string | null>} */

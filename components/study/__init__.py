@@ -1,1 +1,1 @@
-"""Making a study: its form, design, plan, dry run and launch. No results."""
+"""Setting up a study: its form, design, plan, dry run and launch. No results."""

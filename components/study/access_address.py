@@ -10,8 +10,8 @@ from triptych.storage.models import Access, Study
 from triptych.study.settings import settings_of
 
 ONLY_HERE = (
-    "These addresses work on this computer only. To let others in, start Triptych with HOST=0.0.0.0 and open this "
-    "page under the address it prints."
+    "These addresses work on this computer only. To let others connect, start Triptych with HOST=0.0.0.0 and open this "
+    "page at the address it prints."
 )
 
 
@@ -27,15 +27,15 @@ def access_address(study: Study) -> None:
             st.code(places.key_of(study), language=None)
         with state.reading() as session:
             held, most = places.people_with_a_place(session, study), places.most_people(session, study)
-        st.caption(f"{held} of {most} places are taken. Who comes when all are taken is asked to come back later.")
+        st.caption(f"{held} of {most} places are taken. When all are taken, new arrivals are asked to come back later.")
         code = settings_of(study).codes.finished
         if code:
             st.write("Annotators who finish see this completion code, which the panel asks for.")
             st.code(code, language=None)
         else:
-            st.write("There is no completion code yet: make the codes under *Setup → Who rates what*.")
+            st.write("There is no completion code yet: create the codes under *Setup → Who rates what*.")
     elif study.access == Access.open:
-        st.write("Anybody who opens this address can take part under a name.")
+        st.write("Anyone who opens this address can take part under a name.")
         st.code(addresses.study_address(study), language=None, wrap_lines=True)
     else:
         st.write("Only people with a personal link can take part. Create the links below.")

@@ -1,4 +1,4 @@
-"""Closing a study, which says what has not been done yet."""
+"""Closing a study, with a statement of what is unfinished."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from triptych.storage.models import Study, StudyState
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 
-CONSEQUENCE = "Nothing more is accepted. Unfinished work is saved; you can reopen the study."
+CONSEQUENCE = "The study accepts no more work. Unfinished work is saved; you can reopen the study."
 
 
 def close(study: Study, view: Overview, who: Who) -> None:

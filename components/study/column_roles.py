@@ -1,4 +1,4 @@
-"""What each column or level of a file is: a drop-down each with the proposal, and the first rows as they are read."""
+"""The role of each column or level of a file: a drop-down with the proposal, and the first rows as read."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ FIRST_ROWS = 8
 MOST_UNFOLDED = 15
 DUPLICATES: dict[Duplicates, str] = {
     "error": "An error: nothing is imported",
-    "first": "Left out: the first counts",
-    "last": "Counts: those before are left out",
-    "repeats": "A repeat: shows how an annotator agrees with themselves",
+    "first": "Ignore it: the first rating counts",
+    "last": "Use it: earlier ratings are ignored",
+    "repeats": "A repeat: shows how consistent an annotator is",
 }
 
 
 def _choose_roles(
     proposed: Mapping[str, str], words: Mapping[str, str], key: str, samples: Mapping[str, str]
 ) -> dict[str, str]:
-    """A drop-down for each column, under its first values where they are at hand; the roles as they are chosen."""
+    """A drop-down for each column, below its first values if known; returns the chosen roles."""
     title = f"What the {len(proposed)} columns or fields are"
     with st.expander(title, expanded=0 < len(samples) <= MOST_UNFOLDED, key=f"{key}-all"):
         chosen = {}
@@ -74,8 +74,8 @@ def choose_item_roles(file: ItemFile) -> dict[str, str]:
 
 
 def _place_of_mapping() -> Any:
-    """An expander that knows whether it is open, which Streamlit's public types do not say."""
-    return st.expander("Load or save what the columns or fields are", key="mapping", on_change="rerun")
+    """An expander that reports whether it is open, which Streamlit's public types do not include."""
+    return st.expander("Load or save this mapping", key="mapping", on_change="rerun")
 
 
 def _choose_from_saved(
@@ -93,7 +93,7 @@ def _choose_from_saved(
     except ImportRefused as refusal:
         state.say(str(refusal))
     known = {column: role for column, role in saved.roles.items() if column in proposed and role in words}
-    # boxes of their own for each mapping: one that is on screen already keeps its choice
+    # new widget keys for each mapping: an existing widget would keep its choice
     return saved, _choose_roles({**proposed, **known}, words, f"{key}-{upload.file_id}" if upload else key, samples)
 
 
@@ -101,7 +101,7 @@ def _offer(place: Any, mapping: ColumnMapping) -> None:
     if not place.open:  # the browser loads a program of 1.5 MB that shows code
         return
     # to copy: what a button downloads is served to anybody, and columns may be named after systems
-    place.caption("This mapping, to save as a file for the next one")
+    place.caption("This mapping, to save for the next file")
     place.code(mapping.to_json(), language=None, height=300)
 
 
@@ -124,6 +124,6 @@ def first_ratings(files: Sequence[FinishedRatings]) -> None:
                 }
             )
     if rows:
-        with st.expander("First ratings, as they are read"):
+        with st.expander("First ratings, as read from the files"):
             st.caption(BLINDING_NOTE)
             st.dataframe(rows, hide_index=True, key="first_ratings")

@@ -17,7 +17,7 @@ from triptych.stats.numbers import counted
 from triptych.storage.models import Study, StudyState
 from triptych.study.design import ItemLine, Parts
 
-ADD, REPLACE = "Add to the present items", "Replace all items"
+ADD, REPLACE = "Add to the current items", "Replace all items"
 
 
 def item_table(lines: Sequence[ItemLine], total: int) -> None:
@@ -73,7 +73,7 @@ def retired_items(study: Study, version: int) -> Parts | None:
         st.text(
             "The items are removed from this draft."
             if draft
-            else "Nobody gets these items any more. Their ratings stay in the results."
+            else "These items will no longer be assigned. Their ratings remain in the results."
         )
         ids = st.text_area("Ids of the items, one per line", height=110, key=f"{key}-ids")
         label = "Remove these items" if draft else "Retire these items"

@@ -21,19 +21,19 @@ DEFAULTS = Recipe()
 # effect → its label, and the most of it, in percent of the width of a scale
 EFFECTS = {
     "gap": ("From the worst system to the best", 60),
-    "first": ("Gain of the response shown first", 40),
+    "first": ("Advantage of the response shown first", 40),
     "spread": ("How much annotators differ in strictness", 20),
     "severe": ("How much stricter one of them is", 40),
 }
 MARKS = {Recovered.yes: "✓ yes", Recovered.unclear: "? unclear", Recovered.no: "✗ no"}
 NO_TIME = Undefined("Not defined: simulated annotators take no time.")
 UNCLEAR_NOTE = (
-    "Unclear means that the study is too small for this effect, or the effect too small for the study: the planner "
-    "says what more annotators or more items would do."
+    "Unclear means that the study is too small for this effect: use the planner to see what more annotators or items "
+    "would achieve."
 )
 WRONG_NOTE = (
-    "An effect was found the wrong way round, or where none was planted. Once in twenty tests that is bad "
-    "luck: run it again with another random seed. If it happens again, the study is too small."
+    "An effect was found in the wrong direction, or where none was planted. One in twenty tests does this by chance: "
+    "run it again with another random seed. If it happens again, the study is too small."
 )
 
 
@@ -74,7 +74,7 @@ def report(run: DryRun, slug: str) -> None:
     if Recovered.no in outcomes:
         st.caption(WRONG_NOTE)
     st.header("The tables of the paper", anchor=False)
-    st.text("As the results page will show them, from simulated ratings: they show nothing about your systems.")
+    st.text("As on the results page, but from simulated ratings: they say nothing about your systems.")
     _comparison(analysis, slug)
     st.header("Agreement", anchor=False)
     trust.agreement(analysis, f"dry-run-{slug}")

@@ -14,7 +14,7 @@ from triptych.storage.models import Round, Study, StudyState
 from triptych.study.lifecycle import LONGEST_TITLE
 
 COPY = "A new draft with the same rubric and settings. Ratings, annotators and plan are not copied."
-DELETION = "This deletes the draft for good, with its items and invitations. Nobody has rated anything in it."
+DELETION = "This permanently deletes the draft, with its items and invitations. It contains no ratings."
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ def copy_form(study: Study, free: Sequence[Round]) -> CopyRequest | None:
     with st.popover("Duplicate"):
         st.text(COPY)
         key = f"copy-as-{study.slug}"
-        names: dict[Round | None, str] = {None: "A study of its own"}
+        names: dict[Round | None, str] = {None: "A separate study"}
         names |= {each: f"Next round: {ROUNDS[each]}" for each in free}
         next_round = choose("Duplicate as", names, key)
         old = study.title.removeprefix("Demo: ")

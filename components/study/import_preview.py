@@ -26,9 +26,10 @@ MAX_CHARACTERS = 2000
 SEVERITIES = {"error": "Errors", "warning": "Warnings", "note": "Notes"}
 MAX_LINES = 12
 FIRST_ITEMS = 3
-WAYS = ("As annotators will see them", "As they are read, with systems")
+WAYS = ("As annotators will see them", "As read from the file, with systems")
 BLINDING_NOTE = (
-    "This names the system of each response. If you will rate in this study yourself, ask somebody else to check it."
+    "This shows the system of each response. If you are going to rate in this study yourself, ask someone else to "
+    "check it."
 )
 
 
@@ -50,7 +51,7 @@ def import_preview(
     common = settings_of(study).common_names if study else ()
     _summary(file)
     if before is not None:
-        st.caption("Compared with the file before")
+        st.caption("Compared with the previous file")
         st.text("\n".join(differences(before, file)))
     _problems(file)
     for sentence in lifecycle.misfits(rubric, file) if file.ok else ():
@@ -90,7 +91,7 @@ def _summary(file: ItemFile) -> None:
 
 
 def _problems(file: ItemFile) -> None:
-    """Whether the file can be imported, then every problem on a line of its own, by row."""
+    """Whether the file can be imported, then one line per problem, in order of rows."""
     counts = Counter(problem.severity for problem in file.problems)
     if counts["error"]:
         errors = counted(counts["error"], "error")
@@ -120,7 +121,7 @@ def _place(problem: Problem) -> tuple[bool, str, int]:
 def _columns(file: ItemFile) -> None:
     """The table of columns, which is loaded once somebody opens it, and what of the file is not stored."""
     meanings = column_meanings(file)
-    with (box := st.expander("What each column is read as", key="read-as", on_change="rerun")):
+    with (box := st.expander("Role of each column", key="read-as", on_change="rerun")):
         if box.open:
             st.dataframe(meanings, hide_index=True, key="columns")
     if file.ignored:

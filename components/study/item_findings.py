@@ -17,13 +17,12 @@ from triptych.study.settings import Formats
 
 FINDINGS = "item_findings"
 MAX_NAMED = 5
-COMMON = "This is a common word, which gives no system away"
+COMMON = "This is a common word and does not reveal a system"
 
 
 def item_findings(file: ItemFile, rubric: Rubric, formats: Formats, common: Sequence[str] = ()) -> tuple[str, ...]:
-    """The gravest findings, the rest folded; the linter reads a file again only where something changed.
-
-    common: marks of the names that are common words so far; returned as the lead changes them.
+    """The most serious findings, with the rest folded; the linter rereads a file only after a change. common: hashes of
+    the names marked as common words; returned as changed by the lead.
     """
     read_before = state.recall(FINDINGS)
     if read_before is None or read_before[0] != (file, rubric, formats):

@@ -19,8 +19,8 @@ from triptych.study.settings import settings_of
 
 ICONS = {Mark.done: ":material/check_circle:", Mark.empty: ":material/error:", Mark.doubtful: ":material/help:"}
 LAUNCH_NOTE = (
-    "Launching opens the study and freezes rubric, items, settings and plan under one hash, which every rating and "
-    "every export carries. Later changes are amendments: dated, with a reason, printed in reports."
+    "Launching opens the study and freezes rubric, items, settings and plan under one hash, which is stored with every "
+    "rating and export. Later changes are amendments: dated, with a reason, printed in reports."
 )
 MAX_IDS = 12
 
@@ -34,10 +34,10 @@ def launch_form(
     """
     stops = sum(point.stops for point in points) + len(unsaved)
     open_points = sum(point.mark != Mark.done for point in points)
-    summary = f"{counted(stops, 'point')} must be settled" if stops else "Nothing must be settled"
+    summary = f"{counted(stops, 'point')} must be resolved" if stops else "Nothing blocks the launch"
     st.caption(f"{summary}; {open_points} of {len(points)} lines are open.")
     for label in unsaved:
-        state.say(f"{label}: what is in the field is not saved.")
+        state.say(f"{label}: the text in the field is not saved.")
     numbers: Counter[SetupSection] = Counter()
     for place, point in enumerate(points):
         numbers[point.section] += 1
@@ -65,7 +65,7 @@ def _items(point: CheckPoint) -> str:
 
 
 def what_comes_first(study: Study, steps: Sequence[str]) -> None:
-    """What annotators meet before the first item, with the consent page as they read it."""
+    """The steps before an annotator's first item, with the consent page as they will see it."""
     settings = settings_of(study)
     st.markdown("\n".join(f"{place}. {state.plain(step)}" for place, step in enumerate(steps, 1)))
     if settings.consent.text:

@@ -25,13 +25,13 @@ from triptych.study.persons import Who
 SETUP = "lead/design.py"
 STEPS = {
     StudyState.open: ("Reopen", "Annotators can join and begin."),
-    StudyState.paused: ("Pause", "Nobody gets a new item. What is on screen may be submitted for 30 minutes."),
+    StudyState.paused: ("Pause", "No new items are assigned. Items on screen can be submitted for 30 minutes."),
 }
 STATES = {
-    StudyState.draft: "This study is a draft: nobody can annotate yet. Go through its parts, then launch it.",
+    StudyState.draft: "This study is a draft: nobody can annotate yet. Complete its sections, then launch it.",
     StudyState.open: "This study is open.",
-    StudyState.paused: "This study is paused: nobody gets a new item.",
-    StudyState.closed: "This study is closed: nothing more is accepted.",
+    StudyState.paused: "This study is paused: no new items are assigned.",
+    StudyState.closed: "This study is closed: it accepts no more work.",
 }
 
 

@@ -15,8 +15,8 @@ from triptych.study import plans
 from triptych.study.pairing import PlanLine
 
 PLAN_NOTE = (
-    "Without a plan every annotator gets the item that needs annotations most. With a plan each annotator gets their "
-    "own planned items and nothing else, so invite everybody first."
+    "Without a plan, every annotator gets the item that most needs annotations. With a plan, each annotator gets only "
+    "their planned items, so invite everyone first."
 )
 REFUSED = "This plan cannot be saved until the file is corrected:"
 COLUMNS = ["annotator", "item_id", "rank"]
@@ -39,7 +39,7 @@ def plan_form(
         state.remember(proposal, propose() or ())
         state.renew(uploader)
         st.rerun()
-    name = f"A plan of your own ({', '.join(COLUMNS)})"
+    name = f"Your own plan ({', '.join(COLUMNS)})"
     upload = st.file_uploader(name, list(plans.CONTENTS.endings), key=state.numbered(uploader))
     data = None if upload is None else content_of(upload)
     uploaded = None if upload is None or data is None else read(data, upload.name)

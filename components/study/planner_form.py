@@ -42,12 +42,12 @@ DEFAULT_SECONDS, DEFAULT_PAY = 90, 12.0
 MIN_ITEMS, SLIDER_ITEMS, MAX_ITEMS, MAX_RATERS, MAX_ANNOTATORS, MAX_SYSTEMS = 10, 500, 2000, 10, 40, 16
 GOOD_CHANCE = 0.8
 CHANCE_NOTE = (
-    "The chance that a system which is so much better than all others under one criterion is clearly above a given one "
-    "of them, with p adjusted for all tests; for annotators like these, or with fewer than five for these alone. It "
-    "agrees with simulated studies within a few percent. Planners mostly ask for 80 %."
+    "The chance that a system that is better than all others by this much under one criterion is clearly above a given "
+    "one of them, with p adjusted for all tests; for annotators like these or, with fewer than five, for these "
+    "annotators only. It agrees with simulated studies within a few percent. A common target is 80 %."
 )
 GROUP_NOTE = (
-    "How alike items of a group are is not known here: half of the variance of their tastes is taken as common."
+    "The similarity of items in a group is unknown here: half of the variance of their tastes is assumed to be shared."
 )
 EVERY_PAIR = "Every two systems"
 
@@ -94,7 +94,7 @@ def _shape(slug: str, systems: int, criteria: int) -> dict[str, int]:
             "Systems", 2, MAX_SYSTEMS, min(max(2, systems), MAX_SYSTEMS), key=f"n-{slug}"
         ),
         "criteria": columns[1].number_input(
-            "Criteria that decide",
+            "Deciding criteria",
             1,
             100,
             min(criteria, 100),
@@ -164,7 +164,7 @@ def _about(count: int | Undefined, what: str) -> str:
 
 
 def _sure(between: Between | None, what: str) -> str:
-    """How many it may take, as far as the pilot can say."""
+    """The range of the needed number, given the pilot's uncertainty."""
     if between is None:
         return ""
     most = "more than the planner tries" if between.high is None else f"{between.high:,.0f}"
@@ -207,6 +207,6 @@ def outlook(advice: Advice, effort: Effort, basis: Basis, currency: str) -> None
 def chances(grid: Chances, name: str) -> None:
     """The chances of plans around this one, as a map."""
     st.header("Around this plan", anchor=False)
-    st.text("The chance to show the difference, in percent, with the present annotators per item.")
+    st.text("The chance to show the difference, in percent, with the current number of annotators per item.")
     charts.show(figures.chances(grid), f"chances-{name}", f"{name}-plan", "The chance of plans around this one.")
     st.caption(CHANCE_NOTE)

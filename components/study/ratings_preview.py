@@ -36,7 +36,9 @@ USE_LABELS: dict[Use, str] = {
     "leave out": "Leave out",
 }
 PROPOSED, EXISTING = "Proposed from the values", "An existing rubric"
-ENDS_NOTE = "Compare lowest and highest with the scale that was used: a point that nobody chose is not in the files."
+ENDS_NOTE = (
+    "Compare lowest and highest with the original scale: a point that nobody chose does not appear in the files."
+)
 MAX_VALUES = 12
 MAX_OFFERED = 200
 READ, ASSEMBLED = "ratings_read", "ratings_assembled"
@@ -81,7 +83,7 @@ def _read(upload: Any, kind: RaterKind, data: bytes, roles: Mapping[str, str]) -
 
 
 def _as_proposed(upload: Any, kind: RaterKind, data: bytes) -> tuple[FinishedRatings, ...]:
-    """The file as it is read without the lead, or its columns alone where they must be named first."""
+    """The file as read with proposed roles, or only its columns if the lead must assign roles first."""
     try:
         return _read(upload, kind, data, {})
     except RolesNeeded as unclear:
@@ -92,8 +94,8 @@ def _groups(uploads: Sequence[Any]) -> dict[str, str]:
     """Id of the uploaded file → the group that all its annotators belong to, where several files have groups."""
     if len(uploads) < 2:
         return {}
-    with st.expander("Groups of annotators, if each file is of another"):
-        st.caption("The same id in two groups is two annotators.")
+    with st.expander("Groups of annotators, if each file comes from a different one"):
+        st.caption("The same id in two groups means two annotators.")
         labels = {upload.file_id: f"Group of {upload.name}" for upload in uploads}
         return {
             number: st.text_input(read_aloud(label), max_chars=40, key=f"group-{number}").strip()
@@ -103,7 +105,7 @@ def _groups(uploads: Sequence[Any]) -> dict[str, str]:
 
 def choose_items() -> tuple[ItemFile | None, bool]:
     """The items' texts, if there are any, and whether the import can go on with them."""
-    title = f"Items, if you have the texts and they are not in these files ({SIZE_LIMIT})"
+    title = f"Items, if the texts are not in these files ({SIZE_LIMIT})"
     upload = st.file_uploader(title, list(READERS), key="items_of_ratings")
     if upload is None:
         return None, True
@@ -116,7 +118,7 @@ def choose_items() -> tuple[ItemFile | None, bool]:
         state.say(str(refusal))
         return None, False
     if not file.ok:
-        state.say(f"{upload.name} has errors; nothing can be imported with it.")
+        state.say(f"{upload.name} has errors and cannot be imported.")
     problems(file.problems)
     return file, file.ok
 
@@ -176,11 +178,11 @@ def _mapped(asked: Asked) -> Asked:
     """Criteria that the rubric lacks may be left out; those added for judges' scores are listed."""
     added = [criterion.title for criterion in asked.rubric.criteria if criterion.key in asked.scores]
     if added:
-        st.text(f"Added to the rubric for scores of judges, to be compared as metrics are: {', '.join(added)}.")
+        st.text(f"Added to the rubric for judges' scores, to be analysed like metrics: {', '.join(added)}.")
     unmatched = [name for name, key in asked.names.items() if not key]
     if not unmatched:
         return asked
-    left_out = st.multiselect("Not in this rubric; leave out", unmatched, key="strangers")
+    left_out = st.multiselect("Not in this rubric; ignore it", unmatched, key="strangers")
     return replace(asked, names=dict(asked.names) | dict.fromkeys(left_out))
 
 
@@ -207,7 +209,7 @@ def _criterion(proposal: ProposedCriterion) -> ProposedCriterion:
 
 
 def _in_order(counted: tuple[str, int]) -> tuple[float, int]:
-    """Numbers as they rise, then the rest, the most frequent first."""
+    """Numbers in ascending order, then other values, most frequent first."""
     number = number_in(counted[0])
     return (float("inf") if number is None else number), -counted[1]
 

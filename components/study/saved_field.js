@@ -4,7 +4,9 @@ const QUIET_MS = 800; // without a key: Streamlit sends a text only when its fie
 const AGAIN_MS = 4000; // without an answer: a run takes less, also on a busy machine
 const TEXTS = "input:not([role=combobox]), textarea";
 
-/** What is typed, what it rests on, and what of it was sent. @typedef {{ text: string, seen: unknown, sent: string[],
+/**
+ * The typed text, the stored value it is based on, and the texts already sent.
+ * @typedef {{ text: string, seen: unknown, sent: string[],
  *   session: string, at: number }} Entry */
 /** @typedef {{ path: string, stored: string, seen: unknown }} Shown */
 /** @typedef {{ name: string, session: string, savedAt: string | null, fields: Record<string, Shown>,
@@ -38,7 +40,7 @@ function watch(root, send) {
       if (Object.keys(pending).length) localStorage.setItem(data.name, JSON.stringify(pending));
       else localStorage.removeItem(data.name);
     } catch {
-      // then what was typed is safe only once the server has it
+      // then input is safe only once the server has it
     }
   };
   /** @param {EventTarget | null} target */
@@ -80,7 +82,7 @@ function watch(root, send) {
     const due = paths.filter((path) => {
       const entry = pending[path];
       if (!entry || data.stopped.includes(path)) return false;
-      // of this session: Streamlit sends it, unless the line or the server was gone
+      // of this session: Streamlit sends it, unless the connection or the server was down
       return entry.session !== data.session || (path !== focused && Date.now() - entry.at > AGAIN_MS);
     });
     if (!due.length) return;

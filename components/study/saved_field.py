@@ -1,7 +1,6 @@
-"""A study's settings as fields, by their kinds: each is stored when it is left, and nothing has to be saved.
-
-A field rests on the stored value that it showed. If another lead has stored something else since, the field says so and
-its lead chooses. What was typed and has not been stored stays in the browser (saved_field.js) and is sent again.
+"""A study's settings as fields, by their kinds: each is saved when the user leaves it, without a save button. A field
+remembers the stored value that it showed. If another lead has stored something else since, the field says so and the
+user chooses. Input that is not yet stored is kept in the browser (saved_field.js) and sent again.
 """
 
 from __future__ import annotations
@@ -220,15 +219,15 @@ class SettingsSheet:
         return self.memory.seen[path] != value_of(self.study, path)
 
     def _offer(self, path: str) -> None:
-        """What another lead stored meanwhile, and the choice."""
+        """The value that another lead stored in the meantime, and the choice between both."""
         change = saved_setting.last_change(self.log, path)
-        by = f"{change.actor} changed this at {clock_time(change.at)}" if change else "Somebody changed this"
+        by = f"{change.actor} changed this at {clock_time(change.at)}" if change else "Someone else changed this"
         now = self.memory.fields[path].shown(value_of(self.study, path))
         with st.container(border=True):
             st.text(f"{by}. It is now: {now if now not in (None, '') else 'empty'}")
             with st.container(horizontal=True):
                 st.button("Take it", key=f"take-{self.key(path)}", on_click=self.renew, args=(path,))
-                st.button("Store what is above", key=f"mine-{self.key(path)}", on_click=self._insist, args=(path,))
+                st.button("Save my version", key=f"mine-{self.key(path)}", on_click=self._insist, args=(path,))
 
     # Callbacks: the session state is read only, since the next click may end them at any other use of it
 
@@ -299,7 +298,7 @@ class SettingsSheet:
     def status(self, go_to: str, summaries: Mapping[str, str]) -> None:
         """Undo, redo, and when the last change was stored. Drawn after the fields, into a place above them.
 
-        go_to: the key of what the browser scrolls to; summaries: key of a section → what is written beside its name.
+        go_to: the key of what the browser scrolls to; summaries: key of a section → text next to its name.
         """
         history, memory = saved_setting.history(self.log, self.who.pseudonym), self.memory
         with st.container(horizontal=True, vertical_alignment="center", key="setup-status"):

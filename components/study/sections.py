@@ -1,4 +1,4 @@
-"""The sections of a study's setup: which one the address asks for, and each with its mark from the checklist."""
+"""The sections of a study's setup: the one named in the address, and each section's mark from the checklist."""
 
 from __future__ import annotations
 
@@ -51,9 +51,8 @@ def section_key(sheet: SettingsSheet, section: str) -> str:
 
 
 def section_box(sheet: SettingsSheet, section: SetupSection) -> Any:
-    """The section's expander: its `open` says whether it is to be drawn.
-
-    Its label stays as it is, since another one would be another expander, closed and with other fields.
+    """The section's expander: draw its content only if `open`. The label must not change, since a new label creates a
+    new, closed expander with new fields.
     """
     key = section_key(sheet, section)
     if sheet.memory.go_to == section:
@@ -62,7 +61,7 @@ def section_box(sheet: SettingsSheet, section: SetupSection) -> Any:
 
 
 def summaries(sheet: SettingsSheet, points: Sequence[CheckPoint]) -> dict[str, str]:
-    """Key of each section → its mark and first line, for the browser to write beside its name."""
+    """Key of each section → its mark and first line, which the browser writes next to its name."""
     lines = {}
     for point in reversed(points):
         mark = checklist.mark_of(points, point.section)

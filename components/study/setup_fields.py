@@ -1,4 +1,4 @@
-"""The settings of a study, section by section: which there are, how they are called, and what to know about them."""
+"""The settings of a study, section by section, with their labels and help texts."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from triptych.study.settings import EXPERTISE, settings_of
 LONGEST_MINUTES = 60 * 24 * 14
 WITHDRAWAL = {"keep": "Their ratings stay, without their name", "delete": "Their ratings are deleted"}
 SHARING = {
-    "not_asked": "It is not asked: an archive holds results only",
-    "nothing": "Nothing but results over all annotators",
+    "not_asked": "Do not ask: an archive contains results only",
+    "nothing": "Only results over all annotators",
     "ratings": "Ratings and highlights, without names",
-    "texts": "Ratings, highlights and their own words, without names",
+    "texts": "Ratings, highlights and their texts, without names",
 }
 SHARING_HELP = (
-    "Said below the consent text: what a published archive of the study holds of each annotator, that anybody may read "
-    "it, and for how long. Anyone who agreed to an earlier text is asked again."
+    "Stated below the consent text: what a published archive of the study contains about each annotator, that anyone "
+    "may read it, and for how long. Anyone who agreed to an earlier text is asked again."
 )
 ARRANGEMENTS = {
     "choice": "Annotators choose; long texts begin one at a time",
@@ -50,48 +50,48 @@ ARRANGEMENTS = {
     "one_at_a_time": "One at a time",
 }
 ARRANGEMENT_HELP = (
-    "How several responses share the window, where they do not follow each other in succession. It is stored with each "
-    "annotation. Below 45 letters a line, responses are shown one at a time."
+    "How several responses share the window, unless they are shown in succession. Stored with each annotation. If "
+    "lines would have fewer than 45 letters, responses are shown one at a time."
 )
 MARK_UNITS = {"words": "Whole words", "letters": "Letters"}
 MARK_UNIT_HELP = (
-    "What a selection by mouse or touch grows to before it is highlighted. Annotators may switch at the labels; keys "
-    "always mark by letters. The unit is stored with each highlight."
+    "What a selection by mouse or touch is extended to before it is highlighted. Annotators may switch next to the "
+    "labels; the keyboard always marks by letters. The unit is stored with each highlight."
 )
 LANGUAGES = {"": "That of their browser", **{code: language.language(code).english for code in language.codes()}}
 LANGUAGE_HELP = (
-    "Annotators may choose another one, which is kept for them. The language shown is stored with each annotation. "
+    "Annotators may choose another one, which is remembered. The language shown is stored with each annotation. "
     "Nobody has validated the translations of the app and of the shipped rubrics."
 )
 ITEM_ORDERS = {
-    "finish": "Finish items first: agreement is known early",
-    "cover": "Cover all items first: each has a rating before any has a second",
+    "finish": "Finish items first, so that agreement is known early",
+    "cover": "Cover all items first, so that each is rated once before any is rated twice",
 }
 PROOFS = {"none": "None", "secret": "A secret in the link", "signature": "A signature of each id"}
-PROOF_HELP = "Without one, anybody who knows the address can invent ids. What the panel needs is under *People*."
+PROOF_HELP = "Without one, anyone who knows the address can invent ids. *People* shows what the panel needs."
 ENTRY = {"none": "No test", "questions": "The questions of the rubric", "gold": "Gold items, rated like any other"}
-EARLY = "Results that are opened before the planned annotations are in"
+EARLY = "If results are opened before the planned annotations are in"
 BOUNDS = {
     INTERIM: "Clear only with an adjusted p below 0.001",
     INTERIM / 10: "Clear only with an adjusted p below 0.0001",
     0.0: "Estimates without tests",
 }
 GROUP_HELP = (
-    "Turns of one dialogue or questions on one passage are not independent. Name the field of the items file that is "
-    "the same for items that belong together; intervals and tests then treat each group as one item."
+    "Turns of one dialogue or questions on one passage are not independent. Name the field of the items file that has "
+    "the same value for related items; intervals and tests then treat each group as one item."
 )
 OVERLAP_NOTE = (
-    "With one annotator per item, agreement cannot be computed. Give a random part of the items, which is assigned "
+    "With one annotator per item, agreement cannot be computed. Give a random subset of the items, which is assigned "
     "first, more annotators than the rest: at least 30 items, or a fifth of all."
 )
 CONSENT_HELP = (
     "What the study is for, what is stored (ratings, times, no name), how long, who can read it, the pay, and what "
-    "happens to the ratings of somebody who withdraws."
+    "happens to the ratings of someone who withdraws."
 )
 CHECKS_NOTE = (
-    "They come in a file like any other items, with a field purpose (attention or gold) and a field reference that "
-    "says what is accepted, for example: fluency A = 6 ± 1; verdict B = accept. To annotators they look like any "
-    "other item. Repeats are items that an annotator gets a second time, in a new order. 0 means none."
+    "They are rows of the items file with a field purpose (attention or gold) and a field reference with the accepted "
+    "answers, for example: fluency A = 6 ± 1; verdict B = accept. To annotators they look like any other item. Repeats "
+    "are items that an annotator gets a second time, in a new order. 0 means none."
 )
 MARGINS_NOTE = (
     "Practically equal: the largest difference in scale points (of shares, from 0 to 1) that would not matter to "
@@ -100,7 +100,7 @@ MARGINS_NOTE = (
 
 
 def study_itself(sheet: SettingsSheet) -> None:
-    """Its title and kind, and what an ethics committee asks for."""
+    """Title and kind of the study, and details required by ethics committees."""
     sheet.draw(
         short_text("title", "Title", LONGEST_TITLE, help="Annotators see it."),
         [choice("round", "Round", ROUNDS), choice("presentation", "Responses appear", PRESENTATIONS)],
@@ -136,10 +136,10 @@ def assignment(sheet: SettingsSheet) -> None:
             choice("item_order", "Order of items", ITEM_ORDERS),
             number(
                 "reservation_minutes",
-                "Minutes an item stays reserved",
+                "Minutes an item is reserved",
                 5,
                 LONGEST_MINUTES,
-                help="After this time without activity, the item goes to somebody else. Late work is kept.",
+                help="After this time without activity, the item goes to someone else. Late work is kept.",
             ),
         ],
         short_text("group_field", "Field that groups items", help=GROUP_HELP),
@@ -155,8 +155,8 @@ def assignment(sheet: SettingsSheet) -> None:
     sheet.draw([choice("access", "Who may take part", ACCESS), choice("expertise", "The annotators are", EXPERTISE)])
     sheet.draw([money("pay.per_item", "Pay for one item"), capitals("pay.currency", "Currency", 3)])
     sheet.draw(
-        money("pay.floor_per_hour", "Least pay per hour"),
-        long_text("recruitment.how", "How people were found, in the words of a paper"),
+        money("pay.floor_per_hour", "Minimum pay per hour"),
+        long_text("recruitment.how", "How people were recruited, as a paper would describe it"),
         lines("recruitment.eligibility", "Rules that the panel enforces, one per line (approval rate, country …)"),
     )
 
@@ -169,7 +169,7 @@ def panel(sheet: SettingsSheet) -> bool:
     sheet.draw(
         short_text(
             "panel.return_url",
-            "Address to go back to; {code} is replaced by the completion code",
+            "Return address; {code} is replaced by the completion code",
             placeholder="https://…?cc={code}",
         ),
         [
@@ -184,7 +184,7 @@ def panel(sheet: SettingsSheet) -> bool:
             number("panel.free_after_minutes", "Minutes until a first answer", 5, LONGEST_MINUTES),
         ],
     )
-    st.caption("Annotators take a code back to the panel; each ending has its own. An empty code is not shown.")
+    st.caption("Annotators take a code back to the panel; each outcome has its own. An empty code is not shown.")
     sheet.draw(
         [
             short_text("codes.finished", "Finished", 64),
@@ -192,7 +192,7 @@ def panel(sheet: SettingsSheet) -> bool:
             short_text("codes.screened_out", "Did not consent", 64),
         ]
     )
-    return button("Make codes for the empty ones", f"codes-{sheet.study.slug}")
+    return button("Generate missing codes", f"codes-{sheet.study.slug}")
 
 
 def way_in(sheet: SettingsSheet, rubric: Rubric) -> None:
@@ -201,13 +201,13 @@ def way_in(sheet: SettingsSheet, rubric: Rubric) -> None:
         long_text("consent.text", "Consent", help=CONSENT_HELP),
         [
             short_text(
-                "consent.not_needed", "Or: why no consent is asked", help="The reason is in the log and in reports."
+                "consent.not_needed", "Or: why consent is not asked", help="The log and reports contain the reason."
             ),
-            choice("consent.after_withdrawal", "If somebody withdraws", WITHDRAWAL),
+            choice("consent.after_withdrawal", "If someone withdraws", WITHDRAWAL),
         ],
         choice("consent.sharing", "What is published of each annotator", SHARING, help=SHARING_HELP),
-        long_text("instructions", "Instructions besides the rubric's own"),
-        long_text("content_note", "Content note", help="Shown before the first item; a button shows it again later."),
+        long_text("instructions", "Instructions in addition to the rubric's own"),
+        long_text("content_note", "Content note", help="Shown before the first item; a button opens it again later."),
     )
     test = rubric.entry_test
     questions = "This rubric has no entry questions."
@@ -266,7 +266,7 @@ def declaration(sheet: SettingsSheet, rubric: Rubric) -> None:
             ],
             long_text("preregistration.sample", "Items and annotators: how many, and why"),
             long_text("preregistration.stop_rule", "When collection stops"),
-            long_text("preregistration.exclusions", "Who and what will be left out of the results"),
+            long_text("preregistration.exclusions", "Who and what will be excluded from the results"),
             lines("preregistration.slices", "Fields of the items file whose values are compared, one per line"),
             choice("preregistration.interim_bound", EARLY, bounds),
         )
@@ -276,12 +276,12 @@ def declaration(sheet: SettingsSheet, rubric: Rubric) -> None:
         st.caption("As a text, for a registry such as OSF")
         st.code(preregistration.as_text(study, rubric, now), language=None, wrap_lines=True)
     elif not sheet.is_draft:
-        st.text("Nothing was preregistered before this study was launched.")
+        st.text("Nothing was preregistered before launch.")
 
 
 def trial(sheet: SettingsSheet) -> None:
     """The pages on which a lead tries the study out."""
-    st.text("Rate an item yourself, or let simulated annotators fill a copy. Nothing of it is stored.")
+    st.text("Rate an item yourself, or let simulated annotators fill a copy. Nothing is stored.")
     label, address = "See it as annotators will", {"study": sheet.study.slug}
     with st.container(horizontal=True):
         st.page_link("lead/preview.py", label=label, icon=":material/visibility:", query_params=address)

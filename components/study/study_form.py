@@ -32,7 +32,7 @@ FILE_LAYOUTS = ["One file", "One file per system"]
 COLUMNS = 3
 LATEST, BEFORE = "file_latest", "file_before"
 ACCESS = {
-    Access.open: "Open: anybody with the address, under a name",
+    Access.open: "Open: anyone with the address, under a name",
     Access.invited: "Invited: personal links only",
     Access.panel: "Panel: people sent by a panel such as Prolific",
 }
@@ -54,10 +54,10 @@ def choose_rubric() -> tuple[str, Rubric] | None:
     titles = {key: rubric.title for key, (_, rubric) in shipped.items()}
     chosen = choose("Rubric", {**titles, OWN_QUESTIONS: OWN_QUESTIONS, OWN_FILE: OWN_FILE}, "rubric")
     if chosen == OWN_QUESTIONS:
-        st.caption("Once the study exists, its set-up opens with a form for them.")
+        st.caption("Once the study exists, its set-up opens with a form for your questions.")
         return EMPTY_RUBRIC, parse_rubric(EMPTY_RUBRIC)
     if chosen != OWN_FILE:
-        st.caption("Change it as you like in the study's set-up, once the study exists.")
+        st.caption("You can change it in the study's set-up once the study exists.")
         return shipped[chosen]
     text, name = _own_text()
     example = next(iter(shipped.values()))[0]
@@ -130,7 +130,7 @@ def _joined(uploads: Sequence[Any], rubric: Rubric, key: str) -> ItemFile | None
     """Files of one system each, joined on the item id; the lead names the systems."""
     if not uploads:
         st.caption(
-            "Every file holds the same item ids and the responses of one system. Contexts may be in any of them."
+            "Every file contains the same item ids and the responses of one system. Contexts may be in any of them."
         )
         return None
     columns = st.columns(min(len(uploads), COLUMNS))

@@ -13,8 +13,10 @@ from triptych.stats.numbers import counted
 from triptych.study.settings import Formats
 
 FIELD_LABELS: dict[Field, str] = {"context": "Contexts", "responses": "Responses", "extra_texts": "Further texts"}
-FORMAT_NAMES: dict[Format, str] = {"plain": "Plain text, as it is written", "markdown": "Markdown, formatted"}
-NOTE = "One format is for all systems, and it cannot change after launch. Plain text shows Markdown's signs literally."
+FORMAT_NAMES: dict[Format, str] = {"plain": "Plain text", "markdown": "Markdown, formatted"}
+NOTE = (
+    "One format applies to all systems, and it cannot change after launch. Plain text shows Markdown markup literally."
+)
 
 
 def choose_formats(file: ItemFile) -> Formats:

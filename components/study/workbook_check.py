@@ -15,10 +15,10 @@ from triptych.formats.workbook.checking import CellProblem
 from triptych.stats.numbers import counted
 from triptych.storage.models import Study
 
-NEW_PERSON = "Somebody new, by name"
+NEW_PERSON = "Someone new, by name"
 SEVERITIES = {"error": "Error", "warning": "Warning", "note": "Note"}
 MAX_ROWS = 12
-CANCELLING = "Its open items go to other annotators, and the file is no longer accepted."
+CANCELLING = "Its open items go to other annotators, and the file will no longer be accepted."
 WIDTHS: Any = {
     "Row": {"width": 50},
     "Column": {"width": 150},
@@ -26,7 +26,7 @@ WIDTHS: Any = {
     "What is wrong": {"width": 330},
     "What would be right": {"width": "large"},
 }
-PARTLY_LABEL = "Store what is complete, and leave items that were not begun for later"
+PARTLY_LABEL = "Store complete items; leave items that were not begun for later"
 
 
 def choose_annotator(pseudonyms: Sequence[str]) -> tuple[str, bool, int]:
@@ -72,7 +72,7 @@ def workbook_check(returned: Returned) -> None:
     elif returned.messages:
         state.say(f"Everything is correct. {counted(len(returned.messages), 'item')} can be stored.", "success")
     else:
-        state.say("There is nothing to store: what is filled in was handed in before.", "info")
+        state.say("There is nothing to store: all answers were handed in before.", "info")
     if returned.findings:
         st.dataframe(
             [_finding(finding) for finding in returned.findings],

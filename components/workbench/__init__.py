@@ -1,6 +1,6 @@
-"""The annotation surface: one component that answers every click in the browser. No script run, no system's name.
+"""The annotation surface: one component that handles every click in the browser. No script run, no system name.
 
-Beside it lies marked.js, with which leads read an item's highlights.
+marked.js, with which leads read an item's highlights, is also here.
 """
 
 from __future__ import annotations

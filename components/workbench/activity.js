@@ -13,7 +13,7 @@ export function createActivity(now) {
   let hidden = false;
   let renewed = now();
 
-  /** Since the last activity, where that is time at work. */
+  /** Time since the last activity, if it counts as working time. */
   function worked() {
     const gap = now() - last;
     return hidden || gap > IDLE_MS ? 0 : gap;
@@ -46,7 +46,7 @@ export function createActivity(now) {
     /** Seconds of activity on this item, to a tenth. */
     seconds: () => Math.round((onItem + worked()) / 100) / 10,
 
-    /** Whether a pause is due; asks again only after another such stretch. */
+    /** Whether a break is due; suggested again only after another such period. */
     pauseDue() {
       if (sinceBreak < PAUSE_AFTER_MS) return false;
       sinceBreak = 0;

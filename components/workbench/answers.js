@@ -110,7 +110,7 @@ export function createAnswers(stored, onChange = () => {}) {
       locked = lock;
     },
 
-    /** Takes the last change back; returns it, or null where there is none. */
+    /** Undoes the last change and returns it, or null if there is none. */
     undo: () => step(past, future, "before"),
     redo: () => step(future, past, "after"),
 
@@ -132,7 +132,7 @@ export function createAnswers(stored, onChange = () => {}) {
       put(["explanations", slot, criterion, valueKey(value), "reasons"], reasons, name),
 
     /**
-     * Typed text undoes by itself in its box, so it stays out of our undo.
+     * The text box undoes typed text itself, so our undo ignores it.
      * @param {string} slot @param {string} criterion @param {Value} value @param {string} text
      */
     setText: (slot, criterion, value, text) => put(["explanations", slot, criterion, valueKey(value), "text"], text),
@@ -156,7 +156,7 @@ export function createAnswers(stored, onChange = () => {}) {
       return put(["highlights"], next.filter(Boolean), name);
     },
 
-    /** The draft as it is sent: explanations without content stay behind. */
+    /** The draft as sent, without empty explanations. */
     snapshot() {
       const copy = structuredClone(draft);
       for (const criteria of Object.values(copy.explanations)) {
@@ -168,7 +168,7 @@ export function createAnswers(stored, onChange = () => {}) {
       return copy;
     },
 
-    /** What the current answer asks for, or null. @param {string} slot @param {Criterion} criterion */
+    /** What the current answer additionally asks for, or null. @param {string} slot @param {Criterion} criterion */
     asked(slot, { key, scale }) {
       const value = rating(slot, key);
       return value === undefined ? null : askFor(scale, value);

@@ -1,5 +1,5 @@
 // The responses in panes, and their questions in rows, one row per criterion. The same elements serve every layout:
-// the style sheet places them, layout.js chooses how, moves.js which response and which row is in hand.
+// the style sheet positions them, layout.js chooses the layout, moves.js the current response and row.
 
 import { markedChat } from "./context.js";
 import { button, find, h, nameOf, nounOf, part, write } from "./dom.js";
@@ -13,7 +13,7 @@ import { problemOf } from "./validate.js";
 
 const MANY_TABS = 5; // above: narrow ones
 
-/** Slots in the order of steps; the item's own questions come last. @param {View} view */
+/** Slots in the order of steps; questions about the item are last. @param {View} view */
 export function stepsOf({ item, rubric }) {
   const letters = item.candidates.map(({ letter }) => letter);
   return rubric.criteria.some(({ about }) => about === "item") ? [...letters, "item"] : letters;
@@ -25,10 +25,13 @@ const allOf = (noun) => (noun === "Conversation" ? _("All conversations together
 /** A step as people read it: "Response B". @param {string} slot @param {string} noun see `nounOf` */
 export const stepName = (slot, noun) => (slot === "item" ? allOf(noun) : nameOf(slot, false, noun));
 
-/** Whether the responses open one after the other, as the protocol asks. @param {View} view */
+/** Whether the responses open one after another, as set by the protocol. @param {View} view */
 export const isSuccession = ({ item, rubric }) => item.candidates.length > 1 && rubric.presentation === "succession";
 
-/** Whether the server has sent a response's text: in succession a later one comes when it is opened. @param {Candidate} candidate */
+/**
+ * Whether the server has sent a response's text: in succession a later one is sent when opened.
+ * @param {Candidate} candidate
+ */
 export const isSent = ({ text, turns }) => text !== null || turns.length > 0;
 
 /**
@@ -159,7 +162,7 @@ export function createBoard({ item, uid, feedback }) {
       line.classList.toggle("tw-empty", text === "");
     },
 
-    /** A plain text stays in its box, turns are as many as they are. */
+    /** A plain text reuses its element; turns are rebuilt to match their number. */
     refill() {
       for (const candidate of candidates()) {
         const cell = part(element, `.tw-response[data-slot="${candidate.letter}"]`);

@@ -1,4 +1,4 @@
-// Answers to one item in two tabs: where they differ, shown next to each other before one of them is given up.
+// Answers to one item in two tabs: shows where they differ, before one version is discarded.
 
 import { h, words } from "./dom.js";
 import { _ } from "./language.js";

@@ -30,7 +30,7 @@ export const chat = (turns, format, language) => h("div", { class: "tw-chat" }, 
   turnBubble(turn, prose(turn.text, format, { class: "tw-bubble", lang: language || null }))));
 
 /**
- * A text; a very long one in few blocks, which the browser lays out only when they come into view.
+ * A text; a very long one is split into blocks, which the browser lays out only when scrolled into view.
  * @param {string} text @param {Format} format @param {string} language
  */
 function longText(text, format, language) {
@@ -90,7 +90,12 @@ export function contextPanel(context, formats, language, boxOf) {
       contextTexts(context, formats, language, boxOf)));
 }
 
-/** The context of a rated example: whole, where it stands. @param {Context} context @param {Formats} formats @param {string} language */
+/**
+ * The context of a rated example: complete and in place.
+ * @param {Context} context
+ * @param {Formats} formats
+ * @param {string} language
+ */
 export const exampleContext = (context, formats, language) =>
   h("div", {}, h("div", { class: "tw-context-head" }, contextHead(context)), contextTexts(context, formats, language));
 

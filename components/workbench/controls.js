@@ -1,4 +1,4 @@
-// Clicks, changes and selections on a surface: a few listeners for the whole tree tell its parts.
+// Clicks, changes and selections on a surface: a few listeners on the whole tree notify its parts.
 
 import { targetOf } from "./dom.js";
 import { firstMatch, searchOptions, showCount, typedValue } from "./question.js";
@@ -79,7 +79,7 @@ export function createControls({
     const input = slider;
     pointerDown = false;
     slider = null;
-    // no input event comes where nothing moved
+    // no input event fires if nothing moved
     if (input) setTimeout(() => input.classList.contains("tw-unset") && takeSlider(input));
     setTimeout(highlighter.settle);
   }
@@ -110,7 +110,10 @@ export function createControls({
     if (event.pointerType !== "touch" && !pointerDown) tips.point(tipped(target));
   }
 
-  /** What has a tip to show: an answer's meaning is no tip where it is written at the question. @param {HTMLElement} target */
+  /**
+   * The element with a tooltip: an answer's meaning needs none if it is shown at the question.
+   * @param {HTMLElement} target
+   */
   function tipped(target) {
     const element = closest(target, "[data-tw-tip]");
     return element?.matches(".tw-descriptions .tw-here .tw-scales *") ? null : element;
@@ -179,7 +182,7 @@ export function createControls({
   function focus(event) {
     const target = targetOf(event);
     const question = questionOf(target);
-    // a row that comes into hand moves what is under the pointer: not before the click is done
+    // activating a row moves what is under the pointer, so wait until the click is done
     if (question && !item().readOnly && !pointerDown) setCurrent(question.id);
     const element = tipped(target);
     if (element && target.matches(":focus-visible") && !pointerDown) tips.show(element);

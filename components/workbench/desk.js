@@ -56,7 +56,7 @@ export function createDesk({ post, show, leave }) {
       return leave("signed out");
     }
     if (status > 0 && status < 500 && answer?.message) return warn(answer.message);
-    // what carries a submission id is sent again by itself
+    // messages with a submission id are resent automatically
     if (!submission) warn(_(UNREACHED));
   }
 

@@ -10,7 +10,7 @@ import { postTo } from "./network.js";
 
 const MAX_REASON_TEXT = 2000; // characters
 const MAX_NOTE = 5000; // characters
-/** What a key is called, and what it does. */
+/** The name of a key, and its function. */
 const keyList = () => [
   ["1 2 3 …", _("answer the outlined question, then go to the next")],
   [".", _("after a digit: half a point more, where the scale has it")],
@@ -92,7 +92,11 @@ function row({ number, token, state, reason, noted, begins, at, seconds }, shown
       : button(_("Open"), { class: "tw-button tw-small", data: { "tw-open": token }, "aria-label": _("Open item {number}", { number }) })));
 }
 
-/** One's items, numbered as they were shown, with their state; any of them opens. @param {OwnItems} own @param {string} shown */
+/**
+ * One's items, numbered as they were shown, with their state; any of them opens.
+ * @param {OwnItems} own
+ * @param {string} shown
+ */
 function itemList(own, shown) {
   const more = own.total - own.items.length;
   const end = more > 0
@@ -217,7 +221,7 @@ export function createDialogs({ root, uid, item, leaveOut, keysOn, refocus }) {
       return open !== null;
     },
 
-    /** The main button was used; what is missing is shown. */
+    /** The main button was pressed; shows what is missing. */
     confirm() {
       if (!open) return;
       const problem = confirmed();

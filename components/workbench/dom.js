@@ -17,7 +17,8 @@ function setAttribute(element, name, value) {
 
 /**
  * An element. `props`: text, data (data-… attributes), other attributes; true writes an empty attribute, false, null
- * and undefined write none. Children: elements, strings, null. A text that is not in the page's language says so.
+ * and undefined write none. Children: elements, strings, null. A text in another language than the page gets a lang
+ * attribute.
  * @template {keyof HTMLElementTagNameMap} Tag
  * @param {Tag} tag
  * @param {Props} props
@@ -41,7 +42,7 @@ export const button = (label, props = {}) => h("button", { type: "button", class
 export const quietButton = (label, props) => button(label, { class: "tw-button tw-quiet tw-small", ...props });
 
 /**
- * Text of the data, with a direction of its own.
+ * Text from the data, with its own direction.
  * @param {string} text @param {Props} props @param {keyof HTMLElementTagNameMap} tag
  */
 export const words = (text, props = {}, tag = "div") =>
@@ -102,7 +103,7 @@ export function placeNear(element, rect) {
   element.style.top = `${top}px`;
 }
 
-/** Paints ranges; where the browser cannot, nothing is painted. @param {string} name @param {Range[]} ranges */
+/** Highlights ranges; does nothing if the browser lacks support. @param {string} name @param {Range[]} ranges */
 export function paint(name, ranges) {
   if (typeof Highlight === "undefined") return;
   if (ranges.length) CSS.highlights.set(name, new Highlight(...ranges));

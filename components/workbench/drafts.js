@@ -6,7 +6,7 @@
 const QUIET_MS = 400; // after the last change
 const PACE_MS = 1000; // at most one draft per second while changes go on
 const KEEP_MS = 60; // serialising a long draft stays out of the frame that paints the click
-const PATIENCE_MS = 3000; // then the header says that nothing is saved yet
+const PATIENCE_MS = 3000; // then the header shows that nothing is saved yet
 const KEEPALIVE_LIMIT = 60_000; // bytes; browsers refuse larger keepalive bodies (64 KiB)
 const BACKOFF_MS = [500, 1000, 2000, 4000, 8000, 15_000];
 const RETRIED_STATUSES = [404, 408, 425, 429];
@@ -148,7 +148,7 @@ export function createDraftSender({ body, post, keep, onState, onRefused, clock,
     dirty = true;
     retrying = true;
     keepNow();
-    // One lost request may be chance; from the second on the header says so.
+    // A single lost request may be chance; the header shows it from the second.
     if (attempt > 0) setState("waiting");
     const wait = BACKOFF_MS[Math.min(attempt, BACKOFF_MS.length - 1)];
     attempt += 1;
@@ -183,8 +183,8 @@ export function createDraftSender({ body, post, keep, onState, onRefused, clock,
     resume,
 
     /**
-     * The item is left: drafts stop, and what leaves it is stored here until it is answered, so that it survives the
-     * tab. Ends with `resume` or `done`.
+     * The item is being left: drafts stop, and the final message is stored here until acknowledged, so that it survives
+     * the tab. Ends with `resume` or `done`.
      * @param {FinalAction} action
      */
     hold(action) {
@@ -208,7 +208,7 @@ export function createDraftSender({ body, post, keep, onState, onRefused, clock,
       if (dirty && !flying) send();
     },
 
-    /** The tab is closing: send what is unsent even if a request is under way, and store a copy here. */
+    /** The tab is closing: send unsent data even if a request is running, and store a copy here. */
     leave() {
       keepNow();
       if (dirty) send({ keepalive: true });
@@ -235,7 +235,7 @@ export function createDraftSender({ body, post, keep, onState, onRefused, clock,
       stopped = false;
     },
 
-    /** What was acknowledged may no longer be what the server has: the next `resume` sends again. */
+    /** The server may no longer have what it acknowledged: the next `resume` sends it again. */
     markUnsent() {
       dirty = true;
     },

@@ -1,4 +1,4 @@
-// Draws the item, in the elements of the last item where they fit: new ones cost a frame or two.
+// Draws the item, reusing the last item's elements where possible: new ones cost a frame or two.
 
 import { CONTEXT } from "./answers.js";
 import { createBoard } from "./board.js";
@@ -16,7 +16,7 @@ import { isAnswered, problemOf } from "./validate.js";
 /** @import { Change, Page, Question, View } from "./types.js" */
 
 /**
- * Everything that decides which elements a view needs; views alike in it differ in texts and answers only.
+ * Everything that determines which elements a view needs; views with equal keys differ only in texts and answers.
  * @param {View} view
  */
 function shapeOf({ study, rubric, work, item, feedback }) {

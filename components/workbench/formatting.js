@@ -1,5 +1,5 @@
-// How texts are drawn: as they were written, or as Markdown. Its parser is loaded where a study has Markdown, the
-// renderer of formulas where an item has any.
+// How texts are drawn: as plain text, or as Markdown. Its parser is loaded if a study has Markdown, the
+// renderer of formulas if an item has any.
 
 import { h, words } from "./dom.js";
 import { message } from "./language.js";
@@ -16,7 +16,7 @@ const FORMULA = /\$|\\[([]/;
 
 /** @type {typeof import("./markdown/render.js") | null} */
 let markdown = null;
-/** Raw text → what was read of it, for the item on the page. @type {Map<string, Source>} */
+/** Raw text → its parsed form, for the item on the page. @type {Map<string, Source>} */
 const sources = new Map();
 
 /** Texts of an item that are Markdown. @param {View} view */
@@ -42,8 +42,8 @@ function style(file) {
 }
 
 /**
- * Loads what these Markdown texts need; null where all is here. It never rejects: what cannot be loaded leaves texts as
- * they were written.
+ * Loads the modules for these Markdown texts; null if they are loaded. Never rejects: if loading fails, texts are shown
+ * as plain text.
  * @param {string[]} texts
  */
 export function prepareTexts(texts) {
@@ -76,7 +76,7 @@ export function textViewOf(view) {
   return formatted.size > 1 ? "mixed" : formatted.has(true) ? "formatted" : "written";
 }
 
-/** Why Markdown is shown as it was written; null where it is not. @param {string} raw @param {Format} format */
+/** Why Markdown is shown as plain text; null if it is formatted. @param {string} raw @param {Format} format */
 export function noteOn(raw, format) {
   if (format === "plain" || read(raw, format).tree) return null;
   return markdown ? TOO_LARGE : NOT_LOADED;

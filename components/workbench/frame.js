@@ -100,7 +100,7 @@ export function showSaved(head, state, text = _(SAVED[state])) {
 }
 
 /**
- * What the head says while the server cannot be reached.
+ * The header's text while the server cannot be reached.
  * @param {number} count of answers that it does not have @param {boolean} isSubmitted whether the item waits to be sent
  */
 export function offlineText(count, isSubmitted) {
@@ -139,7 +139,7 @@ export function buildFoot({ rubric: { skip, ignore_item: ignore }, work, item, f
 const topOf = (frame) => (frame === document.scrollingElement ? 0 : frame.getBoundingClientRect().top);
 
 /**
- * The room of a surface: what sticky parts and scrolling must keep clear of.
+ * The space of a surface that sticky parts and scrolling must avoid.
  * @param {{ root: HTMLElement, page: () => Page, onResize: () => void }} needs
  */
 export function createRoom({ root, page, onResize }) {
@@ -175,7 +175,7 @@ export function createRoom({ root, page, onResize }) {
   /** Where the surface begins in what scrolls. @param {Element} frame */
   const offset = (frame) => root.getBoundingClientRect().top + frame.scrollTop - topOf(frame);
 
-  /** How far Streamlit's own bar, where it shows anything, covers what scrolls. @param {Element} frame */
+  /** How far Streamlit's own bar, if visible, covers the scrolling area. @param {Element} frame */
   function barHeight(frame) {
     const bar = document.querySelector('[data-testid="stHeader"]');
     if (!bar || getComputedStyle(bar).position === "static" || !bar.querySelector("a, button, img")) return 0;

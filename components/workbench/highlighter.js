@@ -17,7 +17,7 @@ import { offsetAt, placeAt, spanOf, tidy, wholeWords } from "./texts.js";
  */
 
 const MAX_UNDERLINES = 3;
-const TO_BE_MARKED = "tw-to-mark"; // what the style sheet calls the words around a selection
+const TO_BE_MARKED = "tw-to-mark"; // the style sheet's name for the words around a selection
 
 /**
  * The box of a text that can be marked, which the highlighter draws. It takes a caret so that keyboards can select in it.
@@ -117,7 +117,7 @@ export function createHighlighter({ root, item, announce, refocus }) {
 
   const pointerUnit = () => chosenUnit ?? item().view.study.mark_unit;
 
-  /** The labels, and the switch between words and letters where the browser finds words. */
+  /** The labels, and the switch between words and letters if the browser can find words. */
   function tools(pressable = true, shown = labels()) {
     const toggle = button(_("Words"), {
       class: "tw-button tw-small", "aria-pressed": String(pointerUnit() === "words"),
@@ -176,7 +176,7 @@ export function createHighlighter({ root, item, announce, refocus }) {
   }
 
   /**
-   * Leaves the caret behind a new mark, so that keyboards go on from there.
+   * Leaves the caret after a new mark, so that keyboard users continue from there.
    * @param {HTMLElement} box @param {number} offset of the raw text
    */
   function caretAt(box, offset) {
@@ -202,7 +202,7 @@ export function createHighlighter({ root, item, announce, refocus }) {
     return live?.anchorNode && box ? { box, offset: offsetAt(runsOf(box), live.anchorNode, live.anchorOffset) } : null;
   }
 
-  /** Called when the selection has changed and come to rest. */
+  /** Called when the selection has stopped changing. */
   function settle() {
     const selected = selection();
     if (!selected) return;
@@ -261,7 +261,7 @@ export function createHighlighter({ root, item, announce, refocus }) {
     if (popover.hidden) return;
     const focused = /** @type {HTMLElement | null} */ (document.activeElement);
     const hadFocus = popover.contains(focused);
-    if (hadFocus) focused?.blur(); // lets a comment's change through
+    if (hadFocus) focused?.blur(); // lets a comment's change event pass
     popover.hidden = true;
     popover.replaceChildren();
     if (hadFocus) refocus();
@@ -284,7 +284,7 @@ export function createHighlighter({ root, item, announce, refocus }) {
       if (document.getSelection()?.isCollapsed) forget();
     },
 
-    /** Between whole words and letters, for what the pointer selects from now on. */
+    /** Switches between words and letters, for later pointer selections. */
     toggleWords() {
       chosenUnit = pointerUnit() === "words" ? "letters" : "words";
       for (const toggle of all(root, "[data-tw-whole-words]")) {
@@ -297,7 +297,7 @@ export function createHighlighter({ root, item, announce, refocus }) {
       float.hidden = true;
     },
 
-    /** Closes what floats; returns whether anything was open. */
+    /** Closes floating elements; returns whether any was open. */
     close() {
       const wasOpen = !float.hidden || !popover.hidden;
       forget();

@@ -10,7 +10,7 @@ import { questionsOf } from "./validate.js";
 /** @import { DraftSender } from "./drafts.js" */
 /** @import { Answer, Change, FinalAction, Question, SaveState, View } from "./types.js" */
 
-/** Drafts of this computer; none where storage is forbidden (then only the server stores them). */
+/** Drafts on this computer; none if storage is forbidden (then only the server stores them). */
 const localDrafts = createLocalDrafts(() => localStorage);
 
 /**
@@ -21,14 +21,14 @@ const senders = new Map();
 /** Who worked in this page: one person, unless two signed in one after the other. @type {Set<string>} */
 const people = new Set();
 
-/** Resolves to whether everything has arrived within `ms`, of items left on the way as well. @param {number} ms */
+/** Resolves to whether everything has arrived within `ms`, including items left earlier. @param {number} ms */
 export async function allSettled(ms) {
   const settled = await Promise.all([...senders.keys()].map((sender) => sender.settled(ms)));
   return settled.every(Boolean);
 }
 
 /**
- * Sends what left other items, in a tab that ended before the answer came. What is refused stays here as a draft.
+ * Sends final messages of other items from tabs that closed before the response. Refused ones are kept here as drafts.
  * @param {View} view of the item on the desk, which sends its own
  * @param {(why: string) => void} onRefused
  */
@@ -152,13 +152,13 @@ export function createItem(view, { pen, seconds, on }) {
       return this.view.rubric.highlights.filter((label) => (label.marked_in === "context") === inContext);
     },
 
-    /** The item or the page is left; what has not arrived is sent on. */
+    /** The item or the page is being left; unacknowledged data is still sent. */
     leave() {
       senders.set(drafts, true);
       drafts.leave();
     },
 
-    /** Sends again what an earlier visit left unacknowledged on this computer. */
+    /** Resends data from an earlier visit that was not acknowledged. */
     sendAgain() {
       if (!adopted) return;
       drafts.continueFrom(adopted.seq);

@@ -21,7 +21,7 @@ const SLIDER_KEYS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", 
 const isPlain = (event) => !event.ctrlKey && !event.metaKey && !event.altKey;
 
 /**
- * The digit of a key, also on keyboards where digits need Shift; null if it is none.
+ * The digit of a key, even on keyboards where digits need Shift; null if it is not a digit.
  * @param {Pick<KeyboardEvent, "key" | "code" | "shiftKey">} event
  */
 export function digitOf({ key, code, shiftKey }) {

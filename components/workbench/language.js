@@ -25,7 +25,10 @@ export function locale() {
   return new Intl.Locale(country ?? catalogue.language, { numberingSystem: "latn" }).toString();
 }
 
-/** Texts of the study on the page that are not in the page's language, but in their own. @type {{ language: string, texts: Set<unknown> }} */
+/**
+ * Texts of the study on the page that are not in the page's language, but in their own.
+ * @type {{ language: string, texts: Set<unknown> }}
+ */
 let original = { language: "", texts: new Set() };
 
 /** @param {string} code @param {string[]} texts */
@@ -61,10 +64,15 @@ export function _(text, values = {}) {
   return filled(typeof translated === "string" ? translated : text, values);
 }
 
-/** Marks a text for the catalogue that is translated where it is shown. @param {string} text */
+/** Marks a text for the catalogue; it is translated when shown. @param {string} text */
 export const message = (text) => text;
 
-/** Which of a catalogue's forms a number takes. @param {Catalogue} from @param {number} count @param {Intl.PluralRules} by */
+/**
+ * Which of a catalogue's forms a number takes.
+ * @param {Catalogue} from
+ * @param {number} count
+ * @param {Intl.PluralRules} by
+ */
 export const formOf = ({ plurals }, count, by = rules) => {
   const place = plurals.indexOf(by.select(count));
   return place < 0 ? plurals.length - 1 : place;
@@ -81,7 +89,7 @@ export function ngettext(one, other, count, values = {}) {
 }
 
 /**
- * A text around elements, which stand where its placeholders are.
+ * A text with elements in place of its placeholders.
  * @param {string} text @param {Record<string, Node | string>} parts @returns {(Node | string)[]}
  */
 export const around = (text, parts) => text.split(/\{(\w+)\}/).map((piece, i) => (i % 2 ? parts[piece] : piece));

@@ -1,6 +1,6 @@
 // Where things go. The rule says how responses, context and questions share the window; it depends on the rubric, the
 // window and two limits on words, so that the layout does not change from item to item. Then heights are measured: how
-// much of it the questions take, and whether the rows that are not in hand fold to their answers.
+// much of it the questions take, and whether inactive rows fold to their answers.
 
 import { isSuccession } from "./board.js";
 import { all, find, part, write } from "./dom.js";
@@ -16,9 +16,9 @@ import { wordCount } from "./textpoints.js";
 
 const PHONE = 700; // px: below, one response and one question at a time, and the context in a drawer
 const COMPACT = 1170; // px: below, the head's tools are in its menu
-const NARROW = 900; // px: below, the questions are under the text instead of beside it
+const NARROW = 900; // px: if narrower, the questions are below the text instead of next to it
 const MIN_LETTERS = 45; // in a line of a response; fewer: one at a time
-const MIN_LETTERS_SHORT = 35; // enough beside a context if no response has more than SHORT_WORDS
+const MIN_LETTERS_SHORT = 35; // enough next to a context if no response has more than SHORT_WORDS
 const SHORT_WORDS = 60;
 const LONG_WORDS = 350; // above: one at a time to begin with
 const MAX_ABREAST = 4;
@@ -41,7 +41,7 @@ const TEXT_SIZES = [0.9, 1, 1.12, 1.25, 1.4];
 /** @typedef {{ layout: Layout, context: "left" | "top", fits: boolean, columns: number, side: number, questions: number, letters: number }} Places */
 
 /**
- * The rule. `letters` says how many letters fit a line of so many pixels.
+ * The rule. `letters` returns how many letters fit in a line of a given width in pixels.
  * @param {object} asked
  * @param {number} asked.width of the surface
  * @param {number} asked.panes responses shown at once, if they fit; 1 for a succession, a conversation or one response
@@ -90,7 +90,7 @@ function longestWords({ item }) {
  */
 export function createLayout({ root, listen, preferences, item, page, onLaid, refocus }) {
   const pen = /** @type {CanvasRenderingContext2D} */ (document.createElement("canvas").getContext("2d"));
-  /** Heights of rows by what decides them. @type {Map<string, ReturnType<typeof measureRows>>} */
+  /** Heights of rows, cached by what determines them. @type {Map<string, ReturnType<typeof measureRows>>} */
   const heights = new Map();
   /** @type {unknown} */
   let measured;
@@ -172,7 +172,10 @@ export function createLayout({ root, listen, preferences, item, page, onLaid, re
     showContext();
   }
 
-  /** Row heights: closed, in hand with room for explanations, in hand without it, and folded. @param {Criterion[]} criteria */
+  /**
+   * Row heights: closed, active with space for explanations, active without it, and folded.
+   * @param {Criterion[]} criteria
+   */
   function measureRows(criteria) {
     const { board } = page();
     const rows = all(board, ".tw-row");
@@ -330,7 +333,7 @@ export function createLayout({ root, listen, preferences, item, page, onLaid, re
     showContext();
     shadeSoon();
     const body = contextBody();
-    // where passages are marked the text takes the caret; of a dialogue the last turn is in view
+    // if passages are marked, the text takes the caret; for a dialogue, the last turn is in view
     if (open && body) (all(body, "[contenteditable]").at(-1) ?? body).focus({ preventScroll: true });
     if (!open) refocus();
     return true;
@@ -357,7 +360,7 @@ export function createLayout({ root, listen, preferences, item, page, onLaid, re
       if (body && item().view.item.context?.turns.length) body.scrollTop = body.scrollHeight;
     },
 
-    /** How several responses are shown, as it is stored with the annotation; null where there is no choice. */
+    /** How several responses are shown, as stored with the annotation; null if there is no choice. */
     arrangement() {
       if (item().alone || isSuccession(item().view)) return null;
       return root.dataset.layout === "dock" ? "side_by_side" : "one_at_a_time";

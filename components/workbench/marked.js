@@ -1,4 +1,4 @@
-// An item's texts with everybody's highlights over them, read only, for leads.
+// An item's texts with everyone's highlights, read-only, for leads.
 import { h } from "./dom.js";
 import { draw as drawText, prepareTexts } from "./formatting.js";
 import { toUtf16 } from "./textpoints.js";
@@ -13,7 +13,7 @@ import { toUtf16 } from "./textpoints.js";
 
 /** @typedef {import("./dom.js").Props} Props */
 
-// a long context scrolls by itself, also by keyboard
+// a long context scrolls separately, also by keyboard
 const CONTEXT = { class: "tm-card tm-context", tabindex: 0, role: "region", "aria-label": "Context" };
 const HINT = "The darker a passage, the more annotators marked it. Point at it to see who, and why.";
 

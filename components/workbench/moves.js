@@ -31,7 +31,7 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
   let opened = 0;
   /** The outlined question. @type {string | null} */
   let current = null;
-  /** The question whose reasons the digits tick. @type {string | null} */
+  /** The question whose reasons digits tick. @type {string | null} */
   let reasoning = null;
   /** The step that opens as soon as its text is here. @type {number | null} */
   let awaited = null;
@@ -40,7 +40,7 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
   const inSteps = () => root.dataset.layout !== "dock" && !item().alone && steps.length > 1;
   const inTurn = () => isSuccession(item().view) && !item().readOnly;
 
-  /** Whether only the question in hand can be answered: the others are folded, or not shown. */
+  /** Whether only the current question can be answered: the others are folded or hidden. */
   const isFolded = () => root.dataset.layout === "phone" || page().board.classList.contains("tw-folding");
 
   /** @param {Question} question */
@@ -88,7 +88,7 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
     }
   }
 
-  /** Shows the row in hand whole, and of a row higher than its room the question. @param {HTMLElement} fieldset */
+  /** Scrolls to show the whole active row or, if it is too high, its question. @param {HTMLElement} fieldset */
   function revealRow(fieldset) {
     const row = fieldset.closest(".tw-row");
     reveal(row);
@@ -107,7 +107,10 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
     revealRow(fieldset);
   }
 
-  /** The next question that is missing something, from a question on and then from the first. @param {Question} question */
+  /**
+   * The next question that is missing something, from a question on and then from the first.
+   * @param {Question} question
+   */
   function nextAfter(question) {
     const { answers, view } = item();
     const order = questionsInOrder().filter((other) => !inTurn() || isShown(other));
@@ -116,7 +119,7 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
       !isAnswered(answers, other) || problemOf(answers, other, view.rubric.explanation));
   }
 
-  /** After a click: the next question comes into hand where it would not be shown otherwise. @param {Question} question */
+  /** After a click: activates the next question if it would otherwise not be visible. @param {Question} question */
   function followUp(question) {
     const next = nextAfter(question);
     if (!next) return focusNext();
@@ -236,7 +239,10 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
       if (asked) goTo(asked.id);
     },
 
-    /** An answer was given by pointer: where nothing else is shown, the next question follows. @param {Question} question */
+    /**
+     * An answer was given by pointer: if nothing else is shown, the next question follows.
+     * @param {Question} question
+     */
     goOn(question) {
       const { answers, view } = item();
       if (problemOf(answers, question, view.rubric.explanation)) {
@@ -254,7 +260,7 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
       else goTo(target.id);
     },
 
-    /** An answer was given by key: the question stays in hand if it asks for a reason. @param {Question} question */
+    /** An answer was given by key: the question remains active if it asks for a reason. @param {Question} question */
     toNextUnanswered(question) {
       const { answers, view } = item();
       const fieldset = page().fieldsets.get(question.id);
@@ -275,10 +281,13 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
       return true;
     },
 
-    /** Whether digits tick the reasons for this answer: it was given by key and stayed in hand. @param {Question} question */
+    /**
+     * Whether digits tick the reasons for this answer: it was given by key and is still active.
+     * @param {Question} question
+     */
     isAskedWhy: ({ id }) => reasoning === id,
 
-    /** The text in hand takes the caret, for marking by keyboard. */
+    /** Puts the caret into the current text, for marking by keyboard. */
     focusText() {
       const slot = page().board.dataset.step;
       const pane = find(page().board, `.tw-pane[data-slot="${slot}"]`) ?? find(page().board, ".tw-pane");

@@ -10,12 +10,12 @@ export const PREVIEW = message("This is a preview: nothing you do here is sent o
 
 /** @param {string} route @returns {Post} */
 export const postTo = (route) => async (text, options = {}) => {
-  // a preview has no routes: drafts vanish, and what would leave the item says so
+  // a preview has no routes: drafts are discarded, and actions that would leave the item say so
   if (!route) return { status: JSON.parse(text).action ? 409 : 200, answer: { message: _(PREVIEW) } };
   const response = await fetch(new URL(route, document.baseURI), {
     method: "POST", headers: { ...HEADERS, "Accept-Language": language() }, credentials: "same-origin", body: text, ...options,
   });
-  // a proxy's error page is no JSON; the status says enough
+  // a proxy's error page is not JSON; the status is enough
   return { status: response.status, answer: await response.json().catch(() => null) };
 };
 

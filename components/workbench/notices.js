@@ -189,7 +189,7 @@ export function createTips() {
     hide,
     show,
 
-    /** The pointer rests on an element, or on none with a tip. @param {HTMLElement | null} element */
+    /** The pointer hovers over an element, or over none with a tooltip. @param {HTMLElement | null} element */
     point(element) {
       if (element === pointed) return;
       hide();

@@ -15,7 +15,12 @@ import { isAnswered } from "./validate.js";
 /** "1 Not at all" @param {Option} option */
 const named = ({ value, title }) => (title ? `${value} ${title}` : String(value));
 
-/** The id of the text that says what an option means. @param {string} uid @param {Criterion} criterion @param {Option} option */
+/**
+ * The id of the text that explains an option.
+ * @param {string} uid
+ * @param {Criterion} criterion
+ * @param {Option} option
+ */
 const meaningId = (uid, { key }, { value }) => `${uid}-means-${key}-${valueKey(value)}`;
 
 /** Title, ⓘ and question of a criterion: the head of its row. @param {Criterion} criterion */
@@ -33,7 +38,7 @@ export function criterionHead(criterion) {
     scaleEnds(criterion.scale));
 }
 
-/** What the ends of a numeric scale mean, until its row is in hand. @param {Scale} scale */
+/** The meaning of a numeric scale's ends, shown until its row is active. @param {Scale} scale */
 function scaleEnds(scale) {
   const options = isNumeric(scale) && !isSlider(scale) ? optionsOf(scale) : [];
   if (!options.some(({ title }) => title)) return null;
@@ -42,7 +47,7 @@ function scaleEnds(scale) {
 }
 
 /**
- * What the points of the row in hand are called, and, where descriptions are shown, what they and the criterion mean.
+ * The names of the active row's points and, if descriptions are on, the meaning of points and criterion.
  * @param {Criterion} criterion @param {string} uid
  */
 export function meanings(criterion, uid) {
@@ -108,7 +113,7 @@ function picker(group, scale, about) {
   ];
 }
 
-/** Shows the options that hold what was typed. @param {HTMLElement} fieldset @param {string} typed */
+/** Shows the options that contain the typed text. @param {HTMLElement} fieldset @param {string} typed */
 export function searchOptions(fieldset, typed) {
   const wanted = typed.trim().toLocaleLowerCase();
   const labels = all(fieldset, ".tw-picks .tw-option");
@@ -137,7 +142,11 @@ function slider({ low, high, step, unit, low_title: lowTitle, high_title: highTi
     unit ? h("span", { class: "tw-end", "aria-hidden": "true", text: unit }) : null);
 }
 
-/** The value of a slider's scale that is nearest to a typed number; undefined if none was typed. @param {NumberScale} scale @param {string} typed */
+/**
+ * The value of a slider's scale that is nearest to a typed number; undefined if none was typed.
+ * @param {NumberScale} scale
+ * @param {string} typed
+ */
 export function typedValue({ low, high, step }, typed) {
   const number = Number(typed.replace(",", ".").trim());
   if (typed.trim() === "" || !Number.isFinite(number)) return undefined;
@@ -156,7 +165,7 @@ function bestBoxes(name, letters, noneOption, noun) {
 }
 
 /**
- * The fieldset of one question. `uid` keeps radio groups of several surfaces apart.
+ * The fieldset of one question. `uid` separates the radio groups of several surfaces.
  * @param {Question} question
  * @param {{ uid: string, letters: string[], noun: string }} place
  */
@@ -179,7 +188,7 @@ export function buildQuestion({ id, slot, criterion }, { uid, letters, noun }) {
   }, badge, body, h("div", { class: "tw-ask", hidden: true }));
 }
 
-/** What an answer says in words, for a folded row; "" if there is none. @param {Scale} scale @param {Value} value */
+/** An answer in words, for a folded row; "" if there is none. @param {Scale} scale @param {Value} value */
 export function answerText(scale, value) {
   if (value === undefined) return "";
   if (Array.isArray(value)) return value.length ? value.join(", ") : _("None");
@@ -197,7 +206,7 @@ function syncSlider(fieldset, value) {
   input.value = String(unset ? (Number(input.min) + Number(input.max)) / 2 : value);
   const text = unset ? "" : [value, input.dataset.unit].filter((word) => word !== undefined).join(" ");
   input.setAttribute("aria-valuetext", text || _("not answered"));
-  // what is being typed there is not rewritten
+  // do not overwrite text while it is being typed
   if (document.activeElement !== box) box.value = unset ? "" : String(value);
 }
 
@@ -215,7 +224,7 @@ function syncRadios(fieldset, value) {
   for (const input of inputs(fieldset, ":scope > div > label > input[type=radio]")) input.checked = input.value === key;
 }
 
-/** Another item: nothing of the last one stays, not even what a text box could undo. @param {HTMLElement} fieldset */
+/** Another item: discards everything of the last one, even a text box's undo history. @param {HTMLElement} fieldset */
 export function resetQuestion(fieldset) {
   fieldset.classList.remove("tw-problem");
   const search = inputs(fieldset, ".tw-search").at(0);

@@ -1,4 +1,4 @@
-// What helps with long texts: finding words in those that are open, and a mark of the place where one was reading.
+// Help with long texts: finding words in the open texts, and remembering the reading position.
 
 import { CONTEXT } from "./answers.js";
 import { all, button, find, h, nameOf, nounOf, paint, write } from "./dom.js";
@@ -16,14 +16,18 @@ const MAX_HITS = 2000; // of a text
 const PART = "p, li, td, th, pre, blockquote, h1, h2, h3, h4, h5, h6, dd, dt, [data-tw-text], .tw-bubble, .tw-block, .tw-prose";
 const SCROLLING = ".tw-context-body, .tw-pane-body";
 const MARKED_PARTS = ".tw-turn, .tw-block, .tw-prose:not(:has(.tw-block)), .tw-judged:not(.tw-bubble)";
-const MARKED_ITEMS = 30; // whose places this computer remembers
+const MARKED_ITEMS = 30; // whose positions this computer remembers
 const SCROLL_RESTS_MS = 150;
 
-/** A regular expression for what was typed: any case, any white space. @param {string} typed */
+/** A regular expression for the typed text: any case, any white space. @param {string} typed */
 export const patternOf = (typed) =>
   new RegExp(typed.trim().split(/\s+/u).map((word) => word.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")).join("\\s+"), "giu");
 
-/** Where a text on the page has what was typed, also across marks and emphasis. @param {HTMLElement} text @param {string} typed */
+/**
+ * Matches of the typed text in a text on the page, also across marks and emphasis.
+ * @param {HTMLElement} text
+ * @param {string} typed
+ */
 function rangesIn(text, typed) {
   const walker = document.createTreeWalker(text, NodeFilter.SHOW_TEXT, ({ parentElement }) =>
     (parentElement?.closest(".katex, .tw-speaker") ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT));
@@ -34,7 +38,7 @@ function rangesIn(text, typed) {
   let before = null;
   for (let node = /** @type {Text | null} */ (walker.nextNode()); node; node = /** @type {Text | null} */ (walker.nextNode())) {
     const part = node.parentElement?.closest(PART);
-    if (before && part !== before) joined += "\n\0"; // no word goes on in the next paragraph
+    if (before && part !== before) joined += "\n\0"; // words do not continue in the next paragraph
     before = part;
     nodes.push({ node, start: joined.length });
     joined += node.data;
@@ -104,7 +108,7 @@ export function createFinding({ item, page, show, refocus }) {
     return [...(context ? [{ place: CONTEXT, name: view.item.context?.title ?? "", text: context }] : []), ...responses];
   }
 
-  /** Searches again: what was typed or what is on the page has changed. */
+  /** Searches again after the typed text or the page has changed. */
   function search() {
     const typed = input.value.trim();
     const texts = box.hidden || !typed ? [] : openTexts();
@@ -181,7 +185,7 @@ export function createFinding({ item, page, show, refocus }) {
   };
 }
 
-/** How far a text is above the upper edge of what scrolls it. @param {HTMLElement} body @returns {Mark} */
+/** How far a text is above the upper edge of its scrolling container. @param {HTMLElement} body @returns {Mark} */
 function markOf(body) {
   const top = body.getBoundingClientRect().top;
   const parts = all(body, MARKED_PARTS);

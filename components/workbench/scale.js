@@ -1,4 +1,4 @@
-// Scales as the browser sees them: their options in order, and what a key means on each. Pure.
+// Scales in the browser: their options in order, and the meaning of keys. Pure.
 
 /** @import { NumberScale, Option, Scale, Value } from "./types.js" */
 
@@ -42,7 +42,7 @@ export const isPicker = (scale) => scale.kind === "choice" && scale.options.leng
 /** @param {Scale} scale */
 export const isNumeric = (scale) => scale.kind === "likert" || scale.kind === "number";
 
-/** What the value asks for besides itself, or null. @param {Scale} scale @param {Value} value */
+/** What the value additionally asks for, or null. @param {Scale} scale @param {Value} value */
 export function askFor(scale, value) {
   return optionsOf(scale).find((option) => option.value === value)?.ask ?? null;
 }
@@ -58,7 +58,7 @@ export function valueOfDigit(scale, digit) {
 }
 
 /**
- * The point half a step above a whole number (2 → 2.5), undefined where the scale has none.
+ * The point half a step above a whole number (2 → 2.5), undefined if the scale has none.
  * @param {Scale} scale @param {Value} value
  */
 export function halfAbove(scale, value) {

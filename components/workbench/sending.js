@@ -1,4 +1,4 @@
-// Leaving an item: submit and what prevents it, skip, back, stop, and waiting for the server.
+// Leaving an item: submit and its obstacles, skip, back, stop, and waiting for the server.
 
 import { differences, differenceTable } from "./choosing.js";
 import { button, find, h } from "./dom.js";
@@ -14,7 +14,7 @@ import { problems } from "./validate.js";
 /** @import { Action, Answer, Clock, Draft, FinalAction, Page, Problem, Timer, View } from "./types.js" */
 
 const REPEAT_MS = 3000;
-const BUSY_AFTER_MS = 200; // most answers come sooner, and drawing the wait would hold them up
+const BUSY_AFTER_MS = 200; // most responses arrive sooner, and drawing the wait would delay them
 const PATIENCE_MS = 10_000;
 const STOP_WAIT_MS = 2000; // for drafts, before leaving for today
 const MAX_PROBLEMS = 6; // in the list; on a phone one, else it takes the place of the question
@@ -220,7 +220,7 @@ export function createSending({
     setBusy(false);
   }
 
-  /** The annotator continues editing: what was sent is not repeated. */
+  /** The annotator continues editing: the sent message is not repeated. */
   function release() {
     end();
     item().drafts.resume();
@@ -246,7 +246,7 @@ export function createSending({
       return busy;
     },
 
-    /** The server's next view: was what is under way received, or refused? @param {View} view */
+    /** The server's next view: was the pending message received or refused? @param {View} view */
     receive(view) {
       const { pending } = submission;
       if (!pending) return;
@@ -256,7 +256,8 @@ export function createSending({
         if (view.work.receipt === pending.submission) drafts.done();
         end();
       } else if (view.notice) {
-        // if another tab wrote meanwhile, the answer to a draft brings what it wrote, and the way to continue here
+        // if another tab wrote in the meantime, the response to a draft contains its answers, and the option to
+        // continue here
         if (view.work.version === pending.version) drafts.markUnsent();
         release();
       }

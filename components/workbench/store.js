@@ -12,7 +12,7 @@ export const randomId = () =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /**
- * What `act` returns, or `fallback` where storage is full or forbidden.
+ * The result of `act`, or `fallback` if storage is full or forbidden.
  * @template Result
  * @param {() => Result} act @param {Result} fallback
  */
@@ -100,7 +100,7 @@ export function createLocalDrafts(storage, now = () => Date.now()) {
     },
 
     /**
-     * Removes what one person left on this computer, from whatever tab; other people's stays.
+     * Removes one person's data on this computer, from any tab; other people's data is kept.
      * @param {string} person
      */
     forgetPerson(person) {

@@ -1,5 +1,5 @@
 // The annotation surface: draws a blinded view and answers every click, key and change in the browser. Here its parts
-// are made and handed what they need of each other; nothing else knows them all.
+// are created and passed what they need of each other; nothing else knows them all.
 
 import { createActivity } from "./activity.js";
 import { isSent } from "./board.js";
@@ -32,14 +32,14 @@ let count = 0;
 
 /** @typedef {ReturnType<typeof createSurface>} Surface */
 
-// The page that signs out learns when it may go on, by detail.waitUntil(promise). Nothing is given up here: the
+// The page that signs out waits for detail.waitUntil(promise). Nothing is given up here: the
 // annotator may yet stay signed in.
 window.addEventListener("triptych:sign-out", (event) => {
   const { detail } = /** @type {CustomEvent<{ waitUntil: (done: Promise<unknown>) => void }>} */ (event);
   detail.waitUntil(allSettled(SIGN_OUT_WAIT_MS));
 });
 
-// What is left belongs to a person who signed out, and is neither stored nor sent.
+// The remaining data belongs to a person who signed out, and is neither stored nor sent.
 window.addEventListener("triptych:signed-out", () => {
   giveUp();
   dropPen();
@@ -187,7 +187,7 @@ export function createSurface(parent, firstView, act) {
 
   listen(root, "keydown", keyboard.handle);
   listen(window, "keydown", keyboard.handleFirst, { capture: true });
-  // nothing has the focus, for instance since what had it was closed: on Annotate the keys are the workbench's
+  // nothing has the focus, for instance because the focused element was closed: on Annotate the workbench gets the keys
   listen(window, "keydown", (event) => {
     const isOurs = document.body.classList.contains("tw-whole") && !dialogs.isOpen;
     if (isOurs && event.target === document.body) keyboard.handle(event);
@@ -236,7 +236,7 @@ export function createSurface(parent, firstView, act) {
     if (current.older) notices.showOlder(current.older.time, (use) => rating.adopt(current.settleOlder(use)));
     current.sendAgain();
     sending.sendAgain();
-    // keys act only where the focus is; the first item takes it only if nothing has it
+    // keys act only on the focused element; the first item takes the focus only if nothing has it
     if (!isFirst || document.activeElement === document.body) room.toTop();
   }
 

@@ -1,5 +1,5 @@
-// What annotators are taught: scales with what their points mean, reminders, rated examples. The page before the first
-// item and the guidelines in the workbench are made of these.
+// Instructions for annotators: scales with the meaning of their points, reminders, rated examples. The page before the
+// first item and the guidelines in the workbench are made of these.
 
 import { chat, exampleContext } from "./context.js";
 import { h, nameOf, nounOf, words } from "./dom.js";
@@ -11,7 +11,7 @@ import { isNumeric, optionsOf } from "./scale.js";
 /** @param {...string} parts */
 export const joined = (...parts) => parts.filter(Boolean).join(": ");
 
-/** Whether a rubric's words are in the language of the page, as far as they are translated. @param {Rubric} rubric */
+/** Whether a rubric's texts are in the language of the page, as far as they are translated. @param {Rubric} rubric */
 const isTranslated = ({ wording }) => !wording || wording.split("-", 1)[0] === language();
 
 /** @param {unknown} part @returns {string[]} */
@@ -20,7 +20,10 @@ const textsIn = (part) => {
   return part && typeof part === "object" ? Object.values(part).flatMap(textsIn) : [];
 };
 
-/** Lets every text that is not in the language of the page carry its own; examples are not translated. @param {Rubric} rubric */
+/**
+ * Adds a lang attribute to every text in another language than the page; examples are not translated.
+ * @param {Rubric} rubric
+ */
 export function markOriginals(rubric) {
   const { criteria, language: code, training, untranslated, worked_example: worked } = rubric;
   const rated = [worked, ...training].flatMap((example) => example?.scores ?? []);
@@ -66,7 +69,7 @@ const legendLine = (option, ...explanation) => h("div", { class: "tw-legend" }, 
 /** @param {string} text */
 const strong = (text) => h("strong", { text });
 
-/** A numeric scale with the names of its points, and what dashed and half points mean. @param {Rubric} rubric */
+/** A numeric scale with the names of its points, and the meaning of dashed and half points. @param {Rubric} rubric */
 export function scaleSections(rubric) {
   return scalesOf(rubric).map(({ scale, criteria }, i, groups) => {
     const options = optionsOf(scale);

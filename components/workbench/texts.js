@@ -1,4 +1,4 @@
-// A text on the page: nodes that know their place in the raw text, and selections in them. Offsets are UTF-16.
+// A text on the page: nodes that record their position in the raw text, and selections in them. Offsets are UTF-16.
 
 import { snap } from "./textpoints.js";
 
@@ -12,7 +12,7 @@ import { snap } from "./textpoints.js";
  * @typedef {(indices: number[]) => HTMLElement} MarkOf the element around a piece under these spans
  */
 
-/** Puts a raw text on the page, cut into marks where spans begin or end. */
+/** Renders a raw text, split into marks where spans begin or end. */
 export class TextDrawing {
   /** @param {string} raw @param {Span[]} spans @param {MarkOf} markOf */
   constructor(raw, spans, markOf) {
@@ -41,7 +41,7 @@ export class TextDrawing {
   }
 
   /**
-   * Characters that are in the raw text as they are.
+   * Characters that appear unchanged in the raw text.
    * @param {Node} parent @param {number} start @param {number} end
    */
   identity(parent, start, end, text = this.raw.slice(start, end)) {
@@ -82,7 +82,7 @@ function covered({ node, unit }, range) {
   return unit ? [0, node.length] : [from, to];
 }
 
-/** The raw span that a range of the page covers; null where it covers no text. @param {Run[]} runs @param {Range} range */
+/** The raw span covered by a range of the page; null if it covers no text. @param {Run[]} runs @param {Range} range */
 export function spanOf(runs, range) {
   /** @type {Span | null} */
   let span = null;
@@ -105,7 +105,7 @@ function widened(runs, { start, end }) {
 }
 
 /**
- * A span that cuts no unit and no grapheme, without white space and hidden signs at its ends; null where nothing is left.
+ * A span that splits no unit and no grapheme, without white space and markup at its ends; null if it is empty.
  * @param {string} raw @param {Run[]} runs @param {Span} span
  */
 export function tidy(raw, runs, span) {
@@ -118,18 +118,21 @@ export function tidy(raw, runs, span) {
   return first && last ? { start: Math.max(neat.start, first.start), end: Math.min(neat.end, last.end) } : null;
 }
 
-// signs between two runs that a word goes on across: those of emphasis and code
+// markup between two runs across which a word continues: emphasis and code
 const WITHIN_WORDS = /^[*_~`]*$/;
 const OBJECT = "\ufffc";
 
-/** A run among words; a unit longer than one character, such as a formula or an image's words, is none. @param {Run} run */
+/**
+ * A run among words; a unit longer than one character, such as a formula or an image's words, is none.
+ * @param {Run} run
+ */
 function shownText({ node, unit }) {
   const { data = OBJECT } = /** @type {Partial<Text>} */ (node);
   return unit && data.length > 2 ? OBJECT : data;
 }
 
 /**
- * The word around a visible character, as the page shows it: words go on across emphasis, not across blocks and cells.
+ * The word around a visible character, as shown: words continue across emphasis, not across blocks and cells.
  * @param {string} raw @param {Run[]} runs @param {number} at the character's place in the raw text
  * @param {Intl.Segmenter} segmenter @returns {Span}
  */

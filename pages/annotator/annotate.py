@@ -77,7 +77,7 @@ try:
         ending = onboarding.ending(study, on_desk.nothing) if on_desk.nothing else None
         last = assignments.changeable(session, study, who) if ending else None
 except DatabaseAway:
-    raise  # the router shows this, and checks again by itself
+    raise  # the router shows this and keeps checking again
 except TriptychError as refusal:
     state.say(str(refusal))
     st.stop()

@@ -9,7 +9,7 @@ from triptych.people import signing_in, tokens
 from triptych.storage.models import Person
 from triptych.study import lifecycle
 
-CONSEQUENCE = "You are signed out in every other browser, and your tokens are revoked."
+CONSEQUENCE = "You have been signed out in every other browser, and your tokens were revoked."
 
 
 def change_passcode() -> Person:

@@ -11,7 +11,7 @@ from triptych.operations import backup, backup_schedule
 def run(command) -> None:
     """Run a command on the whole database, outside of a session's transaction."""
     try:
-        with st.spinner("This may take a moment."):
+        with st.spinner("This can take a moment."):
             state.say(command(), "success")
     except TriptychError as refusal:
         state.say(str(refusal))

@@ -12,9 +12,9 @@ from triptych.simulate.dry_run import DryRun, dry_run
 from triptych.storage.models import Study
 
 INTRODUCTION = (
-    "Simulated annotators fill a copy of this study: some systems are made better than others, one annotator is "
-    "strict, one answers at random, and the response shown first gains. The analysis does not know this. An effect "
-    "that it recovers can be shown by your study; one that stays unclear cannot. Nothing of the copy is stored."
+    "Simulated annotators fill a copy of this study: some systems are better than others, one annotator is strict, one "
+    "answers at random, and the response shown first has an advantage. The analysis does not know this. If it recovers "
+    "an effect, your study can show it; if the effect remains unclear, it cannot. The copy is not stored."
 )
 
 
@@ -40,7 +40,7 @@ with chosen_study(who) as (_, study):
     slug = study.slug
 st.text(INTRODUCTION)
 if study.item_count < 2:
-    empty_state("A dry run needs two items at least. Add items first.", "Setup", slug)
+    empty_state("A dry run needs at least two items. Add items first.", "Setup", slug)
     st.stop()
 recipe = dry_run_report.choose_recipe(study.item_count, slug)
 if recipe is not None:

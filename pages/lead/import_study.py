@@ -14,9 +14,9 @@ from triptych.operations.arrival import Arrived
 from triptych.study.persons import Who
 
 ABOUT = (
-    "The file is a study's capsule: its lead downloads it on the page Log, or an administrator writes it with triptych "
-    "study export. The study arrives with its log, texts and ratings, and you lead it. Everything is checked against "
-    "the log first; nothing is stored if anything differs."
+    "The file is a study's capsule: a lead downloads it on the page Log, or an administrator writes it with triptych "
+    "study export. It contains the study's log, texts and ratings; you will lead the study. Everything is checked "
+    "against the log first; if anything differs, nothing is stored."
 )
 
 

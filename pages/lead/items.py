@@ -42,7 +42,7 @@ def decide(look: Look, following: str | None) -> None:
     second_look.final_state(look.final)
     why = second_look.take_back(f"{study.slug}-{item}")
     if why is not None:
-        run(adjudication.take_back, item, why, done="This item has no final value any more.")
+        run(adjudication.take_back, item, why, done="This item no longer has a final value.")
     with st.expander("Change it", key=f"decide-{item}"):
         accept(look, item, following)
 
@@ -54,7 +54,7 @@ def accept(look: Look, item: str, following: str | None) -> None:
 
 
 def ask(item: str) -> None:
-    """Hands the item to an annotator who has not met it and is not flagged."""
+    """Assign the item to an annotator who has not seen it and is not flagged."""
     with state.reading() as session:
         people = adjudication.adjudicators(session, study, item)
         flags = flags_of(session, study, frame)

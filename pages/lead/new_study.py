@@ -19,7 +19,7 @@ st.title("New study", anchor=False)
 with st.container(horizontal=True):
     st.page_link("lead/import_ratings.py", label="Import ratings made elsewhere", icon=":material/upload_file:")
     st.page_link("lead/import_study.py", label="Import a whole study", icon=":material/archive:")
-    st.page_link("lead/planner.py", label="How large must it be?", icon=":material/insights:")
+    st.page_link("lead/planner.py", label="How large should it be?", icon=":material/insights:")
 
 st.header("1. What is asked", anchor=False)
 chosen = choose_rubric()
@@ -50,4 +50,4 @@ if state.button("Create the study", "create-study", type="primary"):
             address["section"] = SetupSection.rubric
         st.switch_page("lead/design.py", query_params=address)
 state.show_messages()
-st.caption("The study starts as a draft: nobody can annotate before you launch it.")
+st.caption("The study starts as a draft: nobody can annotate until you launch it.")

@@ -33,8 +33,10 @@ from triptych.results.unfilled import unfilled
 from triptych.storage.models import StudyState
 from triptych.study.settings import settings_of
 
-NOBODY = "Nobody has joined yet. Invite people below, or give out the address."
-NOBODY_IN_DRAFT = "Nobody has joined yet. You can invite people below already; they begin when the study is launched."
+NOBODY = "Nobody has joined yet. Invite people below, or share the address."
+NOBODY_IN_DRAFT = (
+    "Nobody has joined yet. You can already invite people below; they can begin when the study is launched."
+)
 
 
 def keep_links(invited: Sequence[Invited] | None) -> None:
@@ -81,7 +83,7 @@ links(study)
 for notice in news:
     state.say(notice.sentence, notice.kind)
 if mail_failure:
-    state.say(f"The last message to the leads of this study was not sent: {mail_failure}.", "warning")
+    state.say(f"The last e-mail to the leads of this study was not sent: {mail_failure}.", "warning")
 st.header("Annotators", anchor=False)
 if people:
     chosen = table(filtered(people, slug), slug, bool(settings.consent.text), settings.pay.currency)

@@ -17,8 +17,8 @@ from triptych.study.settings import settings_of
 
 INTRODUCTION = (
     "How many items and annotators does a study need? Set the difference between two systems that it should show, and "
-    "move the sliders. How much answers scatter and how long they take comes from the ratings of a pilot or, before "
-    "there is one, from published studies."
+    "move the sliders. How much answers scatter and how long they take is estimated from a pilot or, before there is "
+    "one, from published studies."
 )
 
 
@@ -36,7 +36,7 @@ def declare(study: Study, plan: Plan, aim: Aim) -> None:
     """The plan in the words and margins of the preregistration, if the lead still leads the study."""
 
     def command(session: state.Session) -> None:
-        # this part of the page runs by itself, without the look at who leads the study
+        # this fragment reruns on its own, without the page's check of who leads the study
         planner.declare(session, lifecycle.led_by(session, who, study.slug), plan, aim, who.pseudonym)
 
     state.run_command(command, done="The plan is in the preregistration.")

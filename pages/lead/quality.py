@@ -35,7 +35,9 @@ def exclusions_of(lines: list[Line], analysis: StudyAnalysis, who: Who) -> None:
     out = [line.standing.annotator for line in lines if line.standing.excluded_at]
     counted = [line.standing.annotator for line in lines if not line.standing.excluded_at]
     with st.expander("Exclude or reinstate an annotator"):
-        st.caption("Excluding deletes nothing: the ratings stay, marked, and every result can be shown with them.")
+        st.caption(
+            "Excluding deletes nothing: the ratings are kept and marked, and every result can be shown with them."
+        )
         left, right = st.columns(2)
         with left:
             taken_out = annotators.decision("Annotator", counted, "Exclude", state.numbered(f"exclude-{slug}"))
@@ -59,7 +61,7 @@ def pay_of(frame: Frame, studies: Iterable[Study]) -> None:
     st.header("Pay", anchor=False)
     settings = settings_of(study).pay
     if settings.per_item is None:
-        st.text("No pay per item is set. Where it is, this shows what it comes to per hour.")
+        st.text("No pay per item is set. Once it is, this shows the resulting pay per hour.")
         return
     pilot = next((s for s in studies if s.series == study.series and s.round == Round.pilot and s.id != study.id), None)
     meter, whose = pay.meter_of(settings, frame, kinds), "this study"

@@ -21,9 +21,9 @@ from triptych.study import lifecycle
 from triptych.study.persons import Who
 
 WHAT = (
-    "A report freezes the study at this moment: tables for LaTeX and spreadsheets, a page to read without a network, "
-    "a paragraph about methods, a datasheet, the data, and a script that recomputes every number. All of its files "
-    "carry the same hash."
+    "A report freezes the study at this moment: tables for LaTeX and spreadsheets, a page that opens offline, a "
+    "methods paragraph, a datasheet, the data, and a script that recomputes every number. All of its files contain the "
+    "same hash."
 )
 BLIND = (
     "This study is blind: the report calls its systems System 1, 2, … To get their names, unblind the study first, on "
@@ -32,7 +32,7 @@ BLIND = (
 
 
 def make(who: Who, study: Study, scope: Counted) -> None:
-    """Builds the report while others go on writing, and saves it; a report is a look at results."""
+    """Builds and saves the report while others keep writing; making a report counts as opening the results."""
     with state.reading() as session:
         frame = frame_of(session, study)
     log_look(study, frame, who.pseudonym)
@@ -45,13 +45,13 @@ def make(who: Who, study: Study, scope: Counted) -> None:
         see_one_state(session)
         study = lifecycle.led_by(session, who, study.slug)
         report = build.build_report(session, study, scope, show_share)
-    done = f"The report is made. Its hash begins with {report.sha256[:12]}."
+    done = f"The report is ready. Its hash begins with {report.sha256[:12]}."
     state.run_command(snapshot.keep, study, report, who.pseudonym, done=done)
     st.rerun()
 
 
 def datasheet(study: Study, who: Who) -> None:
-    """The questions that the study cannot answer by itself."""
+    """The questions that cannot be answered from the study's data."""
     with state.reading() as session:
         criteria = lifecycle.design_of(session, study).rubric.asked(study.round)
     sheet = heds.stored(study.settings.get("heds", {}))

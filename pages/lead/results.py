@@ -1,4 +1,4 @@
-"""Results of one study, live: which system is better, can it be trusted, who disagrees, what do they say."""
+"""Live results of one study: which system is better, can it be trusted, who disagrees, what do they say."""
 
 import streamlit as st
 

@@ -18,7 +18,10 @@ PLACES = [
     ("lead/people.py", "People", ":material/group:"),
     ("lead/results.py", "Results", ":material/bar_chart:"),
 ]
-REMOVAL = "This deletes the demo studies for good, with everything that was tried out in them. Your own studies stay."
+REMOVAL = (
+    "This permanently deletes the demo studies, with everything that was tried out in them. Your own studies are "
+    "not affected."
+)
 
 
 def draw(line: StudyLine) -> None:

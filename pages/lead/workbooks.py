@@ -14,13 +14,13 @@ from triptych.stats.numbers import counted
 from triptych.storage.models import Study, StudyState
 
 INTRODUCTION = (
-    "For people who would rather work in a spreadsheet. A workbook holds items reserved for its annotator, in their "
-    "own order and without any system's name. Send it by e-mail, and upload it here when it comes back."
+    "For people who would rather work in a spreadsheet. A workbook contains items reserved for its annotator, in their "
+    "own order and without system names. Send it by e-mail, and upload it here when it comes back."
 )
 
 
 def made(workbook: WorkbookLine) -> str:
-    return f"Workbook {workbook.id} holds {counted(workbook.items, 'item')}. Download it below."
+    return f"Workbook {workbook.id} contains {counted(workbook.items, 'item')}. Download it below."
 
 
 def stored(receipt: Stored) -> str:
@@ -38,11 +38,11 @@ def make(study: Study) -> None:
         state.run_command(command, study, annotator, int(count), who.pseudonym, done=made)
         st.rerun()
     if not is_open:
-        st.caption("Workbooks are made while the study is open. Open it under Setup.")
+        st.caption("Workbooks can be created while the study is open. Open it under Setup.")
 
 
 def cancel(workbook_id: int) -> None:
-    done = "The workbook was cancelled; its open items are free again."
+    done = "The workbook was cancelled; its open items are available to others."
     state.run_command(workbooks.cancel, study, workbook_id, who.pseudonym, done=done)
     st.rerun()
 
@@ -81,4 +81,4 @@ st.header("Workbooks of this study", anchor=False)
 if lines:
     workbook_list(study, lines, cancel)
 else:
-    st.text("No workbook has been made for this study yet. Choose an annotator above and make one.")
+    st.text("This study has no workbooks yet. Choose an annotator above and create one.")

@@ -17,7 +17,7 @@ from triptych.results.frame.model import Counted
 from triptych.results.study_analysis import analyse
 from triptych.study.system_names import system_names
 
-FILES = "Their files hold every rating with its annotator's pseudonym, so a lead of the study downloads them."
+FILES = "The files contain every rating with its annotator's pseudonym, so only leads of the study can download them."
 
 who = state.require("viewer")
 with watched_study(who, "Report") as (session, study):

@@ -155,7 +155,7 @@ def test_an_unreadable_reference_names_the_item_and_an_example(reference):
 
 
 def test_a_purpose_that_does_not_exist_is_refused():
-    with pytest.raises(ImportRefused, match="none of main, gold, attention"):
+    with pytest.raises(ImportRefused, match="not main, gold or attention"):
         sorted_out([check_item(1, "golden", "fluency = 3")])
 
 

@@ -1,4 +1,4 @@
-"""Below a path, as behind JupyterHub: everything of the app is there, and the gate stands before it as at the root."""
+"""Below a path, as behind JupyterHub: everything of the app is there, and the gate is in front of it as at the root."""
 
 from __future__ import annotations
 

@@ -63,16 +63,16 @@ def test_verify_names_an_edited_file_of_a_stored_report(sqlite_engine, study, na
         stored = session.scalars(select(Snapshot)).one()
         stored.file = edited(stored.file, name, change)
 
-    assert f"{name} is not the file that was stored" in differences(sqlite_engine, study)
+    assert f"{name} differs from the file that was stored" in differences(sqlite_engine, study)
 
 
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"sha256": "a" * 64}, "its file is of another report"),
-        ({"event_hash": "b" * 64}, "has another hash in the log"),
-        ({"event_number": 99}, "has another hash in the log"),
-        ({"scope": {"kinds": []}}, "another scope"),
+        ({"sha256": "a" * 64}, "its file belongs to another report"),
+        ({"event_hash": "b" * 64}, "has a different hash in the log"),
+        ({"event_number": 99}, "has a different hash in the log"),
+        ({"scope": {"kinds": []}}, "a different scope"),
         ({"file": b"PK"}, "cannot be read"),
     ],
 )
@@ -96,7 +96,7 @@ def test_an_edited_zip_proves_nothing(
     path.write_bytes(edited(whole, name, change))
 
     assert program.main(["data", "verify", "--against", str(path)]) == 2
-    assert f"was changed after it was made: {name} is not what the file itself lists" in capsys.readouterr().err
+    assert f"was changed after it was made: {name} differs from the file's own list" in capsys.readouterr().err
 
 
 def test_a_backup_is_compared_without_a_write(sqlite_engine, study, tmp_path: Path, capsys):
@@ -112,7 +112,7 @@ def test_a_backup_is_compared_without_a_write(sqlite_engine, study, tmp_path: Pa
     assert kept.read_bytes() == before
     kept.write_bytes(b"SQLite format 3\0 and no more")
     assert program.main(["data", "verify", "--against", str(kept)]) == 2
-    assert "There is no last event in it" in capsys.readouterr().err
+    assert "It does not contain a last event" in capsys.readouterr().err
 
 
 def test_an_edited_backup_is_not_restored(sqlite_engine, study):
@@ -133,7 +133,7 @@ def test_verify_names_a_rule_and_a_policy_of_postgres(postgres_engine, make_stud
         made, *_ = make_study(session)
         session.execute(text(f"CREATE {rule}"))
 
-    assert "which this program never makes" in differences(postgres_engine, made)
+    assert "which this program never creates" in differences(postgres_engine, made)
 
 
 def test_verify_says_which_database_it_checked(sqlite_engine, study, capsys):

@@ -151,7 +151,7 @@ def test_an_id_without_its_signature_takes_no_place(engine, study):
 
 
 def test_the_secret_that_participants_read_signs_no_id(engine, study):
-    """It stands in the link of everybody who came before the study asked for signatures."""
+    """It is in the link of everybody who came before the study asked for signatures."""
     read_in_the_link = places.key_of(adjust(engine, study, proof="secret"))
     adjust(engine, study, proof="signature")
     signature = hmac.new(read_in_the_link.encode(), b"invented", hashlib.sha256).hexdigest()

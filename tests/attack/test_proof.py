@@ -1,4 +1,4 @@
-"""Whatever is changed in the tables by hand is named by `verify`, or stands on its list of what no log can know."""
+"""Whatever is changed in the tables by hand is named by `verify`, or is on its list of what no log can know."""
 
 from __future__ import annotations
 

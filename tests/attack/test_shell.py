@@ -96,7 +96,7 @@ def test_a_folder_of_outputs_is_nobody_elses(tmp_path, monkeypatch):
         os.chown(foreign, 4321, -1)
     monkeypatch.setattr("os.geteuid", lambda: 1234)
 
-    for folder, reason in ((linked, "is there already"), (foreign, "belongs to another user")):
+    for folder, reason in ((linked, "already exists"), (foreign, "belongs to another user")):
         with pytest.raises(NotAllowed, match=reason):
             files.write_folder(str(folder), {"report.html": b"<p>"})
 

@@ -367,7 +367,7 @@ def test_the_client_takes_no_token_to_another_address():
 
     server = HTTPServer(("127.0.0.1", 0), Redirecting)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    with pytest.raises(tt.DatabaseAway, match="as no Triptych does"):
+    with pytest.raises(tt.DatabaseAway, match="which Triptych never does"):
         tt.connect(f"http://127.0.0.1:{server.server_port}", token="secret")
     server.shutdown()
     server.server_close()
@@ -388,7 +388,7 @@ def test_the_client_raises_what_the_app_refuses(served):
     with pytest.raises(tt.SignedOut, match="unknown, revoked or expired"):
         tt.connect(served.url, token="triptych_nothing")
     with tt.connect(served.url, token=served.token(READ)) as client:
-        with pytest.raises(tt.NotFound, match="You lead no study"):
+        with pytest.raises(tt.NotFound, match="You do not lead a study"):
             client.study(served.theirs)
         with pytest.raises(tt.NotAllowed, match="may write"):
             client.study(served.world.slug).pause()

@@ -156,7 +156,7 @@ def test_of_two_leads_the_later_one_sees_and_chooses(app, anna, chromium, draft)
     expect(consent(second)).to_have_value("Of Ben.")
     assert stored(app, draft).consent.text == "Of Anna."
 
-    second.get_by_role("button", name="Store what is above").click()
+    second.get_by_role("button", name="Save my version").click()
     saved_draft(second)
     assert stored(app, draft).consent.text == "Of Ben."
     first.get_by_label(re.compile("^Content note")).fill("Sad texts.")

@@ -143,7 +143,7 @@ def make_crowd_round(page: Page, server: Server, slug: str) -> str:
     back = page.get_by_label(re.compile("^Address to go back to"))
     back.fill(BACK)
     # the texts before are on their way while the next ones are typed
-    page.get_by_role("button", name="Make codes for the empty ones").click()
+    page.get_by_role("button", name="Generate missing codes").click()
     expect(page.get_by_label("Did not consent", exact=True)).not_to_be_empty()
     expect(back).to_have_value(BACK)
     type_consent(page, CONSENT)

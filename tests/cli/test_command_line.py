@@ -131,7 +131,7 @@ def test_an_unavailable_database_is_reported(run, monkeypatch, words):
     code, output, complaint = run(*words)
 
     assert (code, output) == (2, "")
-    assert complaint.startswith("The database does not answer: ")
+    assert complaint.startswith("The database does not respond: ")
     assert complaint.rstrip().endswith("python -m triptych server doctor")
     assert "geheim" not in complaint
 
@@ -227,7 +227,7 @@ def test_files_of_one_system_each_are_joined(run, tmp_path):
         (("study", "set-state", "Nobody", "nowhere", "open"), "no lead called 'Nobody'"),
         (("study", "export", "nowhere", "x.zip"), "no study nowhere"),
         (("data", "restore", "nowhere.db"), "There is no file nowhere.db"),
-        (("study", "open-capsule", "nowhere.zip", "Dr New"), "no study capsule"),
+        (("study", "open-capsule", "nowhere.zip", "Dr New"), "not a study capsule"),
         (("study", "create", "L", "T", "dialogue_response", "nowhere.csv"), "nowhere.csv cannot be read"),
     ],
 )
@@ -385,7 +385,7 @@ def test_a_lead_cannot_see_studies_of_other_leads(run, sqlite_engine, make_study
         accounts.create_lead(session, "Dr Other", PASSCODE)
     code, _, complaint = run("study", "set-state", "Dr Other", study.slug, "closed")
     assert code == 2
-    assert "You lead no study" in complaint
+    assert "You do not lead a study" in complaint
 
 
 @pytest.fixture

@@ -353,7 +353,7 @@ def test_a_newer_database_is_refused_and_left_alone(run, sqlite_engine, tmp_path
     files = sorted(tmp_path.iterdir())
     for words in (["data", "migrate"], ["study", "list"], ["people", "add-lead", "Ann"]):
         code, output, complaint = run(*words)
-        assert (code, output, "A newer Triptych made this database" in complaint) == (2, "", True), words
+        assert (code, output, "This database belongs to a newer Triptych" in complaint) == (2, "", True), words
     assert database.stored_version(sqlite_engine) == "9999"
     assert not [path for path in tmp_path.iterdir() if path not in files and "before" in path.name]
 

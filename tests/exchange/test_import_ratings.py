@@ -430,7 +430,7 @@ def test_both_databases_take_an_import(engine):
     for part in (
         "(P-nobody): the row is not in the log",
         "raters is not what the log says",
-        "not those that were frozen",
+        "differ from those that were frozen",
     ):
         assert any(part in difference for difference in differences), part
 

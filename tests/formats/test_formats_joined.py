@@ -66,7 +66,7 @@ def test_conflicting_contexts_and_ids_are_named_by_row() -> None:
 @pytest.mark.parametrize(
     ("files", "words"),
     [
-        ([("a.csv", A, "gpt"), ("b.jsonl", B, " GPT ")], "are both said to be of system"),
+        ([("a.csv", A, "gpt"), ("b.jsonl", B, " GPT ")], "are both assigned to system"),
         ([("a.csv", A, "gpt"), ("b.jsonl", B, "")], "Say which system wrote the texts of 'b.jsonl'"),
         ([("a.csv", A, "gpt"), ("b.csv", b"id,cand:x,cand:y\n1,a,b\n2,c,d\n", "t5")], "has 2 candidates"),
         ([("a.csv", A, "gpt"), ("b.csv", b"context,text\nWhy?,So.\nWho?,Me.\n", "t5")], "There is no column 'item_id'"),
@@ -203,7 +203,7 @@ def test_one_segment_with_two_texts_is_an_error() -> None:
             [{"id": 1, "data": DATA}, {"id": 2, "data": "Hello"}],
             "Row 2, column 'data': is a text; the texts of the task",
         ),
-        ([{"id": 1, "data": DATA | {"resp_b": "https://files.example.org/2.txt"}}], "holds an address, not a text"),
+        ([{"id": 1, "data": DATA | {"resp_b": "https://files.example.org/2.txt"}}], "contains an address, not a text"),
         ([{"id": 1, "data": DATA | {"model_b": "gpt"}}], "system 'gpt' has a candidate in the same item already"),
         ([{"id": 1, "data": {"dialogue": "Hi", "gpt": "one"}}], "No item has candidates"),
         ({"info": INFO, "data": [["text"]]}, "an object was expected"),

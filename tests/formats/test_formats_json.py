@@ -232,7 +232,7 @@ def test_a_field_can_be_the_last_turn() -> None:
     [
         ({"reference": ""}, ReadOptions(append_field="reference", append_speaker="Bot"), "no text to append"),
         ({"context": "text"}, ReadOptions(append_field="reference", append_speaker="Bot"), "turns only"),
-        ({}, ReadOptions(append_field="reference"), "Choose who says"),
+        ({}, ReadOptions(append_field="reference"), "Choose the speaker of"),
         ({}, ReadOptions(append_field="other", append_speaker="Bot"), "no field 'other'"),
     ],
 )

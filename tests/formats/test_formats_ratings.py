@@ -103,8 +103,8 @@ def test_texts_in_the_table_are_kept_and_must_agree():
         ("", "The file is empty"),
         ("a,b\n1,2\n", "must name the columns"),
         (LONG, "no rows below it"),
-        ("annotator,criterion,value\nw,c,4\n", "which item a rating belongs to"),
-        ("item_id,criterion,value\n1,c,4\n", "No column says who rated"),
+        ("annotator,criterion,value\nw,c,4\n", "No column gives the item"),
+        ("item_id,criterion,value\n1,c,4\n", "No column gives the annotator"),
     ],
 )
 def test_a_table_without_ratings_is_refused_with_a_reason(text: str, sentence: str):
@@ -271,7 +271,7 @@ def test_a_zip_is_inflated_up_to_a_limit_only(monkeypatch: pytest.MonkeyPatch):
         (b"PK\x03\x04 and nothing else", "damaged"),
         (zipped(**{"a.png": b"x"}), "no file of ratings in the zip"),
         (zipped(**{"ratings.csv": "a,b\n1,2\n"}), "ratings.csv: .*The first row must name the columns"),
-        (zipped(**{"ratings.parquet": b"PAR1 and nothing else"}), "no Parquet file"),
+        (zipped(**{"ratings.parquet": b"PAR1 and nothing else"}), "not a Parquet file"),
         (zipped(**{"u/user_state.json": {}, "config.yml": "annotation_schemes: ["}), "config.yml is not YAML"),
     ],
 )
@@ -395,7 +395,7 @@ def test_flattened_argilla_lists_are_zipped_and_must_be_equally_long():
         flat | {"q.responses.status": ["submitted", "draft"], "q.suggestion": 2, "q.suggestion.agent": "j"}
     )
     assert [(r.annotator, r.value) for r in ratings.ratings] == [("u1", "4"), ("j", "2")]
-    assert "not equally many" in messages(records(flat | {"q.responses": [4]}))[0]
+    assert "differ in number" in messages(records(flat | {"q.responses": [4]}))[0]
 
 
 def pearmut(**more: Any) -> dict[str, Any]:
@@ -444,7 +444,7 @@ def test_pearmut_documents_without_data_or_annotation_are_counted():
         "1 welcome, random or goodbye document(s) are left out.",
         "1 segment(s) without an annotation are left out.",
     ]
-    assert "has not as many annotations" in messages(records(pearmut(annotation=[])))[0]
+    assert "does not have as many annotations" in messages(records(pearmut(annotation=[])))[0]
 
 
 def test_factgenie_spans_end_with_their_text_and_types_are_indices():
@@ -645,7 +645,7 @@ def test_scores_on_another_scale_get_their_own_criterion(people, scores, scale):
     assert (entry.name, (entry.low, entry.high, entry.step), entry.unfit) == ("c", scale, [])
     assert (other.name, other.key, other.of, other.judges) == ("c (judge)", "c_judge", "c", ("bleu",))
     assert (set(other.values), other.unfit) == (set(scores.split()), [])
-    assert "compared with their ratings as a metric is" in other.remarks[0]
+    assert "analysed like a metric instead" in other.remarks[0]
 
 
 @pytest.mark.parametrize(

@@ -257,7 +257,7 @@ def test_mixed_utf8_and_latin1_is_refused_with_the_line() -> None:
 
 def test_cyrillic_in_windows_1251_is_not_taken_for_western_letters() -> None:
     data = HEADER.encode() + "1,«Привет» – сказал он,хорошо,плохо\n".encode("cp1251")
-    with pytest.raises(ImportRefused, match="nothing in the file says which encoding"):
+    with pytest.raises(ImportRefused, match="the file does not declare its encoding"):
         read_items(data, "items.csv")
 
 

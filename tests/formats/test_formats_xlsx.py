@@ -198,7 +198,7 @@ HOSTILE = {
     "entities in UTF-16": (lambda: entity_bomb("utf-16"), "XML entities"),
     "nested zip": (nested_zip, "another zip"),
     "300 members": (many_members, "at most 200"),
-    "lying sizes": (lying_sizes, "not what the zip says"),
+    "lying sizes": (lying_sizes, "does not match the zip's directory"),
     "one member twice": (twice_the_same_member, "not an Excel workbook"),
     "no zip": (lambda: b"item_id,context", "not an Excel workbook"),
     "cut in half": (lambda: workbook()[:2000], "not an Excel workbook"),

@@ -59,7 +59,7 @@ def open_section(page: Page, name: str) -> None:
 def type_consent(page: Page, text: str = "", reason: str = "") -> None:
     """A consent text, or why none is asked."""
     open_section(page, "Before the first item")
-    page.get_by_label("Consent" if text else "Or: why no consent is asked", exact=True).fill(text or reason)
+    page.get_by_label("Consent" if text else "Or: why consent is not asked", exact=True).fill(text or reason)
     saved_draft(page)
 
 

@@ -1,4 +1,4 @@
-"""The rooms of the house, top floor first: a module imports from its own room and from rooms further down.
+"""The rooms (packages) of the code, top first: a module imports from its own room and from rooms further down.
 
 `python tests/helpers/rooms.py` writes the drawing into docs/design.md; tests/house/test_walls.py holds code and drawing
 to this list.
@@ -49,9 +49,9 @@ ROOMS = (
 )
 # what a program finds under the package's own name: the command line, and what scripts import
 DOORS = {"triptych/__main__.py": "triptych/cli", "triptych/__init__.py": "triptych/scripting"}
-# Streamlit runs the files of pages/; it is no package with a docstring
+# Streamlit runs the files of pages/, which is not a package and has no docstring
 PAGES = "Screens; the sub-folder says who may open them. No query, no figure, no other page."
-# what only some rooms may use of other people's packages
+# third-party packages that only some rooms may import
 ONLY_IN = {
     "streamlit": ("app.py", "pages", "components"),
     "plotly": ("components",),
@@ -60,8 +60,8 @@ ONLY_IN = {
     "sqlmodel": ("triptych", "components/shell/state.py"),
     "starlette": ("app.py", "triptych/web"),
 }
-# the largest number of modules in one folder, and the folders that may hold more: they have no honest second noun, or
-# are one screen whose parts all speak to each other (components/workbench)
+# the largest number of modules in one folder, and the folders that may hold more: no sensible split exists, or they are
+# one screen whose parts all depend on each other (components/workbench)
 MOST_MODULES, MOST_BY_FOLDER, MOST_FLAT = (
     20,
     {"triptych/stats": 30, "components/workbench": 36},

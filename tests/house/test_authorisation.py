@@ -463,7 +463,7 @@ def test_no_lead_page_shows_a_study_to_other_leads(monkeypatch, world):
     for name in LEAD_PAGES:
         if name not in ABOUT_NO_STUDY:
             text = run(PAGES / "lead" / name, study=study.slug)
-            assert "You lead no study with this address." in text, name
+            assert "You do not lead a study with this address." in text, name
             assert study.title not in text, name
     app = AppTest.from_file(str(PAGES / "router.py"), default_timeout=30).run()
     for name in sorted(ABOUT_NO_STUDY):

@@ -21,7 +21,7 @@ def sources(*folders: str) -> list[ast.Module]:
 
 
 def flagging_classes() -> set[str]:
-    """Classes with a field or property that asks for a look at somebody or something."""
+    """Classes with a field or property that flags somebody or something."""
     classes = set()
     for node in (node for module in sources("stats", "results", "annotate") for node in ast.walk(module)):
         if isinstance(node, ast.ClassDef):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
@@ -19,6 +21,7 @@ PYTHON = sorted(
 )
 PRODUCT = [path for path in [*PYTHON, ROOT / "app.py"] if "tests" not in path.relative_to(ROOT).parts]
 TESTS = [path for path in PYTHON if path not in PRODUCT and path != Path(__file__)]  # this file lists the words
+SCRIPTS = sorted(path for path in (ROOT / "components").rglob("*.js") if not {"node_modules", "vendor"} & {*path.parts})
 WRITTEN = ("*.md", "*.cff", "docs/**/*.md", ".github/**/*.md", "rubrics/*.md", "data/demo/*.md")
 DOCUMENTS = sorted(path for pattern in WRITTEN for path in ROOT.glob(pattern))
 # names that say nothing about the value they hold
@@ -40,6 +43,14 @@ PRIVATE_LANGUAGE = {
     "may stand (twice|several times)": "can be repeated",
     "hereby|thereof|therein|wherein|hitherto": "a shorter word",
     "told so": "sees a message",
+    "stands (?:in(?! for)|on|at|by|up|under|above|below|before|beside|where|here|there|clearly)": "is, appears",
+    "(?:lies|lie) (?:in|inside|within|on|at|above|below|beyond|between|outside|apart)": "is",
+    "speaks? (?:for|about) (?!itself)": "applies to, is about",
+    "hangs? together": "related",
+    "evened out": "adjusted",
+    "gravest": "most serious",
+    "asks? for a look": "is flagged",
+    "laid anew|goes along with|holds its own": "plain words",
 }
 MAX_WORDS_OF_A_TEST = 10  # in its name, after test_
 BANNED = re.compile("|".join(rf"\b(?:{pattern})\b" for pattern in PRIVATE_LANGUAGE), re.IGNORECASE)
@@ -75,6 +86,18 @@ def sentences(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
+def comments(path: Path) -> Iterator[tuple[int, str]]:
+    """(line, text) of every comment of a Python or JavaScript file."""
+    source = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            if token.type == tokenize.COMMENT:
+                yield token.start[0], token.string
+    else:
+        for match in re.finditer(r"/\*.*?\*/|(?<!:)//[^\n]*", source, re.DOTALL):
+            yield source.count("\n", 0, match.start()) + 1, match[0]
+
+
 def all_tests(tree: ast.Module) -> list[ast.FunctionDef]:
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     return [function for function in functions if function.name.startswith("test_")]
@@ -91,6 +114,12 @@ def test_strings_and_names_of_tests_are_plain_english():
         yield from ((node.lineno, node.name.replace("_", " ")) for node in all_tests(tree_of(path)))
 
     texts = [(path, line, text) for path in [*PRODUCT, *TESTS] for line, text in read(path)]
+    assert not [f"{name_of(path)}:{line}: {match[0]}" for path, line, text in texts for match in BANNED.finditer(text)]
+
+
+def test_comments_are_plain_english():
+    texts = [(path, line, text) for path in [*PRODUCT, *SCRIPTS] for line, text in comments(path)]
+    assert texts
     assert not [f"{name_of(path)}:{line}: {match[0]}" for path, line, text in texts for match in BANNED.finditer(text)]
 
 

@@ -1,4 +1,4 @@
-"""An earlier report, export, capsule or backup shows whether the log was cut or rewritten since."""
+"""An earlier report, export, capsule or backup shows whether the log was truncated or rewritten since."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_log_cut_since_is_found(sqlite_engine, studied, reported, tmp_path, ca
     assert f"Event {study.event_number} of a-small-study is in the log" in capsys.readouterr().out
     cut(sqlite_engine, study)
     assert program.main(["data", "verify", "--against", source]) == 1
-    assert "the log was cut or rewritten since" in capsys.readouterr().out
+    assert "the log was truncated or rewritten since" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("source_of", [report, page, export, copy, capsule], ids=lambda function: function.__name__)
@@ -123,5 +123,5 @@ def test_a_file_without_a_last_event_is_refused(tmp_path):
     empty.write_text("nothing")
 
     for source in (str(empty), str(tmp_path / "absent.db"), "a word"):
-        with pytest.raises(NotFound, match="There is no last event in it"):
+        with pytest.raises(NotFound, match="It does not contain a last event"):
             against.read(source)

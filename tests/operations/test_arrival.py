@@ -157,7 +157,7 @@ def test_a_change_in_the_new_home_is_still_named(journey):
 
 
 def test_the_same_study_comes_once(journey):
-    with pytest.raises(Conflict, match=f"here already, as {SLUG}-2"):
+    with pytest.raises(Conflict, match=f"already exists here, as {SLUG}-2"):
         capsule.import_study(journey.file, journey.second, journey.lead)
 
 

@@ -164,7 +164,7 @@ def cut(path):
     "spoil, message",
     [
         (damaged, "not a database"),
-        (without_tables, "holds no Triptych database"),
+        (without_tables, "is not a Triptych database"),
         (newer, "newer version"),
         (cut, "are missing"),
     ],

@@ -227,5 +227,5 @@ def test_no_account_or_setting_comes_in_with_a_capsule(packed, elsewhere, tmp_pa
     ],
 )
 def test_a_capsule_that_changes_itself_is_refused(packed, elsewhere, tmp_path, put_in):
-    with pytest.raises(ImportRefused, match="which this program never makes"):
+    with pytest.raises(ImportRefused, match="which this program never creates"):
         capsule.open_capsule(with_sql(packed, tmp_path, put_in), elsewhere, "Dr New", PASSCODE)

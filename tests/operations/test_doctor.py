@@ -26,7 +26,7 @@ def test_a_fresh_installation_is_fine_and_stays_untouched(tmp_path, capsys):
     code, out = code_and_output(capsys)
 
     assert code == 0, out
-    assert "none yet; it is made at the first start" in out
+    assert "none yet; created at the first start" in out
     assert "No problem found." in out
     assert list(tmp_path.iterdir()) == []
 
@@ -107,7 +107,7 @@ def test_an_unreachable_database_is_named_without_its_password(monkeypatch, caps
     code, out = code_and_output(capsys)
 
     assert code == 1
-    assert "The database does not answer" in out
+    assert "The database does not respond" in out
     assert "geheim" not in out
 
 
@@ -125,7 +125,7 @@ def test_an_empty_postgresql_without_create_rights_is_a_problem(postgres, postgr
 
 @pytest.mark.parametrize(
     "address, sentence",
-    [("postgresql:nonsense", "no address of a database"), ("mysql://lab/x", "mysql:// is not one")],
+    [("postgresql:nonsense", "not the address of a database"), ("mysql://lab/x", "mysql:// is not one")],
 )
 def test_a_wrong_address_is_named(monkeypatch, capsys, address, sentence):
     monkeypatch.setenv("TRIPTYCH_DATABASE_URL", address)
@@ -190,7 +190,7 @@ def test_room_on_the_disk(free, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "problem", "sentence"),
     [
-        ("", False, "off; TRIPTYCH_MAIL would name a server"),
+        ("", False, "off; set TRIPTYCH_MAIL to use a mail server"),
         ("smtp://me:hidden@lab.test?from=a@b.example", False, "messages to leads go to lab.test, port 587"),
         ("lab.test:hidden", True, "TRIPTYCH_MAIL cannot be read"),
     ],

@@ -162,7 +162,7 @@ def test_the_command_says_what_it_moved_and_never_a_password(sqlite_engine, post
 
     output = capsys.readouterr().out
     assert "rating: " in output
-    assert "Every event chain holds" in output
+    assert "Every event chain is valid" in output
     assert "geheim" not in output
 
 

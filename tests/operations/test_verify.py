@@ -55,7 +55,7 @@ def test_an_untouched_study_holds_whatever_happened_in_it(engine, make_study):
     verdict = verdict_of(engine, study)
 
     assert verdict.holds, verdict.sentence
-    assert "every row is as it says" in verdict.sentence
+    assert "every row matches it" in verdict.sentence
 
 
 def test_the_time_of_a_draft_is_no_tampering(engine, make_study):
@@ -82,7 +82,7 @@ MESSAGES = [
     ),
     ("UPDATE item SET context = 'Another question?' WHERE id = 1", "Item item-1 is not what was imported"),
     ("UPDATE item SET taken = taken - 1 WHERE taken > 0", "taken is"),
-    ("UPDATE system SET name = name || '2' WHERE id = 1", "Which system wrote which response"),
+    ("UPDATE system SET name = name || '2' WHERE id = 1", "The assignment of responses to systems"),
     ("DELETE FROM assignment WHERE id = 1", "annotation 1: the row is gone"),
     ("DELETE FROM event WHERE number = 4", "Event 4 is missing"),
     ("UPDATE event_detail SET new = '{}' WHERE event_id = 6", "Event 6 was changed"),

@@ -74,12 +74,12 @@ def test_every_part_of_a_draft_is_edited_and_kept(section, draft):
         ("Who rates what", "text_area", "Rules that the panel", "over 18\nno bots\n"),
         ("Who rates what", "selectbox", "Who may take part", "panel"),
         ("Before the first item", "text_area", "Consent", "I agree."),
-        ("Before the first item", "selectbox", "If somebody", "delete"),
+        ("Before the first item", "selectbox", "If someone", "delete"),
         ("Checks", "number_input", "Repeats, %", 5),
         ("Preregistration", "selectbox", "Primary criterion", "fluency"),
     ):
         store(section(draft, place), kind, label, value)
-    press(section(draft, "Panel and pay"), "Make codes for the empty ones")
+    press(section(draft, "Panel and pay"), "Generate missing codes")
     app = section(draft, "Preregistration")
 
     study, design_settings = now(draft), settings_of(now(draft))
@@ -96,7 +96,7 @@ def test_every_part_of_a_draft_is_edited_and_kept(section, draft):
 def test_margins_groups_and_early_results_are_set_before_launch(section, draft):
     store(section(draft, "Who rates what"), "text_input", "Field that groups items", "dialogue")
     store(section(draft, "Preregistration"), "number_input", "Fluency", 0.3)
-    store(section(draft, "Preregistration"), "selectbox", "Results that are opened", 0.0)
+    store(section(draft, "Preregistration"), "selectbox", "If results are opened", 0.0)
     app = section(draft, "Preregistration")
     declaration = settings_of(now(draft)).preregistration
     assert settings_of(now(draft)).group_field == "dialogue"
@@ -121,7 +121,7 @@ def test_what_another_lead_stored_is_shown_and_chosen_from(section, draft):
     assert "P-ben changed this at" in words(app)
     assert settings_of(now(draft)).contact == "ben@lab.example"
     app.session_state[f"section-{draft.slug}-Study"] = True
-    press(app, "Store what is above")
+    press(app, "Save my version")
     assert settings_of(now(draft)).contact == "anna@lab.example"
 
     write(draft, "contact", "lab@lab.example")
@@ -155,7 +155,7 @@ def test_linter_findings_are_shown_before_launch_as_items_change(section, draft)
     press(app, "Remove these items")
     app = section(draft, "Launch")
     assert button(app, "Launch the study").disabled
-    store(section(draft, "Before the first item"), "text_input", "Or: why no consent", "Staff try it.")
+    store(section(draft, "Before the first item"), "text_input", "Or: why consent", "Staff try it.")
     assert not button(section(draft, "Launch"), "Launch the study").disabled
 
 

@@ -139,7 +139,7 @@ def test_pages_about_ratings_lead_on_while_there_is_none(make_study, monkeypatch
         open_study = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(2), "L-1", lead.person_id)
         lifecycle.set_state(session, open_study, StudyState.open, "L-1")
     monkeypatch.setattr(state, "current_person", lambda: lead)
-    for study, sentence, place in ((draft, "Launch the study", "Setup"), (open_study, "Let annotators in", "People")):
+    for study, sentence, place in ((draft, "Launch the study", "Setup"), (open_study, "Invite annotators", "People")):
         for page in ("quality", "items", "ratings", "report"):
             app = visit(f"lead/{page}.py", study=study.slug)
             assert sentence in app.info[0].value

@@ -91,7 +91,7 @@ def test_a_metric_gets_its_own_proposed_criterion(page, visit, lead):
     upload(page, "judge_files", ("metric.csv", JUDGE.replace("fluency,1", "fluency,0.12").replace("y,5", "y,0.31")))
     assert "Values: 1 (1), 2 (1), 4 (1), 5 (1)" in words(page)
     assert page.number_input(key="proposed-fluency-step").value == 1
-    assert any("compared with their ratings as a metric is" in warning.value for warning in page.warning)
+    assert any("analysed like a metric instead" in warning.value for warning in page.warning)
     page.text_input(key="title").set_value("With a metric")
     press(page, "Import")
 
@@ -102,7 +102,7 @@ def test_a_metric_gets_its_own_proposed_criterion(page, visit, lead):
     assert (row["Its scores"], row["May stand in"], row["Within items: Kendall"]) == ("fluency (judge)", "–", "-1.00")
     assert "fluency (judge): Candidates compared within 1 items. No interval below 10 items." in words(app)
     app.selectbox(key=f"more-{slug}").set_value("fluency_judge").run()
-    assert "is shown under the other criteria, as a metric" in words(app)
+    assert "are shown under the other criteria, as a metric" in words(app)
 
 
 def test_texts_and_highlights_appear_on_the_results_page(page, visit, lead):
@@ -161,7 +161,7 @@ def test_a_rubric_that_exists_can_be_chosen(page):
     page.selectbox(key="rubric").set_value("A file of my own").run()
     upload(page, "rubric_file", ("own.yaml", SMALL_RUBRIC))
     upload(page, "judge_files", ("metric.csv", LONG + "1,m,bleu,bleu,0.3\n"))
-    assert "Added to the rubric for scores of judges, to be compared as metrics are: bleu." in words(page)
+    assert "Added to the rubric for judges' scores, to be analysed like metrics: bleu." in words(page)
     assert "the rubric has no criterion 'grace'" in words(page)
     page.multiselect(key="strangers").set_value(["grace"]).run()
     page.text_input(key="title").set_value("By my rubric")
@@ -229,7 +229,7 @@ def test_levels_have_roles_that_the_lead_can_change(page):
 
 def test_columns_without_known_names_are_named_by_the_lead(page):
     upload(page, "ratings_files", ("plain.csv", "a,model,b,c\nq1,m,x,4\nq1,m,y,5\n"))
-    assert "No column says which item" in words(page)
+    assert "No column gives the item" in words(page)
 
     for column, role in {"a": "item", "b": "annotator", "c": "value"}.items():
         page.selectbox(key=f"role-{column}").set_value(role)

@@ -55,11 +55,11 @@ def test_a_capsule_becomes_a_study_of_its_importer_once(visit, lead, file):
     text = imported(visit(lead, "import_study.py"), file)
 
     assert "The study was imported. 1 annotator" in text
-    assert "It was open, and is paused here." in text
+    assert "It was open and is now paused." in text
     with database.reading(web_engine()) as session:
         assert [line.study.title for line in lifecycle.lines_for_lead(session, lead)] == ["From elsewhere"]
 
-    assert "This study is here already" in imported(visit(lead, "import_study.py"), file)
+    assert "This study already exists here" in imported(visit(lead, "import_study.py"), file)
     assert len(stored()) == 1
 
 

@@ -119,7 +119,7 @@ def test_a_flagged_annotator_is_not_offered(visit, make_study, monkeypatch):
     flag = people[1].pseudonym
     monkeypatch.setattr("triptych.results.quality.flags_of", lambda *_: {flag: ("Too fast.",)})
     app = visit(lead, "items.py", study=study.slug)
-    offered = box(app, "Ask an annotator who has not met this item")
+    offered = box(app, "Ask an annotator who has not seen this item")
     assert offered.options == [people[2].pseudonym]
     assert f"they are flagged: {flag}" in words(app)
 
@@ -202,7 +202,7 @@ def test_the_check_reports_success_or_names_problems(visit, lab):
     app.session_state[f"log-section-{study.slug}"] = "Integrity check"
     app.run()
     button(app, "Check everything now").click().run()
-    assert "every row is as it says" in app.success[0].value
+    assert "every row matches it" in app.success[0].value
     with writing(web_engine()) as session:
         session.execute(text("UPDATE rating SET number = 1 WHERE number = 3"))
     button(app, "Check everything now").click().run()
@@ -223,7 +223,7 @@ def test_a_backup_is_made_and_restored_on_the_page(visit, lab):
     button(app, "Restore this backup").click().run()
     with reading(web_engine()) as session:
         assert session.get_one(Study, study.id).title == "Another title"
-    assert "Lost will be 0 events since then in 0 studies, 0 of them made since." in words(app)
+    assert "This loses 0 events since then in 0 studies, 0 of them created since." in words(app)
     app.checkbox(key="certain-restore-sure").check()
     button(app, "Restore this backup").click().run()
     assert not app.exception

@@ -125,7 +125,7 @@ def test_list_errors_name_rows_and_invite_no_one(visit, people_study):
     text = words(page)
     for row in (2, 3, 4, 5, 6, 7):
         assert f"Row {row}" in text
-    assert f"Takes part already, as {anna.pseudonym}" in text
+    assert f"Already takes part, as {anna.pseudonym}" in text
     assert not [label for label in labels(page) if label.startswith("Invite ") and label.endswith("people")]
 
 
@@ -179,7 +179,7 @@ def test_withdrawing_and_erasing_ask_first_and_say_what_happens(visit, people_st
     assert f"1 annotation of {anna.pseudonym} in this study." in words(page)
     button(page, erase).click().run()
     assert roster_of(study)[anna.name].state == "active"
-    assert "Their ratings stay and are marked surplus" in words(page)
+    assert "Their ratings are kept and marked as surplus" in words(page)
 
     page.checkbox(key=f"Withdraw-{anna.pseudonym}-sure").check().run()
     button(page, withdraw).click().run()

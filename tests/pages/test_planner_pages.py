@@ -92,7 +92,7 @@ def test_a_plan_is_solved_and_handed_to_the_preregistration(visit):
         systems, criteria = shape.systems, shape.criteria
     app = visit(lead, "planner.py", study=draft.slug)
     numbers = {box.label: box.value for box in app.number_input}
-    assert (numbers["Systems"], numbers["Criteria that decide"]) == (len(systems), criteria)
+    assert (numbers["Systems"], numbers["Deciding criteria"]) == (len(systems), criteria)
     margin = next(box for box in app.number_input if box.label.startswith("Practically equal"))
     app = margin.set_value(0.5).run()
     assert "Chance to show equal systems practically equal within ±0.5" in words(app)
@@ -147,4 +147,4 @@ def test_impossible_recipes_and_studies_without_items_are_reported(visit, make_s
     app = press_run(app, Simulated_annotators=2, Answering_at_random=2)
     assert "Not every annotator can be careless" in app.error[0].value
     app = visit(lead, "dry_run.py", study=empty.slug)
-    assert "needs two items at least" in words(app)
+    assert "needs at least two items" in words(app)

@@ -72,7 +72,7 @@ def test_a_criterion_that_many_cannot_answer_is_reported(visit, lab):
     text = words(visit(lead, "quality.py", study=study.slug))
 
     assert "Verdict: 50 % of the answers are marked missing" in text
-    assert "about the rubric, not about the annotators" in text
+    assert "to the rubric, not to the annotators" in text
     assert "System" not in text
 
 
@@ -106,5 +106,5 @@ def test_an_empty_study_explains_itself_and_strangers_get_nothing(visit, make_st
     assert "No pay per item is set." in text
 
     app = visit(other, "quality.py", study=study.slug)
-    assert "You lead no study with this address" in app.error[0].value
+    assert "You do not lead a study with this address" in app.error[0].value
     assert not app.dataframe and not app.button

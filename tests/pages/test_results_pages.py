@@ -139,7 +139,7 @@ def test_a_lead_sees_no_study_of_another_lead(visit, lab, make_study):
         _, other, _ = make_study(session, title="Hers")
     for page in ("results.py", "ratings.py"):
         app = visit(other, page, study=study.slug)
-        assert "You lead no study with this address" in app.error[0].value
+        assert "You do not lead a study with this address" in app.error[0].value
         assert not app.metric and not app.dataframe
         assert study.title not in words(app)
 
@@ -207,7 +207,7 @@ def test_filters_hold_for_every_section(visit, lab):
     text = words(open_numbers(app, "fluency"))
     assert "3.00" in text and "2.50" not in text
     assert "No item was rated by two annotators." in words(turn_to(app, study, "Can it be trusted"))
-    assert "Nothing was rated by two annotators yet." in words(turn_to(app, study, "Who disagrees"))
+    assert "No response has been rated by two annotators yet." in words(turn_to(app, study, "Who disagrees"))
 
 
 def test_a_new_event_redraws_the_page_and_nothing_else_does(monkeypatch):

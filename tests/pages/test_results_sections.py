@@ -58,7 +58,7 @@ def test_a_system_leads_only_when_clearly_above_all(gap):
     best = 3 if gap > 0 else 1
     assert (
         leaders(study_analysis, ["c1", "c2"])
-        == f"System {best} stands clearly above all others on Criterion 1 and Criterion 2."
+        == f"System {best} is clearly above all others on Criterion 1 and Criterion 2."
     )
     level = analysis(crossed(items=40, annotators=8, raters=4))
     assert "clearly above all" not in leaders(level, ["c1"])
@@ -67,8 +67,8 @@ def test_a_system_leads_only_when_clearly_above_all(gap):
 def test_four_annotators_make_a_leader_for_themselves_only():
     study_analysis = analysis(crossed(items=40, annotators=4, gap=1.5))
     sentence = leaders(study_analysis, ["c1"])
-    assert sentence.startswith("System 3 stands clearly above all others on Criterion 1.")
-    assert "about these annotators only" in sentence
+    assert sentence.startswith("System 3 is clearly above all others on Criterion 1.")
+    assert "applies to these annotators only" in sentence
 
 
 @pytest.mark.parametrize("gap", [0.6, -0.6])

@@ -49,7 +49,7 @@ def test_the_list_shows_progress_and_separates_the_demo(visit, lead, make_study)
     assert titles[0] == SECRET_TEXT
     *demos, removal = titles[1:]
     assert all(title.startswith("Demo: ") for title in demos)
-    assert removal.startswith("This deletes the demo studies")
+    assert removal.startswith("This permanently deletes the demo studies")
     assert len(demos) == len(shipped_rubrics())
     assert "0 of 6 annotations · 2 annotators · main round" in words(app)
     assert "evil" not in rendered_markdown(app)
@@ -175,7 +175,7 @@ def test_a_file_is_previewed_then_becomes_a_study(with_rubric):
     assert SECRET_TEXT in [element.value for element in app.text]
     assert "evil" not in rendered_markdown(app)
     assert "1 of 5 columns will be ignored" in text
-    assert "names the system of each response. If you will rate in this study yourself" in text
+    assert "shows the system of each response. If you are going to rate in this study yourself" in text
     assert stored() == []
 
     app.text_input(key="title").set_value("Real items")
@@ -292,7 +292,7 @@ def test_a_file_with_foreign_columns_is_mapped_linted_and_compared(with_rubric):
     assert app.selectbox(key="item-role-antwort").value == "response"
     assert "q1 · q2 · q3" in words(app)
     assert "row 3, q2: At <br> ten." in words(app)
-    assert "Compared with the file before" not in words(app)
+    assert "Compared with the previous file" not in words(app)
 
     app.file_uploader(key="item_file").set_value(
         ("desk.csv", "\n".join(["qid,frage,antwort,zweite", *rows]).encode(), "text/csv")

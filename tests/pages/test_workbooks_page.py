@@ -46,10 +46,10 @@ def upload(app: AppTest, data: bytes) -> str:
 def test_a_workbook_is_made_stored_or_cancelled(visit, lab):
     study, lead, (first, second) = lab
     app = visit(lead, "workbooks.py", study=study.slug)
-    assert "No workbook has been made" in words(app)
+    assert "has no workbooks yet" in words(app)
     app.selectbox(key="workbook_for").set_value(first.pseudonym)
     press(app, "Make a workbook")
-    assert "holds 2 items" in app.success[0].value
+    assert "contains 2 items" in app.success[0].value
     assert f"{first.pseudonym} · workbook 1 · given out" in words(app)
 
     with database.reading(web_engine()) as session:
@@ -76,7 +76,7 @@ def test_a_workbook_is_made_stored_or_cancelled(visit, lab):
 def test_a_new_person_gets_a_workbook(visit, lab):
     study, lead, _ = lab
     app = visit(lead, "workbooks.py", study=study.slug)
-    app.selectbox(key="workbook_for").set_value("Somebody new, by name").run()
+    app.selectbox(key="workbook_for").set_value("Someone new, by name").run()
     press(app, "Make a workbook")
     assert "1 to 80 characters" in app.error[0].value
     app.text_input(key="workbook_name").set_value("Dr Expert")

@@ -119,4 +119,4 @@ def test_a_place_nobody_present_can_fill_is_said(sqlite_engine, make_study):
     with reading(sqlite_engine) as session:
         (notice,) = notices(here, view, people, unfilled(session, here))
     assert notice.about == ("open places",)
-    assert "cannot be filled by anybody present" in notice.sentence
+    assert "cannot be filled by current annotators" in notice.sentence

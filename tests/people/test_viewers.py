@@ -91,14 +91,14 @@ def test_the_log_proves_who_gave_and_withdrew_a_seat(session, make_study):
 def test_an_annotator_cannot_be_invited_as_a_viewer(session, make_study):
     study, *_ = make_study(session)
     invitations.invite_one(session, study, "Mika", "mika@example.org", Role.annotator, "L")
-    with pytest.raises(ImportRefused, match="Takes part already"):
+    with pytest.raises(ImportRefused, match="Already takes part"):
         invitations.invite_one(session, study, "Somebody else", "MIKA@example.org", Role.viewer, "L")
 
 
 def test_a_viewer_cannot_be_invited_as_an_annotator(session, make_study):
     study, *_ = make_study(session)
     seated(session, study)
-    with pytest.raises(ImportRefused, match="Takes part already"):
+    with pytest.raises(ImportRefused, match="Already takes part"):
         invitations.invite_one(session, study, "Other name", "hana@example.org", Role.annotator, "L")
 
 

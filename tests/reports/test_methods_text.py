@@ -110,12 +110,12 @@ def test_an_annotator_alone_gets_no_word_of_holm_or_agreement():
     assert "Alpha is not defined for Criterion 1: " in text
 
 
-@pytest.mark.parametrize(("annotators", "clustered"), [(3, "by item alone"), (6, "by item and annotator")])
+@pytest.mark.parametrize(("annotators", "clustered"), [(3, "by item only"), (6, "by item and annotator")])
 def test_tests_are_named_by_how_they_are_clustered(annotators, clustered):
     study = analysis(some_study(2, annotators, items=6, systems=2, share=1, points=7))
     text = " ".join(statistics(study, Book.of(study)))
     assert f"with t-tests clustered {clustered}" in text
-    assert "There is a single test, so that its p is not adjusted." in text
+    assert "There is a single test, so its p is not adjusted." in text
 
 
 @pytest.mark.parametrize(("systems", "raised"), [(3, ["a,b", "a", ""]), (9, ["8", "7", "6"])])

@@ -131,7 +131,7 @@ def test_any_data_give_a_finite_number_or_a_sentence(name: str):
         ("all equal", "Krippendorff's alpha", "no variation"),
         ("all missing", "Krippendorff's alpha", "No item was rated by two annotators."),
         ("unmatched systems", "Comparison of systems", "no item and annotator link these two systems"),
-        ("no place known", "Effect of the place on screen", "24 ratings have no known place and are left out."),
+        ("no place known", "Effect of the place on screen", "24 ratings have an unknown place and are left out."),
         ("one moment", "Change over time", NO_TIMES.reason),
         ("best", "Comparison of systems", "Asked about the item, not about a system."),
     ],
@@ -227,10 +227,10 @@ def test_exclusions_decide_also_among_few_annotators():
 def test_clear_differences_of_three_annotators_rest_on_their_agreement():
     sentences = [each.sentence for each in findings(analysis(crossed(60, 3, systems=2, gap=1.0)))]
     (low,) = [sentence for sentence in sentences if "agree too little" in sentence]
-    assert low.endswith("Clear differences rest on it.")
+    assert low.endswith("Clear differences are based on it.")
 
 
-def test_a_system_that_strict_annotators_rated_is_evened_out():
+def test_a_system_that_strict_annotators_rated_is_adjusted():
     """All rate system 1; system 2, a point better, is rated by the strict half and system 3 by the other."""
     rows = [
         {"annotator": f"P-{who}", "item": f"i{item}", "criterion": "c1", "system": system, "value": 4 + gap + severity}
@@ -242,9 +242,9 @@ def test_a_system_that_strict_annotators_rated_is_evened_out():
     each = analysis(make_frame(likert_rubric(), rows))
     words = standing(each, each.criteria[0])
     assert words.startswith("Highest: System 3")
-    assert words.endswith("With items and annotators evened out, System 2 is the highest and System 3 the lowest.")
+    assert words.endswith("After adjusting for items and annotators, System 2 is the highest and System 3 the lowest.")
     complete = analysis(crossed(20, 6, systems=3, gap=0.5))
-    assert "evened out" not in standing(complete, complete.criteria[0])
+    assert "After adjusting" not in standing(complete, complete.criteria[0])
 
 
 def test_an_interval_ends_where_the_scale_does():

@@ -1,4 +1,4 @@
-"""Conclusions of large studies: computed beside the page, one at a time, and never shown for other work."""
+"""Conclusions of large studies: computed in the background, one at a time, and never shown for other work."""
 
 from __future__ import annotations
 

@@ -43,10 +43,10 @@ def study(shape: tuple[int, int, int], rated: Rule, value: float = 0.0) -> Study
 DESIGNS = {
     "one annotator rates one system only": ((20, 6, 3), lambda i, a, s: (a == 0) == (s == 2), 0, NOT_LINKED),
     "a system with one rating": ((20, 6, 3), lambda i, a, s: s < 2 or i == a == 0, 0, "No clear difference"),
-    "all equal": ((20, 6, 3), lambda i, a, s: True, 4, "every item gives the same mean"),
+    "all equal": ((20, 6, 3), lambda i, a, s: True, 4, "every item has the same mean"),
     "missing throughout": ((5, 6, 3), lambda i, a, s: True, np.nan, "Not defined:"),
     "one item": ((1, 6, 3), lambda i, a, s: True, 0, "there is only one item."),
-    "two systems, two annotators": ((2, 2, 2), lambda i, a, s: True, 0, "This is about these 2 annotators"),
+    "two systems, two annotators": ((2, 2, 2), lambda i, a, s: True, 0, "This applies to these 2 annotators"),
     "annotators inside systems": ((20, 9, 3), lambda i, a, s: a % 3 == s, 0, NOT_LINKED),
     "items inside systems": ((20, 6, 2), lambda i, a, s: i % 2 == s, 0, NOT_LINKED),
     "each item by its own annotator": ((12, 12, 2), lambda i, a, s: i == a, 0, "No clear difference"),

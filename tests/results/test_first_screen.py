@@ -56,7 +56,7 @@ def test_the_declared_primary_criterion_sorts_and_decides():
 
 def test_up_to_five_systems_have_their_order_in_the_verdict():
     verdict = first_verdict(analysis(crossed(items=30, annotators=8, systems=3, gap=1.5)))
-    assert verdict.headline == "System 3 stands clearly above all others on Criterion 1."
+    assert verdict.headline == "System 3 is clearly above all others on Criterion 1."
     assert verdict.second.startswith("System 3 is higher than System 1 by ")
     assert not verdict.groups
 
@@ -110,7 +110,7 @@ def test_items_filtered_by_an_undeclared_field_are_not_tested():
     assert not any(contrast.holm for contrast in part.contrasts)
     assert first_verdict(part).headline == part.family == UNDECLARED_SLICE
     known = analysis(declared(frame, slices=("topic",)), field="topic", value="fees")
-    assert first_verdict(known).headline.startswith("System 3 stands clearly above")
+    assert first_verdict(known).headline.startswith("System 3 is clearly above")
 
 
 def test_the_date_follows_the_pace_of_the_last_week(monkeypatch):
@@ -134,7 +134,7 @@ def study_in(state: StudyState, unblinded_at: datetime | None = None) -> Any:
 def test_the_next_step_follows_the_study(monkeypatch):
     monkeypatch.setattr(clock, "now", lambda: NOW)
     started = study_in(StudyState.open)
-    assert next_step(started, view(0, None, 0)).sentence.startswith("Let annotators in")
+    assert next_step(started, view(0, None, 0)).sentence.startswith("Invite annotators")
     assert next_step(started, view(3)).sentence.startswith("Go on: 7 annotations to go.")
     assert next_step(started, view(3, 5)) == next_step(started, view(3, 5))
     assert next_step(started, view(3, 5)).sentence == "Remind annotators: nothing has come in since 2026-03-05."
@@ -162,7 +162,7 @@ def test_a_criterion_that_is_a_question_is_quoted():
     frame = crossed(items=30, annotators=8, systems=3, gap=1.5)
     text = likert_rubric().replace("Criterion 1", "Is it true?")
     asked = replace(frame, design=Design(parse_rubric(text), {}))
-    assert first_verdict(analysis(asked)).headline == "System 3 stands clearly above all others on “Is it true?”."
+    assert first_verdict(analysis(asked)).headline == "System 3 is clearly above all others on “Is it true?”."
 
 
 def test_trust_lines_stay_short_enough_for_the_first_screen():

@@ -88,7 +88,7 @@ def test_declared_experts_open_the_page_with_their_own_agreement(experts):
 
 def test_undeclared_experts_are_hinted_at(experts):
     hint = next(finding for finding in findings(analysed(experts)) if finding.kind == "camps")
-    assert "two camps that agree inside" in hint.sentence
+    assert "two camps that agree within" in hint.sentence
     camps = analysed(experts).camps[0].camps
     people = analysed(experts).people_names
     sides = {frozenset(people[code][:6] for code in side) for side in (camps.first, camps.second)}
@@ -150,7 +150,7 @@ def test_a_small_group_is_tested_for_these_annotators_only(experts):
     analysis = analysed(experts, annotator_groups=groups)
     between = [of for of in analysis.group_differences if of.other]
     assert all(of.p is None and of.p_here is not None for of in between)
-    assert between_groups(analysis, "c1").endswith("others of their groups may differ.")
+    assert between_groups(analysis, "c1").endswith("others in their groups may differ.")
 
 
 def test_one_group_has_nothing_to_be_compared_with():

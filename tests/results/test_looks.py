@@ -86,7 +86,7 @@ def test_estimates_without_tests_were_chosen_before_launch():
     assert {(contrast.p, contrast.holm, contrast.clear) for contrast in early.contrasts} == {(None, None, False)}
     assert (
         verdict(early, early.contrasts[0].criterion)
-        == "Interim: estimates without tests until collection is over, as was decided before launch."
+        == "Interim: estimates without tests until collection is over, as decided before launch."
     )
     assert early.family == "Nothing is tested before collection is over."
     over = analysed(crossed(30, 8, gap=2.0), planned(240), interim_bound=0)

@@ -99,7 +99,7 @@ def test_every_link_is_shown_once_and_leads_to_the_app(client, study):
 
     assert all(link.startswith("http://127.0.0.1:8501/?join=") for link in invited["link"])
     assert list(study.new_links(invited["pseudonym"][:1])["link"]) != list(invited["link"][:1])
-    with pytest.raises(tt.ImportRefused, match="Takes part already"):
+    with pytest.raises(tt.ImportRefused, match="Already takes part"):
         study.invite(["Ben"])
 
 
@@ -264,7 +264,7 @@ def test_no_app_starts_on_a_folder_that_a_script_holds(home):
         database.lock_server(engine)
     lock = database.lock_server(engine)
     assert lock is not None
-    with pytest.raises(tt.NotFound, match="no running app"):
+    with pytest.raises(tt.NotFound, match="not a running app"):
         tt.open(home)
     lock.close()
 
@@ -276,5 +276,5 @@ def test_a_folder_without_a_database_is_named(tmp_path):
 
 @pytest.mark.parametrize("url", ["annotate.example.org", "file:///etc/passwd", "http://"])
 def test_an_address_that_is_none_is_refused(url):
-    with pytest.raises(tt.NotAllowed, match="no address of an app"):
+    with pytest.raises(tt.NotAllowed, match="not the address of an app"):
         tt.connect(url, token="x")

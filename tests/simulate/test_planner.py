@@ -113,7 +113,7 @@ def test_an_outlook_gives_chance_hours_cost_and_advice():
     worth = effort(Plan(200, 3, 5), 60, 12.0)
     assert (worth.hours, worth.hours_each, worth.cost) == (10.0, 2.0, 120.0)
     advice = advise(Plan(200, 3, 5), 0.4, Components(0.2, 0.5, 0.8))
-    assert advice.sentence.startswith("More annotators buy more than more items")
+    assert advice.sentence.startswith("More annotators help more than more items")
     with pytest.raises(UndefinedStatistic, match="3 raters per item need 3 annotators"):
         advise(Plan(20, 3, 2), 0.4, SOME)
 

@@ -110,4 +110,4 @@ def test_explanations_say_themselves_that_they_are_simulated():
         for explanation in kind.values()
     ]
     assert any(texts)
-    assert all(text.startswith("Simulated words") for text in texts if text)
+    assert all(text.startswith("Simulated text") for text in texts if text)

@@ -209,7 +209,7 @@ def test_a_value_off_the_scale_is_named():
         ([0, 0, 1], [1, NAN, 3], "No item was rated by two annotators."),
         ([0, 0, 1, 1], [4, 4, 4, 4], "Not defined: no variation (every rating is the same)."),
         ([0, 0, 1], [4, 4, 5], "Not defined: no variation (every rating is the same)."),
-        ([0, 0], [1, math.inf], "Not defined: a value lies beyond 1e+100."),
+        ([0, 0], [1, math.inf], "Not defined: a value is beyond 1e+100."),
     ],
 )
 def test_undefined_alpha_gives_a_reason(units, values, words, level):
@@ -310,7 +310,7 @@ def test_a_single_dissent_among_many_equal_ratings_has_no_interval():
 
 
 def test_perfect_agreement_has_no_interval():
-    with pytest.raises(UndefinedStatistic, match="all items agree alike"):
+    with pytest.raises(UndefinedStatistic, match="agreement is the same on all items"):
         alpha_interval(np.repeat(np.arange(20), 2), np.repeat([1, 2] * 10, 2), "nominal")
 
 
@@ -348,7 +348,7 @@ def test_ratings_that_are_all_equal_leave_percent_agreement_alone():
     table = agreement_table([0, 0, 1, 1], [4, 4, 4, 4], "ordinal", range(1, 8))
     assert table["percent"].value == 1
     assert table["percent"].interval == Undefined(
-        "No interval: all items agree alike, so there is no variation to judge by."
+        "No interval: agreement is the same on all items, so there is no variation."
     )
     assert {each.value for each in table.coefficients[1:]} == {
         Undefined("Not defined: no variation (every rating is the same).")
@@ -402,9 +402,9 @@ def test_with_ordered_options_the_note_names_nominal_alphas():
     [
         ((0.6, 0.7), "The interval straddles 0.667."),
         ((0.6, 0.9), "The interval straddles 0.667 and 0.800."),
-        ((0.81, 0.9), "The whole interval lies at or above 0.800"),
-        ((0.7, 0.78), "The whole interval lies between 0.667 and 0.800"),
-        ((-0.1, 0.3), "The whole interval lies below 0.667"),
+        ((0.81, 0.9), "The whole interval is at or above 0.800"),
+        ((0.7, 0.78), "The whole interval is between 0.667 and 0.800"),
+        ((-0.1, 0.3), "The whole interval is below 0.667"),
     ],
 )
 def test_an_interval_is_placed_against_the_bands(interval, words):

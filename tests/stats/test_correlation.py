@@ -90,7 +90,7 @@ def test_a_coefficient_without_width_has_no_interval():
     result = segment_correlation(system, item, system, system ** (1 + item % 3))
     assert result.kendall.value == pytest.approx(1)
     assert result.kendall.interval == Undefined(
-        "No interval: all resamples give the same, so there is no variation to judge by."
+        "No interval: all resamples give the same value, so there is no variation."
     )
     low, high = present(result.pearson.interval)
     assert low < result.pearson.value <= high < 1

@@ -121,7 +121,7 @@ def test_equal_ratings_have_no_correlation_and_are_flagged():
 def test_few_shared_ratings_have_no_correlation_and_raise_no_alarm():
     result = agreement_with_others([1, 2, 2, 1], [0, 0, 1, 1], [0, 1, 0, 1])
     assert [(each.value, each.alarm) for each in result] == [(None, False)] * 2
-    assert "2 ratings beside those of others, and 10 are needed" in result[0].sentence
+    assert "2 ratings shared with others, and 10 are needed" in result[0].sentence
 
 
 def test_severity_is_the_mean_difference_from_the_others():
@@ -236,9 +236,9 @@ def test_a_rate_has_wilsons_interval():
 @pytest.mark.parametrize(
     ("statistic", "arguments", "words"),
     [
-        (agreement_with_others, ([1, 2], [0, 1], [0, 1]), "nothing was rated by two annotators"),
-        (agreement_with_others, ([], [], []), "nothing was rated by two annotators"),
-        (severities, ([1, 2], [0, 1], [0, 1], [0, 1]), "nothing was rated by two annotators"),
+        (agreement_with_others, ([1, 2], [0, 1], [0, 1]), "no unit was rated by two annotators"),
+        (agreement_with_others, ([], [], []), "no unit was rated by two annotators"),
+        (severities, ([1, 2], [0, 1], [0, 1], [0, 1]), "no unit was rated by two annotators"),
         (drifts, ([1, 2], [0, 0], [0, 0], [0, 1], [1, 2]), "nobody has 10 annotations"),
         (speeds, ([NAN], [3], [0]), "no active time"),
         (straight_lining, ([1, 2], [0, 1], [0, 0], [1, 2]), "no annotation has two ratings"),

@@ -84,7 +84,7 @@ def test_changes_of_a_share_are_said_in_percentage_points():
     assert f"changed by {100 * time.change.headline.mean:+.0f} percentage points from" in time.sentence
 
 
-def test_below_five_annotators_the_position_effect_speaks_for_these():
+def test_below_five_annotators_the_position_effect_concerns_these():
     result = position_effect(*study(np.random.default_rng(0), annotators=4)[:5])
     assert result.shifts[0].interval.kind == "item"
     assert result.freedom == (2, 58)
@@ -115,7 +115,7 @@ def test_system_means_do_not_pass_for_position_shifts():
 @pytest.mark.parametrize(
     ("positions", "values", "words"),
     [
-        ([0, 1, 2], [3, 3, 3], "vary with nothing but position and system"),
+        ([0, 1, 2], [3, 3, 3], "vary only with position and system"),
         ([0, 0, 0], [1, 2, 3], "no ratings at two known positions"),
         ([-1, NAN, -1], [1, 2, 3], "no ratings at two known positions"),
         ([0, 1, 2], [NAN] * 3, "no ratings at two known positions"),
@@ -191,7 +191,7 @@ def test_annotations_of_one_time_share_their_place():
 
 
 def test_an_undefined_order_effect_gives_a_reason():
-    with pytest.raises(UndefinedStatistic, match="lie apart in time"):
+    with pytest.raises(UndefinedStatistic, match="differ in time"):
         order_effect([1, 2, 3, 4, 5], range(5), [0] * 5, [0] * 5, [9] * 5)
     with pytest.raises(UndefinedStatistic, match="nobody has 5 annotations"):
         order_effect([1, 2, 3], [0, 1, 2], [0, 0, 0], [0, 0, 0], [1, 2, 3])

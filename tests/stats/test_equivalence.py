@@ -35,7 +35,7 @@ def estimate(mean: float, error: float, freedom: float, annotators: int = 9):
     freedom=st.floats(1, 200),
     margin=st.floats(0.01, 5),
 )
-def test_equal_is_said_where_the_90_percent_interval_lies_inside(mean, error, freedom, margin):
+def test_equal_is_said_where_the_90_percent_interval_is_inside(mean, error, freedom, margin):
     tested = equivalence(estimate(mean, error, freedom), margin)
     reach = student.ppf(0.95, freedom) * error
     assert np.allclose((tested.low, tested.high), (mean - reach, mean + reach))
@@ -46,7 +46,7 @@ def test_equal_is_said_where_the_90_percent_interval_lies_inside(mean, error, fr
 
 
 def test_four_annotators_cannot_show_equality():
-    with pytest.raises(UndefinedStatistic, match="too few to speak for others"):
+    with pytest.raises(UndefinedStatistic, match="too few to generalise"):
         equivalence(estimate(0.0, 0.01, 3, annotators=4), 1.0)
     with pytest.raises(ValueError, match="above 0"):
         equivalence(estimate(0.0, 0.01, 30), 0.0)
@@ -67,7 +67,7 @@ def test_verdicts_say_equal_only_where_it_was_tested():
     assert "Cannot tell whether equal: System 2 and System 1 (beyond ±0." in narrow
     few = verdict(analysed(4, 0.8), KEY)
     assert "Whether systems are practically equal was not tested." in few
-    assert "too few to speak for others" in few
+    assert "too few to generalise" in few
     assert "equal" not in verdict(analysed(10, None), KEY)
 
 

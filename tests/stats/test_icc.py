@@ -52,7 +52,7 @@ def test_so_many_raters_reach_a_reliability_of_four_fifths(single, needed):
 
 @pytest.mark.parametrize("single", [0.0, -0.2])
 def test_no_number_of_raters_helps_where_there_is_no_signal(single):
-    with pytest.raises(UndefinedStatistic, match="No number of annotators would do"):
+    with pytest.raises(UndefinedStatistic, match="No number of annotators is enough"):
         raters_needed(single)
 
 
@@ -92,7 +92,7 @@ def test_rating_a_unit_twice_makes_the_table_incomplete():
 
 def test_units_that_differ_by_severity_alone_have_no_consistency():
     result = reliability(*flat([[1, 2, 3], [1, 2, 3]]))
-    assert result.consistency == Undefined("Not defined: the items do not differ more than chance makes them.")
+    assert result.consistency == Undefined("Not defined: the items do not differ more than by chance.")
     assert result.one_way.single < 0
 
 

@@ -82,12 +82,12 @@ def test_below_five_annotators_the_interval_is_clustered_by_item():
     reach = 4.30265273 * math.sqrt(1 / 3)
     assert (computed.low, computed.high) == pytest.approx((2 - reach, 2 + reach))
     assert computed.kind == "item"
-    assert computed.sentence == "95 % interval for these annotators: 2 annotators are too few to speak for others."
+    assert computed.sentence == "95 % interval for these annotators: 2 annotators are too few to generalise."
 
 
 def test_one_annotator_is_spoken_of_in_the_singular():
     computed = mean_interval([1, 2, 3], [0, 1, 2], [0, 0, 0], confidence=0.9)
-    assert computed.sentence == "90 % interval for these annotators: 1 annotator is too few to speak for others."
+    assert computed.sentence == "90 % interval for these annotators: 1 annotator is too few to generalise."
 
 
 def test_one_item_has_a_mean_and_no_interval():
@@ -145,7 +145,7 @@ def test_few_annotators_give_no_test_and_no_interval_for_others():
     items, annotators = crossed(6, 4)
     computed = estimate((items + annotators).astype(float), items, annotators)
     assert (computed.test, computed.alike.low, computed.alike.kind) == (None, None, "none")
-    assert computed.alike.sentence == "No interval: 4 annotators are too few to speak for others."
+    assert computed.alike.sentence == "No interval: 4 annotators are too few to generalise."
     assert computed.headline == computed.these
 
 

@@ -71,10 +71,10 @@ def test_a_knowing_judge_passes_and_a_guessing_judge_fails():
     table, quality = ratings(random)
     good, bad = compare(table, np.round(4 + 1.3 * quality)), compare(table, random.integers(1, 8, len(quality)))
     assert good.passes
-    assert good.sentence.startswith("The judge may stand in for an annotator: it holds its own against 4 of 4")
+    assert good.sentence.startswith("The judge may replace an annotator: it does as well as 4 of 4")
     assert not bad.passes
     assert bad.advantage < good.advantage
-    assert bad.sentence.startswith("The judge may not stand in")
+    assert bad.sentence.startswith("The judge may not replace")
 
 
 def test_a_judge_that_copies_an_annotator_always_ties_with_them():
@@ -128,7 +128,7 @@ def test_permuted_rows_and_renamed_annotators_change_nothing():
 
 @pytest.mark.parametrize(
     ("shape", "words"),
-    [((60, 2), "at least 3 annotators, and 2 rated"), ((29, 4), "0 do, and the most anybody shares is 29")],
+    [((60, 2), "at least 3 annotators, and 2 rated"), ((29, 4), "0 do, and the most that anyone shares is 29")],
 )
 def test_too_few_annotators_or_items_give_a_reason(shape, words):
     items, annotators = shape
@@ -147,5 +147,5 @@ def test_annotators_without_shared_items_give_a_reason():
     table = np.full((90, 3), NAN)
     for annotator in range(3):
         table[annotator * 30 : annotator * 30 + 30, annotator] = 4
-    with pytest.raises(UndefinedStatistic, match="most anybody shares is 0"):
+    with pytest.raises(UndefinedStatistic, match="most that anyone shares is 0"):
         compare(table, np.full(90, 4))

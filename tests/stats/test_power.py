@@ -218,8 +218,8 @@ def test_single_responses_show_less_than_all_side_by_side():
     assert shares[0] > shares[1] and shares[0] > shares[2]
 
 
-def test_below_five_annotators_the_plan_speaks_for_them_only():
-    assert "speak for these annotators only" in power(Plan(20, 2, 4), 0.5, SOME).sentence
+def test_below_five_annotators_the_plan_concerns_them_only():
+    assert "apply to these annotators only" in power(Plan(20, 2, 4), 0.5, SOME).sentence
     assert "only" not in power(Plan(20, 2, 5), 0.5, SOME).sentence
 
 
@@ -245,7 +245,7 @@ def test_an_impossible_plan_gives_a_reason(plan, words):
 def test_advice_prefers_annotators_where_they_add_more_power():
     result = what_more_buys(Plan(50, 3, 8), 0.5, Components(0.3, 0.8, 0.8))
     assert result.sentence.startswith(
-        "More annotators buy more than more items: 12 annotators in place of 8 would take"
+        "More annotators help more than more items: 12 annotators in place of 8 would take"
     )
     assert result.more_items.plan == Plan(75, 3, 8)
     assert result.more_annotators.plan == Plan(50, 3, 12)
@@ -253,7 +253,7 @@ def test_advice_prefers_annotators_where_they_add_more_power():
 
 def test_it_says_when_more_items_buy_more():
     result = what_more_buys(Plan(40, 3, 16), 0.5, Components(1.5, 0.05, 0.5))
-    assert result.sentence.startswith("More items buy more than more annotators: ")
+    assert result.sentence.startswith("More items help more than more annotators: ")
     assert "for 60 more annotations" in result.sentence
 
 

@@ -188,7 +188,7 @@ def test_a_label_used_by_a_lone_reader_has_no_numbers():
 
 @pytest.mark.parametrize(("start", "end"), [(-1, 2), (3, 3), (5, 4), (0, LENGTH + 1), (3, NAN)])
 def test_a_passage_outside_its_text_is_refused(start, end):
-    with pytest.raises(ValueError, match="must lie inside its text"):
+    with pytest.raises(ValueError, match="must be within its text"):
         agreement((0, "a", start, end, "x"), (0, "b", 1, 2, "x"))
 
 

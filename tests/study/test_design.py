@@ -159,7 +159,7 @@ def test_an_edited_drafts_systems_are_numbered_together(session, lead):
         ({"title": "  "}, NotAllowed, "title"),
         ({"raters_per_item": 0}, NotAllowed, "annotators"),
         ({"settings": {"panel": {"return_url": "http://x.example"}}}, NotAllowed, "https://"),
-        ({"settings": {"codes": {"finished": "A1", "failed_test": "A1"}}}, NotAllowed, "code of its own"),
+        ({"settings": {"codes": {"finished": "A1", "failed_test": "A1"}}}, NotAllowed, "different code"),
         ({"settings": {"panel": {"id_param": "study"}}}, NotAllowed, "differ"),
         ({"settings": {"pay": {"currency": "Euro"}}}, NotAllowed, "three capital letters"),
         ({"settings": {"pay": {"per_item": "-1"}}}, NotAllowed, "per item"),
@@ -266,7 +266,7 @@ def launched(session, draft):
     [
         ({"rubric_yaml": OTHER_SCALE}, "Duplicate"),
         ({"round": "pilot"}, "next round"),
-        ({"presentation": "succession"}, "would not compare"),
+        ({"presentation": "succession"}, "would not be comparable"),
         ({"raters_per_item": 2}, "only grow"),
         ({"items": file(MORE), "replace_items": True}, "retire"),
         ({"settings": {"overlap": {"items": 2}}}, "overlap"),

@@ -222,5 +222,5 @@ def test_the_password_of_the_example_is_refused(monkeypatch):
     monkeypatch.setenv("TRIPTYCH_SECRET", STRONG)
     monkeypatch.setenv("TRIPTYCH_DATABASE_URL", "postgresql://triptych_app:change-me@127.0.0.1/triptych")
 
-    with pytest.raises(settings.UnsafeSettings, match="password of the example"):
+    with pytest.raises(settings.UnsafeSettings, match="example's password"):
         settings.refuse_unsafe_secrets("127.0.0.1")

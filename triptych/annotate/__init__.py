@@ -1,1 +1,1 @@
-"""What annotators meet: the way in, assignments, drafts, submissions, checks. Nothing a lead reads afterwards."""
+"""Everything annotators do: onboarding, assignments, drafts, submissions, checks. Nothing for leads."""

@@ -47,7 +47,7 @@ PLAIN = r"^[\x20-\x7e]+$"
 
 
 class Message(BaseModel):
-    """What every message of the workbench carries."""
+    """Fields of every message from the workbench."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     assignment: str = Field(max_length=64)

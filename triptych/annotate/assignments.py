@@ -1,4 +1,4 @@
-"""What an annotator works on now: the item they hold, the next one, or why there is none; and the way back.
+"""An annotator's current item: the reserved one, the next one, or why there is none; also going back.
 
 How the next item is chosen: `_reserve_next` says in which order training, test, checks and main items come,
 `reservations.next_item` which main item.
@@ -49,7 +49,7 @@ NOT_YOURS = message("This item is not yours, or no longer there.")
 
 
 class Nothing(StrEnum):
-    """Why there is no item to annotate; each has a screen of its own."""
+    """Why there is no item to annotate; each reason has a separate screen."""
 
     not_open = "not open yet"
     paused = "paused"
@@ -105,16 +105,15 @@ def _barred(study: Study, membership: AnnotatorMembership) -> Nothing | None:
 
 
 def _may_continue(study: Study, barred: Nothing | None) -> bool:
-    """Whether a person may go on with what they began or submitted, also where nothing new is given out."""
+    """Whether a person may continue work that they began or submitted, even when no new items are assigned."""
     return barred is None or (barred == Nothing.paused and lifecycle.still_takes_work(study))
 
 
 def _reserve_next(
     session: Session, study: Study, who: Who, membership: AnnotatorMembership, expired: Sequence[Assigned]
 ) -> Assigned | Nothing:
-    """Gives back what ran out, then takes the next item for this person, or says why there is none.
-
-    `expired`: the person's own reservations that ran out; one with a draft comes first, so nothing written is lost.
+    """Release expired reservations, then reserve this person's next item, or return why there is none. `expired`: the
+    person's own expired reservations; one with a draft is resumed first, so that no work is lost.
     """
     if membership.has_overdue:
         reservations.give_back_expired(session, study)
@@ -245,9 +244,9 @@ def by_token(session: Session, who: Who, token: str) -> Assigned:
 
 
 def locked(session: Session, who: Who, token: str) -> tuple[AnnotatorMembership, Assigned]:
-    """This person's membership and their assignment, both locked. Raises NotFound for an assignment of anybody else.
-
-    PostgreSQL locks in the order of the list and then gives each row as it is by then: another tab has committed.
+    """This person's membership and their assignment, both locked. Raises NotFound for anyone else's assignment.
+    PostgreSQL locks in the order of the list and returns each row as it is after waiting, when another tab has
+    committed.
     """
     own = {"token": token, "person": who.person_id, "now": clock.now()}
     row = session.connection().execute(_locked(), own).first()

@@ -1,7 +1,7 @@
-"""What an annotator's browser may know: the blinded view, field by field.
+"""What an annotator's browser may receive: the blinded view, field by field.
 
 Letters stand for slots, a token for the assignment. No system, no file name, no database id, no tag of a reason and
-no reference score has a field here, and unknown fields are refused, so nothing else can travel.
+no reference score has a field here, and unknown fields are refused, so nothing else can be sent.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from triptych.storage.models import SEEN, Assignment, Candidate, Item, Purpose, 
 from triptych.study.persons import Who
 from triptych.study.settings import Formats, settings_of
 
-# what comes before the work has a count of its own
+# items before the main work are counted separately
 PROGRESS = {Purpose.training: progress.of_training, Purpose.entry_test: progress.of_test}
-# the parts of a rubric that travel as they are
+# the parts of a rubric that are sent unchanged
 SEEN_AS_IT_IS = {
     *("title", "summary", "instructions", "language", "judged", "content_note", "guidelines", "explanation"),
     *("highlights", "skip", "ignore_item", "set_aside_response"),
@@ -309,7 +309,7 @@ def _content_note(rubric: Rubric, study: Study) -> str:
 
 
 def _own_words(study: Study) -> list[dict[str, str]]:
-    """What the study itself says before the first item, to be read again at every item."""
+    """The study's own texts before the first item, available again at every item."""
     own = settings_of(study)
     parts = {_("This study"): own.instructions, _("Please note"): own.content_note, _("Questions?"): own.contact}
     return [{"title": title, "text": text} for title, text in parts.items() if text]
@@ -443,7 +443,7 @@ def _context(rubric: Rubric, study_round: str, item: Any, turns: list[tuple[str,
 
 
 def _stars(value: Any) -> float | None:
-    """One to five stars, or none where the file says something else."""
+    """One to five stars, or none if the file has another value."""
     try:
         stars = float(str(value).replace(",", "."))
     except ValueError:

@@ -140,7 +140,7 @@ def _draw(seed: str, purpose: str, what: object) -> float:
 
 
 def expected(rules: Checks, seed: str, total: int, attention: int, gold: int) -> int:
-    """How many checks come among `total` main items, with so many attention and gold items at hand."""
+    """The number of checks among `total` main items, given the available attention and gold items."""
     at_hand = {Purpose.attention: attention, Purpose.gold: gold}
     checks = _repeats(rules, total)
     for purpose, number in at_hand.items():

@@ -1,7 +1,6 @@
-"""Comments: what leads ask an annotator about an annotation of theirs, and what the annotator answers.
-
-A thread belongs to one annotation, so that nobody reads what was said to somebody else. It changes no rating; who
-changes theirs after a comment is counted among the findings (`results.caveats`).
+"""Comments: leads' questions to an annotator about one of their annotations, and the answers. A thread belongs to one
+annotation, so that nobody else can read it. It changes no rating; ratings changed after a comment are reported as a
+finding (`results.caveats`).
 """
 
 from __future__ import annotations
@@ -102,11 +101,11 @@ def ask(session: Session, study: Study, item: str, pseudonym: str, text: str, wh
     own = _askable(study, item, who).where(Person.pseudonym == pseudonym)
     row = session.execute(own).first()
     if row is None:
-        raise NotFound(f"{pseudonym} is no annotator of this study who has finished this item.")
+        raise NotFound(f"{pseudonym} is not an annotator of this study who has finished this item.")
     neat = _read_text(text)
     named = lint.systems_named(neat, session.scalars(select(System.name).where(System.study_id == study.id)))
     if named:
-        raise NotAllowed("The comment holds the name of a system, which annotators must not learn. Leave it out.")
+        raise NotAllowed("The comment contains the name of a system, which annotators must not learn. Leave it out.")
     _store(session, study, row.id, neat, who)
 
 

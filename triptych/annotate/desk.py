@@ -1,4 +1,4 @@
-"""The annotator's desk: what lies on it now, and what each action of the workbench does to it."""
+"""The annotator's desk: its current item, and the effect of each action of the workbench."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def lay(
     showing: str | None = None,
     notice: str | None = None,
 ) -> Desk:
-    """The desk as it is now; reserves an item if the annotator holds none."""
+    """The current desk; reserves an item if the annotator has none."""
     work = assignments.current(session, study, who) if showing is None else _own(session, study, who, showing)
     return _desk(session, study, who, work, showing=showing, notice=notice)
 
@@ -95,7 +95,7 @@ def _desk(
 
 
 def _feedback(session: Session, rubric: Rubric, assignment: Assigned) -> Feedback:
-    """What was given on a training item beside each reference and its reason, never "right" or "wrong"."""
+    """The answers on a training item next to each reference and its reason, never "right" or "wrong"."""
     return Feedback(
         rows=tuple(
             FeedbackRow(
@@ -112,7 +112,7 @@ def _feedback(session: Session, rubric: Rubric, assignment: Assigned) -> Feedbac
 
 
 def act(session: Session, study: Study, who: Who, action: Any) -> Desk:
-    """Does what the workbench asks for and returns the desk after it.
+    """Perform the workbench's action and return the resulting desk.
 
     Raises InvalidAnnotation, NotFound, AlreadySubmitted, OpenElsewhere, StudyNotOpen; then nothing has changed.
     """

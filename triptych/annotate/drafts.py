@@ -1,8 +1,8 @@
 """Drafts: what an annotator has done so far on an item, saved about once a second from one tab.
 
-Drafts are most of what annotators cost the server, so the next draft of an item that this process gave out is stored in
-one statement (`save_next_draft`): what it is checked against is remembered from when the item was shown. Measured on
-SQLite: 0.7 ms of processor time instead of 1.5 ms for `save_draft`, which stores any draft and says why one is refused.
+Drafts are most of the load that annotators cause, so the next draft of an item that this process assigned is stored in
+one statement (`save_next_draft`), checked against data cached when the item was shown. Measured on SQLite: 0.7 ms of
+processor time instead of 1.5 ms for `save_draft`, which stores any draft and says why one is refused.
 """
 
 from __future__ import annotations

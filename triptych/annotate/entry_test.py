@@ -146,7 +146,7 @@ def outstanding(session: Session, study: Study, membership: AnnotatorMembership,
 
 
 def _is_waived(session: Session, study: Study, membership: AnnotatorMembership, who: Who) -> bool:
-    """Whether a lead readmitted them after they failed; only the log says so, the attempts stay as they were."""
+    """Whether a lead readmitted them after they failed; recorded only in the log, the attempts do not change."""
     attempt = _last_attempt(session, membership)
     if attempt is None or attempt.passed is not False:
         return False
@@ -266,7 +266,7 @@ def _of_items(
 
 
 def start(session: Session, study: Study, who: Who) -> None:
-    """Begins an attempt; one that is under way goes on. Raises Conflict if none is left, StudyNotOpen."""
+    """Begin an attempt, or continue the current one. Raises Conflict if none is left, StudyNotOpen."""
     membership = _may_be_tested(session, study, who)
     if _open_attempt(session, membership):
         return
@@ -304,7 +304,7 @@ def answer(session: Session, study: Study, who: Who, question: str, option: str)
 
 
 def hand_in(session: Session, study: Study, who: Who) -> None:
-    """Ends the attempt and says whether it is passed.
+    """End the attempt and return whether it was passed.
 
     Raises InvalidAnnotation with the numbers of the questions that have no answer, Conflict if none is under way.
     """

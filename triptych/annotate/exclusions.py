@@ -1,4 +1,5 @@
-"""Leaving an annotator out of the results, reinstating them, admitting people who were turned away. Nothing is deleted.
+"""Excluding an annotator from the results, reinstating them, readmitting people who were turned away. Nothing is
+deleted.
 
 Only places of people who are not excluded count towards an item's raters: an exclusion reopens theirs, and a
 reinstated annotator finds some of them filled, so that their annotations there are surplus.
@@ -30,7 +31,7 @@ def exclude(session: Session, study: Study, pseudonym: str, reason: str, actor: 
     neat = _read_reason(reason)
     membership, person = roster.find(session, study, pseudonym)
     if membership.excluded_at is not None:
-        raise Conflict(f"{pseudonym} is excluded already.")
+        raise Conflict(f"{pseudonym} is already excluded.")
     membership.excluded_at, membership.excluded_reason = clock.now(), neat
     session.flush()
     give_up_reservations(session, study, person.id, AssignmentState.expired)
@@ -60,7 +61,7 @@ def reinstate(session: Session, study: Study, pseudonym: str, reason: str, actor
 
 
 def let_in(session: Session, study: Study, pseudonym: str, reason: str, actor: str) -> None:
-    """Takes back that the person was turned away: a failed entry test is waived, a refused consent is asked for again.
+    """Readmit a person who was turned away: waives a failed entry test, asks again for a refused consent.
 
     Raises NotFound, NotAllowed without a reason, Conflict for somebody who was not turned away or has withdrawn.
     """
@@ -79,7 +80,9 @@ def let_in(session: Session, study: Study, pseudonym: str, reason: str, actor: s
 def _read_reason(reason: str) -> str:
     neat = reason.strip()
     if not neat or len(neat) > LONGEST_REASON:
-        raise NotAllowed(f"Say why, in 1 to {LONGEST_REASON} characters: the log and every report give the reason.")
+        raise NotAllowed(
+            f"Give a reason, in 1 to {LONGEST_REASON} characters: it appears in the log and in every report."
+        )
     return neat
 
 
@@ -99,7 +102,7 @@ def in_place(session: Session, study: Study, person_id: int) -> Sequence[tuple[i
 
 
 def give_up_reservations(session: Session, study: Study, person_id: int, state: AssignmentState) -> None:
-    """Ends what the person holds and has not submitted, drafts kept; its places become free."""
+    """End the person's open reservations, keeping drafts; the places become available."""
     held = (
         update(Assignment)
         .where(Assignment.study_id == study.id, Assignment.person_id == person_id)

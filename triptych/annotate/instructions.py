@@ -1,4 +1,4 @@
-"""The page before the first item: what is judged and how, made of the rubric and of what the study itself says."""
+"""The page before the first item: what is judged and how, generated from the rubric and the study's own texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An annotation as the event log carries it, and as the tables hold it: the two that `verify` compares."""
+"""An annotation as recorded in the event log, and as stored in the tables: `verify` compares the two."""
 
 from __future__ import annotations
 

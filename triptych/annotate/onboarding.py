@@ -79,7 +79,7 @@ def wording_of(study: Study) -> str:
 
 
 def way_in(session: Session, study: Study) -> list[str]:
-    """What a new annotator meets, in order, up to the first item."""
+    """The steps of a new annotator, in order, up to the first item."""
     settings, training = settings_of(study), lifecycle.design_of(session, study).rubric.training
     test = entry_test.asked_of(session, study)
     kind = "gold items" if test and test.kind == "gold" else "questions"
@@ -144,7 +144,7 @@ def _note(session: Session, membership: AnnotatorMembership, **values: Any) -> N
 
 
 def way_back(study: Study, code: str) -> str | None:
-    """The panel's address with this code; None where the study names none. Only https leads away from here."""
+    """The panel's return address with this code, or None if the study has none. Only https addresses are used."""
     address = settings_of(study).panel.return_url
     if not address.startswith("https://") or ("{code}" in address and not code):
         return None
@@ -169,7 +169,7 @@ def ending(study: Study, reason: str) -> Ending:
 
 @dataclass(frozen=True)
 class Step:
-    """The page of one step of the way in, with what it shows; what belongs to other steps is None."""
+    """One onboarding step and its content; fields of other steps are None."""
 
     stage: Stage
     consent: Consent | None = None

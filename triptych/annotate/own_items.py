@@ -56,7 +56,7 @@ class _ItemRow:
 
 
 def own_items(session: Session, study: Study, who: Who) -> OwnItems:
-    """Everything this person was given to rate in the study and has kept, oldest first."""
+    """All items assigned to this person in the study and not released, oldest first."""
     at_screen = (Assignment.state == AssignmentState.reserved) & (Assignment.origin == Origin.web)
     shown = own_assignments() & Assignment.purpose.in_(WORK) & or_(Assignment.state.in_(SEEN), at_screen)
     first_turn = select(Turn.text).where(Turn.item_id == Item.id, Turn.position == 0).scalar_subquery()

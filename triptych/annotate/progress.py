@@ -16,7 +16,7 @@ from triptych.storage.models import SEEN, Assignment, Item, PlannedItem, Purpose
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 
-MIN_TIMED_ITEMS = 3  # fewer say too little about the time an item takes
+MIN_TIMED_ITEMS = 3  # fewer are not enough to estimate the time per item
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def _items(purpose: Purpose) -> ColumnElement[int]:
 
 
 def check_seed(study: Study, who: Who) -> str:
-    """What decides where this person meets checks, the same on every call."""
+    """The seed that determines where this person gets checks, the same on every call."""
     return f"{study.seed}|{who.pseudonym}"
 
 

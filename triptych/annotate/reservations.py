@@ -65,7 +65,7 @@ class Assigned:
 
 
 def select_assigned() -> Select[*tuple[Any, ...]]:
-    """The columns of `Assigned`, in its order; the caller says of which assignments."""
+    """Select the columns of `Assigned`, in its order; the caller adds the condition."""
     columns = [getattr(Assignment, field.name) for field in fields(Assigned) if field.name != "candidates"]
     candidates = select(func.count()).where(Slot.assignment_id == Assignment.id)
     return select(*columns, candidates.correlate(Assignment).scalar_subquery())
@@ -77,7 +77,10 @@ def own_assignments() -> ColumnElement[bool]:
 
 
 def seen_items() -> Select[int]:
-    """The items that this person was given and kept. A list, read once: asked per item, SQLite walks all their work."""
+    """The items assigned to this person and not released.
+
+    Read once, as a list: with a subquery per item, SQLite would scan all their work each time.
+    """
     return select(Assignment.item_id).where(own_assignments(), ~has_value(Assignment.state, AssignmentState.expired))
 
 
@@ -99,7 +102,7 @@ def _unfinished() -> Select[*tuple[Any, ...]]:
 
 
 def reservation_life(study: Study) -> timedelta:
-    """How long an item is kept for somebody who is inactive."""
+    """How long an item stays reserved for an inactive annotator."""
     return timedelta(minutes=settings_of(study).reservation_minutes)
 
 
@@ -246,9 +249,8 @@ def give_back_expired(session: Session, study: Study) -> None:
 
 
 def reserve_for_workbook(session: Session, study: Study, who: Who, count: int, workbook_id: int) -> list[Assigned]:
-    """The next items, at most `count`, as the web would give them out, kept until the workbook is cancelled.
-
-    The person's membership must be locked. A reservation of theirs that ran out on the web comes along as it was.
+    """Reserve the next items, at most `count`, chosen as on the web, until the workbook is cancelled. The person's
+    membership must be locked. Their expired web reservations are included unchanged.
     """
     give_back_expired(session, study)
     planned = membership_of(session, study, who).has_plan

@@ -1,8 +1,7 @@
-"""Annotating in a spreadsheet: a blinded workbook for one annotator, and taking the filled one back.
-
-A workbook holds reserved items that are the annotator's until they hand them in or the lead cancels it. What comes back
-is checked line by line and stored by the same commands as what comes from the workbench. Commands lock the annotator's
-membership, as everything does that reserves or stores for one person; the study is locked when they commit.
+"""Annotating in a spreadsheet: creating a blinded workbook for one annotator, and importing the filled one. A workbook
+contains items reserved until the annotator hands them in or the lead cancels it. A filled workbook is checked line by
+line and stored by the same commands as the workbench's messages. Commands lock the annotator's membership, like
+everything that reserves or stores for one person; the study is locked at commit.
 """
 
 from __future__ import annotations
@@ -156,9 +155,9 @@ def make(session: Session, study: Study, pseudonym: str, count: int, actor: str)
     who = _annotator(session, study, pseudonym)
     study = session.get_one(Study, study.id)
     if study.state != StudyState.open:
-        raise StudyNotOpen("Workbooks are made while the study is open. Open it first.")
+        raise StudyNotOpen("Workbooks can be created while the study is open. Open it first.")
     if not 1 <= count <= MAX_ITEMS:
-        raise NotAllowed(f"A workbook holds 1 to {MAX_ITEMS} items.")
+        raise NotAllowed(f"A workbook can contain 1 to {MAX_ITEMS} items.")
     count = min(count, _available_for(session, study, who))
     made = Workbook(study_id=study.id, person_id=who.person_id, token=secrets.token_hex(8), made_at=clock.now())
     session.add(made)
@@ -182,7 +181,7 @@ def _annotator(session: Session, study: Study, pseudonym: str) -> Who:
     }
     for what, at in ends.items():
         if at is not None:
-            raise NotAllowed(f"{pseudonym} {what} on {at:%Y-%m-%d}, so no workbook can be given out or taken back.")
+            raise NotAllowed(f"{pseudonym} {what} on {at:%Y-%m-%d}, so no workbook can be created or handed in.")
     return Who(person.id, person.pseudonym, person.role, person.name, 0)
 
 
@@ -204,8 +203,8 @@ def _refuse_long_texts(book: WorkbookContents) -> None:
         texts = [item.context, *(text for _, text in item.extra_texts), *item.responses]
         if any(len(text) > MAX_TEXT_CHARACTERS for text in texts):
             raise ImportRefused(
-                f"Item {number} of this workbook has a text of more than {MAX_TEXT_CHARACTERS:,} characters, which no "
-                "spreadsheet cell can hold. Let this study be annotated in the browser."
+                f"Item {number} of this workbook has a text of more than {MAX_TEXT_CHARACTERS:,} characters, which "
+                f"does not fit into a spreadsheet cell. This study has to be annotated in the browser."
             )
 
 
@@ -226,7 +225,7 @@ def cancel(session: Session, study: Study, workbook_id: int, actor: str) -> int:
     members.locked_membership(session, study.id, who)
     freed = reservations.free_workbook(session, workbook.id)
     if not freed:
-        raise Conflict("All items of this workbook were handed in; there is nothing to free.")
+        raise Conflict("All items of this workbook were handed in; there is nothing to release.")
     workbook.cancelled_at = clock.now()
     new = {"workbook": workbook.id, "items": freed}
     events.record(session, study.id, EventKind.workbook_cancelled, actor, subject=who.pseudonym, new=new)
@@ -243,7 +242,7 @@ def _workbook(session: Session, study: Study, workbook_id: int) -> tuple[Workboo
     workbook, person = row
     if workbook.cancelled_at is not None:
         on = f"{workbook.cancelled_at:%Y-%m-%d}"
-        raise Conflict(f"This workbook was cancelled on {on} and its items were given back. Make a new one.")
+        raise Conflict(f"This workbook was cancelled on {on} and its items were released. Create a new one.")
     return workbook, Who(person.id, person.pseudonym, person.role, person.name, 0)
 
 
@@ -285,7 +284,7 @@ def _consent_text(consent: Consent) -> str:
 
 
 def _guidelines(study: Study) -> Iterator[tuple[str, str]]:
-    """What the study says besides its rubric."""
+    """The study's texts in addition to its rubric."""
     settings = settings_of(study)
     yield _("From the lead"), settings.instructions
     yield _("Please note"), settings.content_note

@@ -1,1 +1,1 @@
-"""The command line: arguments in, sentences out. Nothing that a page needs too, which lives in the rooms below."""
+"""The command line: parses arguments and prints replies. Nothing that pages also need; that belongs in rooms below."""

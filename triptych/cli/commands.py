@@ -73,7 +73,7 @@ class LazyCommand(click.Command):
 
 
 class Root(click.Group):
-    """The commands; without any, the app starts. Names of earlier versions lead on."""
+    """The root command; without a subcommand, the app starts. Names from earlier versions still work."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(context, args or ["server", "run"])
@@ -116,7 +116,7 @@ def _flag(name: str, about: str) -> click.Option:
 
 
 def _lead() -> click.Argument:
-    return _argument("lead", "The name of the lead who does it.")
+    return _argument("lead", "The name of the lead.")
 
 
 def _study() -> click.Argument:
@@ -124,7 +124,7 @@ def _study() -> click.Argument:
 
 
 def _output() -> click.Argument:
-    return _argument("file", "The file to write; - is the standard output.")
+    return _argument("file", "The file to write; - means standard output.")
 
 
 def _encoding() -> click.Option:
@@ -133,7 +133,7 @@ def _encoding() -> click.Option:
 
 STUDY = _group(
     "study",
-    "Make, launch and list studies; archive one in a file.",
+    "Create, launch, list, export and archive studies.",
     LazyCommand("list", "study:list_studies", help="List the studies with their short names."),
     LazyCommand(
         "create",
@@ -141,30 +141,30 @@ STUDY = _group(
         [
             _lead(),
             _argument("title", "Its title."),
-            _argument("rubric", "A rubric file, or a shipped one's key."),
+            _argument("rubric", "A rubric file, or the key of a shipped rubric."),
             _argument(
                 "files",
-                "A file of items, - for the standard input, or SYSTEM=FILE for each system.",
+                "A file of items, - for standard input, or SYSTEM=FILE for each system.",
                 nargs=-1,
                 required=True,
             ),
-            _option("--mapping", "A file that says which column of a single file has which role.", metavar="FILE"),
+            _option("--mapping", "A mapping of columns to roles, for a single file of items.", metavar="FILE"),
             _option("--raters", "Annotators per item.", type=int, default=3),
-            _option("--most", "The most items for one annotator; without it, no limit.", type=int),
+            _option("--most", "Maximum number of items per annotator. [default: no limit]", type=int),
             _option("--access", "Who may take part.", type=click.Choice(["open", "invited", "panel"]), default="open"),
             _option(
                 "--round", "Which round it is.", type=click.Choice(["pilot", "main", "expert", "crowd"]), default="main"
             ),
             _option(
                 "--markdown",
-                "Texts that are shown as formatted Markdown; can be repeated.",
+                "Texts to show as formatted Markdown; can be repeated.",
                 type=click.Choice(["context", "responses", "extra_texts"]),
                 multiple=True,
             ),
             _encoding(),
             _flag("--write", "Make the study; without it the command only shows what it would make."),
         ],
-        help="Show what files of items would become; with --write, make a draft study of them.",
+        help="Check files of items and show the resulting study; with --write, create it as a draft.",
     ),
     LazyCommand(
         "set-state",
@@ -172,8 +172,12 @@ STUDY = _group(
         [
             _lead(),
             _study(),
-            _argument("state", "What it becomes.", type=click.Choice(["open", "paused", "closed"])),
-            _option("--no-consent", "Why the annotators of a draft are not asked for consent.", metavar="REASON"),
+            _argument("state", "The new state.", type=click.Choice(["open", "paused", "closed"])),
+            _option(
+                "--no-consent",
+                "Why annotators are not asked for consent, for a draft without a consent text.",
+                metavar="REASON",
+            ),
         ],
         help="Launch, open, pause or close a study.",
     ),
@@ -185,23 +189,24 @@ STUDY = _group(
             _argument("title", "The study's title."),
             _argument(
                 "files",
-                "Files or folders of ratings by people (- is the standard input), or GROUP=FILE for a group of people.",
+                "Files or folders of ratings by people (- means standard input), or GROUP=FILE for a group of "
+                "annotators.",
                 nargs=-1,
             ),
-            _option("--judge", "A file of scores by a model; can be repeated.", multiple=True, metavar="FILE"),
+            _option("--judge", "A file of scores by a judge model; can be repeated.", multiple=True, metavar="FILE"),
             _option("--items", "A file of items, for the texts.", metavar="FILE"),
-            _option("--mapping", "A file that says which column or level has which role.", metavar="FILE"),
+            _option("--mapping", "A mapping of columns or levels to roles.", metavar="FILE"),
             _option(
                 "--mapping-out",
-                "Write the mapping that was used, to be changed and given as --mapping.",
+                "Write the mapping that was used to a file, to be edited and passed as --mapping.",
                 metavar="FILE",
             ),
             _option(
                 "--duplicates",
-                "What a second rating of the same unit by the same annotator is.",
+                "How to treat a second rating of the same unit by the same annotator.",
                 type=click.Choice(["error", "first", "last", "repeats"]),
             ),
-            _option("--rubric", "A rubric file; without it one is made from the values.", metavar="FILE"),
+            _option("--rubric", "A rubric file. [default: derived from the values]", metavar="FILE"),
             _option(
                 "--positive",
                 "An option that counts as positive; can be repeated.",
@@ -211,13 +216,14 @@ STUDY = _group(
             _encoding(),
             _flag("--write", "Make the study; without it the command only shows what it would make."),
         ],
-        help="Show what finished ratings from elsewhere would become; with --write, make a closed study of them.",
+        help="Check finished ratings from elsewhere and show the resulting study; with --write, create it as a closed "
+        "study.",
     ),
     LazyCommand(
         "export",
         "study:export",
         [_study(), _output()],
-        help="Write a study with its log, texts and ratings into one zip file, to be imported elsewhere; it holds "
+        help="Write a study with its log, texts and ratings to one zip file, for import elsewhere. It contains "
         "pseudonyms only, and the names of systems.",
     ),
     LazyCommand(
@@ -234,31 +240,33 @@ STUDY = _group(
             _flag("--blind", "Call systems System 1, 2, … although the study is unblinded."),
             _option(
                 "--list-texts",
-                "Write what annotators wrote and agreed to publish into a CSV file, to be read; makes no archive.",
+                "Write the texts that annotators agreed to publish to a CSV file for review, without making an "
+                "archive.",
                 metavar="FILE",
             ),
             _option(
                 "--release",
-                "That file after somebody has read it: the texts that are still in it go into the archive.",
+                "The reviewed file: the texts that are still in it go into the archive.",
                 metavar="FILE",
             ),
         ],
-        help="Write a closed study as pages that open without a network, with the CSV files they are made of. It holds "
-        "what annotators agreed to publish, without pseudonyms and without people who withdrew. The log says so.",
+        help="Write a closed study as web pages that open offline, with the CSV files behind them. It contains only "
+        "what annotators agreed to publish, without pseudonyms and without people who withdrew. The archive is "
+        "logged.",
     ),
     LazyCommand(
         "import",
         "study:import_study",
-        [_argument("file", "The zip file; - is the standard input."), _lead()],
-        help="Add a study that `study export` wrote to the studies of this database, after checking every row against "
-        "its log. Its annotators arrive as pseudonyms without logins.",
+        [_argument("file", "The zip file; - means standard input."), _lead()],
+        help="Add a study written by `study export` to this database, after checking every row against its log. Its "
+        "annotators arrive as pseudonyms without logins.",
     ),
     LazyCommand(
         "open-capsule",
         "study:open_capsule",
-        [_argument("file", "The zip file."), _argument("lead", "The name of the lead to make.")],
-        help="Open an exported study in an empty database (set TRIPTYCH_HOME to a new folder) and make a lead for it. "
-        "The passcode is asked for, or is the first line of the standard input.",
+        [_argument("file", "The zip file."), _argument("lead", "The name of the lead to create.")],
+        help="Open an exported study in an empty database (set TRIPTYCH_HOME to a new folder) and create a lead for "
+        "it. The passcode is read from the terminal or from the first line of standard input.",
     ),
 )
 PEOPLE = _group(
@@ -268,22 +276,22 @@ PEOPLE = _group(
         "add-lead",
         "people:add_lead",
         [_argument("name", "The lead's name.")],
-        help="Make a lead account. The passcode is asked for, or is the first line of the standard input.",
+        help="Create a lead account. The passcode is read from the terminal or from the first line of standard input.",
     ),
     LazyCommand(
         "reset-passcode",
         "people:reset_passcode",
         [_argument("name", "The lead's name.")],
-        help="Give a lead a new passcode, which is asked for, or is the first line of the standard input.",
+        help="Set a new passcode for a lead, read from the terminal or from the first line of standard input.",
     ),
     LazyCommand(
         "identity",
         "people:identity",
         [
             _argument("person", "A pseudonym, or a lead's name.", required=False),
-            _argument("identity", "What the proxy sends for them; without it, none.", required=False),
+            _argument("identity", "The identity that the proxy sends; omit it to remove the identity.", required=False),
         ],
-        help="Say by which identity a single sign-on lets a person in; list all identities. docs/deploying.md",
+        help="Assign a single sign-on identity to a person, or list all identities. See docs/deploying.md.",
     ),
     LazyCommand(
         "invite",
@@ -294,13 +302,13 @@ PEOPLE = _group(
             _argument("names", "The names of annotators.", nargs=-1, required=False),
             _option(
                 "--list",
-                "A CSV file with name, and if wanted email and role; - for the standard input.",
+                "A CSV file with name and, optionally, email and role; - for standard input.",
                 metavar="FILE",
             ),
-            _option("--address", "Where the app is reached.", default="http://localhost:8501", metavar="URL"),
+            _option("--address", "The app's address, for the links.", default="http://localhost:8501", metavar="URL"),
             _encoding(),
         ],
-        help="Make a personal link for each person named or on a CSV list; it is shown once and not stored.",
+        help="Create a personal link for each person named or on a CSV list. Links are shown once and not stored.",
     ),
 )
 DATA = _group(
@@ -313,13 +321,13 @@ DATA = _group(
         help="Write a study's data.",
     ),
     LazyCommand(
-        "backup", "data:backup", help="Back the database up, in use or not, into the folder backups next to it."
+        "backup", "data:backup", help="Back up the database, even while it is in use, to the folder backups next to it."
     ),
     LazyCommand(
         "restore",
         "data:restore",
-        [_argument("file", "A backup; - is the standard input.")],
-        help="Go back to a backup; the state before is backed up first, and every study's log says so.",
+        [_argument("file", "A backup; - means standard input.")],
+        help="Restore a backup. The current state is backed up first, and every study's log records the restore.",
     ),
     LazyCommand(
         "move",
@@ -327,13 +335,14 @@ DATA = _group(
         [
             _argument(
                 "target",
-                "The address of an empty database: postgresql://… or sqlite:///…; a password is better in PGPASSWORD.",
+                "The address of an empty database: postgresql://… or sqlite:///…; put a password in PGPASSWORD "
+                "instead.",
             ),
             _option("--study", "A study's short name; can be repeated.", multiple=True),
         ],
-        help="Copy the database, or single studies, to another one (SQLite or PostgreSQL), and compare every row.",
+        help="Copy the database, or individual studies, to another one (SQLite or PostgreSQL), and compare every row.",
     ),
-    LazyCommand("migrate", "data:migrate", help="Bring the database to this program's schema, after a backup."),
+    LazyCommand("migrate", "data:migrate", help="Upgrade the database to this version's schema, after a backup."),
     LazyCommand(
         "verify",
         "data:verify",
@@ -344,8 +353,8 @@ DATA = _group(
                 metavar="FILE",
             )
         ],
-        help="Check every study against its event log: names the first event or row that was changed or removed by "
-        "hand.",
+        help="Check every study against its event log; reports the first event or row that was changed or removed "
+        "outside the app.",
     ),
 )
 REPORT = _group(
@@ -366,8 +375,8 @@ SERVER = _group(
         "run",
         "server:run",
         [
-            _option("--address", "The address to listen on; 0.0.0.0 is all. [default: 127.0.0.1]"),
-            _option("--port", "The port to listen on. [default: the first free one from 8501 on]", type=PORT),
+            _option("--address", "The address to listen on; 0.0.0.0 means all. [default: 127.0.0.1]"),
+            _option("--port", "The port to listen on. [default: the first free port from 8501]", type=PORT),
         ],
         with_database=False,
         with_json=False,
@@ -378,7 +387,7 @@ SERVER = _group(
         "server:doctor",
         [_option("--error", "The id of an error: show its trace instead.", metavar="ID")],
         with_database=False,
-        help="Check this installation and report every problem with its remedy; changes nothing.",
+        help="Check this installation and report every problem with its remedy. Changes nothing.",
     ),
 )
 RUBRIC = _group(
@@ -387,16 +396,16 @@ RUBRIC = _group(
     LazyCommand(
         "check",
         "rubric:check",
-        [_argument("files", "Rubric files; - is the standard input.", nargs=-1, required=False)],
-        help="Check rubric files; without names, the shipped ones.",
+        [_argument("files", "Rubric files; - means standard input.", nargs=-1, required=False)],
+        help="Check rubric files, by default the shipped ones.",
     ),
-    LazyCommand("schema", "rubric:schema", help="Write rubrics/schema.json, which lets editors complete rubric files."),
+    LazyCommand("schema", "rubric:schema", help="Write rubrics/schema.json, with which editors complete rubric files."),
 )
 SHARE = LazyCommand(
     "share",
     "server:share",
     with_database=False,
-    help="Show what colleagues in the same network open: address and QR code.",
+    help="Show the address and a QR code for colleagues on the same network.",
 )
 COMPLETION = LazyCommand(
     "completion",

@@ -23,8 +23,8 @@ from triptych.study import lifecycle
 
 COMMAND_LINE = "command line"
 SEEN_BY_ALL = (
-    "The list of processes shows this address, with its password, to everybody on this computer. Leave the password "
-    "out: PGPASSWORD or ~/.pgpass may hold it."
+    "Everyone on this computer can see this address, with its password, in the process list. Leave the password out "
+    "and use PGPASSWORD or ~/.pgpass."
 )
 
 
@@ -66,9 +66,9 @@ def restore(file: str) -> Reply:
     engine = database.open_engine(settings.database_url())
     with alone(engine), files.on_disk(file) as path:
         restored = backups.restore(engine, path, COMMAND_LINE, alone=True)
-    again = "withdrew, or was erased or removed, after this backup and is in it again: repeat that."
-    lines = [f"Restored {restored.name}. The state before is in {restored.before or 'no file: it was empty'}."]
-    lines.append("Everybody has to sign in again, and scripts need new tokens.")
+    again = "withdrew, or was erased or removed, after this backup and is back: repeat that."
+    lines = [f"Restored {restored.name}. The previous state is in {restored.before or 'no file: it was empty'}."]
+    lines.append("Everyone has to sign in again, and scripts need new tokens.")
     lines += [*_lines_of(restored.heads), *(f"{pseudonym} {again}" for pseudonym in restored.again)]
     lines += [f"Rows of the backup differ from their log. {sentence}" for sentence in restored.differing]
     before = str(restored.before) if restored.before else None
@@ -94,7 +94,7 @@ def move(target: str, study: Sequence[str]) -> Reply:
     with alone(old), alone(new):
         moved = [table for table in moving.move(old, new, study) if table.rows]
     lines = [f"{part.table}: {counted(part.rows, 'row')}, the same in both ({part.digest[:12]})." for part in moved]
-    lines.append(f"Every event chain holds. Start the app with TRIPTYCH_DATABASE_URL={make_url(target)!r}.")
+    lines.append(f"Every event chain is valid. Start the app with TRIPTYCH_DATABASE_URL={make_url(target)!r}.")
     return Reply(lines, {"tables": [{"table": part.table, "rows": part.rows} for part in moved]})
 
 

@@ -24,7 +24,7 @@ SIGNATURES = {b"PK": "xlsx", b"PAR1": "parquet", b"{": "jsonl", b"[": "json"}
 
 
 def reply(file: str, *lines: str, **values: Any) -> Reply:
-    """What is said about a file that was written, apart from the file where that is the standard output."""
+    """The reply about a written file; on standard error if the file itself went to standard output."""
     return Reply(lines, {"file": file, **values}, data_on_stdout=file in STANDARD_STREAM)
 
 
@@ -34,7 +34,7 @@ def rubric_text(name: str) -> str:
         try:
             return read(name).decode("utf-8")
         except UnicodeDecodeError as error:
-            raise InvalidRubric("The standard input cannot be read as UTF-8 text.") from error
+            raise InvalidRubric("Standard input cannot be read as UTF-8 text.") from error
     return read_rubric(shipped_rubrics().get(name, Path(name)))
 
 
@@ -49,7 +49,7 @@ def read(path: str, encoding: str | None = None) -> bytes:
 
 @contextmanager
 def on_disk(path: str) -> Iterator[Path]:
-    """A file that is read back and forth, which the standard input cannot be: of that a copy, meanwhile."""
+    """A seekable file; standard input is copied to a temporary one."""
     if path != "-":
         yield Path(path)
         return
@@ -71,7 +71,7 @@ def items_from(files: Sequence[str], encoding: str | None = None, mapping: str |
         return read_items(content, name_of(files[0], content), ReadOptions(roles=tuple(roles.items())))
     parted = [_parted(file) for file in files]
     if not all(system for system, _ in parted):
-        raise ImportRefused("Of several files each holds the texts of one system: give them as SYSTEM=FILE.")
+        raise ImportRefused("Several files must each contain the texts of one system: pass them as SYSTEM=FILE.")
     return join_files([(Path(path).name, read(path, encoding), system) for system, path in parted])
 
 
@@ -113,7 +113,7 @@ def write(path: str, blocks: Iterable[bytes]) -> None:
 
 
 def _write_whole(target: Path, blocks: Iterable[bytes]) -> None:
-    # in a folder that others may write to, nobody has laid a link or a file of their own under this name before
+    # in a folder that others can write to, nobody can have placed a link or file under this name before
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
         with part.open("xb") as file:
@@ -136,7 +136,7 @@ def refuse_used_folder(path: str) -> None:
     """Raises NotAllowed for a folder that holds something, or that another user could exchange while it is filled."""
     target = Path(path)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise NotAllowed(f"{path} is there already. Name a new folder or an empty one.")
+        raise NotAllowed(f"{path} already exists. Name a new folder or an empty one.")
     if target.exists() and host.is_foreign(target):
         raise NotAllowed(f"{path} belongs to another user. Name a new folder, or an empty one of your own.")
 

@@ -20,11 +20,11 @@ except ModuleNotFoundError as missing:
 REFUSED, BROKEN, INTERRUPTED = 2, 3, 130
 # exit code: when; docs/commands.md prints it
 EXIT_CODES = {
-    0: "It is done, or the check found nothing.",
+    0: "Done, or the check found nothing.",
     1: "A check found a problem: `data verify`, `server doctor`.",
-    REFUSED: "Refused, with the reason on the standard error: wrong arguments, a file that cannot be read, a rule of "
-    "the study, a database that does not answer. Nothing was stored.",
-    BROKEN: "A fault of the program; the message names the stored trace.",
+    REFUSED: "Refused, with the reason on standard error: wrong arguments, an unreadable file, a rule of the study, a "
+    "database that does not respond. Nothing was stored.",
+    BROKEN: "A bug in the program; the message names the stored trace.",
     INTERRUPTED: "Ctrl+C.",
 }
 

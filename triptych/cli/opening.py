@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @contextmanager
 def private_and_patient(context: click.Context) -> Iterator[None]:
-    """New files are private except `for_people`; writes wait for another program, and say so."""
+    """New files are private except within `for_people`; writes wait for other programs, with a message."""
     context.obj = os.umask(private.umask())
     try:
         with database.patient(note):
@@ -37,7 +37,7 @@ def to_read() -> Engine:
 
 
 def written(command: Callable[[Session], T]) -> T:
-    """Runs a command in a transaction of its own, while no server uses the same SQLite file."""
+    """Run a command in a separate transaction, while no server uses the same SQLite file."""
     engine = database.open_engine(settings.database_url())
     with alone(engine):
         database.migrate(engine)
@@ -47,7 +47,7 @@ def written(command: Callable[[Session], T]) -> T:
 
 @contextmanager
 def alone(engine: Engine) -> Iterator[None]:
-    """No server uses the same SQLite file meanwhile."""
+    """Ensure that no server uses the same SQLite file in the meantime."""
     with ExitStack() as stack:
         lock = database.lock_server(engine)
         if lock:

@@ -1,4 +1,4 @@
-"""What a command says: its answer on the standard output, everything else on the standard error."""
+"""A command's output: the reply on standard output, everything else on standard error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLAIN = "\t\u200c\u200d"  # besides what is printable; the joiners belong to let
 
 @dataclass(frozen=True)
 class Reply:
-    """What a command has to say. lines: for people; values: the same for `--json`; code: its exit code.
+    """The reply of a command. lines: for people; values: the same for `--json`; code: its exit code.
 
     data_on_stdout: the standard output holds data already, so that the reply goes to the standard error.
     """
@@ -53,7 +53,7 @@ def visible(text: str, plain: str = PLAIN) -> str:
 
 @contextmanager
 def for_people() -> Iterator[None]:
-    """Files written meanwhile belong to the person who asked for them, and get the permissions of their other files."""
+    """Files written within this context get the usual permissions of the person who asked for them."""
     private_umask = os.umask(click.get_current_context().obj)
     try:
         yield

@@ -25,7 +25,7 @@ def acting_lead(session: Session, name: str) -> Who:
     lead = accounts.lead_called(session, name)
     if lead is None:
         make = f"{settings.program()} people add-lead NAME"
-        raise NotFound(f"There is no lead called {name!r} who can sign in. Make one: {make}")
+        raise NotFound(f"There is no lead called {name!r} who can sign in. Create one: {make}")
     return Who(lead.id, lead.pseudonym, lead.role, lead.name, 0)
 
 
@@ -51,7 +51,7 @@ def identity(person: str | None, identity: str | None) -> Reply:
             everybody = {known.pseudonym: known.identity for known in identities.everybody(session)}
         return Reply([f"{pseudonym}\t{known}" for pseudonym, known in everybody.items()], {"identities": everybody})
     pseudonym = written(lambda session: identities.give(session, person, identity).pseudonym)
-    line = f"{pseudonym} comes in as {identity}." if identity else f"{pseudonym} has no identity any more."
+    line = f"{pseudonym} signs in as {identity}." if identity else f"{pseudonym} no longer has an identity."
     return Reply([line], {"pseudonym": pseudonym, "identity": identity})
 
 
@@ -73,7 +73,7 @@ def _invite(
     who = acting_lead(session, lead)
     study = lifecycle.led_by(session, who, slug)
     if bool(names) == bool(guests):
-        raise NotAllowed("Name the people to invite, or a CSV file of them with --list.")
+        raise NotAllowed("Name the people to invite, or pass a CSV file with --list.")
     if not guests:
         return [invite_one(session, study, name, "", Role.annotator, who.pseudonym) for name in names]
     guest_list = read_list(session, study, files.read(guests, encoding))

@@ -19,7 +19,7 @@ from triptych.formats.ratings.roles import ColumnMapping, Duplicates, RolesNeede
 
 HUMAN: RaterKind = "human"
 JUDGE: RaterKind = "judge"
-WRITE_MAPPING = "With --mapping-out FILE the roles are written to a file, to be corrected and read with --mapping."
+WRITE_MAPPING = "--mapping-out FILE writes the roles to a file; correct it and pass it with --mapping."
 
 
 def assembled_from(
@@ -43,7 +43,7 @@ def assembled_from(
     if not files:
         raise ImportRefused("Name at least one file of ratings.")
     if rubric and positive:
-        raise ImportRefused("The rubric says itself which options count as positive; leave --positive out.")
+        raise ImportRefused("The rubric already defines which options count as positive; omit --positive.")
     if rubric:
         asked = asked_by(rubric_text(rubric), files)
     else:
@@ -69,7 +69,7 @@ def ratings_with_roles(
         if not out:
             raise RolesNeeded(f"{unclear}\n{WRITE_MAPPING}", unclear.roles) from unclear
         _write(out, ColumnMapping(unclear.roles, mapping.duplicates))
-        remedy = f"The roles as they are proposed are in {out}: correct them there, and read it with --mapping."
+        remedy = f"The proposed roles are in {out}: correct them there, and pass the file with --mapping."
         raise RolesNeeded(f"{unclear}\n{remedy}", unclear.roles) from unclear
     if out:
         _write(out, mapping_of(files, mapping.duplicates))
@@ -123,7 +123,7 @@ def _files_in(path: Path) -> list[tuple[Path, str]]:
 
 
 def mapping_in(path: str | None, duplicates: Duplicates | None) -> ColumnMapping:
-    """The mapping in a file, or an empty one; what is said about duplicates comes first. Raises ImportRefused."""
+    """The mapping in a file, or an empty one; the option for duplicates takes precedence. Raises ImportRefused."""
     mapping = read_mapping(read(path).decode("utf-8", "replace")) if path else ColumnMapping()
     return replace(mapping, duplicates=duplicates) if duplicates else mapping
 

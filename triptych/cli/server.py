@@ -1,4 +1,4 @@
-"""`triptych server` and `triptych share`: start the app, check the installation, show the way to it."""
+"""`triptych server` and `triptych share`: start the app, check the installation, show its address."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 (compared with)
 NOBODY = ("192.0.2.1", 9)  # an address of RFC 5737, which no computer has
 HALVES = {(False, False): "█", (False, True): "▀", (True, False): "▄", (True, True): " "}  # dark modules are empty
 PLAIN_HTTP = (
-    "Warning: this is plain http. Anybody in this network can read along, passcodes and cookies too. Use it among "
-    "people you trust, or set up https: docs/deploying.md."
+    "Warning: this is plain http. Anyone on this network can read the traffic, including passcodes and cookies. Use it "
+    "among people you trust, or set up https: docs/deploying.md."
 )
 
 
@@ -52,7 +52,7 @@ def _refuse_second(lock: Path) -> None:
         return
     place = host.noted(lock)
     at = f" at {place.address}" if place else ""
-    host.lock_file(lock, f"Triptych is running with these data already{at}: {lock.parent}.").close()
+    host.lock_file(lock, f"Triptych is already running with these data{at}: {lock.parent}.").close()
 
 
 def port_for(bound: str, port: int | None = None) -> int:
@@ -60,7 +60,7 @@ def port_for(bound: str, port: int | None = None) -> int:
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(bound, None, type=socket.SOCK_STREAM)[0]
     except OSError as error:
-        raise NotAllowed(f"{bound} is no address of this computer: {error.strerror}.") from error
+        raise NotAllowed(f"{bound} is not an address of this computer: {error.strerror}.") from error
     ports = [port] if port else range(FIRST_PORT, FIRST_PORT + PORTS_TO_TRY)
     for candidate in ports:
         try:
@@ -72,7 +72,7 @@ def port_for(bound: str, port: int | None = None) -> int:
         except OSError as error:
             refusal = error.strerror
     if port:
-        raise NotAllowed(f"Port {port} of {bound} cannot be used: {refusal}. Without --port a free one is taken.")
+        raise NotAllowed(f"Port {port} of {bound} cannot be used: {refusal}. Without --port a free port is used.")
     raise NotAllowed(f"No port from {ports[0]} to {ports[-1]} of {bound} can be used: {refusal}. Name one with --port.")
 
 
@@ -95,7 +95,7 @@ def share() -> Reply:
     """What a colleague in the same network opens. Raises NotFound, NotAllowed where nobody can."""
     address = settings.addresses()[0].rstrip("/") if settings.addresses() else _address_in_network()
     warnings = [] if address.startswith("https:") else [PLAIN_HTTP]
-    lines = ["Colleagues in the same network open:", "", f"  {address}", "", *qr_code(address), "", *warnings]
+    lines = ["Colleagues on the same network open:", "", f"  {address}", "", *qr_code(address), "", *warnings]
     return Reply(lines, {"address": address, "encrypted": not warnings})
 
 
@@ -105,7 +105,7 @@ def _address_in_network() -> str:
     place = host.noted(lock) if settings.uses_own_file() and host.is_locked(lock) else None
     start = f"{settings.program()} server run --address 0.0.0.0"
     if place is None:
-        raise NotFound(f"No app runs on {lock.parent}. Start one that the network reaches: {start}")
+        raise NotFound(f"No app is running on {lock.parent}. Start one that the network can reach: {start}")
     scheme, _, rest = place.address.partition("://")
     authority, _, path = rest.partition("/")
     if authority.rpartition(":")[0] not in (LOOPBACK, "localhost", place.bound):
@@ -127,7 +127,7 @@ def network_address() -> str:
         except OSError:
             own = LOOPBACK
     if settings.is_loopback(own):
-        raise NotFound("This computer is in no network, so nobody else can reach it.")
+        raise NotFound("This computer is not on a network, so nobody else can reach it.")
     return own
 
 

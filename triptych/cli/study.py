@@ -34,8 +34,8 @@ from triptych.study.settings import USUAL_CHECKS, USUAL_ORDER, USUAL_UNIT, Forma
 if TYPE_CHECKING:
     from triptych.reports.archive.make import Archive, ArchiveChoice
 
-READ_THEM = "Read them, delete the rows that must not be published, and give the file to --release."
-NOTHING_WRITTEN = "Nothing was written. Add --write to make the study."
+READ_THEM = "Review them, delete the rows that must not be published, and pass the file to --release."
+NOTHING_WRITTEN = "Nothing was written. Add --write to create the study."
 
 
 def list_studies() -> Reply:
@@ -98,7 +98,7 @@ def create(
         return Reply([*lines, NOTHING_WRITTEN], {**values, "study": None})
     launching = f"{settings.program()} {shlex.join(['study', 'set-state', lead, study.slug, 'open'])}"
     consent = "Write its consent text under Setup, or add --no-consent REASON."
-    lines += [f"The draft study {study.slug} was made. {consent}", f"Launch it: {launching}"]
+    lines += [f"The draft study {study.slug} was created. {consent}", f"Launch it: {launching}"]
     return Reply(lines, {**values, "study": study.slug})
 
 
@@ -130,7 +130,7 @@ def import_ratings(
     if not assembled.ok:
         return Reply([*problems, *summary], values, 2)
     study = _made(write, lead, lambda session, who: ratings_import.import_ratings(session, plan, assembled, who))
-    done = f"The study {study.slug} was made." if study else NOTHING_WRITTEN
+    done = f"The study {study.slug} was created." if study else NOTHING_WRITTEN
     return Reply([*problems, *summary, done], {**values, "study": study and study.slug})
 
 
@@ -192,7 +192,7 @@ def archive(
 
 
 def _archived(session: Session, slug: str, choice: ArchiveChoice, folder: str) -> Archive:
-    """Writes the files before the log says so; a folder that cannot be written leaves no trace in the log."""
+    """Write the files before logging the archive, so that an unwritable folder leaves no trace in the log."""
     from triptych.reports.archive import make
 
     database.see_one_state(session)
@@ -227,7 +227,7 @@ def open_capsule(file: str, lead: str) -> Reply:
 def _arrived(arrived: Arrived, lead: str) -> Reply:
     values = {"study": arrived.slug, "events": arrived.events, "hash": arrived.hash, "lead": lead}
     lines = [
-        f"The study {arrived.slug} is there with {counted(arrived.events, 'event')}, and {lead} leads it.",
+        f"The study {arrived.slug} was imported with {counted(arrived.events, 'event')}, and {lead} leads it.",
         *capsules.notes_on(arrived),
     ]
     return Reply(lines, {**values, "former_name": arrived.former_slug, "renamed": dict(arrived.renamed)})

@@ -1,1 +1,1 @@
-"""Ratings from elsewhere become a study, and a study's work becomes files for other programs. No file format."""
+"""Imports finished ratings as a study, and exports a study's work for other programs. No file format."""

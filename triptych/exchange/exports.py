@@ -80,8 +80,8 @@ def export_zip(
 ) -> Generator[bytes, None, None]:
     """The study in one format, as the pieces of a zip file: the data, annotations.csv, codebook.json and README.md.
 
-    The same state of the study gives the same bytes. underway: is told how far it is. Raises as `check_request`, at
-    once.
+    The same state of the study gives the same bytes. underway: receives the progress. Raises as `check_request`,
+    immediately.
     """
     check_request(session, study, key, options)
     finished, bar = read_finished(session, study), underway or Underway()
@@ -333,7 +333,7 @@ def _rows(session: Session, query: Select[*tuple[Any, ...]], ids: Sequence[int])
 
 
 def _events(session: Session, study: Study) -> Iterator[dict[str, Any]]:
-    """The log in order, as it was hashed. While the study is blind, values that would tell systems are withheld."""
+    """The log in order, as hashed. While the study is blind, values that would reveal systems are withheld."""
     journey = arrivals.arrivals(session, study.id)
     for entry in events.entries(session, study):
         logged = entry.event.model_dump(exclude={"id", "at"})

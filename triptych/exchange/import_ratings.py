@@ -1,8 +1,8 @@
 """Finished ratings from elsewhere become one study: items, systems, people, assignments, ratings, highlights, events.
 
 Everything is written in bulk and in the caller's transaction, so there is the whole study or none. People get
-pseudonyms as everybody does; the names of the files stand in the people table alone. Where the order on screen is not
-known the slots say so. Each annotation is an event of its own, as if it had been submitted here.
+pseudonyms like everyone else; names from the files are stored only in the people table. If the order on screen is
+unknown, the slots record that. Each annotation is a separate event, as if it had been submitted here.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ from triptych.study.lifecycle import MOST_RATERS, Design, StudyPlan
 from triptych.study.persons import Who
 
 ASKED_FOR_SCORES = (
-    "Annotators would be asked for {titles}, which judges alone gave. Close the study, or leave these scores out."
+    "Annotators would be asked for {titles}, which only judges scored. Close the study, or leave these scores out."
 )
-ITEMS_ONLY = "{names}: these are items without ratings. Make a new study of them, or add the file with the ratings."
+ITEMS_ONLY = "{names}: these are items without ratings. Create a new study from them, or add the file with the ratings."
 MAX_NAMED = 500  # items that one query names
-VERSION = 2  # an annotation that was submitted once stands at version 2
+VERSION = 2  # an annotation that was submitted once has version 2
 PREFIXES: dict[str, str] = {Kind.human: "A", Kind.judge: "J", Kind.simulated: "S"}
 ORIGINS: dict[str, Origin] = {Kind.human: Origin.imported, Kind.judge: Origin.judge, Kind.simulated: Origin.simulated}
 
@@ -73,9 +73,8 @@ def proposed(files: Sequence[FinishedRatings]) -> tuple[ProposedCriterion, ...]:
 
 
 def asked_as_proposed(title: str, files: Sequence[FinishedRatings], criteria: Sequence[ProposedCriterion]) -> Asked:
-    """How to read the files by a rubric of their own.
-
-    Raises ImportRefused where nothing is left of them, InvalidRubric where the lead's changes make no rubric.
+    """How to read the files with a proposed rubric. Raises ImportRefused if nothing is left of them, InvalidRubric if
+    the lead's changes do not form a rubric.
     """
     yaml = as_yaml(title, criteria, _labels(files))
     names = {criterion.name: None if criterion.use == "leave out" else criterion.key for criterion in criteria}
@@ -122,7 +121,9 @@ def import_ratings(
     if not ratings.ok:
         raise ImportRefused("There are still errors, so nothing was imported. Correct them and upload the files again.")
     if stays_open and not ratings.has_texts:
-        raise ImportRefused("Without the texts nobody can go on annotating. Add a file of items, or close the study.")
+        raise ImportRefused(
+            "Without the texts nobody can continue annotating. Add a file of items, or close the study."
+        )
     if stays_open and ratings.asked.scores:
         scores = [criterion for criterion in ratings.asked.rubric.criteria if criterion.key in ratings.asked.scores]
         titles = [criterion.title for criterion in scores]
@@ -146,7 +147,7 @@ def write(session: Session, study: Study, ratings: Assembled, actor: str, *, sta
 
 
 def _as_file(ratings: Assembled) -> ItemFile:
-    """The items as if they had been uploaded by themselves."""
+    """The items as if they had been uploaded separately."""
     systems = dict.fromkeys(candidate.system for item in ratings.items for candidate in item.candidates)
     return ItemFile("ratings", ratings.items, (), {}, (), tuple(systems), (), (), ())
 

@@ -1,7 +1,6 @@
-"""Scores of a judge (a model) are added to a launched study as they come.
-
-They are read as ratings from a file are, and each item becomes an annotation of the judge, with an event of its own.
-Systems are called what a lead may read: in a blind study by System 1, 2, …, so that no score tells which is which.
+"""Scores of a judge (a model) can be added to a launched study at any time. They are read like ratings from a file, and
+each item becomes an annotation of the judge, with its own event. Systems have the names that the lead may see: in a
+blind study System 1, 2, …, so that no score reveals which is which.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ def append(session: Session, study: Study, judge: str, scores: Sequence[JudgeSco
     """
     study = lifecycle.lock(session, study.id)
     if study.state == StudyState.draft:
-        raise Conflict("Launch the study first: until then its items and questions may change.")
+        raise Conflict("Launch the study first: before launch its items and questions may change.")
     name = accounts.read_name(judge)
     labels = system_names(session, study)
     ratings = _assembled(session, study, name, scores, labels)
@@ -174,4 +173,4 @@ def _refuse_scored(session: Session, study: Study, judge: Person, ratings: Assem
     again = [work.item for work in ratings.works if work.item in before]
     if again:
         named = ", ".join(again[:MAX_NAMED]) + (" …" if len(again) > MAX_NAMED else "")
-        raise Conflict(f"{judge.pseudonym} has scored {named} before. Give all scores of an item in one call.")
+        raise Conflict(f"{judge.pseudonym} has scored {named} before. Send all scores of an item in one call.")

@@ -1,6 +1,5 @@
-"""How far exports are that somebody downloads, for the page beside them: a zip that streams has no known length.
-
-Of this process: a page that another process serves shows no bar, and the download goes on all the same.
+"""The progress of exports being downloaded, for the page: a streamed zip has no known length. Kept per process: a page
+served by another process shows no bar, but the download works.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ class Underway:
             yield row
 
     def sending(self, pieces: Iterable[bytes]) -> Generator[bytes, None, None]:
-        """The pieces of the zip; a browser that goes away ends it."""
+        """The pieces of the zip; ends when the browser disconnects."""
         self.has_begun = True
         try:
             for piece in pieces:
@@ -74,7 +73,7 @@ _newest: dict[tuple[int, str], Underway] = {}
 
 
 def ask(person_id: int, slug: str) -> None:
-    """Somebody follows the link of an export."""
+    """Someone followed the link of an export."""
     _newest[person_id, slug] = Underway()
 
 
@@ -86,7 +85,7 @@ def newest(person_id: int, slug: str) -> Underway | None:
 
 
 def begin(person_id: int, slug: str) -> Underway:
-    """The one that was asked for, or a new one: some browsers ask by themselves."""
+    """The requested export, or a new one: some browsers send requests on their own."""
     latest = newest(person_id, slug)
     if latest is None or latest.has_begun:
         latest = _newest[person_id, slug] = Underway()

@@ -1,4 +1,4 @@
-"""Readers and writers of files: bytes in, items or ratings out, and back. No screen, no database.
+"""File readers and writers: bytes to items or ratings, and back. No screen, no database.
 
 A file that cannot be read at all raises ImportRefused; everything else is collected in `ItemFile.problems`,
 and `ItemFile.ok` says whether it may be imported. `readers` knows the formats, `elsewhere` the tasks of other programs,

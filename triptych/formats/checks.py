@@ -18,7 +18,7 @@ def check_items(items: Sequence[ItemDraft], findings: Findings, candidates_expec
         if len(item.candidates) > MAX_CANDIDATES:
             findings.error(f"has {len(item.candidates)} candidates; an item has at most {MAX_CANDIDATES}.", item.row)
     if items and all(item.context_text == "" for item in items) and candidates_expected:
-        findings.warning("No item has a context: the candidates are judged by themselves.")
+        findings.warning("No item has a context: the candidates are judged on their own.")
 
 
 def _check_ids(items: Sequence[ItemDraft], findings: Findings) -> None:
@@ -33,7 +33,8 @@ def _check_ids(items: Sequence[ItemDraft], findings: Findings) -> None:
         alike = folded.setdefault(item.external_id.casefold(), item)
         if before is not item:
             findings.error(
-                f"the id '{item.external_id}' is used in row {before.row} already (outer blanks ignored).",
+                f"the id '{item.external_id}' is already used in row {before.row} (ignoring leading and trailing "
+                f"blanks).",
                 item.row,
             )
         elif alike is not item:

@@ -62,7 +62,7 @@ class UnconfirmedEncoding(ImportRefused):
 
 
 def refuse_other_content(data: bytes) -> None:
-    """Refuse bytes that are no text, whatever the file's name says.
+    """Refuse bytes that are not text, regardless of the file's name.
 
     Raises ImportRefused that names what the content looks like.
     """
@@ -71,8 +71,8 @@ def refuse_other_content(data: bytes) -> None:
         content_kind = "a Python pickle"
     if content_kind:
         raise ImportRefused(
-            f"The content of this file is {content_kind}, whatever its name says. "
-            "Upload a CSV, TSV, JSON, JSON Lines or .xlsx file under its right name."
+            f"The content of this file is {content_kind}, regardless of its name. Upload a CSV, TSV, JSON, JSON Lines "
+            f"or .xlsx file with the right extension."
         )
 
 
@@ -97,9 +97,8 @@ def decode(data: bytes) -> str:
 
 
 def recoded(data: bytes, encoding: str) -> bytes:
-    """A file as UTF-8, from the encoding that somebody confirmed (a key of ENCODINGS).
-
-    What is UTF-8, has a byte order mark or is no text stays as it is. Raises ImportRefused.
+    """A file as UTF-8, from the encoding that the user confirmed (a key of ENCODINGS). UTF-8, files with a byte order
+    mark and binary files are returned unchanged. Raises ImportRefused.
     """
     try:
         refuse_other_content(data)
@@ -142,7 +141,7 @@ def _likely(data: bytes, at_fault: str) -> str:
         if is_typical(re.findall("[^\0-\x7f]", text)[:SAMPLE_CHARACTERS]):
             return encoding
     if _count(data, _HIGH_LETTERS) * 2 > _count(data, _ASCII_LETTERS):
-        raise ImportRefused(f"{at_fault}, and nothing in the file says which encoding it is. {SAVE_AS}")
+        raise ImportRefused(f"{at_fault}, and the file does not declare its encoding. {SAVE_AS}")
     if _UTF8_LETTER.search(data):
         raise ImportRefused(f"{at_fault}, while other lines are: the file mixes two encodings. {SAVE_AS}")
     _decode_as(data, "Windows-1252")

@@ -23,14 +23,14 @@ from triptych.formats.values import NumberText, json_in, kind_of
 from triptych.storage.models import Purpose
 
 RATED_TOO = (
-    "{n} task(s) hold annotations or suggestions as well; only the items are read here. "
-    "Finished ratings have an import of their own."
+    "{n} task(s) also contain annotations or suggestions; only the items are read here. Finished ratings have a "
+    "separate import."
 )
 TWICE = (
     "{n} row(s) or segment(s) repeat an item with the same texts, for another annotation or annotator task; "
     "each item is read once."
 )
-CHECKS = "{n} item(s) have an expected answer in the program they come from; they are read as checks."
+CHECKS = "{n} item(s) have an expected answer in the original program; they are read as checks."
 TRAINING = "{n} item(s) have correct answers for training, which are left out; worked examples belong to the rubric."
 NOT_MAIN = "{n} candidate(s) of training items and checks are left out; only main items are read here."
 EXPORTED = {"item_id", "purpose", "context", "context_turns", "system", "text", "turns", "meta", "extra_texts"}
@@ -105,8 +105,8 @@ def _leaves(part: list[Json], place: tuple[int, ...]) -> Iterator[tuple[tuple[in
         if isinstance(inside, list):
             if len(place) == 2:
                 raise ImportRefused(
-                    "The campaign's `data` is nested too deeply: it holds documents of segments, "
-                    "or annotator tasks of documents of segments."
+                    "The campaign's `data` is nested too deeply: it should contain documents of segments, or annotator "
+                    "tasks with documents of segments."
                 )
             yield from _leaves(inside, (*place, number))
         else:
@@ -196,7 +196,7 @@ def _refuse_addresses(values: JsonObject, row: int, findings: Findings) -> None:
     for name, value in values.items():
         is_text = isinstance(value, str) and is_known(name) and simple(name) not in ID_NAMES
         if is_text and _ADDRESS.fullmatch(value):
-            findings.error("holds an address, not a text; put the text itself into the file.", row, name)
+            findings.error("contains an address, not a text; put the text itself in the file.", row, name)
 
 
 def _once(records: Sequence[Record], findings: Findings) -> list[Record]:

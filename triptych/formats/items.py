@@ -1,4 +1,4 @@
-"""Records -> items: the id, the context, the candidates and the rest of each, with every problem by row."""
+"""Records → items: id, context, candidates and other fields of each, with every problem by row."""
 
 from __future__ import annotations
 
@@ -28,20 +28,19 @@ from triptych.formats.values import UnfitValueError, as_content, clean, kind_of,
 UNKNOWN_SYSTEM = "unknown"
 SYSTEM_KEYS = ("system", "model", "name", "id")
 NO_CANDIDATES = (
-    "No item has candidates. Add columns such as cand:model-a, or a field 'candidates'; "
-    "say which columns hold the responses, or if the conversation itself is judged, choose that."
+    "No item has candidates. Add columns such as cand:model-a, or a field 'candidates'; say which columns contain the "
+    "responses; or choose that the conversation itself is judged."
 )
 NO_ITEM_COLUMN = (
     "There is one row per system, but no column says which item a row belongs to. "
     "Say which one does, or add a column 'item_id', for example: item_id, context, system, text."
 )
-GUESSED = "The columns {names} were guessed from their values: look at what each is taken for."
+GUESSED = "The columns {names} were guessed from their values: check the role of each."
 SAMPLES, SAMPLE_CHARACTERS = 3, 40
 
 VALUE_ALONE = re.compile(r"true|false|[-+]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:e[-+]?\d+)?", re.IGNORECASE)
 VALUES_ALONE = (
-    "{n} candidate(s) are nothing but a number, or true or false; they are shown as written. "
-    "Are these the columns of the texts?"
+    "{n} candidate(s) are only a number, or true or false; they are shown as written. Are these the right columns?"
 )
 
 Content = str | tuple[TurnDraft, ...]
@@ -144,7 +143,7 @@ def _samples(source: Source, column: str) -> str:
 
 
 def _holds_texts(source: Source, column: str) -> bool:
-    """Whether most cells hold a text of their own that is no number."""
+    """Whether most cells contain a distinct text that is not a number."""
     texts = {plain(record.get(column) or "").strip() for record in source.records}
     return 2 * len(texts) > len(source.records) and not any(text[:1].isdigit() for text in texts)
 
@@ -156,7 +155,7 @@ def _grouped(reading: Reading) -> Iterable[list[Record]]:
     groups: dict[str, list[Record]] = {}
     for record in reading.source.records:
         value = record.get(reading.layout.item_id or reading.layout.context)
-        # Rows without an id belong to no item; each is reported by itself.
+        # Rows without an id belong to no item; each is reported separately.
         key = value.strip() if isinstance(value, str) and value.strip() else f"\0{record.row}"
         groups.setdefault(key, []).append(record)
     return groups.values()
@@ -215,7 +214,7 @@ def _context(reading: Reading, rows: Sequence[Record]) -> Content:
     first, context = filled[0]
     for row, other in filled[1:]:
         if other != context:
-            reading.findings.error(f"has another context than row {first.row} of the same item.", row.row, column)
+            reading.findings.error(f"has a different context from row {first.row} of the same item.", row.row, column)
     return _appended(reading, context, first)
 
 
@@ -246,7 +245,7 @@ def _check_append(reading: Reading) -> None:
     if options.append_field not in reading.source.columns:
         reading.findings.error(f"There is no field '{options.append_field}' to append as the last turn.")
     if not (options.append_speaker or "").strip():
-        reading.findings.error(f"Choose who says the text of '{options.append_field}', the last turn.")
+        reading.findings.error(f"Choose the speaker of '{options.append_field}', the last turn.")
 
 
 def _appended(reading: Reading, context: Content, record: Record) -> Content:
@@ -336,7 +335,7 @@ def _candidates(reading: Reading, raws: Sequence[RawCandidate]) -> tuple[Candida
             reading.findings.error(f"the system {fault}.", raw.row)
         elif system in drafts:
             where = f"row {rows[system]}" if rows[system] != raw.row else "the same item"
-            reading.findings.error(f"system '{system}' has a candidate in {where} already.", raw.row, raw.column)
+            reading.findings.error(f"system '{system}' already has a candidate in {where}.", raw.row, raw.column)
         else:
             drafts[system], rows[system] = _draft(reading, raw, system), raw.row
     return tuple(drafts.values())
@@ -351,7 +350,7 @@ def _draft(reading: Reading, raw: RawCandidate, system: str) -> CandidateDraft:
     if VALUE_ALONE.fullmatch(content.strip()):
         reading.findings.tally(VALUES_ALONE)
     if not content.strip():
-        blank_kind = "holds white space only" if content else "is empty"
+        blank_kind = "contains only white space" if content else "is empty"
         reading.findings.warning(f"the candidate of system '{system}' {blank_kind}.", raw.row, raw.column)
     return CandidateDraft(system, content)
 

@@ -58,7 +58,7 @@ def join_files(files: Sequence[tuple[str, bytes, str]], options: ReadOptions = _
         _check_missing(part, parts)
     items = tuple(_joined(parts, ids))
     if items and not any(item.context_text or item.context_turns for item in items) and not options.judge_conversation:
-        whole.warning("No item has a context: the candidates are judged by themselves.")
+        whole.warning("No item has a context: the candidates are judged on their own.")
     return _item_file(parts, items, whole)
 
 
@@ -74,7 +74,7 @@ def _check_systems(parts: Sequence[SystemFile], findings: Findings) -> None:
         if not part.system:
             findings.error(f"Say which system wrote the texts of '{part.name}'.")
         elif other is not part:
-            findings.error(f"'{other.name}' and '{part.name}' are both said to be of system '{part.system}'.")
+            findings.error(f"'{other.name}' and '{part.name}' are both assigned to system '{part.system}'.")
     if len(parts) > MAX_CANDIDATES:
         findings.error(f"{len(parts)} files hold texts; an item has at most {MAX_CANDIDATES} candidates.")
 
@@ -100,7 +100,7 @@ def _part(name: str, data: bytes, system: str, options: ReadOptions) -> SystemFi
             named = ", ".join(f"'{candidate.system}'" for candidate in item.candidates)
             findings.error(
                 f"has {len(item.candidates)} candidates ({named}); a file of one system has one text per item. "
-                "Upload a file that holds several systems by itself.",
+                "Upload a file with several systems on its own.",
                 item.row,
             )
     return SystemFile(name, system.strip(), file, findings)
@@ -138,7 +138,7 @@ def _item(pairs: Sequence[tuple[SystemFile, ItemDraft]]) -> ItemDraft:
     part, context = with_context[0] if with_context else pairs[0]
     for other, item in with_context[1:]:
         if (item.context_text, item.context_turns) != (context.context_text, context.context_turns):
-            other.findings.error(f"has another context than row {context.row} of '{part.name}'.", item.row)
+            other.findings.error(f"has a different context from row {context.row} of '{part.name}'.", item.row)
     return replace(
         context,
         candidates=tuple(item.candidates[0] for _, item in pairs if item.candidates),
@@ -153,7 +153,7 @@ def _named(pairs: Sequence[tuple[SystemFile, ItemDraft]], which: str) -> dict[st
     for part, item in pairs:
         for name, value in getattr(item, which).items():
             if values.setdefault(name, value) != value:
-                part.findings.warning(f"has another '{name}' than the files before; left out.", item.row)
+                part.findings.warning(f"has another '{name}' than the previous files; left out.", item.row)
     return values
 
 

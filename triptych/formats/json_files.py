@@ -1,4 +1,4 @@
-"""JSON and JSON Lines, whichever of the two a file is, whatever its name says."""
+"""JSON and JSON Lines, detected from the content regardless of the file's name."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def read_json(data: bytes, contents: Contents, options: ReadOptions, findings: F
     """
     text = decode(data)
     if not text.strip():
-        raise ImportRefused(f"The file is empty. Each line holds one item, for example: {OBJECT_EXAMPLE}")
+        raise ImportRefused(f"The file is empty. Each line must contain one item, for example: {OBJECT_EXAMPLE}")
     if text.count("{") + text.count("[") + text.count(",") > MAX_PARTS:
         raise ImportRefused(f"The file has more than {MAX_PARTS:,} parts; split it.")
     if text.count("\n") > MAX_ROWS:
@@ -173,7 +173,7 @@ def _record(row: int, value: Json, findings: Findings) -> Record | None:
 def _flaws(value: Json, column: str | None = None) -> Iterator[tuple[str | None, str]]:
     """What strict JSON does not have: NaN, Infinity, and keys that are repeated in one object, by field."""
     if isinstance(value, NotFinite):
-        yield column, f"is {value}, which is no JSON value; write null or a text."
+        yield column, f"is {value}, which is not a JSON value; write null or a text."
     elif isinstance(value, dict):
         if isinstance(value, RepeatedKey):
             yield column, f"has the key '{value.key}' twice."

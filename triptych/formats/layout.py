@@ -21,7 +21,7 @@ SYSTEM_NAMES = ("system", "model", "model_name", "setup_id", "generator")
 TEXT_NAMES = ("text", "response", "output", "candidate", "answer", "summary", "completion", "generation")
 META_NAMES = ("meta", "metadata")
 EXTRA_NAMES = ("extra_texts", "extra")
-ITEM_GROUP = "item_group"  # of items that belong together: turns of a dialogue, questions on a passage
+ITEM_GROUP = "item_group"  # for related items: turns of a dialogue, questions on a passage
 PLAIN_META = ("split", ITEM_GROUP)
 # the two fields of a check; a reference without a purpose is only a text
 CHECK_META = ("purpose", "reference")
@@ -42,7 +42,7 @@ _KNOWN = {
 
 @dataclass
 class Layout:
-    """Columns by what they are taken for. `candidates`, `meta` and `extra` map a column to its short name.
+    """Columns by their role. `candidates`, `meta` and `extra` map a column to its short name.
 
     `namers` maps a candidate's column to the one that says which system wrote it (response_a → system_a).
     """
@@ -69,7 +69,7 @@ class Layout:
         return bool(self.candidates) or self.container is not None or self.is_long
 
     def recognised(self) -> dict[str, str]:
-        """Column -> what it was taken for, in words."""
+        """Column → its role, in words."""
         single = {
             self.item_id: "id of the item", self.context: "context", self.container: "candidates",
             self.system: "system", self.text: "candidate", self.meta_container: "meta fields",
@@ -176,13 +176,13 @@ def as_one_text(column: str | None, value: Json) -> Json:
 
 
 def _place_named(layout: Layout, column: str) -> None:
-    """Columns that say by themselves what they are: cand:x, meta:x, extra:x, candidate_1, response_a."""
+    """Columns whose names determine their role: cand:x, meta:x, extra:x, candidate_1, response_a."""
     prefixed = _PREFIXED.fullmatch(column.strip())
     if prefixed:
         part, name = prefixed[1].casefold(), prefixed[2].strip()
         target = {"meta": layout.meta, "extra": layout.extra}.get(part, layout.candidates)
         if name in target.values():
-            raise ImportRefused(f"Two columns are called '{column}'. Give each column a name of its own.")
+            raise ImportRefused(f"Two columns are called '{column}'. Give each column a different name.")
         target[column] = name
     elif NUMBERED.fullmatch(simple(column)):
         layout.candidates[column] = simple(column)

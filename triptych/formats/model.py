@@ -65,9 +65,8 @@ class ItemDraft:
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that the lead should know about a file. An error keeps the whole file from being imported.
-
-    more: how many others of the same kind it stands for.
+    """A problem with a file that the lead should know about. An error prevents the import. more: the number of further
+    problems of the same kind that it represents.
     """
 
     severity: Severity
@@ -211,9 +210,8 @@ class Findings:
         return any(severity == "error" for severity, *_ in self.kinds)
 
     def finish(self) -> tuple[Problem, ...]:
-        """All problems, errors first. Many of one kind are the first with their number.
-
-        Past `MAX_PROBLEMS` the last says how many more, with their worst severity.
+        """All problems, errors first. Many of one kind are reduced to the first, with their number. Beyond
+        `MAX_PROBLEMS` the last one states how many more there are, with their worst severity.
         """
         for message, number in self.tallies.items():
             self.note(message.replace("{n}", f"{number:,}"))

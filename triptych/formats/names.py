@@ -29,9 +29,9 @@ def fault_of(name: str) -> str | None:
         return f"'{name[:20]}…' has {len(name):,} characters; an id or a name has at most {MAX_NAME_CHARACTERS}"
     control = BIDI_CONTROL.search(name)
     if control:
-        return f"{spelled(name)} holds U+{ord(control[0]):04X}, which turns the direction of the text; take it out"
+        return f"{spelled(name)} holds U+{ord(control[0]):04X}, which changes the direction of the text; remove it"
     if not seen_as(name):
-        return f"{spelled(name)} holds invisible characters only"
+        return f"{spelled(name)} contains only invisible characters"
     return None
 
 
@@ -53,5 +53,5 @@ class Lookalikes:
             return None
         return (
             f"{spelled(name)} ({place}) looks the same as {spelled(other)} ({other_place}), but is written "
-            "differently. Write both alike, or tell them apart."
+            f"differently. Use the same spelling, or distinct names."
         )

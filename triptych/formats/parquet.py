@@ -40,9 +40,9 @@ def read_parquet(data: bytes, contents: Contents, options: ReadOptions, findings
         columns = tuple(file.schema_arrow.names)
         rows = [Record(n, values) for n, values in enumerate(_rows(file), 1)]
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise ImportRefused("The file is damaged, or it is no Parquet file.") from error
+        raise ImportRefused("The file is damaged, or is not a Parquet file.") from error
     except OverflowError as error:
-        raise ImportRefused("The file has a date outside of the years 1 to 9999. Save it as text.") from error
+        raise ImportRefused("The file has a date outside the years 1 to 9999. Save it as text.") from error
     if not rows:
         raise ImportRefused("The file has no rows: there is nothing to import.")
     return Source("Parquet", columns, tuple(rows), tabular=False)
@@ -60,18 +60,20 @@ def _refuse_size(metadata: Any) -> None:
     # a run of equal values takes a few bytes in the file, however long it is
     _refuse_inflated(sum(chunk.num_values * max(VALUE_BYTES, column.length or 0) for chunk, column in chunks))
     if any(GROWING in chunk.encodings for chunk, _ in chunks):
-        raise ImportRefused(f"The file has texts in the encoding {GROWING}, which is not read. Save it without that.")
+        raise ImportRefused(
+            f"The file has texts in the encoding {GROWING}, which is not supported. Save it with another encoding."
+        )
 
 
 def _texts_in(metadata: Any) -> list[str]:
-    """Paths of the columns with texts, read as they are stored: each different text once, and who has it."""
+    """Paths of the text columns, read dictionary-encoded: each distinct text once, with references to it."""
     columns = [metadata.schema.column(n) for n in range(metadata.num_columns)]
     return [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
 
 
 def _refuse_inflated(size: int) -> None:
     if size > MAX_INFLATED:
-        raise ImportRefused(f"The file holds more than {MAX_INFLATED // 2**20} MB when it is opened; split it.")
+        raise ImportRefused(f"The file holds more than {MAX_INFLATED // 2**20} MB when unpacked; split it.")
 
 
 def _bytes_of(values: Any) -> int:
@@ -112,7 +114,7 @@ def _values_of(column: Any) -> list[Any]:
 
 
 def _value(value: object) -> Json:
-    """As `json_files` gives values: numbers as they are written, times in ISO 8601; what is no number is null."""
+    """Values as from `json_files`: numbers as written, times in ISO 8601; NaN is null."""
     if isinstance(value, dict):
         return {str(name): _value(inside) for name, inside in value.items()}
     if isinstance(value, list):

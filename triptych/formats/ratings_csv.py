@@ -13,7 +13,7 @@ from typing import Any
 from triptych.formats.long_csv import Cell
 from triptych.rubric.answers import count_words
 
-# column → what stands there
+# column → its meaning
 RATINGS = {
     "study": "Short name of the study.",
     "round": "pilot, main, expert or crowd.",
@@ -22,20 +22,20 @@ RATINGS = {
     "annotator_kind": "human, judge (a model) or simulated.",
     "item_id": "Id of the item.",
     "system": "What produced the candidate; empty for a rating about the item and a highlight in its context.",
-    "position": "Place on screen, from 0; empty where the order is not known or the rating is about the item.",
+    "position": "Place on screen, from 0; empty if the order is unknown or the rating is about the item.",
     "criterion": "Key of the criterion.",
-    "value": "The number given; empty where an option was chosen.",
-    "option": "Key of the option chosen; empty where a number was given.",
+    "value": "The number; empty if an option was chosen.",
+    "option": "Key of the chosen option; empty if the answer is a number.",
     "missing": "Whether the answer counts as missing in the headline numbers.",
     "reasons": "Keys of the ready-made reasons ticked.",
-    "explanation": "Free text given for the rating.",
+    "explanation": "Free text that explains the rating.",
     "explanation_words": "Its number of words.",
     "purpose": "main, training, entry_test, attention, gold, repeat or adjudication.",
     "repeat_of": "The item that a repeat repeats.",
-    "surplus": "Whether the annotation is beyond the number of annotators asked for; valid all the same.",
+    "surplus": "Whether the annotation exceeds the planned number of annotators; it is valid nevertheless.",
     "version": "1 for the first submission, one more for every edit.",
     "submitted_at": "Time of the submission, UTC.",
-    "active_seconds": "Seconds the annotator was at work on the item, pauses left out.",
+    "active_seconds": "Seconds the annotator worked on the item, without pauses.",
     "excluded": "Whether the lead excluded the annotator.",
     "exclusion_reason": "Why.",
 }

@@ -1,4 +1,4 @@
-"""Which reader a file's name asks for, and the records it finds. A new format is one line in READERS."""
+"""Selects the reader for a file's extension, and returns its records. A new format is one line in READERS."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def read_items_source(data: bytes, filename: str, options: ReadOptions, findings
 
 
 def read_source(data: bytes, filename: str, contents: Contents, options: ReadOptions, findings: Findings) -> Source:
-    """The records of a file as they stand. The name gives the format, the content must agree. Raises ImportRefused."""
+    """The raw records of a file. The name determines the format, and the content must match. Raises ImportRefused."""
     ending = filename.rsplit(".", 1)[-1].casefold() if "." in filename else ""
     if ending not in contents.endings:
         endings = ", ".join(f".{name}" for name in contents.endings)

@@ -30,8 +30,8 @@ QUOTE_PROBLEM = (
     'A cell with quotes in it is written "It said ""hello"" twice".'
 )
 ESCAPED_FORMULAS = (
-    "{n} cell(s) start with ' before = + - or @. If the file is an export that protects spreadsheets so, "
-    "choose to take the ' off; otherwise leave it."
+    "{n} cell(s) start with ' before = + - or @. If the file is an export that protects spreadsheets this way, choose "
+    "to remove the '; otherwise leave it."
 )
 _NAME = re.compile(r"[^\W\d_](?:[\w.:/()#-]| (?=\S)){0,39}")
 _SEPARATOR_LINE = re.compile(r"sep=([^\"\r\n\0])(?:\r\n|\n|\r)", re.IGNORECASE)
@@ -196,7 +196,7 @@ def _distinct(header: Sequence[str], findings: Findings) -> list[str]:
     candidates = {name for name in repeated if name in TEXT_NAMES}
     for name in sorted(repeated - candidates):
         if is_known(name):
-            raise ImportRefused(f"Two columns are called '{name}'. Give each column a name of its own.")
+            raise ImportRefused(f"Two columns are called '{name}'. Give each column a different name.")
     if len(candidates) > 1 or (candidates and any(simple(name) in CONTAINER_NAMES for name in names)):
         raise ImportRefused(f"Columns are repeated: {', '.join(sorted(candidates))}. Name them cand:<system>.")
     seen: Counter[str] = Counter()

@@ -1,8 +1,6 @@
-"""One value of a file -> text or turns, cleaned the same way whatever the format.
-
-What is changed: Windows and old Mac line ends become LF (one note per file), control characters other than
-line feed and tab are taken out (a warning each). Everything else stays as it is: no trimming, no Unicode
-normalisation, so that offsets of highlights hold.
+"""One value of a file → text or turns, cleaned the same way in all formats. Changes: Windows and old Mac line ends
+become LF (one note per file), control characters other than line feed and tab are removed (a warning each). Nothing
+else changes: no trimming, no Unicode normalisation, so that offsets of highlights hold.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ _PYTHON_LIST = re.compile(r"\s*\[\s*(?:[\[({]\s*)?'")
 
 
 class NumberText(str):
-    """A JSON number, kept as it is written: 64-bit ids stay exact, 1.50 stays 1.50."""
+    """A JSON number, kept as written: 64-bit ids stay exact, 1.50 stays 1.50."""
 
     __slots__ = ()
 
@@ -43,7 +41,7 @@ class NotFinite(str):
 
 
 class UnfitValueError(Exception):
-    """A value that is neither text nor turns; the message says what it is and what would be right."""
+    """A value that is neither text nor turns; the message says what it is and what is expected."""
 
 
 def clean(text: str, findings: Findings, row: int, column: str | None) -> str:
@@ -55,7 +53,7 @@ def clean(text: str, findings: Findings, row: int, column: str | None) -> str:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     text, removed = _CONTROL.subn("", text)
     if removed:
-        findings.warning(f"{removed:,} control character(s), such as NUL, were taken out.", row, column)
+        findings.warning(f"{removed:,} control character(s), such as NUL, were removed.", row, column)
     if "\ufffd" in text:
         findings.warning("holds the replacement character '\ufffd': letters were lost before.", row, column)
     text, halves = _SURROGATE.subn("", text)

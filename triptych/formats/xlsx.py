@@ -54,7 +54,7 @@ def _choose(rows: dict[str, list[Cells]], visible: Sequence[str], contents: Cont
     if len(fitting) == 1:
         findings.note(f"Sheet '{fitting[0]}' was read, the only one with a header such as: {contents.example}")
         return fitting[0]
-    finding = f"{len(fitting)} sheets look like items" if fitting else "No sheet has a header that is known"
+    finding = f"{len(fitting)} sheets look like items" if fitting else "No sheet has a known header"
     findings.error(f"{finding}: choose a sheet ({', '.join(visible)}).")
     return None
 

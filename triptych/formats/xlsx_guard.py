@@ -35,7 +35,7 @@ MAX_TAGS = 3_000_000
 MAX_TEXT = 64 * 2**20
 UNKNOWN = -1
 WITH_MARKUP = re.compile(rb"<(?:\w+:)?v\b[^<>]*>[^<]*(?:&|<(?!/))")  # a value that two programs may read differently
-NO_TABLE = ": that is no table of items. Save the sheet as CSV UTF-8 instead."
+NO_TABLE = ": that is not a table of items. Save the sheet as CSV UTF-8 instead."
 
 
 class Members(dict[str, bytes]):
@@ -56,7 +56,7 @@ class Members(dict[str, bytes]):
 
 @dataclass
 class SheetSurvey:
-    """What a sheet's XML says and its values do not. Rows from 1; `merged`: (first, last, reference)."""
+    """Properties in a sheet's XML that its values do not show. Rows from 1; `merged`: (first, last, reference)."""
 
     name: str
     hidden: bool
@@ -81,7 +81,7 @@ def guarded(data: bytes) -> Members:
         )
     for name, content in members.items():
         if content.startswith(b"PK\x03\x04"):
-            raise ImportRefused(f"The workbook holds another zip archive ('{name}'). Save the table alone.")
+            raise ImportRefused(f"The workbook contains another zip archive ('{name}'). Save the table alone.")
     parts = Members({name: content for name, content in members.items() if name.endswith((".xml", ".rels"))})
     if sum(content.count(b"<") for content in parts.values()) > MAX_TAGS:
         raise ImportRefused("The workbook has millions of XML elements. Save the sheet as CSV UTF-8 instead.")
@@ -155,7 +155,7 @@ def _look_through(sheet: SheetSurvey, content: bytes) -> Iterator[int | None]:
             if last_row * last_column > MAX_AREA:
                 raise ImportRefused(
                     f"Sheet '{sheet.name}' reaches to row {last_row:,}, column {last_column:,}. "
-                    "Delete what lies far outside the table, or save the sheet as CSV UTF-8."
+                    "Delete cells far outside the table, or save the sheet as CSV UTF-8."
                 )
             kind, values = element.get("t"), [value.text for value in element.findall("{*}v")]
             value = next(iter(values), None)

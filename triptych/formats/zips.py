@@ -26,7 +26,7 @@ def opened(file: Path | IO[bytes]) -> Iterator[zipfile.ZipFile]:
     """A zip whose members are all inflated in pieces. Raises UnusualCompression, and what ZipFile raises."""
     with zipfile.ZipFile(file) as archive:
         if any(entry.compress_type not in IN_PIECES for entry in archive.infolist()):
-            raise UnusualCompression("a file in it is compressed by another method than deflate")
+            raise UnusualCompression("a file in it is not compressed with deflate")
         yield archive
 
 
@@ -50,7 +50,7 @@ def unzipped(data: bytes, kind: str, max_members: int, max_bytes: int, remedy: s
     except (UnusualCompression, NotImplementedError) as error:  # the latter is zipfile's own, of a newer kind of zip
         raise ImportRefused(f"{kind} is compressed in an unusual way. Pack it again with deflate.") from error
     except DAMAGED as error:
-        raise ImportRefused(f"{kind} is damaged: it is not what the zip says it is.") from error
+        raise ImportRefused(f"{kind} is damaged: it does not match the zip's directory.") from error
     except RuntimeError as error:
         raise ImportRefused(f"{kind} is protected by a password. Save it without one.") from error
     return members

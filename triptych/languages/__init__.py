@@ -1,1 +1,1 @@
-"""The languages of what annotators read, one catalogue for each, and the one in use. No text of a study."""
+"""The languages of annotators' screens: one catalogue each, and which is in use. No text of a study."""

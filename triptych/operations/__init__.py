@@ -1,1 +1,1 @@
-"""Care of an installation: verify, doctor, backup, move, capsule, logs. Nothing that a study needs to run."""
+"""Maintenance of an installation: verify, doctor, backup, move, capsule, logs. Nothing a running study depends on."""

@@ -1,6 +1,5 @@
-"""Whether a study's log still holds the last event that an earlier report, export, capsule or backup printed.
-
-A log that was rewritten as a whole agrees with itself; an earlier head that somebody kept shows it.
+"""Whether a study's log still contains the last event recorded in an earlier report, export, capsule or backup. A
+completely rewritten log is consistent with itself; only comparison with an earlier head reveals it.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ DATABASES = {".db", ".sqlite"}
 # members of our zip files that name the last event, and files that do
 NAMING = ("snapshot.json", "codebook.json", "manifest.json")
 LARGEST_BYTES = 20_000_000
-NO_HEAD = "There is no last event in it. Give a report, an export, a capsule, a backup, or the hash itself."
+NO_HEAD = "It does not contain a last event. Pass a report, an export, a capsule, a backup, or the hash itself."
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class EarlierHead:
 
 @dataclass(frozen=True)
 class HeadComparison:
-    """Whether the log still has the event, and the sentence that says so."""
+    """Whether the log still has the event, with a sentence for the reader."""
 
     holds: bool
     sentence: str
@@ -98,8 +97,8 @@ def _refuse_changed(path: Path, archive: ZipFile) -> None:
     changed = sealed.changed_files(archive)
     if changed:
         raise Conflict(
-            f"{path} was changed after it was made: {', '.join(changed)} is not what the file itself lists. Compare "
-            "with one that nobody changed."
+            f"{path} was changed after it was made: {', '.join(changed)} differs from the file's own list. Compare "
+            f"with an unchanged file."
         )
 
 
@@ -151,8 +150,10 @@ def compare(session: Session, head: EarlierHead) -> HeadComparison:
         return HeadComparison(True, f"Event {number} of {slug} is in the log as it was then.")
     whose = f" of {head.slug}" if head.slug else ""
     which = f"Event {head.number}{whose} with hash {head.hashes[0][:12]}" if head.number else "No such hash"
-    verb = "is in no log any more" if head.number else "is in any log"
-    return HeadComparison(False, f"{which} {verb}: the log was cut or rewritten since, or it is of another database.")
+    verb = "is no longer in any log" if head.number else "is in any log"
+    return HeadComparison(
+        False, f"{which} {verb}: the log was truncated or rewritten since, or it belongs to another database."
+    )
 
 
 def _former_slugs(session: Session, slug: str, number: int) -> list[str]:

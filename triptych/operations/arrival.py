@@ -1,8 +1,7 @@
-"""A study from a file is added to a database that may hold others: everything, or nothing.
-
-Every number of its rows grows by the same amount, past all that are taken, so the order of rows stays. Its log stays as
-it was written; the event of the arrival says how to read it (`storage.arrivals`). People arrive as pseudonyms without
-an account: somebody here with the same pseudonym is another person, so the one who arrives gets a new one.
+"""Adds a study from a file to a database that may contain others: completely or not at all. All row numbers are shifted
+by one offset, beyond those in use, so the order of rows is preserved. The log is not changed; the arrival event says
+how to read it (`storage.arrivals`). People arrive as pseudonyms without an account; if a pseudonym is taken here, it
+belongs to someone else, so the arriving person gets a new one.
 """
 
 from __future__ import annotations
@@ -68,10 +67,14 @@ def arrive(session: Session, source: Engine, who: Who) -> Arrived:
         if database.is_away(error):
             raise
         reason = str(error.orig).partition("\n")[0]
-        raise ImportRefused(f"The file holds a row that no study can have: {reason}. Nothing was imported.") from error
+        raise ImportRefused(
+            f"The file contains a row that cannot belong to a study: {reason}. Nothing was imported."
+        ) from error
     except UNUSABLE as error:
         reason = f"{error}".partition("\n")[0]
-        raise ImportRefused(f"The file holds what no study can have: {reason}. Nothing was imported.") from error
+        raise ImportRefused(
+            f"The file contains something that cannot belong to a study: {reason}. Nothing was imported."
+        ) from error
 
 
 def _arrived(session: Session, old: Connection, who: Who) -> Arrived:
@@ -100,7 +103,7 @@ def _arrived(session: Session, old: Connection, who: Who) -> Arrived:
     events.write_pending(session)
     verdict = verify.verify(session, study)
     if not verdict.holds:
-        raise ImportRefused(f"The study would not hold here, so nothing was imported. {verdict.sentence}")
+        raise ImportRefused(f"The study failed verification, so nothing was imported. {verdict.sentence}")
     people = select(func.count()).where(Membership.study_id == study.id, Membership.role == Role.annotator)
     count = session.execute(people).scalar_one()
     return Arrived(study.slug, former["slug"], count, names, paused, study.event_number, study.event_hash)
@@ -112,7 +115,7 @@ def _refuse_second(session: Session, old: Connection) -> None:
     here = select(Study.slug).join(Event, Event.study_id == Study.id).where(Event.number == 1, Event.hash == first)
     slug = session.scalars(here).first()
     if slug is not None:
-        raise Conflict(f"This study is here already, as {slug}. Nothing was imported.")
+        raise Conflict(f"This study already exists here, as {slug}. Nothing was imported.")
 
 
 @cache
@@ -121,7 +124,7 @@ def _numbered() -> tuple[Table, ...]:
 
 
 def _hold_still(new: Connection) -> None:
-    """Nobody else takes a number meanwhile; on SQLite nobody else writes anyway."""
+    """Prevent others from using row numbers in the meantime; SQLite has only one writer anyway."""
     if new.dialect.name == "postgresql":
         quote = new.dialect.identifier_preparer.quote
         names = ", ".join(quote(table.name) for table in move.TABLES)
@@ -175,7 +178,7 @@ class _Home:
     rubric: int
 
     def row(self, table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
-        """A row of the file as it is stored here. Raises ValueError for what no such column holds."""
+        """A row of the file as it is stored here. Raises ValueError for values that a column cannot have."""
         moved = {column.name: _checked(column, row[column.name]) for column in table.columns}
         for name in _growing(table):
             if moved[name] is not None:

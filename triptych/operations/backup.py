@@ -1,8 +1,6 @@
-"""Backups while everybody works, and going back to one.
-
-A backup is a whole database beside a small file that names the last event of each study, so that it can be told later
-what a backup holds and whether a log was cut. Nothing acknowledged before a backup began is missing in it. It holds
-names too: keep it as safe as the database.
+"""Making backups while people work, and restoring them. A backup is a complete database with a small file next to it
+that names the last event of each study, to show later what the backup contains and whether a log was truncated. It
+contains everything acknowledged before it began. It also contains names: protect it like the database.
 """
 
 from __future__ import annotations
@@ -42,10 +40,10 @@ NO_PG_DUMP = (
 )
 ON_POSTGRES = (
     "A PostgreSQL database is restored into a new one, on the database's server as its administrator: createdb "
-    "-T template0 -O triptych_owner restored && pg_restore --exit-on-error -d restored FILE. docs/deploying.md says "
-    "how to check it and to put it in the old one's place."
+    "-T template0 -O triptych_owner restored && pg_restore --exit-on-error -d restored FILE. docs/deploying.md "
+    "explains how to check it and replace the old one."
 )
-NO_LIST = (ValueError, KeyError, TypeError, RecursionError)  # what the file beside a backup may be instead
+NO_LIST = (ValueError, KeyError, TypeError, RecursionError)  # possible names of the file next to a backup
 PG_PASSWORD = "PGPASSWORD"  # noqa: S105 (a name)
 LEAVING = (*DEPARTURES, EventKind.lead_removed, EventKind.viewer_removed)
 
@@ -65,7 +63,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Backup:
-    """One backup in the folder. heads: nothing where the file beside it is lost."""
+    """One backup in the folder. heads: empty if the file next to it is missing."""
 
     path: Path
     at: datetime
@@ -147,7 +145,7 @@ def find(name: str) -> Backup:
 
 
 def delete(backup: Backup) -> None:
-    """Deletes a backup with the file beside it."""
+    """Delete a backup and the file next to it."""
     for path in (backup.path, _beside(backup.path)):
         path.unlink(missing_ok=True)
 
@@ -171,17 +169,17 @@ def restore_as(engine: Engine, name: str, certainty: Certainty) -> Restored:
 
 
 def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) -> Restored:
-    """The database becomes what the backup holds, after a backup of the state before; every study's log says so.
+    """Replace the database by the backup, after backing up the current state, and log it in every study.
 
-    It opens nothing that was closed since, and everybody signs in again. Everything is checked on a copy first: that it
-    is whole, its tables (an older version is brought up to date), its event chains, and every row. Rows that differ
-    from the log are reported only, since this may be the only backup. `alone`: no server uses the file, so that even a
-    damaged one can be replaced. Must be called in the one process that uses the file.
-    Raises BackupFailed; then the database is as it was.
+    Access revoked since remains revoked, and everyone has to sign in again. Everything is checked on a copy first: that
+    it is whole, its tables (an older version is brought up to date), its event chains, and every row. Rows that differ
+    from the log are only reported, since this may be the only backup. `alone`: no server uses the file, so that even a
+    damaged one can be replaced. Must be called in the one process that uses the file. Raises BackupFailed; then the
+    database is as it was.
     """
     if engine.dialect.name != "sqlite":
         raise BackupFailed(ON_POSTGRES)
-    # a folder of its own, since an upgrade of the copy leaves another one next to it
+    # a separate folder, since upgrading the copy leaves another file next to it
     with working.folder(folder()) as private_folder:
         part = private_folder / "copy.db"
         with _explained("Nothing was restored"):
@@ -239,7 +237,7 @@ def _dump(engine: Engine, part: Path) -> tuple[Head, ...]:
     if program is None:
         raise BackupFailed(NO_PG_DUMP)
     url = engine.url
-    # a password in the arguments would stand in the list of processes
+    # a password in the arguments would be visible in the process list
     environment = os.environ | ({PG_PASSWORD: str(url.password)} if url.password else {})
     places = {"--host": url.host, "--port": url.port, "--username": url.username, "--dbname": url.database}
     with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
@@ -281,9 +279,8 @@ def _read(path: Path) -> Backup:
 
 
 def _was_changed(path: Path) -> bool:
-    """Whether the file beside a backup, if there is one, names another hash than the backup has.
-
-    A log of writes next to the backup counts as a change: SQLite would put what it says into the backup.
+    """Whether the file next to a backup, if any, has a different hash. A write-ahead log next to the backup counts as a
+    change: SQLite would apply it to the backup.
     """
     try:
         beside: dict[str, Any] = json.loads(_beside(path).read_text(encoding="utf-8"))
@@ -308,12 +305,12 @@ def _prepare(source: Path, part: Path) -> tuple[str, ...]:
         raise BackupFailed(f"There is no file {source}.")
     if _was_changed(source):
         raise BackupFailed(f"Nothing was restored: {source.name} was changed after it was made.")
-    # one on a disk that is read-only is read as it is
+    # on a read-only disk it is read in place
     database.copy_sqlite(source, part, as_it_is=not _has_unwritten(source))
     with opened(part) as copy:
         version = database.stored_version(copy)
         if version is None or version > database.HEAD:
-            reason = "holds no Triptych database" if version is None else f"is of a newer version ({version})"
+            reason = "is not a Triptych database" if version is None else f"belongs to a newer version ({version})"
             raise BackupFailed(f"Nothing was restored: {source.name} {reason}.")
         with database.reading(copy) as session:
             for foreign in database.foreign_parts(session.connection()):
@@ -323,20 +320,20 @@ def _prepare(source: Path, part: Path) -> tuple[str, ...]:
             verdicts = [verify.verify(session, study) for study in session.scalars(select(Study).order_by(Study.id))]
     for verdict in verdicts:
         if verdict.broken is not None:
-            reason = f"the event log of {verdict.slug} does not hold. {verdict.broken}"
+            reason = f"the event log of {verdict.slug} is broken. {verdict.broken}"
             raise BackupFailed(f"Nothing was restored: {reason}")
     return tuple(f"{verdict.slug}: {verdict.sentence}" for verdict in verdicts if not verdict.holds)
 
 
 def _state_before(engine: Engine, alone: bool) -> _Before:
-    """A backup of the database as it stands; a damaged one is moved aside as it is, if nobody uses it."""
+    """Back up the current database; a damaged one is moved aside unchanged, if nobody is using it."""
     path = database.sqlite_path(str(engine.url))
     try:
         if not path.exists() or database.stored_version(engine) is None:
             return _Before()
         saved = make(engine, "before-restore")
     except (BackupFailed, DatabaseError):
-        # a full disk keeps a backup from being made, and is no reason to take the database away
+        # a full disk prevents the backup, but is no reason to move the database away
         if not alone or _is_whole(path):
             raise
         engine.dispose()

@@ -1,7 +1,7 @@
-"""Backups that the app makes by itself while it runs: how often, how many are kept, and when the last one was made.
+"""Scheduled backups while the app runs: how often, how many are kept, and when the last one was made.
 
-The schedule is stored in the database, so a restart changes nothing. Every process looks whether a backup is due; the
-one that moves the time of the last backup makes it.
+The schedule is stored in the database, so a restart changes nothing. Every process checks whether a backup is due; the
+one that updates the time of the last backup makes it.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _begin(engine: Engine, last: datetime | None) -> bool:
 
 
 def _delete_oldest(made: Backup, count: int) -> None:
-    """Keeps the one that was just made, whatever the clock said when others were."""
+    """Always keeps the one just made, even if the clock was wrong when others were made."""
     from triptych.operations import backup
 
     others = [old for old in backup.listed() if old.name.startswith(f"{NAME}-") and old.name != made.name]

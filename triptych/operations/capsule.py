@@ -1,7 +1,6 @@
-"""A study in one file: a database of its own with every row under its number, rubric, codebook and hashes.
-
-Names, addresses and passcodes of people stay behind, and so do reports. A capsule holds pseudonyms only, and the lead
-who imports it leads its study (`arrival`). It holds the names of systems.
+"""A study in one file: its own database with original row numbers, rubric, codebook and hashes. People's names,
+addresses and passcodes are left out, and so are reports. A capsule contains only pseudonyms, and the lead who imports
+it leads the study (`arrival`). It contains the names of systems.
 """
 
 from __future__ import annotations
@@ -59,10 +58,10 @@ LARGEST_UPLOADED = 64 * 2**20  # bytes
 MAX_ROWS_UPLOADED = 40_000
 COMMAND = "For a larger file the administrator stops the app and runs triptych study import."
 MOVE = "Move a larger one with triptych data move."
-BLIND = "A capsule holds the names of the systems. Unblind the study first, or make it with triptych study export."
+BLIND = "A capsule contains the names of the systems. Unblind the study first, or create it with triptych study export."
 ABOUT = """# {slug}
 
-A study of Triptych, a program for human evaluation of generated text: everything about it but who the people are.
+A study of Triptych, a program for human evaluation of generated text: everything except people's identities.
 
 - `study.db`: the study as an SQLite database, last event {number}, hash `{hash}`
 - `rubric.yaml`: what was asked
@@ -83,7 +82,7 @@ A study whose log has fewer events than {number}, or another hash for this one, 
 
 
 class Manifest(BaseModel):
-    """What a capsule says about itself."""
+    """The metadata of a capsule."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     format: int
@@ -182,24 +181,26 @@ def import_study(file: Path, engine: Engine, who: Who) -> Arrived:
 
 
 def notes_on(arrived: Arrived) -> list[str]:
-    """What a lead must know of a study that has arrived."""
+    """What a lead should know about an imported study."""
     notes = []
     if arrived.slug != arrived.former_slug:
-        notes.append(f"It was called {arrived.former_slug}; a study or a series here has that name.")
+        notes.append(f"It was called {arrived.former_slug}; a study or a series here already has that name.")
     if arrived.people:
         who = counted(arrived.people, "annotator")
-        notes.append(f"{who}: a pseudonym each, no name and no login. Leads can make new links on the page People.")
+        notes.append(
+            f"{who}: pseudonyms only, without names and logins. Leads can create new links on the page People."
+        )
     if arrived.renamed:
         changes = ", ".join(f"{name} is {new}" for name, new in arrived.renamed.items())
-        notes.append(f"Somebody else here had the same pseudonym: {changes}.")
+        notes.append(f"The same pseudonym was already in use here: {changes}.")
     if arrived.paused:
-        notes.append("It was open, and is paused here.")
+        notes.append("It was open and is now paused.")
     return notes
 
 
 @contextmanager
 def uploaded(file: IO[bytes], name: str) -> Iterator[Engine]:
-    """As `checked`, of a file that a lead uploads: smaller, since the app is in use meanwhile."""
+    """As `checked`, of a file that a lead uploads: smaller, since the app is in use at the same time."""
     if file.seek(0, 2) > MAX_UPLOAD:
         raise ImportRefused(f"{name} has more than {MAX_UPLOAD // 2**20} MB. {COMMAND}")
     with checked(file, name, LARGEST_UPLOADED, MAX_ROWS_UPLOADED) as source:
@@ -223,7 +224,7 @@ def checked(file: Path | IO[bytes], name: str, largest: int, max_rows: int | Non
                     _refuse_many(source, name, max_rows)
                 database.migrate(source)
                 _check(source, manifest)
-                # the one who made the file may have put accounts of their own into it
+                # the maker of the file may have put their own accounts into it
                 _leave_people_behind(source)
             yield source
 
@@ -248,16 +249,17 @@ def _unpacked(file: Path | IO[bytes], called: str, path: Path, largest: int) -> 
             for name in CONTENT:
                 into, limit = (path, largest) if name == DATABASE else (path.with_name(name), LARGEST_BYTES)
                 if _written(archive, names[name], into, limit) != manifest.sha256[name]:
-                    raise ImportRefused(f"{name} in {called} was changed after the capsule was made.")
+                    raise ImportRefused(f"{name} in {called} was changed after the capsule was created.")
     except (zlib.error, *UNREADABLE) as error:
         raise ImportRefused(
-            f"{called} is no study capsule, or is cut short or damaged. Give a file that `triptych study export` wrote."
+            f"{called} is not a study capsule, or is truncated or damaged. Pass a file written by `triptych study "
+            f"export`."
         ) from error
     return manifest
 
 
 def _written(archive: zipfile.ZipFile, member: str, into: Path, limit: int) -> str:
-    """Writes one file out; returns its SHA-256. What the zip says of its size is not believed."""
+    """Extract one file and return its SHA-256. The size stated in the zip is not trusted."""
     left = min(limit, shutil.disk_usage(into.parent).free)
     with archive.open(member) as packed, into.open("wb") as out:
         while block := packed.read(BLOCK):
@@ -272,7 +274,7 @@ def _written(archive: zipfile.ZipFile, member: str, into: Path, limit: int) -> s
 def _refuse_foreign_parts(source: Engine) -> None:
     with database.reading(source) as session:
         for part in database.foreign_parts(session.connection()):
-            raise ImportRefused(f"The study in the capsule does not hold. {part}")
+            raise ImportRefused(f"The study in the capsule failed verification. {part}")
 
 
 def _refuse_many(source: Engine, called: str, max_rows: int) -> None:
@@ -289,4 +291,4 @@ def _check(source: Engine, manifest: Manifest) -> None:
             raise ImportRefused("The study in the capsule is not the one that its manifest names.")
         verdict = verify.verify(session, session.scalars(select(Study)).one())
         if not verdict.holds:
-            raise ImportRefused(f"The study in the capsule does not hold. {verdict.sentence}")
+            raise ImportRefused(f"The study in the capsule failed verification. {verdict.sentence}")

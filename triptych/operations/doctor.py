@@ -1,6 +1,5 @@
-"""What is wrong with this installation, in plain words. Changes nothing.
-
-Nothing but the standard library is imported at the top, so that the doctor can still say that a package is missing.
+"""Checks this installation and reports problems in plain words. Changes nothing. Only the standard library is imported
+at the top, so that the doctor can still report a missing package.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ MAX_CONNECTIONS = 30  # of one process: triptych.storage.database
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One thing looked at: `problem` when the app cannot work so; the text says what is right, or what to do."""
+    """The result of one check: `problem` if it stops the app from working; the text gives the state, or the remedy."""
 
     about: str
     text: str
@@ -46,13 +45,13 @@ class Diagnosis:
 
 
 def examine() -> Iterator[Diagnosis]:
-    """All findings, from the ground up; what rests on something broken is left out."""
+    """All results, from the ground up; checks that depend on something broken are skipped."""
     yield python()
     missing = [finding for finding in packages() if finding.problem]
     yield from missing
     if missing:
         return
-    yield Diagnosis("packages", "all there, in the versions that were tested")
+    yield Diagnosis("packages", "all installed, in the tested versions")
     yield from files()
     about_folder = list(folder())
     yield from about_folder
@@ -101,7 +100,9 @@ def packages(requirements: Path = ROOT / "requirements.txt") -> Iterator[Diagnos
             yield Diagnosis("packages", f"{name} is not installed. {how}", problem=True)
             continue
         if version and installed != version:
-            yield Diagnosis("packages", f"{name} is {installed}, tested is {version}. {how_to_install()}", problem=True)
+            yield Diagnosis(
+                "packages", f"{name} is {installed}, but {version} was tested. {how_to_install()}", problem=True
+            )
 
 
 def files() -> Iterator[Diagnosis]:
@@ -126,7 +127,7 @@ def mail() -> Diagnosis:
     except settings.UnsafeSettings as error:
         return Diagnosis("mail", str(error), problem=True)
     if server is None:
-        return Diagnosis("mail", "off; TRIPTYCH_MAIL would name a server")
+        return Diagnosis("mail", "off; set TRIPTYCH_MAIL to use a mail server")
     return Diagnosis(
         "mail", f"messages to leads go to {server.host}, port {server.port}; encrypted: {server.encryption}"
     )
@@ -157,7 +158,7 @@ def permissions(place: Path) -> Iterator[Diagnosis]:
     from triptych.storage import private
 
     if not private.is_held(place):
-        text = f"This system does not hold them in {place}. Let nobody else use the folder: set its own access rights."
+        text = f"This system does not support them in {place}. Restrict the folder with its own access rights."
         yield Diagnosis("permissions", text)
         return
     wrong = private.wrong()
@@ -167,7 +168,7 @@ def permissions(place: Path) -> Iterator[Diagnosis]:
     open_bits = stat.S_IMODE(place.stat().st_mode) & private.umask()
     if open_bits and place not in wrong:
         run = f"Run: chmod {stat.S_IMODE(place.stat().st_mode) & ~open_bits:o} {shlex.quote(str(place))}"
-        yield Diagnosis("permissions", f"others may look into {place}. {run}", problem=bool(open_bits & 0o022))
+        yield Diagnosis("permissions", f"others can read {place}. {run}", problem=bool(open_bits & 0o022))
     if not wrong:
         who = "this user and their group" if settings.group_may() else "this user alone"
         yield Diagnosis("permissions", f"the app's files are for {who}")
@@ -204,7 +205,7 @@ def secrets() -> Iterator[Diagnosis]:
         # alone on this computer it is still good enough
         yield Diagnosis("secrets", str(error), problem=settings.is_shared())
     else:
-        source = "from the environment" if os.environ.get("TRIPTYCH_SECRET") else "made at random at the first start"
+        source = "from the environment" if os.environ.get("TRIPTYCH_SECRET") else "generated at the first start"
         yield Diagnosis("secrets", source)
 
 
@@ -219,7 +220,7 @@ def stored() -> Iterator[Diagnosis]:
     url = settings.database_url()
     try:
         if database.backend_of(url) == "sqlite" and not database.sqlite_path(url).exists():
-            yield Diagnosis("database", "none yet; it is made at the first start")
+            yield Diagnosis("database", "none yet; created at the first start")
             return
         engine = database.open_engine(url)
         with database.explained(), engine.connect() as connection:
@@ -239,7 +240,7 @@ def refusal(error: Exception) -> str:
     from triptych.storage import database
 
     if isinstance(error, database.DatabaseBusy):
-        return "Another program has been using the database all the while. Close it, and try again."
+        return "Another program is still using the database. Close it, and try again."
     if isinstance(error, TriptychError) and not isinstance(error, database.DatabaseAway):
         return str(error)
     cause = error.__cause__ if isinstance(error, database.DatabaseAway) else error
@@ -252,7 +253,7 @@ def refusal(error: Exception) -> str:
         sentence = database.SENTENCES.get(code & 0xFF, "SQLite cannot use the file. Is its disk full or read-only?")
         return f"{sentence.partition('. W')[0]} ({reason})."
     advice = "Is it running? Are address, user and password in TRIPTYCH_DATABASE_URL right?"
-    return f"The database does not answer: {reason}. {advice}"
+    return f"The database does not respond: {reason}. {advice}"
 
 
 def schema(engine: Engine, may_make: bool = True) -> Diagnosis:
@@ -265,9 +266,9 @@ def schema(engine: Engine, may_make: bool = True) -> Diagnosis:
         return Diagnosis("tables", f"version {version}")
     run = f"Run{'' if may_make else ' as the owner'}: {program()} data migrate"
     if version is None and may_make:
-        return Diagnosis("tables", f"none yet; the app makes them at its start, or: {program()} data migrate")
+        return Diagnosis("tables", f"none yet; the app creates them at start, or run: {program()} data migrate")
     if version is None:
-        return Diagnosis("tables", f"none yet, and this role may not make them. {run}", problem=True)
+        return Diagnosis("tables", f"none yet, and this role may not create them. {run}", problem=True)
     return Diagnosis("tables", f"version {version}, and this program needs {database.HEAD}. {run}", problem=True)
 
 
@@ -276,7 +277,7 @@ def _sqlite(connection: Connection) -> Iterator[Diagnosis]:
 
     answer = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
     if answer != "ok":
-        yield Diagnosis("database", f"the file is damaged ({answer}). Go back to a backup.", problem=True)
+        yield Diagnosis("database", f"the file is damaged ({answer}). Restore a backup.", problem=True)
         return
     version: str = connection.exec_driver_sql("SELECT sqlite_version()").scalar_one()
     old = tuple(int(part) for part in version.split(".")) < database.SAFE_SQLITE
@@ -292,13 +293,17 @@ def _postgres(connection: Connection) -> Iterator[Diagnosis]:
 
     yield Diagnosis("database", f"PostgreSQL {connection.execute(text('SHOW server_version')).scalar()} answers")
     if connection.execute(text("SHOW server_encoding")).scalar() != "UTF8":
-        yield Diagnosis("database", "its encoding is not UTF8; make a new database with ENCODING 'UTF8'.", problem=True)
+        yield Diagnosis(
+            "database", "its encoding is not UTF8; create a new database with ENCODING 'UTF8'.", problem=True
+        )
     database_time: datetime = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
     skew = abs((database_time - clock.of_this_computer()).total_seconds())
     if skew > MAX_SKEW_SECONDS:
-        yield Diagnosis("clock", f"{skew:.0f} s off the database's clock, which the app goes by; set both by NTP")
+        yield Diagnosis(
+            "clock", f"{skew:.0f} s off the database's clock, which the app uses; synchronise both with NTP"
+        )
     limit = int(connection.execute(text("SHOW max_connections")).scalar_one())
-    yield Diagnosis("connections", f"{limit} at most; one app process takes up to {MAX_CONNECTIONS}")
+    yield Diagnosis("connections", f"{limit} at most; one app process uses up to {MAX_CONNECTIONS}")
     may = text("SELECT to_regclass('rating') IS NULL OR has_table_privilege(to_regclass('rating'), 'INSERT')")
     if not connection.execute(may).scalar():
         yield Diagnosis("rights", "this role may not write. Run rights.sql of docs/deploy/ as the owner.", problem=True)

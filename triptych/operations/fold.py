@@ -1,7 +1,6 @@
-"""A study's log played back: every row of its tables as the events say, in memory.
-
-The design, the people and whatever an event restates come as rows (`storage.rows`); what an annotator does comes in the
-short form of `annotate.logged`. Logs of older versions say less: what they leave out is unknown until the baseline.
+"""Plays back a study's log: rebuilds every row of its tables in memory from the events. The design, people and anything
+that an event restates are recorded as rows (`storage.rows`); annotations are in the short form of `annotate.logged`.
+Logs of older versions record less: missing values are unknown until the baseline.
 """
 
 from __future__ import annotations
@@ -271,7 +270,7 @@ class _Fold:
 
 
 def _forgetful(work: FoldedWork, names: set[str], event: Logged) -> FoldedWork:
-    """The work without what the event is about to say, or did say and no longer does."""
+    """The work without the values that the event sets, or whose logged values were deleted."""
     kept = [name for name in FIRM if event.assignment_id is None or name != "person_id"]
     after = FoldedWork(work.row, work.slots, work.submissions, work.answers, work.highlights, work.hidden)
     if "assignment" in names:

@@ -1,4 +1,4 @@
-"""What `operations.fold` makes of a log: the rows that its events say the study has."""
+"""The result of `operations.fold`: the rows of the study according to its log."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class ErasedEvent:
 
 @dataclass
 class FoldedStudy:
-    """The rows that the log says the study has.
+    """The study's rows according to the log.
 
     tables: of each table but those of the work, number → row. erased: assignments whose values were erased with their
     annotator. baseline: number and time of the event that first said what older events left out. restated: each

@@ -1,6 +1,6 @@
 """Whether texts and design are those whose hashes were stored when they were imported and frozen.
 
-Every version has logged these hashes, so they also cover what an older log says nothing else about.
+Every version has logged these hashes, so they also cover content about which older logs record nothing else.
 """
 
 from __future__ import annotations
@@ -49,29 +49,29 @@ def _of_item(
 ) -> Iterator[str]:
     changed = [digest for text, spoken, digest in candidates if contents.content_hash([text, spoken]) != digest]
     for _ in changed:
-        yield f"A response of item {name} is not the text that was imported."
+        yield f"A response of item {name} differs from the text that was imported."
     responses = [[text, spoken] for text, spoken, _ in candidates]
     contexts = [None] if turns else [context] if context else ["", None]
     if not changed and all(contents.content_hash([content, turns, extra, responses]) != sha256 for content in contexts):
-        yield f"Item {name} is not what was imported: its context, a further text or its responses were changed."
+        yield f"Item {name} differs from what was imported: its context, a further text or its responses were changed."
 
 
 def of_design(session: Session, study: Study, logged: tuple[dict[str, Any], int] | None) -> Iterator[str]:
     """The rubric's text, and all that launch or the last amendment hashed."""
     rubric = session.get_one(RubricText, study.rubric_id)
     if text_hash(rubric.yaml) != rubric.sha256:
-        yield "The rubric is not the text that was loaded."
+        yield "The rubric differs from the text that was loaded."
     if logged is None:
         return
     recorded, number = logged
     if "design_hash" not in recorded:
-        yield f"The hash of the design is gone from the log (event {number})."
+        yield f"The hash of the design is missing from the log (event {number})."
     elif study.design_hash != recorded["design_hash"]:
-        yield f"The study names another hash of its design than the log (event {number})."
+        yield f"The study's design hash differs from the one in the log (event {number})."
     elif contents.design_hash(session, study, _former(session, study, number)) != recorded["design_hash"]:
-        yield f"Settings, items, accepted answers or plan are not those that were frozen (event {number})."
+        yield f"Settings, items, accepted answers or plan differ from those that were frozen (event {number})."
     if "systems_hash" in recorded and contents.systems_hash(session, study) != recorded["systems_hash"]:
-        yield f"Which system wrote which response is not what was frozen (event {number})."
+        yield f"The assignment of responses to systems differs from what was frozen (event {number})."
 
 
 def _former(session: Session, study: Study, number: int) -> Mapping[str, str]:

@@ -1,8 +1,8 @@
 """Log lines without personal data, as text for a terminal or as JSON for a collector.
 
-A library's message may quote what people wrote, where they came from or what they asked for. Of other programs' lines
-only the unfilled template stays, or the place in the code where a line has none; of errors the kind and an id, under
-which their trace is stored (triptych.storage.traces). Our own lines carry nothing personal.
+A library's message may quote what people wrote, where they came from or what they asked for. Lines from other packages
+are reduced to the template without values, or to the place in the code; errors to their kind and the id of their stored
+trace (triptych.storage.traces). Our own lines contain nothing personal.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from triptych.storage import traces
 from triptych.storage.database import DatabaseAway
 
 OURS = "triptych"
-# the messages of these speak to the person who runs the app, name no person, and say all that is to be done
+# their messages address the person who runs the app, name no person, and state the remedy
 FOR_OPERATORS = (DatabaseAway, UnsafeDatabase, UnsafeSettings)
 # absolute paths of two parts and more, on Windows too, and addresses of people; not the address of a page
 PRIVATE = re.compile(r"(?<![\w:/.])/[^\s/'\"]+(?:/[^\s'\"]*)+|\b[A-Za-z]:\\[^\s'\"]+|[\w.+-]+@[\w-]+\.[\w.-]+")

@@ -1,4 +1,4 @@
-"""Moving studies between SQLite and PostgreSQL: every row as it is, under the number it has, compared afterwards.
+"""Moving studies between SQLite and PostgreSQL: every row unchanged, with its number, compared afterwards.
 
 Rows keep their numbers because the event chain's hashes cover them; so the target must be empty. One transaction
 reads the source, one writes the target: it holds everything or nothing.
@@ -63,7 +63,7 @@ def move(source: Engine, target: Engine, slugs: Sequence[str] = ()) -> list[Move
     """
     _refuse_other_schema(source)
     database.migrate(target)
-    # the other way round a failure of the one would be explained as one of the other
+    # in the other order, a failure of one database would be attributed to the other
     with database.explained(), _snapshot(source) as old, target.begin() as new:
         refuse_full(new)
         _refuse_unknown(old, slugs)
@@ -79,14 +79,14 @@ def _refuse_other_schema(source: Engine) -> None:
     version = database.stored_version(source)
     if version != database.HEAD:
         raise UnsafeDatabase(
-            f"The database to move from is at version {version or 'none'}, this program needs {database.HEAD}. "
+            f"The source database is at version {version or 'none'}, this program needs {database.HEAD}. "
             f"Run `{settings.program()} data migrate` first."
         )
 
 
 @contextmanager
 def _snapshot(source: Engine) -> Iterator[Connection]:
-    """One state of the source for the whole move, whatever is written meanwhile."""
+    """A consistent snapshot of the source for the whole move, regardless of concurrent writes."""
     with source.connect() as connection:
         if source.dialect.name == "postgresql":
             connection = connection.execution_options(isolation_level="REPEATABLE READ")
@@ -97,8 +97,8 @@ def refuse_full(new: Connection) -> None:
     for table in TABLES:
         if new.execute(select(table).limit(1)).first() is not None:
             raise UnsafeDatabase(
-                "The database to move to is not empty. Rows keep their numbers, so it must be a new one: "
-                "make it, and do not start the app on it before the move."
+                "The target database is not empty. Rows keep their numbers, so it must be new: create one, and do not "
+                "start the app on it before the move."
             )
 
 
@@ -163,7 +163,7 @@ def _copy(old: Connection, new: Connection, table: Table, rows: Select[Any]) -> 
 
 
 def count_on(new: Connection) -> None:
-    """PostgreSQL counts apart from the rows; the next row made there comes after the last one moved."""
+    """Set PostgreSQL's sequences, so that the next row created there follows the last one moved."""
     if new.dialect.name != "postgresql":
         return
     for table in TABLES:
@@ -184,7 +184,7 @@ def _compare(old: Connection, new: Connection, table: Table, rows: Select[Any]) 
 
 
 def _digest(connection: Connection, rows: Select[Any]) -> tuple[int, str]:
-    """Count and digest of rows, in whatever order they come: databases sort texts in orders of their own."""
+    """Count and digest of rows, independent of their order: databases sort texts differently."""
     count = total = 0
     for row in connection.execution_options(yield_per=BATCH).execute(rows):
         count += 1
@@ -197,4 +197,4 @@ def _check_chains(new: Connection) -> None:
         for study in session.scalars(select(Study)):
             broken = events.first_broken(session, study.id)
             if broken:
-                raise UnsafeDatabase(f"The event log of {study.slug} does not hold: {broken} Nothing was moved.")
+                raise UnsafeDatabase(f"The event log of {study.slug} is broken: {broken} Nothing was moved.")

@@ -1,4 +1,4 @@
-"""What a log has said so far, under the numbers and pseudonyms of the database that the study came to."""
+"""Maps the state rebuilt from an imported log to the row numbers and pseudonyms of this database."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAMES = ("person_id", "pseudonym", "author")  # columns in which a log names peo
 
 
 def of_study(study: FoldedStudy, arrival: StudyArrival) -> FoldedStudy:
-    """The whole study; an annotation that stands in several places stays one."""
+    """The whole study; an annotation that appears in several places remains one object."""
     works: dict[int, FoldedWork] = {}
 
     def moved(work: FoldedWork) -> FoldedWork:
@@ -41,7 +41,7 @@ def of_study(study: FoldedStudy, arrival: StudyArrival) -> FoldedStudy:
 
 
 def of_row(table: str, row: Row, arrival: StudyArrival) -> Row:
-    """A row as the log carries it, or the columns of it that are known."""
+    """A row as recorded in the log, or its known columns."""
     moved = dict(row)
     for column in numbers_in(TABLES[table]):
         if column in moved:

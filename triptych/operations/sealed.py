@@ -62,7 +62,7 @@ def of_reports(session: Session, study: Study) -> Iterator[str]:
     for sha256, number, event_hash, scope, file, hash_then in session.execute(query.order_by(Snapshot.id)):
         where = f"report {sha256[:12]}"
         if event_hash != hash_then:
-            yield f"{where}: event {number} has another hash in the log."
+            yield f"{where}: event {number} has a different hash in the log."
         try:
             yield from (f"{where}: {fault}" for fault in _faults(file, sha256, (scope, event_hash)))
         except UNREADABLE:
@@ -73,11 +73,11 @@ def _faults(file: bytes, sha256: str, made_of: tuple[Any, str]) -> list[str]:
     """What is wrong with a report's zip. made_of: its scope and the hash of its last event."""
     with zips.opened(io.BytesIO(file)) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith(f"/{SNAPSHOT}"))
-        faults = [f"{changed} is not the file that was stored." for changed in changed_files(archive)]
+        faults = [f"{changed} differs from the file that was stored." for changed in changed_files(archive)]
         content = archive.read(name)
     if hashlib.sha256(content).hexdigest() != sha256:
-        faults.append("its file is of another report.")
+        faults.append("its file belongs to another report.")
     listing = json.loads(content)
     if (listing["scope"], listing["last_event"]["hash"]) != made_of:
-        faults.append("its file has another scope or last event.")
+        faults.append("its file has a different scope or last event.")
     return faults

@@ -1,8 +1,7 @@
-"""Whether the tables of a study are what its event log says: every row and column, rebuilt from the log alone.
-
-`fold` plays the log back, and what it says is compared with what is stored; `storage.rows` names the few columns that
-no log can know. It shows changes by somebody who does not rewrite the whole log: exports, reports and backups print
-number and hash of the last event, and `against` compares the log with them.
+"""Checks that the tables of a study match its event log: every row and column, rebuilt from the log alone. `fold` plays
+the log back, and the result is compared with the stored rows; `storage.rows` lists the few columns that no log can
+know. This reveals changes by anyone who does not rewrite the whole log: exports, reports and backups print number and
+hash of the last event, and `against` compares the log with them.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ class Verdict:
             return self.differences[0] + (f" {count} more differ." if more else "")
         gone = f" Values erased with their annotator: {counted(self.erased, 'annotation')}." if self.erased else ""
         number = counted(self.events, "event")
-        holds = f"The log of {number} holds, and every row is as it says; last hash {self.hash[:12]}."
+        holds = f"The log of {number} is valid, and every row matches it; last hash {self.hash[:12]}."
         return f"{holds}{gone}{self._since}"
 
     @property
@@ -151,7 +150,7 @@ def _differences(session: Session, study: Study, folded: FoldedStudy) -> Iterato
     yield from database.foreign_parts(session.connection())
     yield from database.damage(session.connection())
     for gone in folded.gone:
-        yield f"The values of event {gone.number} are gone from the log, and nobody withdrew or was erased since."
+        yield f"The values of event {gone.number} are missing from the log, but nobody withdrew or was erased since."
     yield from _of_baseline(folded)
     yield from _of_rows(session, study, folded, persons)
     yield from _of_work(session, study, folded, persons)
@@ -162,7 +161,7 @@ def _differences(session: Session, study: Study, folded: FoldedStudy) -> Iterato
 
 
 def _of_baseline(folded: FoldedStudy) -> Iterator[str]:
-    """Annotations and rows that were not as the log says when the baseline was taken."""
+    """Annotations and rows that differed from the log when the baseline was taken."""
     for table, there, here in folded.replaced:
         where = f"{table} {_name(there)} at the baseline"
         if here is None:
@@ -178,7 +177,7 @@ def _of_baseline(folded: FoldedStudy) -> Iterator[str]:
 
 
 def _of_rows(session: Session, study: Study, folded: FoldedStudy, persons: Mapping[int, str]) -> Iterator[str]:
-    """Every row by its number: changed, gone, or added."""
+    """Every row by its number: changed, missing, or added."""
     underway = {number for number, row in folded.tables["entry_attempt"].items() if row["finished_at"] is None}
     for table in (*DESIGN, *TAKING_PART):
         logged = dict(folded.tables[table.name])
@@ -203,7 +202,7 @@ def _name(row: Row) -> str:
 
 
 def _columns(here: Row, there: Row) -> Iterator[str]:
-    """What differs between two rows, as far as the log says it."""
+    """Differences between two rows, as far as the log records them."""
     for column, value in there.items():
         if column not in here or here[column] != value:
             yield f"{column} is not what the log says."
@@ -311,7 +310,7 @@ def _marked(span: Sequence[Any]) -> LoggedHighlight:
 def _compared(
     expected: FoldedWork, actual: FoldedWork, criteria: Mapping[int, Row], complete: bool = False
 ) -> Iterator[str]:
-    """What differs; complete: what the log does not say is a difference too."""
+    """The differences; complete: values missing from the log also count as differences."""
     yield from _of_assignment(expected.row, actual.row, complete)
     if complete or expected.slots:  # of imported ratings earlier versions logged no order
         yield from _keyed("slot {}", expected.slots, actual.slots, complete)

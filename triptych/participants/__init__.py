@@ -1,1 +1,1 @@
-"""Who takes part in a study as its leads run it: where everybody is, and what a lead must know now. No statistic."""
+"""A study's annotators as leads manage them: progress, and what needs a lead's attention. No statistic."""

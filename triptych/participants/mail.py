@@ -1,7 +1,7 @@
 """Notices to leads by mail, through the one server that TRIPTYCH_MAIL names: the app's only outbound connection.
 
-A thread of its own looks at running studies, so that no page and no annotator waits for a mail server. What was sent is
-marked in the database first: of several processes one sends it, and nothing is sent twice.
+A separate thread checks running studies, so that no page and no annotator waits for a mail server. A notice is marked
+as sent in the database first, so that only one process sends it, and only once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from triptych.storage.repeating import repeated
 
 LOOK_SECONDS = 60.0
 TIMEOUT_SECONDS = 20.0
-WHERE = "Open People in Triptych to see everybody and what can be done."
+WHERE = "Open People in Triptych to see everyone and the available actions."
 log = logging.getLogger("triptych.mail")
 
 
@@ -108,7 +108,7 @@ def failure_of(session: Session, study: Study) -> str:
 
 
 def news_of(session: Session, study: Study) -> News:
-    """What a study's leads should know and have not been sent."""
+    """News for a study's leads that has not been sent yet."""
     frame, view = frame_of(session, study), overview(session, study, Counted(kinds_by_default(study)))
     people = participants(
         session, study, roster.members_of(session, study), frame, view, flags_of(session, study, frame)
@@ -127,7 +127,7 @@ def news_of(session: Session, study: Study) -> News:
 
 
 def send(server: MailServer, subject: str, text: str, addresses: Sequence[str]) -> str:
-    """Sends a mail to each address by itself; why it could not be sent, in words without an address, or nothing."""
+    """Send a separate mail to each address; returns the reason for a failure, without an address, or nothing."""
     try:
         with _connected(server) as connection:
             for address in addresses:
@@ -162,9 +162,9 @@ def _in_words(error: Exception) -> str:
         smtplib.SMTPRecipientsRefused: "the mail server refused a recipient",
         smtplib.SMTPSenderRefused: "the mail server refused the sender",
         smtplib.SMTPNotSupportedError: "the mail server offers no encryption, or no login",
-        smtplib.SMTPException: "the mail server did not take it",
+        smtplib.SMTPException: "the mail server did not accept it",
         ssl.SSLError: "the mail server's certificate or encryption cannot be trusted",
-        TimeoutError: "the mail server did not answer in time",
+        TimeoutError: "the mail server did not respond in time",
         OSError: "the mail server cannot be reached",
         ValueError: "an address or the sender cannot be written in a mail",
     }

@@ -1,4 +1,4 @@
-"""What a lead must know now: the study is done, a place cannot be filled, or somebody is flagged."""
+"""Current notices for a lead: the study is complete, a place cannot be filled, or someone is flagged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_NAMED = 3  # people in a notice
 
 
 class LeadNotice(NamedTuple):
-    """about: a word for each thing it says, by which mails are not repeated; of a person their pseudonym."""
+    """about: a key for each statement, so that e-mails are not repeated; for a person, their pseudonym."""
 
     kind: Literal["success", "warning"]
     sentence: str
@@ -28,7 +28,7 @@ def notices(
     """Those that hold now, the study first. open_places: those that nobody present can fill."""
     if view.done >= view.expected > 0 and study.state != StudyState.closed:
         places = f"All {counted(view.expected, 'place')} are filled"
-        yield LeadNotice("success", f"{places}: the study is done and can be closed.", ("done",))
+        yield LeadNotice("success", f"{places}: the study is complete and can be closed.", ("done",))
     if open_places:
         yield LeadNotice("warning", open_places.sentence, ("open places",))
     flagged = [person for person in people if person.is_flagged]

@@ -47,7 +47,7 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True)
 class Participant:
-    """One annotator. why: they stopped; flags: sentences that ask for a look.
+    """One annotator. why: they stopped; flags: sentences about what to look at.
 
     done, total: items; seconds: median active time of an item; due: pay for what they finished. None where not known.
     """

@@ -1,7 +1,6 @@
-"""What a viewer sees of a study: annotators as Annotator 1, 2, …, and what they wrote only where a lead allows it.
-
-The order is the one in which they joined, so a number stays with its annotator. This is the one place that knows whose
-number it is; everything that a viewer's page shows comes through it.
+"""What a viewer sees of a study: annotators as Annotator 1, 2, …, and their texts only if a lead allows it. The order
+is that of joining, so an annotator's number never changes. Only this module maps numbers to annotators; everything that
+a viewer's page shows passes through it.
 """
 
 from __future__ import annotations

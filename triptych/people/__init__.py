@@ -1,1 +1,1 @@
-"""Who there is and how they come in: accounts, passcodes, invitations, memberships. Nothing they annotate."""
+"""People and how they get in: accounts, passcodes, invitations, memberships. Nothing they annotate."""

@@ -1,9 +1,9 @@
-"""People: how they come in, who a signed-in browser belongs to, and how they leave.
+"""People: how they sign in, who a signed-in browser belongs to, and how they leave.
 
-Leads have a name and a passcode. Annotators come by a name and a return code (open study), a personal link (invited)
-or an id in the address (panel). Whatever the way, it ends in a ticket: a secret that lives 30 seconds, works once and
-becomes the login whose secret the cookie holds. Every function works in the caller's transaction; what must not,
-because it hashes, is in `people/signing_in`.
+Leads have a name and a passcode. Annotators use a name and a return code (open study), a personal link (invited) or an
+id in the address (panel). All of these result in a ticket: a secret that is valid for 30 seconds, works once and
+becomes the login whose secret is in the cookie. Every function works in the caller's transaction; those that hash, and
+therefore must not, are in `people/signing_in`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ WRONG_CODE = message("This name and return code do not fit together in this stud
 
 
 def panel_of(study: Study) -> PanelAddress:
-    """How the study's panel names its people; Prolific's parameters unless the settings say otherwise."""
+    """The study's panel parameters; Prolific's unless the settings differ."""
     return settings_of(study).panel
 
 
@@ -125,7 +125,7 @@ def refuse_taken_lead(session: Session, name: str) -> None:
     """Raises Conflict if a lead, or somebody invited to be one, has this name: it is what leads sign in with."""
     names = session.scalars(select(Person.name).where(Person.role == Role.lead, Person.name.is_not(None)))
     if folded(name) in map(folded, names):
-        raise Conflict(f"There is a lead called {name} already. Choose another name.")
+        raise Conflict(f"There is already a lead called {name}. Choose another name.")
 
 
 def _lead_called(session: Session, name: str) -> Person | None:
@@ -170,7 +170,7 @@ def issue_setup_ticket(session: Session) -> str:
     Raises NotAllowed if there is a lead already.
     """
     if has_lead(session):
-        raise NotAllowed("This server has a lead account already. Sign in with its name and passcode.")
+        raise NotAllowed("This server already has a lead account. Sign in with its name and passcode.")
     session.execute(delete(Ticket).where(Ticket.kind == TicketKind.setup, Ticket.used_at.is_(None)))
     return _issue(session, TicketKind.setup, SETUP_LIFE, None)
 
@@ -261,7 +261,7 @@ def later_end(session: Session, who: Who) -> datetime | None:
 
 
 def prolong(session: Session, who: Who, end: datetime) -> None:
-    """Lets a login that has not ended go on until then, see `later_end`."""
+    """Extend a login that has not ended, see `later_end`."""
     live = (Login.id == who.login_id) & Login.revoked_at.is_(None) & (Login.expires_at > clock.now())
     session.execute(update(Login).where(live).values(expires_at=end))
 
@@ -420,7 +420,7 @@ def annotator_called(session: Session, study: Study, name: str, email: str | Non
     person = next(iter(called(session, study, tidy)), None)
     if person and email and person.email and folded(person.email) != folded(email):
         raise Conflict(
-            f"There is another {tidy} in this study, with another e-mail address. Add a surname or an initial."
+            f"There is another {tidy} in this study, with a different e-mail address. Add a surname or an initial."
         )
     person = person or new_person(session, Role.annotator, name=tidy)
     person.email = email or person.email
@@ -501,7 +501,7 @@ def accept_as_lead(session: Session, secret: str, passcode: str) -> Person:
     """
     person = invited(session, secret)
     if person.role != Role.lead or person.passcode_hash is not None:
-        raise NotAllowed("This link makes no lead account.")
+        raise NotAllowed("This link does not create a lead account.")
     person.passcode_hash = passcodes.hash_passcode(passcode)
     end_links(session, person.id)
     return person
@@ -547,7 +547,7 @@ def came_from_panel(session: Session, who: Who) -> bool:
 
 
 def mark_of_panel_id(study_id: int, external_id: str) -> str:
-    """What stays of a panel's id after a withdrawal: a hash that recognises the person in this study only."""
+    """The part of a panel id that is kept after a withdrawal: a hash that recognises the person in this study only."""
     return f"withdrawn {passcodes.secret_hash(f'{study_id} {external_id}')}"
 
 

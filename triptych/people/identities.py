@@ -1,6 +1,5 @@
-"""The identities by which a single sign-on before the app names people; an administrator gives them.
-
-No name, address or pseudonym that somebody chose is ever taken for an identity.
+"""The identities that a single sign-on in front of the app uses for people; an administrator assigns them. A name,
+address or pseudonym chosen by a user is never treated as an identity.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from triptych.people import accounts
 from triptych.storage.models import Kind, Person, Role
 
 IDENTITY = re.compile(r"[!-+\--~]{1,200}")  # no comma or space: two that a proxy joined are none
-CHARACTERS = "1 to 200 letters, digits and signs of ASCII, without commas and spaces"
+CHARACTERS = "1 to 200 printable ASCII characters, without commas and spaces"
 UNKNOWN = message(
     "Your organisation signs you in as {identity}. Nobody has this identity here yet: ask the lead of your study."
 )
@@ -34,7 +33,7 @@ def everybody(session: Session) -> Sequence[Person]:
 
 
 def give(session: Session, called: str, identity: str | None) -> Person:
-    """Gives a person, by pseudonym or a lead's name, this identity; None takes the present one away.
+    """Assign this identity to a person, by pseudonym or a lead's name; None removes the current one.
 
     A change signs them out. Raises NotFound; NotAllowed for an identity that no request can bring, or for somebody who
     comes by a link only; Conflict if it is somebody else's.
@@ -61,4 +60,4 @@ def _refuse_unusable(session: Session, person: Person, identity: str) -> None:
     of_others = select(Person.pseudonym).where(Person.identity == identity, Person.id != person.id)
     other = session.scalars(of_others).first()
     if other:
-        raise Conflict(f"{other} has this identity. Take it from them first.")
+        raise Conflict(f"{other} has this identity. Remove it from them first.")

@@ -111,7 +111,7 @@ def _columns(rows: list[Cells], findings: Findings) -> tuple[list[str], list[Cel
         return [], rows
     for name in header:
         if name not in COLUMNS:
-            findings.note(f"The column '{name}' is left out: nothing of it is stored.")
+            findings.note(f"The column '{name}' is ignored and not stored.")
     return header, rows[1:]
 
 
@@ -148,15 +148,16 @@ def _guest(row: int, fields: dict[str, str], findings: Findings) -> Guest | None
         findings.error(str(refusal), row, "name")
         return None
     if not (name or email or group):
-        findings.error("Nobody is on this line: write a name, an e-mail address or a group.", row)
+        findings.error("This line is empty: write a name, an e-mail address or a group.", row)
     if group and (role != Role.annotator or len(group) > MAX_GROUP_CHARACTERS):
         findings.error(
-            f"'{group}' is no group: annotators have one, of at most {MAX_GROUP_CHARACTERS} characters.", row
+            f"'{group}' is not a group: only annotators have groups, with at most {MAX_GROUP_CHARACTERS} characters.",
+            row,
         )
     if email and not _is_address(email):
         findings.error(f"'{email}' is no e-mail address.", row, "email")
     if role not in list(Role):
-        findings.error(f"'{role}' is no role; write annotator, lead or viewer, or leave it empty.", row, "role")
+        findings.error(f"'{role}' is not a role; write annotator, lead or viewer, or leave it empty.", row, "role")
         return None
     return Guest(row, name, email or None, Role(role), group)
 
@@ -172,7 +173,8 @@ def _find_doubles(guests: Sequence[Guest], findings: Findings) -> None:
         first = names.setdefault(accounts.folded(guest.name), guest.row) if guest.name else guest.row
         if first != guest.row:
             findings.error(
-                f"'{guest.name}' is in row {first} already. Two people of one name need a surname or an initial.",
+                f"'{guest.name}' is in row {first} already. Two people with the same name need a surname or an "
+                f"initial.",
                 guest.row,
                 "name",
             )
@@ -192,10 +194,10 @@ def _find_known(session: Session, study: Study, guests: Sequence[Guest], finding
     for guest in guests:
         pseudonym = names.get(accounts.folded(guest.name)) or emails.get(accounts.folded(guest.email))
         if pseudonym:
-            findings.error(f"Takes part already, as {pseudonym}. Issue a new link for this person instead.", guest.row)
+            findings.error(f"Already takes part, as {pseudonym}. Issue a new link for this person instead.", guest.row)
         elif guest.role == Role.lead and accounts.folded(guest.name) in has_account:
             when = "instead" if has_account[accounts.folded(guest.name)] else "as soon as they have chosen a passcode"
-            findings.error(f"There is a lead called {guest.name} already. Add this lead by name {when}.", guest.row)
+            findings.error(f"There is already a lead called {guest.name}. Add this lead by name {when}.", guest.row)
 
 
 def invite_all(session: Session, study: Study, guests: Sequence[Guest], actor: str) -> list[Invited]:
@@ -261,7 +263,7 @@ def _further_links(
         membership, person = roster.find(session, study, pseudonym)
         roster.refuse_without_use(membership, person)
         if membership.excluded_at or membership.turned_away_as:
-            raise NotAllowed(f"{pseudonym} is excluded or was turned away and has nothing to do.")
+            raise NotAllowed(f"{pseudonym} is excluded or was turned away, so there is nothing to remind them of.")
         secret = accounts.issue_link(session, study, person.id, replaces=not is_reminder)
         events.record(session, study.id, kind, actor, subject=pseudonym)
         facts = (person.name or "", person.email, Role.annotator, pseudonym, secret, groups.get(pseudonym, ""))

@@ -20,7 +20,7 @@ def choose(session: Session, who: Who, code: str) -> None:
 
 
 def carry(session: Session, person: Person, code: str | None) -> None:
-    """Stores what somebody chose before they signed in."""
+    """Store the language that someone chose before they signed in."""
     if code in language.codes():
         session.get_one(Person, person.id).language = code
 

@@ -50,9 +50,8 @@ class AnnotatorMembership:
 
 
 def locked_membership(session: Session, study_id: int, who: Who) -> AnnotatorMembership:
-    """The person's membership, locked: what one person does in a study happens in turn, and nobody else waits for it.
-
-    Every command of an annotator locks it first. Raises NotFound for somebody who is not in the study.
+    """The person's membership, locked: one person's commands in a study run one after another, and nobody else waits.
+    Every annotator command locks it first. Raises NotFound for somebody who is not in the study.
     """
     return _read(session, who, study_id, lock=True)
 
@@ -78,7 +77,7 @@ def _of_study(lock: bool) -> Select[*tuple[Any, ...]]:
 
 def select_membership() -> Select[*tuple[Any, ...]]:
     """The columns of `AnnotatorMembership`, in its order, of `:person` at `:now`; the caller names the study."""
-    # under a name of its own: a query may join the annotator's own assignment
+    # aliased, since a query may join the annotator's own assignment
     others = Assignment.__table__.alias("others")
     is_overdue = (others.c.study_id == Membership.study_id) & has_value(others.c.state, AssignmentState.reserved)
     is_check = (Item.study_id == Membership.study_id) & has_value(Item.purpose, Purpose.attention, Purpose.gold)
@@ -98,9 +97,7 @@ def select_membership() -> Select[*tuple[Any, ...]]:
 
 
 def _least(column: SQLCoreOperations[Any], condition: ColumnElement[bool]) -> ColumnElement[Any]:
-    """The least value, or NULL where no row is.
-
-    PostgreSQL expects EXISTS to meet a row soon and reads a whole table in which there is none; a least value it takes
-    from an index.
+    """The minimum, or NULL without rows. PostgreSQL assumes that EXISTS finds a row soon and scans the whole table if
+    there is none; it reads a minimum from an index.
     """
     return select(func.min(column)).where(condition).scalar_subquery()

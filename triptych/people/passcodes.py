@@ -1,8 +1,8 @@
-"""Passcodes, return codes and other secrets: made, hashed, checked, and protected from guessing.
+"""Passcodes, return codes and other secrets: generation, hashing, checking, and protection from guessing.
 
 Passcodes and return codes are short, so they are kept as argon2id; long random secrets as SHA-256. Parameters: OWASP
-Password Storage Cheat Sheet (argon2id, 19 MiB, 2 passes), about 25 ms. Hashing has threads of its own, so that
-strangers who try passcodes never take more than half of the cores.
+Password Storage Cheat Sheet (argon2id, 19 MiB, 2 passes), about 25 ms. Hashing runs in separate threads, so that
+strangers trying passcodes never use more than half of the cores.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def begin_try(session: Session, account: str) -> None:
     """
     now, of_account = clock.now(), FailedSignIn.account_hash == secret_hash(account)
     session.execute(delete(FailedSignIn).where(FailedSignIn.at <= now - PERIOD))
-    session.execute(select(FailedSignIn.id).where(of_account).with_for_update())  # two at once count in turn
+    session.execute(select(FailedSignIn.id).where(of_account).with_for_update())  # serialises attempts
     failures, last = session.execute(select(func.count(), func.max(FailedSignIn.at)).where(of_account)).one()
     wait = (last + wait_after(failures) - now).total_seconds() if failures else 0
     if wait > 0:

@@ -135,7 +135,7 @@ def find(session: Session, study: Study, pseudonym: str, role: Role = Role.annot
     )
     row = session.execute(query).first()
     if row is None:
-        raise NotFound(f"{pseudonym} is no {role} of this study.")
+        raise NotFound(f"{pseudonym} is not a {role} of this study.")
     return row[0], row[1]
 
 
@@ -187,8 +187,8 @@ def refuse_if_shared(session: Session, person: Person, who: Who) -> None:
     )
     if session.scalars(others.limit(1)).first() is not None:
         raise NotAllowed(
-            f"{person.pseudonym} also takes part in a study that you do not lead, so this account is not yours alone "
-            "to change. In your study you can exclude or withdraw this person."
+            f"{person.pseudonym} also takes part in a study that you do not lead, so you cannot change this account. "
+            f"In your study you can exclude or withdraw this person."
         )
 
 
@@ -208,7 +208,7 @@ def refuse_without_use(membership: Membership, person: Person) -> None:
     """Raises NotAllowed for somebody who could not use a personal link."""
     pseudonym = person.pseudonym
     if person.kind != Kind.human or membership.withdrawn_at is not None:
-        raise NotAllowed(f"{pseudonym} takes no part in the study any more, or is no person who could open a link.")
+        raise NotAllowed(f"{pseudonym} no longer takes part in the study, or is not a person who can open a link.")
     if person.disabled_at is not None:
         raise NotAllowed(f"{pseudonym} is disabled. Enable the account first.")
     if person.role == Role.lead and person.passcode_hash is not None:
@@ -248,7 +248,7 @@ def add_lead(session: Session, study: Study, name: str, actor: str) -> str:
 def enrol_lead(session: Session, study: Study, lead: Person, actor: str) -> None:
     """Adds a lead to the study. Raises Conflict if they lead it already."""
     if lead.id in _leads(session, study):
-        raise Conflict(f"{lead.name} leads this study already.")
+        raise Conflict(f"{lead.name} already leads this study.")
     session.add(Membership(study_id=study.id, person_id=lead.id, role=Role.lead, joined_at=clock.now()))
     session.flush()
     events.record(session, study.id, EventKind.lead_added, actor, subject=lead.pseudonym)
@@ -263,7 +263,7 @@ def remove_lead(session: Session, study: Study, pseudonym: str, certainty: Certa
     study = lifecycle.lock(session, study.id)
     membership, person = find(session, study, pseudonym, Role.lead)
     if person.id in _leads(session, study, able=True) and len(_leads(session, study, able=True)) == 1:
-        raise NotAllowed("A study keeps at least one lead who can sign in. Add another one first.")
+        raise NotAllowed("A study needs at least one lead who can sign in. Add another one first.")
     accounts.end_links(session, person.id, study)
     tokens.revoke_all(session, person, study)
     session.delete(membership)

@@ -49,7 +49,7 @@ def identified(engine: Engine, identity: str) -> Person:
         person = identities.identified(session, identity)
     if person is None:
         raise NotAllowed(_(identities.UNKNOWN, identity=identity))
-    log.info("Somebody signs in by single sign-on.")
+    log.info("Someone signs in by single sign-on.")
     return person
 
 
@@ -75,7 +75,7 @@ def certain(
 def proved_by(bearer: Bearer) -> Certainty:
     """What was made sure of by the passcode when a token that unblinds was made. Raises NotAllowed for any other."""
     if Scope.unblind not in bearer.scopes or bearer.study_id is None:
-        raise NotAllowed("This token does not unblind. A lead makes one that does on the page Account.")
+        raise NotAllowed("This token may not unblind. A lead can create one that may on the page Account.")
     return Certainty(bearer.who)
 
 

@@ -1,7 +1,6 @@
-"""Tokens of leads' scripts: made, shown once, stored as a hash, used, listed and revoked.
-
-A token acts for its lead in the studies that they lead, or in one of them: it reads, and as it says it writes and
-unblinds. It is signed, so that a forged one costs no query, and it ends with the passcode under which it was made.
+"""Tokens for leads' scripts: created, shown once, stored as a hash, used, listed and revoked. A token acts for its lead
+in all their studies or in one: it can read and, depending on its scopes, write and unblind. It is signed, so that a
+forged one costs no query, and it ends with the passcode under which it was created.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from triptych.storage.models import Membership, Person, Role, Study, Token
 from triptych.study import lifecycle
 from triptych.study.persons import Certainty, Who
 
-PREFIX = "triptych_"  # by which people and scanners of repositories know it
+PREFIX = "triptych_"  # lets people and secret scanners recognise it
 MAX_CHARACTERS = 200
 MAX_NAME_CHARACTERS = 60
 MAX_TOKENS = 20  # of one lead
@@ -85,17 +84,17 @@ def make(
     """
     name = " ".join(name.split())
     if not name or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
-        raise NotAllowed(f"A token needs a name of 1 to {MAX_NAME_CHARACTERS} characters: what it is used for.")
+        raise NotAllowed(f"A token needs a name of 1 to {MAX_NAME_CHARACTERS} characters that says what it is for.")
     if life not in LIVES:
-        raise NotAllowed("A token is valid for one of the times that are offered.")
+        raise NotAllowed("Choose one of the offered periods of validity.")
     if who.role != Role.lead:
-        raise NotAllowed("Only a lead makes tokens.")
+        raise NotAllowed("Only leads can create tokens.")
     if Scope.unblind in scopes and (certainty is None or certainty.who != who):
-        raise NotAllowed("A token that unblinds is made with your passcode.")
+        raise NotAllowed("Creating a token that may unblind requires your passcode.")
     if Scope.unblind in scopes and study is None:
-        raise NotAllowed("A token that unblinds is for one study. Choose it.")
+        raise NotAllowed("A token that may unblind applies to one study. Choose it.")
     if len(session.scalars(select(Token.id).where(Token.person_id == who.person_id)).all()) >= MAX_TOKENS:
-        raise NotAllowed(f"You have {MAX_TOKENS} tokens. Revoke one that you do not need.")
+        raise NotAllowed(f"You have {MAX_TOKENS} tokens. Revoke one that you no longer need.")
     secret, now = passcodes.new_secret(), clock.now()
     token = Token(
         person_id=who.person_id,
@@ -164,7 +163,7 @@ def revoke(session: Session, who: Who, token_id: int) -> None:
     own = (Token.id == token_id) & (Token.person_id == who.person_id)
     token = session.scalars(select(Token).where(own)).first()
     if token is None:
-        raise NotFound("You have no such token; it was revoked already.")
+        raise NotFound("You have no such token, or it has already been revoked.")
     _end(session, who, [token])
 
 

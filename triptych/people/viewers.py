@@ -1,6 +1,5 @@
-"""Viewers of a study: they see its results by a personal link that ends, and change nothing.
-
-A viewer is a person of their own with this one seat; withdrawing it deletes them, with their name and their logins.
+"""Viewers of a study: they see its results through an expiring personal link and cannot change anything. A viewer is a
+separate person with this one seat; withdrawing it deletes them, with their name and their logins.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class WaysIn:
 
 
 def ways_in(session: Session) -> WaysIn:
-    """How people come in now."""
+    """Everyone's current access."""
     ended = session.scalars(select(Invitation.secret_hash).where(Invitation.revoked_at.is_not(None)))
     accounts = session.execute(select(Person.pseudonym, Person.passcode_hash, Person.disabled_at, Person.identity))
     return WaysIn(
@@ -34,12 +34,10 @@ def ways_in(session: Session) -> WaysIn:
 
 
 def keep_closed(session: Session, since: WaysIn, gone: Collection[str]) -> None:
-    """Lets the database of this session, which is an earlier one, open nothing that was closed since.
-
-    Everybody signs in again, and no token is left. Links that ended since stay so, as do all links of people who are
-    `gone`, by pseudonym; people who are in both have the passcode that they chose last and the identity given to them
-    last, and disabled accounts stay so. People who are in the earlier one only have no identity: it may be somebody
-    else's since.
+    """After a restore, keep access revoked that was revoked since the backup. Everyone has to sign in again, and all
+    tokens are deleted. Links that ended since remain ended, as do all links of people who are `gone`, by pseudonym;
+    people who are in both have the passcode that they chose last and the identity given to them last, and disabled
+    accounts stay so. People who are in the earlier one only have no identity: it may be somebody else's since.
     """
     for table in (Login, Ticket, Token):
         session.execute(delete(table))

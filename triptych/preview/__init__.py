@@ -1,1 +1,1 @@
-"""A study before its launch: its items as annotators will see them, and its rubric's form. No assignment, no answer."""
+"""Previews before launch: items as annotators will see them, and the rubric form. No assignment, no answer."""

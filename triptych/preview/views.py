@@ -25,7 +25,7 @@ def name_of(view: View) -> str:
 
 
 def samples(rubric: Rubric, items: Sequence[ItemDraft]) -> list[ItemDraft]:
-    """Items to look at: the study's own, else the rubric's training items, else an invented one."""
+    """Items for the preview: the study's own, else the rubric's training items, else an invented one."""
     if items:
         return list(items)
     if rubric.training:

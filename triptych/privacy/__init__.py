@@ -1,1 +1,1 @@
-"""Leaving and being forgotten: withdrawal, erasure, one's own data. No statistics."""
+"""People's rights over their data: withdrawal, erasure, a copy of it. No statistics."""

@@ -56,7 +56,7 @@ def erase(session: Session, study: Study, pseudonym: str, certainty: Certainty) 
     who = certainty.who
     _, person = roster.find(session, study, pseudonym)
     if roster.is_erased(session, study, pseudonym):
-        raise Conflict(f"{pseudonym} was erased already.")
+        raise Conflict(f"{pseudonym} was already erased.")
     roster.refuse_if_shared(session, person, who)
     parts = select(Study, Membership.withdrawn_at).join(Membership, Membership.study_id == Study.id)
     studies = session.execute(parts.where(Membership.person_id == person.id).order_by(Study.id)).all()
@@ -96,9 +96,8 @@ def wipe(engine: Engine) -> Wiped:
 
 @dataclass(frozen=True)
 class Copy:
-    """A file, or a report kept in the database (by its hash), that still holds people who have left since.
-
-    Neither path nor hash: an archive that was given away, which nothing here can delete.
+    """A file, or a report kept in the database (by its hash), that still contains people who have left since. Neither
+    path nor hash: an archive that was passed on and cannot be deleted here.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""What is deleted when somebody leaves: their words in a study and its log, at last everything that identifies them.
-
-Values stay where the consent says so, and the event chain holds: it covers digests of old and new values, not these.
+"""What is deleted when someone leaves: their texts in a study and its log, and finally everything that identifies them.
+Values are kept if the consent says so, and the event chain remains valid: it covers digests of old and new values, not
+the values themselves.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _forget_what_was_logged(session: Session, study: Study, person: Person) -> N
 
 
 def _words_of(rubric: Rubric) -> frozenset[str]:
-    """Every text that comes from the rubric or the app, not from an annotator."""
+    """All texts from the rubric or the app, not from an annotator."""
     texts = set(_texts(rubric.model_dump(mode="json")))
     return frozenset({*texts, *AssignmentState, *Purpose, ""})
 

@@ -45,7 +45,7 @@ def withdraw(session: Session, study: Study, pseudonym: str, actor: str) -> str:
     """
     membership, person = roster.find(session, study, pseudonym)
     if membership.withdrawn_at is not None:
-        raise Conflict(f"{pseudonym} has withdrawn from this study already.")
+        raise Conflict(f"{pseudonym} has already withdrawn from this study.")
     promised = what_was_promised(session, study, membership, pseudonym)
     exclusions.give_up_reservations(session, study, person.id, AssignmentState.withdrawn)
     _forget_unfinished(session, study, membership)
@@ -94,7 +94,7 @@ def annotator(session: Session, study: Study, pseudonym: str) -> Membership:
     query = query.where(Membership.study_id == study.id, Membership.role == Role.annotator)
     membership = session.scalars(query.where(Person.pseudonym == pseudonym)).first()
     if membership is None:
-        raise NotFound(f"{pseudonym} is no annotator of this study.")
+        raise NotFound(f"{pseudonym} is not an annotator of this study.")
     return membership
 
 

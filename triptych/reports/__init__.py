@@ -1,1 +1,1 @@
-"""Reports of a study, frozen at one event. No statistic is computed here that results/ does not have."""
+"""Reports of a study, frozen at one event. No statistic of its own: it prints those of results/."""

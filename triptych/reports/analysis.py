@@ -213,7 +213,7 @@ def recomputed(folder: Path) -> Iterator[Number]:
 
 
 def differences(folder: Path) -> Iterator[str]:
-    """A sentence for every number that is not as printed, and for files that do not belong together."""
+    """A sentence for every number that differs from the printed one, and for files from different snapshots."""
     snapshot = (folder / "snapshot.json").read_bytes()
     if hashlib.sha256(snapshot).hexdigest() != SNAPSHOT:
         yield "snapshot.json is not the file of this snapshot."
@@ -230,7 +230,7 @@ def differences(folder: Path) -> Iterator[str]:
     for place in printed.keys() & again.keys():
         row, number = printed[place], again[place]
         if row["snapshot"] != SNAPSHOT:
-            yield f"{place} is of another snapshot."
+            yield f"{place} belongs to another snapshot."
         if (row["printed"], bool(row["value"])) != (number.printed, number.value is not None):
             yield f"{place}: the report says {row['printed']}, its files give {number.printed}."
 

@@ -45,14 +45,14 @@ if TYPE_CHECKING:
 
 # columns that only reports have; the others are those of exports
 OWN_COLUMNS = {
-    "item_group": "Items whose errors hang together; the item's own id where no field groups them.",
-    "final_value": "The final value that was decided for what was rated, where it is a number; one table counts it.",
-    "final_option": "The final value, where it is an option.",
-    "counted": "Whether the rating, or the annotation's ratings, are behind the numbers of this report.",
-    "beside": "Whether it is a judge's score that is compared with the ratings that count.",
-    "words": "Words of the response; empty where it has no text.",
+    "item_group": "Items whose errors are related; the item's own id if no field groups them.",
+    "final_value": "The final value of what was rated, if it is a number; used by one table.",
+    "final_option": "The final value, if it is an option.",
+    "counted": "Whether the rating, or the annotation's ratings, are included in the numbers of this report.",
+    "beside": "Whether it is a judge's score, to be compared with the included ratings.",
+    "words": "Words in the response; empty if it has no text.",
     "characters": "Length of the text in Unicode code points.",
-    "words_to_read": "Words of the item's context and of all its responses.",
+    "words_to_read": "Words in the item's context and all its responses.",
 }
 Tell = Callable[[float, str], None]
 OF_THEIR_OWN = {
@@ -63,27 +63,27 @@ ABOUT = {
     "report.html": "the whole report, to read; opens without a network",
     "results.tex": "the main table for a paper, ordinal model, ranks and strengths of systems; LaTeX with booktabs",
     "agreement.tex": "agreement between annotators, self-agreement and reliability; LaTeX",
-    "tables.tex": "all other tables, those of an appendix among them; LaTeX",
-    "figures.tex": "the figures for one column with their captions; LaTeX with graphicx",
-    "figures/": "each figure as SVG and PDF, for one column of a paper and for the width of its page",
-    "methods.tex": "a paragraph about methods, LaTeX",
+    "tables.tex": "all other tables, including those for an appendix; LaTeX",
+    "figures.tex": "the figures for one column, with captions; LaTeX with graphicx",
+    "figures/": "each figure as SVG and PDF, for one column and for the full width of a page",
+    "methods.tex": "a methods paragraph, LaTeX",
     "methods.md": "the same paragraph as plain text",
     "results.csv": "every number of the report, one per row",
     "results.xlsx": "the tables as printed, and every number",
     "results.parquet": "every number, with types",
-    "heds.json": "the Human Evaluation Datasheet 3.0, for the upload of its form",
+    "heds.json": "the Human Evaluation Datasheet 3.0, for upload to its form",
     "heds.md": "the same datasheet, to read",
     "preregistration.md": "what was declared before launch, and amendments since",
     "exclusions.csv": "which annotators and items were excluded, when, by which lead and why",
     "assignments.csv": "in which order every response was shown, and whether that order could be recomputed",
     "ratings.csv": "the ratings",
-    "repeats.csv": "what annotators rated twice without knowing: their first and second ratings",
+    "repeats.csv": "first and second ratings of what annotators unknowingly rated twice",
     "annotations.csv": "the annotations",
     "highlights.csv": "who read which text, and what they highlighted",
     "codebook.json": "what was asked, on which scales, and what every column means",
-    "snapshot.json": "what the report is made of; its SHA-256 is the hash of the snapshot",
+    "snapshot.json": "the content of the report; its SHA-256 is the hash of the snapshot",
     "analysis.py": "recomputes every number from these files and compares: `python analysis.py`",
-    "stats/": "the functions that make the numbers, for analysis.py; NumPy and SciPy alone",
+    "stats/": "the functions that compute the numbers, for analysis.py; needs NumPy and SciPy only",
     "CITATION.cff": "how to cite the data",
 }
 
@@ -102,7 +102,7 @@ class Report:
 
 @dataclass(frozen=True)
 class ReportParts:
-    """All that the files are made of. figures: by the key of their criterion; seal: what every file says."""
+    """The contents of the files. figures: by criterion key; seal: the line with the snapshot in every file."""
 
     facts: Facts
     analysis: StudyAnalysis
@@ -133,7 +133,7 @@ def build_report(
     tell(0.05, "Analysing texts, highlights and judges")
     facts = facts_of(session, study, analysis)
     further = further_of(session, study, analysis, facts.pay)
-    tell(0.1, "Looking for what a reader must know")
+    tell(0.1, "Checking what readers should know")
     facts = replace(facts, caveats=caveats(session, study, analysis))
     tell(0.15, "Computing every number")
     book = Book.of(analysis, further.numbers)
@@ -174,7 +174,7 @@ def _data(session: Session, study: Study, analysis: StudyAnalysis, facts: Facts,
 
 
 def choices(analysis: StudyAnalysis) -> dict[str, Any]:
-    """What analysis.py must know besides the data."""
+    """Settings that analysis.py needs besides the data."""
     return {
         "epsilon": margin(analysis.frame),
         "family": sorted(analysis.frame.settings.preregistration.family),
@@ -300,7 +300,7 @@ def _sections(parts: ReportParts) -> Iterator[ReportSection]:
     analysis = parts.analysis
     main, *rest = parts.tables
     sentences = [finding.sentence for finding in parts.facts.caveats]
-    yield ReportSection("What a reader must know", "" if sentences else "Nothing to warn of.", sentences)
+    yield ReportSection("What a reader must know", "" if sentences else "No warnings.", sentences)
     yield (
         ReportSection(main.title, tables=[main]) if main.rows else ReportSection(main.title, "There is no rating yet.")
     )
@@ -331,6 +331,6 @@ def _readme(parts: ReportParts, files: dict[str, bytes]) -> str:
     listed = "\n".join(f"- `{name}`: {words}" for name, words in ABOUT.items())
     return (
         f"# Report\n\n{parts.seal} Made with Triptych {settings.version()}.\n\n{listed}\n\n"
-        "Every number in these files comes from one list, results.csv. Texts that annotators "
-        "wrote are not in a report; the exports of the study have them.\n"
+        "Every number in these files comes from one list, results.csv. A report does not contain annotators' texts; "
+        "the study's exports do.\n"
     )

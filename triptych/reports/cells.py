@@ -79,7 +79,7 @@ def number_cells(
 
 
 def _shared_cell(book: Book, notes: Notes, statistics: Sequence[str], place: tuple[str, str], *names: str) -> Cell:
-    """Where a place has no such number, that of the criterion stands there."""
+    """If a place has no such number, the criterion's number is shown."""
     numbers = [book.get(*place, name, *names) or book.get(*place, name) for name in statistics]
     if len(numbers) == 1:
         return notes.cell(numbers[0], limits(book, *place, statistics[0], *names))

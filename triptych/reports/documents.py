@@ -41,7 +41,7 @@ def _paragraphs(facts: Facts) -> Iterator[str]:
     ]
     yield "\n".join(lines) if lines else "Nothing was declared."
     if facts.imported:
-        yield "The ratings were made elsewhere and imported: what was declared before them is not known here."
+        yield "The ratings were made elsewhere and imported: what was declared beforehand is unknown."
         return
     opened_at = facts.study.opened_at
     if opened_at is None:
@@ -52,7 +52,7 @@ def _paragraphs(facts: Facts) -> Iterator[str]:
         f"- {amendment.at:%Y-%m-%d %H:%M} UTC, {code_span(', '.join(amendment.parts))}: {code_span(amendment.reason)}"
         for amendment in facts.amendments
     ]
-    yield "\n".join(["Amendments:", "", *changes]) if changes else "There was no amendment."
+    yield "\n".join(["Amendments:", "", *changes]) if changes else "There were no amendments."
     yield f"Current hash of the design: {code_span(facts.study.design_hash or '')}"
 
 

@@ -1,4 +1,4 @@
-"""What a report says of a study besides the numbers, and nothing that a blind study must hide."""
+"""The content of a report besides the numbers, without anything that a blind study must hide."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Facts:
     datasheet. pay: what the work pays, or why that is not known. amendments: what was changed since launch, oldest
     first. standings: how each annotator met the checks. arrangements and languages: annotations by how several
     responses were shown and by the language of the page, mark_units: highlights by what they were widened to, where
-    that is known. caveats: what a reader must know, the gravest first.
+    that is known. caveats: what readers should know, most serious first.
     """
 
     study: Study

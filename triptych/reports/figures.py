@@ -169,8 +169,8 @@ def differences(result: CriterionResult, contrasts: Sequence[Contrast], names: d
 
     of_all = sum(not isinstance(contrast.difference, Undefined) for contrast in contrasts)
     caption = [
-        f"{result.criterion.title}: differences of systems, the first minus the second; right of 0 the first is "
-        "higher.",
+        f"{result.criterion.title}: differences of systems, the first minus the second; to the right of 0 the first is "
+        f"higher.",
         f"The {len(estimates)} clearest of {of_all} pairs." if of_all > len(estimates) else "",
         _numbers_behind([estimate.n for _, estimate in estimates]),
         "Thick: 95 % interval for these annotators." if thick else "",
@@ -196,7 +196,7 @@ def answers(result: CriterionResult, names: dict[int, str]) -> Plot | None:
         axes.set_xlim(0, 1)
         _mark_shares(axes)
 
-    caption = f"{result.criterion.title}: shares of the answers that each system got, in the order of the legend."
+    caption = f"{result.criterion.title}: shares of the answers for each system, in the order of the legend."
     caption += f" n = {counted(sum(sum(of_system) for _, of_system in rows), 'answer')}."
     return Plot(f"{result.criterion.key}-answers", caption, [(name,) for name, _ in rows], draw, legend)
 

@@ -1,4 +1,4 @@
-"""The datasheet of a study, HEDS 3.0: what the study knows is filled in, the rest the lead is asked once.
+"""The datasheet of a study, HEDS 3.0: known answers are filled in, and the lead answers the rest once.
 
 heds.json is the file that the official form uploads. Uploading clears the form first, so every control of it is in the
 file, answered or not: a text box holds a string, every option a boolean under an id that ends in its number; controls
@@ -43,7 +43,7 @@ NOT_ANSWERED = "not answered"
 AUTHORS = ("1.3.1.1", "1.3.2.1")
 ELSEWHERE = ("3.1.2", "3.2.4", "3.3.2", "3.3.4.1", "3.3.4.2", "3.3.5")  # unknown for an import
 ASKED_ELSEWHERE, HOW_PRESENTED = ("4.3.2", "4.3.7"), "4.3.5"  # its rubric may be made of the file's columns
-UNKNOWN = "Not known here: the ratings were made elsewhere and imported."
+UNKNOWN = "Unknown: the ratings were made elsewhere and imported."
 LOOKED_AT = {
     "correlation": "agreement with the others",
     "severity": "severity",
@@ -141,7 +141,7 @@ def _of_study(facts: Facts, analysis: StudyAnalysis, book: Book, seal: str) -> I
         "3.3.2": Answer(text=f"A web page (Triptych), one item at a time{'; also workbooks' * facts.workbooks}."),
         "3.3.3.1": Answer(_quality(facts, book)),
         "3.3.3.2": Answer(text=_quality_words(facts, book)),
-        "3.3.4.1": Answer(text=f"codebook.json of the report holds every word of the form. {seal}"),
+        "3.3.4.1": Answer(text=f"codebook.json of the report contains the full text of the form. {seal}"),
         "3.3.4.2": Answer(text=_shown(facts)),
         "3.3.5": Answer((5,), _no_limit(facts)),
     }
@@ -161,11 +161,11 @@ def _selected(facts: Facts, analysis: StudyAnalysis) -> str:
 
 def _no_limit(facts: Facts) -> str:
     minutes = counted(facts.settings.reservation_minutes, "minute")
-    return f"No limit of time; an item that is left for {minutes} may go to another evaluator."
+    return f"No time limit; an item that is left for {minutes} may go to another evaluator."
 
 
 def _paid(facts: Facts) -> Answer:
-    """Whether evaluators are paid, where the study knows it."""
+    """Whether evaluators are paid, if the study has that information."""
     return (
         Answer()
         if isinstance(facts.pay, Undefined)
@@ -174,7 +174,7 @@ def _paid(facts: Facts) -> Answer:
 
 
 def _eligible(facts: Facts) -> str:
-    """The rules that evaluators had to meet."""
+    """The eligibility rules for evaluators."""
     rules = facts.settings.recruitment.eligibility
     return f"Eligibility, as the panel enforced it: {'; '.join(rules)}." if rules else ""
 
@@ -199,7 +199,7 @@ def _quality(facts: Facts, book: Book) -> tuple[int, ...]:
 
 
 def _quality_words(facts: Facts, book: Book) -> str:
-    """What every evaluator was looked at for, what the checks found, who was excluded, what a reader must know."""
+    """Quality control of evaluators: diagnostics, results of checks, exclusions, and findings for readers."""
     computed = [words for name, words in LOOKED_AT.items() if book.defined("annotators", name)]
     looked_at = [f"Computed for evaluators: {', '.join(computed)}"] if computed else []
     known = [finding.sentence.rstrip(".") for finding in facts.caveats]

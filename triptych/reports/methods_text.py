@@ -65,14 +65,14 @@ def _design(facts: Facts, analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     if facts.rubric.deviations:
         yield f"Deviations from the original protocol: {_ended(facts.rubric.deviations)}"
     if facts.imported:
-        yield "The ratings were collected elsewhere and imported; the order on screen is not known."
+        yield "The ratings were collected elsewhere and imported; the order on screen is unknown."
         return
     yield from _shown(facts, analysis)
     yield from text_views(facts)
     yield from languages(facts)
     yield from mark_units(facts)
     if facts.planned:
-        yield "Items were assigned by a plan."
+        yield "Items were assigned according to a plan."
     elif facts.study.raters_per_item > 1:
         yield ITEM_ORDERS[analysis.frame.settings.item_order]
     if facts.rubric.training:
@@ -108,7 +108,7 @@ def text_views(facts: Facts) -> Iterator[str]:
     fields = [FIELD_NAMES[field] for field in facts.settings.formats.markdown]
     if not fields:
         return
-    sentence = f"Of each item the {' and the '.join(fields)} were shown as formatted Markdown"
+    sentence = f"For each item, the {' and the '.join(fields)} were shown as formatted Markdown"
     written, mixed = (facts.text_views.get(view, 0) for view in ("written", "mixed"))
     parts = [f"{counted(written, 'annotation')} made from the texts as they were written"] if written else []
     parts += [f"{counted(mixed, 'annotation')} with some texts too large to be formatted"] if mixed else []
@@ -116,7 +116,7 @@ def text_views(facts: Facts) -> Iterator[str]:
 
 
 def together(facts: Facts) -> str:
-    """How the responses of an item shared the window, as it is stored with each annotation."""
+    """How the responses of an item were arranged, as stored with each annotation."""
     if facts.study.presentation != "side_by_side":
         return "one after another"
     ways = {ARRANGEMENTS[name]: count for name, count in facts.arrangements.items()}
@@ -190,7 +190,7 @@ def _people(facts: Facts, book: Book) -> Iterator[str]:
 
 
 def _declared(facts: Facts) -> Iterator[str]:
-    """What was said before the first annotation, and what was changed after it."""
+    """What was declared before the first annotation, and what was changed afterwards."""
     lines = list(declared(facts.rubric, facts.settings.preregistration))
     if lines:
         yield "The following was preregistered and frozen with the design before the first annotation."
@@ -223,12 +223,12 @@ def statistics(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     if clustered and analysis.frame.settings.group_field:
         yield (
             f"Items are grouped by the field {analysis.frame.settings.group_field} of the items file: errors of "
-            "differences, means and agreement are clustered by group in place of item."
+            f"differences, means and agreement are clustered by group instead of item."
         )
     if any(isinstance(contrast.equivalence, Equivalence) for contrast in analysis.contrasts):
         yield (
             "Whether systems are practically equal, within a margin set before launch, was tested by two one-sided "
-            "tests (Schuirmann 1987) with the same errors, each pair by itself."
+            "tests (Schuirmann 1987) with the same errors, separately for each pair."
         )
     yield from _collection(analysis, book)
     yield from _groups(analysis, book)
@@ -237,14 +237,14 @@ def statistics(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     yield from _agreement(analysis, book)
     if any(result.missing for result in analysis.criteria):
         yield (
-            "Missing answers (options that the rubric marks so, responses that annotators set aside) are left out of "
-            "the numbers and counted apart."
+            "Missing answers (options that the rubric marks so, responses that annotators set aside) are excluded from "
+            "the numbers and counted separately."
         )
     yield analysis.scope.sentence
 
 
 def _collection(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
-    """What of the plan was in; which p is clear until the end is said where there is a test."""
+    """What of the plan was in; if there are tests, also the bound for a clear p until the end."""
     numbers = analysis.collection
     tested = not numbers.bound or book.defined("contrasts", "p these annotators")
     words = numbers.sentence if tested else numbers.sentence.replace(bound_in_words(numbers.bound), "")
@@ -253,7 +253,7 @@ def _collection(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
 
 
 def _intervals(analysis: StudyAnalysis) -> Iterator[str]:
-    """Of means and shares, by the annotators they speak for."""
+    """Of means and shares, by the annotators that they apply to."""
     limited = [
         (result.share, system.interval.kind)
         for result in analysis.criteria
@@ -270,7 +270,7 @@ def _intervals(analysis: StudyAnalysis) -> Iterator[str]:
     if "item" in kinds:
         few = f"With fewer than {ENOUGH_ANNOTATORS} annotators, {what.lower()}"
         what = few if len(kinds) > 1 else what
-        yield f"{what} have 95 % intervals clustered by item alone, which speak for these annotators only."
+        yield f"{what} have 95 % intervals clustered by item only, which apply to these annotators only."
     if kinds:
         yield (
             "In intervals t has the smallest effective number of clusters minus 1 as its degrees of freedom (Carter, "
@@ -297,7 +297,7 @@ def comparison_test(book: Book, criterion: str = "") -> str:
     if book.defined("contrasts", "p", criterion):
         return ", with t-tests clustered by item and annotator."
     if book.defined("contrasts", "p these annotators", criterion):
-        return ", with t-tests clustered by item alone, which speak for these annotators only."
+        return ", with t-tests clustered by item only, which apply to these annotators only."
     reasons = " ".join(book.reasons("contrasts", "p these annotators", criterion))
     return f", without a test: {_ended(reasons)}"
 
@@ -308,8 +308,8 @@ def _agreement(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
         how = "Agreement is Krippendorff's alpha at the level of each scale, with percent agreement"
         if book.defined("agreement", "alpha low"):
             how += (
-                "; their 95 % intervals come from the ratings without each item (jackknife on Fisher's z scale) and "
-                "speak for these annotators"
+                "; their 95 % intervals leave out one item at a time (jackknife on Fisher's z scale) and apply to "
+                "these annotators"
             )
         yield f"{how}."
     for result in analysis.criteria:
@@ -328,11 +328,11 @@ def _groups(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
         "over both groups and by annotator within each, and the degrees of freedom of the smaller group."
     )
     if book.defined("group differences", "p") or book.defined("group differences", "p these annotators"):
-        yield "Their tests are adjusted by Holm, those inside groups and those between groups each as one family."
+        yield "Their tests are adjusted by Holm, with one family within groups and one between groups."
 
 
 def _models(analysis: StudyAnalysis) -> Iterator[str]:
-    """The second look at the differences, where a criterion has one."""
+    """The secondary analyses of differences, for criteria that have them."""
     fitted = [fit.criterion for fit in analysis.ordinal_models if isinstance(fit.model, ProportionalOdds)]
     if fitted:
         yield (

@@ -18,7 +18,7 @@ MOST_ROWS = 200
 class PartTable:
     """A table with a row for each place of a part that has one of the statistics, or with the systems as rows.
 
-    names: heading of the names of a place, empty where rows are criteria alone; unnamed: stands where a place has no
+    names: heading of the names of a place, empty where rows are criteria alone; unnamed: shown where a place has no
     name, or it is left out. across: the statistic of systems (rows) by criteria (columns), over rows for `statistics`.
     """
 
@@ -104,9 +104,8 @@ CONTRASTS = PartTable(
     "Systems against each other",
     (*of.DIFFERENCE, *of.WINS, of.SIGNED_RANK),
     "Difference by least squares with effects of items, annotators and systems, first system minus second, and the "
-    "share of their ratings that it rests on; 95 % intervals that speak for these annotators, and for annotators like "
-    "these, with the test that goes with each. Wins, ties, losses and Wilcoxon's test are about items where one "
-    "annotator rated both.",
+    "share of their ratings that it is based on; 95 % intervals for these annotators and for annotators like these, "
+    "with the corresponding tests. Wins, ties, losses and Wilcoxon's test use items where one annotator rated both.",
     "Systems",
     appendix=False,
 )
@@ -115,8 +114,9 @@ FINAL_VALUES = PartTable(
     "final_values",
     "Ratings as given and with final values",
     of.FINAL_VALUES,
-    "As given: the means of all other tables. With final values: the same means, where every rating of a response that "
-    "was decided about has its final value. They have no interval and no test: one decision is no sample of ratings.",
+    "As given: the means of all other tables. With final values: the same means, but with final values in place of the "
+    "ratings of responses that were decided. They have no interval and no test: a single decision is not a sample of "
+    "ratings.",
     "System",
     "The item",
     appendix=False,
@@ -138,9 +138,9 @@ APPENDIX = (
         "Systems by group of annotators",
         of.DIFFERENCE,
         "Mean difference of two systems in each group of annotators, by the same least squares fitted to its ratings "
-        "alone; then how far these differences of two groups are apart. 95 % intervals for these annotators, and, "
-        "where each group has five or more, for annotators like these. The tests inside groups are one family, those "
-        "between groups another; that a test between groups is not clear does not show that they agree.",
+        "only; then how far these differences are apart in two groups. 95 % intervals for these annotators, and, if "
+        "each group has five or more, for annotators like these. The tests within groups are one family, those between "
+        "groups another; an unclear test between groups does not show that they agree.",
         "Systems and groups",
     ),
     PartTable(
@@ -159,7 +159,7 @@ APPENDIX = (
         "Wins and losses",
         (*of.WINS, of.BALANCE, of.RANK_BISERIAL),
         "Only which of the two an annotator rated higher on an item: -1 to 1, with 95 % intervals for annotators like "
-        "these where there are five or more, else for these. Rank-biserial: the effect that Wilcoxon's test goes with.",
+        "these where there are five or more, else for these. Rank-biserial: the effect size of Wilcoxon's test.",
         "Systems",
     ),
     PartTable(
@@ -168,7 +168,7 @@ APPENDIX = (
         "Mean ranks",
         of.RANKING,
         "Systems ranked on each item by their mean rating over the annotators who rated all of them; 1 is the highest. "
-        "Friedman's test over items, which speaks for these annotators only.",
+        "Friedman's test over items, for these annotators only.",
         across="mean rank",
     ),
     PartTable(
@@ -184,7 +184,7 @@ APPENDIX = (
         "strengths",
         "Strengths",
         of.STRENGTHS,
-        "Bradley-Terry strengths with ties (Davidson 1970) from every two responses that one annotator rated on the "
+        "Bradley-Terry strengths with ties (Davidson 1970) from all pairs of responses that one annotator rated on the "
         "same item; 0 is the mean of the systems. 95 % intervals by resampling items, for these annotators.",
         across="strength",
     ),
@@ -201,8 +201,8 @@ APPENDIX = (
         "pair_means",
         "Pairs of annotators on average",
         of.PAIRS,
-        "Means over all pairs of annotators. Kappa: Cohen's, weighted by the level of the scale. All criteria: the "
-        "means of pairs whose units are those of every criterion; only where all criteria have the same scale.",
+        "Means over all pairs of annotators. Kappa: Cohen's, weighted by the level of the scale. All criteria: means "
+        "over pairs, with the units of all criteria together; only if all criteria have the same scale.",
     ),
     PartTable(
         "without annotator",
@@ -225,7 +225,7 @@ APPENDIX = (
         "repeats",
         "Annotators with themselves",
         of.AGREEMENT,
-        "Agreement of annotators with themselves, over what they rated twice without knowing.",
+        "Agreement of annotators with themselves, over what they unknowingly rated twice.",
     ),
     PartTable(
         "repeats",
@@ -249,7 +249,7 @@ APPENDIX = (
         "Judges compared with the annotators",
         (*of.SHARED, *of.STAND_IN, *of.WITHIN_ITEMS, *of.OF_SYSTEMS),
         "The alternative annotator test (Calderon, Reichart and Dror 2025): epsilon is how much worse a judge may be, "
-        "by what the annotators are; from a winning rate of 50 % on it may stand in for one of them. Correlations of "
+        "depending on the kind of annotators; from a winning rate of 50 % it may replace one of them. Correlations of "
         "its scores with the mean ratings.",
         "Judge",
     ),
@@ -258,7 +258,8 @@ APPENDIX = (
         "judges_by_annotator",
         "Judges and each annotator",
         of.STAND_IN_PAIR,
-        "Who goes along with the other annotators at least as well; ties win for both. p is one-sided, corrected by "
+        "Which of the two agrees with the other annotators at least as well; ties win for both. p is one-sided, "
+        "corrected by "
         "Benjamini and Yekutieli.",
         "Judge and annotator",
     ),
@@ -267,7 +268,7 @@ APPENDIX = (
         "metrics",
         "Metrics compared with the annotators",
         (*of.SHARED, *of.WITHIN_ITEMS, *of.OF_SYSTEMS),
-        "What no annotator rated, on a scale of its own: correlations with the mean ratings of each criterion, with "
+        "Scores that no annotator gave, on their own scale: correlations with the mean ratings of each criterion, with "
         "95 % intervals for these annotators.",
         "Judge and its scores",
     ),
@@ -277,8 +278,8 @@ APPENDIX = (
         "Place on screen and time",
         (*of.POSITION_EFFECT, *of.ORDER_EFFECT),
         "Do ratings depend on the place on screen? Least squares on places and systems within annotations; Wald's test "
-        "that no place shifts them, clustered by item and annotator, below five annotators by item alone. First to "
-        "last: change in points of the scale, of shares in percentage points (pp), from an annotator's first "
+        "that no place shifts them, clustered by item and annotator, or with fewer than five annotators by item only. "
+        "First to last: change in points of the scale, of shares in percentage points (pp), from an annotator's first "
         "annotation to their last, with the 95 % interval for annotators like these where there are five or more, else "
         "for these.",
     ),
@@ -288,7 +289,7 @@ APPENDIX = (
         "Places on screen",
         of.AT_PLACE,
         "Shift from the mean of all places, in points of the scale, of shares in percentage points (pp), with "
-        "95 % intervals as above; how often the one response that an annotator rated above all others was there.",
+        "95 % intervals as above; how often the response that an annotator rated above all others was there.",
         "Place",
     ),
     PartTable(
@@ -297,10 +298,10 @@ APPENDIX = (
         "Annotators one by one",
         (*of.LOOK, *of.SPEED, *of.DRIFT),
         "Over all criteria. With the others: correlation with their mean, with 95 % intervals. Severity: own rating "
-        "minus the mean of the others, in % of the scale; no misconduct. All equal: annotations with the same rating "
-        "throughout. Missing: answers that are marked so. Seconds: the median per annotation. Too fast: annotations "
-        "that took too little time to read. Drift: the largest excursion from the others in time, and how large it is "
-        "at most in 99 % of random orders. Nobody is left out by any of this.",
+        "minus the mean of the others, in % of the scale; not misconduct. All equal: annotations with the same rating "
+        "throughout. Missing: answers marked as missing. Seconds: the median per annotation. Too fast: annotations too "
+        "fast to have read the texts. Drift: the largest excursion from the others in time, and its 99 % quantile over "
+        "random orders. None of this excludes anyone.",
         "Annotator",
     ),
     PartTable(
@@ -308,9 +309,9 @@ APPENDIX = (
         "highlights",
         "Highlights",
         of.SPANS,
-        "F1 of two annotators over the texts that both read, highlights matched one to one where they are the same "
-        "passage, or where they overlap; the mean over pairs of annotators. Alpha asks of every character whether it "
-        "is marked.",
+        "F1 of two annotators over the texts that both read, highlights matched one to one if they are the same "
+        "passage, or if they overlap; the mean over pairs of annotators. Alpha considers every character as marked or "
+        "not.",
         "Label",
         "Any label",
     ),

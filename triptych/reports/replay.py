@@ -1,7 +1,7 @@
 """The order in which every response was shown, as a file from which the orders can be recomputed.
 
 An order follows from the orders before it (`order.balanced_order`) and, among equally good ones, from the
-study's seed. While a study is blind the seed stays out: with it anybody could tell which system has which number.
+study's seed. While a study is blind the seed is omitted: with it anyone could work out which system has which number.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def assignment_rows(session: Session, study: Study, names: dict[int, str]) -> It
 
 @dataclass
 class _ShownBefore:
-    """What was shown before, by (system, slot): what counts for good, and reservations that ran out since."""
+    """What was shown before, by (system, slot): permanent counts, and reservations that have expired since."""
 
     counts: Counter[tuple[int, int]] = field(default_factory=Counter)
     ran_out: list[ShownAssignment] = field(default_factory=list)

@@ -18,7 +18,7 @@ from triptych.storage.models import Snapshot, Study
 from triptych.study import lifecycle
 
 PAGE = "report.html"
-LARGEST_PAGE = 20_000_000  # bytes; a report may have come in a capsule that somebody else made
+LARGEST_PAGE = 20_000_000  # bytes; a report may be from a capsule made by someone else
 
 if TYPE_CHECKING:
     from triptych.reports.build import Report
@@ -101,5 +101,5 @@ def _of(study: Study, column: Any) -> Select[Any]:
 def _first(session: Session, query: Select[Any]) -> Any:
     row = session.scalars(query).first()
     if row is None:
-        raise NotFound("The study has no such report. Make one on the page Report.")
+        raise NotFound("The study has no such report. Create one on the page Report.")
     return row

@@ -32,7 +32,7 @@ def tables_of(analysis: StudyAnalysis, book: Book) -> Iterator[Table]:
 
 
 def main_table(analysis: StudyAnalysis, book: Book) -> Table:
-    """Systems by criteria: mean with interval, and over which other systems a system stands clearly higher."""
+    """Systems by criteria: mean with interval, and which other systems a system is clearly above."""
     notes = Notes()
     names = [name_of(analysis, code) for code in analysis.frame.systems]
     letters = dict(zip(names, ascii_lowercase if _lettered(analysis) else [""] * len(names), strict=False))
@@ -64,7 +64,7 @@ def _mean(book: Book, result: CriterionResult, name: str, notes: Notes, raised: 
 
 
 def _above(analysis: StudyAnalysis, result: CriterionResult, name: str, letters: dict[str, str]) -> str:
-    """The systems that this one stands clearly above, after Holm's adjustment: their letters, or how many."""
+    """The systems that this one is clearly above, after Holm's adjustment: their letters, or how many."""
     beaten = []
     for contrast in clear_of(analysis.contrasts_of(result.criterion.key)):
         worse = contrast.baseline if contrast.higher == contrast.system else contrast.system
@@ -128,8 +128,8 @@ def agreement(analysis: StudyAnalysis, book: Book) -> Table:
             rows.append((Cell(title), Cell(coefficients.level), *cells))
         remarks += [f"{result.criterion.title}: {words}" for words in (coefficients.band, coefficients.note) if words]
     about = (
-        "A unit is one response, or one item where the question is about the item, rated twice or more. 95 % "
-        "intervals from the ratings without each item (jackknife); they speak for these annotators. Alpha is "
+        "A unit is one response, or one item where the question is about the item, rated twice or more. 95 % intervals "
+        "from leaving out one item at a time (jackknife), for these annotators. Alpha is "
         "Krippendorff's, at the level of the scale; AC is AC1 on nominal scales, else AC2."
     )
     header = ("Criterion", "Level", *columns(AGREEMENT))
@@ -139,7 +139,7 @@ def agreement(analysis: StudyAnalysis, book: Book) -> Table:
 
 
 def item_means(analysis: StudyAnalysis, book: Book) -> Table:
-    """Systems by criteria: the mean over items of an item's mean rating, and how far items lie apart."""
+    """Systems by criteria: the mean over items of an item's mean rating, and the standard deviation over items."""
     notes = Notes()
     rated = [result for result in analysis.criteria if result.systems and result.criterion.per_response]
     rows = tuple(
@@ -147,8 +147,8 @@ def item_means(analysis: StudyAnalysis, book: Book) -> Table:
         for name in (name_of(analysis, code) for code in analysis.frame.systems)
     )
     about = (
-        "Mean ± SD over items, each with the mean of its ratings, however many there are; SD with divisor n - 1. In "
-        "brackets the mean over all ratings, where it is another number: items then have different numbers of ratings. "
+        "Mean ± SD over items, each represented by the mean of its ratings; SD with divisor n - 1. In brackets the "
+        "mean over all ratings, if it differs because items have different numbers of ratings. "
         "Shares are written from 0 to 1."
     )
     header = ("System", *(result.criterion.title for result in rated))
@@ -192,7 +192,7 @@ def _listed(result: CriterionResult, book: Book, name: str) -> str:
 
 
 def order(analysis: StudyAnalysis, book: Book) -> Table:
-    """How far answers at each place lie above or below what the same system gets on average."""
+    """How far answers at each place are above or below the same system's average."""
     seen = [
         letter
         for letter in LETTERS
@@ -221,8 +221,8 @@ def plain_table(name: str, title: str, header: Sequence[str], rows: Iterable[Seq
 
 
 def findings(caveats: Iterable[Finding]) -> Table:
-    """What a reader must know, the gravest first."""
-    return plain_table("findings", "What a reader must know", ("Finding",), ([each.sentence] for each in caveats))
+    """What readers should know, most serious first."""
+    return plain_table("findings", "What readers should know", ("Finding",), ([each.sentence] for each in caveats))
 
 
 def decisions(finals: Mapping[str, FinalValue]) -> Table:

@@ -55,15 +55,16 @@ MINUS = re.compile(r"(?<![\w.)-])-(?=\d)")
 HASH = re.compile(r"\b[0-9a-f]{64}\b")
 FLOAT_END = re.compile(r"\\end\{(?:table|figure)\}\n")
 IN_LIGATURE = re.compile(r"(?<=-)(?=-)|(?<=[?!`])(?=`)|(?<=')(?=')|(?<=,)(?=,)")  # between its signs
-COMMANDS = r"""% A letter that this engine may not know: XeLaTeX and LuaLaTeX print it, pdfLaTeX prints its code.
+COMMANDS = r"""% A character that the engine may lack: XeLaTeX and LuaLaTeX print it, pdfLaTeX prints its code.
 \providecommand{\triptychchar}[1]{\ifdefined\Umathchar\char"#1 \else[U+#1]\fi}
-% A table that is wider than the line is made smaller where the package graphicx is loaded.
+% A table that is wider than the line is scaled down if the package graphicx is loaded.
 \providecommand{\triptychfit}[1]{\setbox0=\hbox{#1}\ifdim\wd0>\linewidth
   \ifdefined\resizebox\resizebox{\linewidth}{!}{\box0}\else\box0\fi\else\box0\fi}
 """
 PROSE = 0.4  # of the line, for a column of sentences next to others
 WIDE = 6  # columns; a wider table is set smaller
-LONG = 40  # rows, half as many of sentences; the rest goes on in another float: one higher than a page loses its end
+# rows (half as many if they are sentences) per float; longer tables continue in another, as a page cuts off a float
+LONG = 40
 FLOATS = 10  # tables and figures in a row; LaTeX stops when too many wait for a page
 HEAD = """% {about}
 % Needs \\usepackage{{booktabs}}. Written as it is: \\input{{{name}}}

@@ -1,1 +1,1 @@
-"""What the ratings of a study say, as typed numbers that pages and reports print. No drawing, no file format."""
+"""Results of a study as typed values and sentences, for pages and reports. No drawing, no file format."""

@@ -111,22 +111,21 @@ def record(
 
 
 def ask(session: Session, study: Study, item: str, pseudonym: str, who: Who) -> None:
-    """Makes the item an annotator's next one; what they answer becomes its final values.
-
-    They see it as any other item: no system, nobody else's ratings. Raises StudyNotOpen for a study that gives out no
-    more items, NotFound for somebody who cannot be asked now or has met the item, Conflict if there is a final value
-    or somebody was asked already.
+    """Assign the item as an annotator's next one; their answers become its final values. They see it like any other
+    item: no systems, no one else's ratings. Raises StudyNotOpen for a study that assigns no more items, NotFound for
+    someone who cannot be asked now or has seen the item, Conflict if there is a final value or somebody was asked
+    already.
     """
     study = lifecycle.lock(session, study.id)
     if study.state not in (StudyState.open, StudyState.paused):
-        raise StudyNotOpen("The study is not open: nobody gets an item now. Open it, or decide yourself.")
+        raise StudyNotOpen("The study is not open, so no items are assigned. Open it, or decide yourself.")
     item_row = _item(session, study, item)
     before = _assignment_of(session, item_row)
     if before is not None and before.state in STANDING:
-        raise Conflict("This item has a final value already, or somebody was asked for it. Take that back first.")
+        raise Conflict("This item already has a final value, or someone was asked for it. Withdraw that first.")
     chosen = session.scalars(_strangers(study, item).where(Person.pseudonym == pseudonym)).first()
     if chosen is None:
-        raise NotFound(f"{pseudonym} is no annotator of this study who could be asked about this item now.")
+        raise NotFound(f"{pseudonym} is not an annotator of this study who can be asked about this item now.")
     assignment = before or _made(session, study, item_row, who)
     _hand_over(session, assignment, chosen.id, order_known=True)
     # as if it had expired: the item the annotator holds now comes first, then this one
@@ -246,14 +245,14 @@ def _missing_options(frame: Frame) -> set[tuple[str, float | str]]:
 
 
 def adjudicators(session: Session, study: Study, item: str) -> list[str]:
-    """Annotators who can be asked for a final value of the item: those who have not met it."""
+    """Annotators who can be asked for a final value of the item: those who have not seen it."""
     return [person.pseudonym for person in session.scalars(_strangers(study, item).order_by(Person.pseudonym))]
 
 
 def _read_reason(reason: str) -> str:
     neat = reason.strip()
     if not neat or len(neat) > LONGEST_REASON:
-        raise NotAllowed(f"Say why, in 1 to {LONGEST_REASON} characters: the reason is in the log and in exports.")
+        raise NotAllowed(f"Give a reason, in 1 to {LONGEST_REASON} characters: it appears in the log and in exports.")
     return neat
 
 
@@ -298,7 +297,7 @@ def _assignment_of(session: Session, item: Item) -> Assignment | None:
 
 
 def _made(session: Session, study: Study, item: Item, who: Who) -> Assignment:
-    """The item's one assignment for this, its candidates in an order drawn for it, so that it tells no system."""
+    """The item's adjudication assignment, with its candidates in an order drawn for it, which reveals no system."""
     now = clock.now()
     made = Assignment(
         token=secrets.token_urlsafe(12),
@@ -375,7 +374,7 @@ def _row(criterion_row: CriterionRow, criterion: Criterion, position: int | None
     row = {"position": position, "criterion_id": criterion_row.id}
     if isinstance(criterion.scale, Best):
         if value not in (0, 1):
-            raise InvalidAnnotation(f"{criterion.title}: 1 is the best one, 0 is not.")
+            raise InvalidAnnotation(f"{criterion.title}: 1 means best, 0 means not best.")
         return row | {"number": float(value)}
     checked = criterion.scale.check(value)
     if isinstance(criterion.scale, Choice):

@@ -1,4 +1,4 @@
-"""Annotators of a frame: what stands out about each, how fast they were, and what they rated twice."""
+"""Annotators of a frame: diagnostics, speed, and what they rated twice."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def speeds_of(frame: Frame, counted: Counted, texts: Texts) -> tuple[Speed, ...]
 
 def speed_flag(speed: Speed) -> str:
     """A sentence where an annotator was often too fast to read; empty elsewhere."""
-    return f"{speed.unread} of {speed.n} annotations took too little time to read." if speed.flagged else ""
+    return f"{speed.unread} of {speed.n} annotations were too fast to have read the texts." if speed.flagged else ""
 
 
 def with_self(twice: Frame, counted: Counted) -> tuple[WithSelf, ...]:

@@ -1,7 +1,7 @@
-"""What a reader of the results must know, the gravest first: one list for the results page, reports and the datasheet.
-
-Findings in the ratings come from `warnings`; here are those about how the ratings came about, from the log and the
-times. Every kind of event is in one of two tables: it is mentioned, or it says nothing against a number, and why.
+"""What readers of the results should know, most serious first: one list for the results page, reports and the
+datasheet. `warnings` has the findings in the ratings; this module adds those about how the ratings were made, from the
+log and the times. Every kind of event is in one of two tables: those that are mentioned, and those that do not affect
+the numbers, with the reason.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from triptych.storage.models import AssignmentState, Event, Study, System
 
 CEILING_SHARE = 0.5  # of the answers at one end of a scale
 MIN_POINTS = 3  # of a scale that can have a ceiling
-USED_SHARE = 0.95  # of the ratings that a comparison rests on
+USED_SHARE = 0.95  # of the ratings that a comparison is based on
 LARGE_SHARE = 0.1  # of annotations: how many surplus or excluded ones move a result
 
 # kind of event: (weight, what is counted, the rest of the sentence)
@@ -38,19 +38,19 @@ MENTIONED: dict[EventKind, tuple[int, str, str]] = {
     EventKind.annotation_edited: (48, "change", "of submitted annotations, made by their annotators"),
     EventKind.design_amended: (58, "amendment", "of the design after launch"),
     EventKind.entry_test_waived: (42, "waiver", "for annotators who did not pass the entry test"),
-    EventKind.restored_from_backup: (44, "restoration", "from a backup: what was stored after it is missing"),
+    EventKind.restored_from_backup: (44, "restoration", "from a backup: anything stored after it is missing"),
     EventKind.withdrew: (46, "withdrawal", "of annotators, whose texts were deleted"),
     EventKind.person_erased: (46, "erasure", "of people, whose texts were deleted"),
     EventKind.workbook_handed_in: (36, "workbook", "filled in outside the app, where time is not measured"),
 }
-FROM_RATINGS = "a finding is made of the ratings or of the study's state"
-BEFORE_WORK = "it belongs to preparing a study, before any number"
-ABOUT_ACCESS = "it says who may come in, not what they rated"
-BESIDE_RATINGS = "final values and copies are beside the ratings that count"
-WRITES_DOWN = "it writes down what is stored and changes nothing"
+FROM_RATINGS = "a finding is derived from the ratings or from the study's state"
+BEFORE_WORK = "it belongs to preparing a study, before there are any numbers"
+ABOUT_ACCESS = "it is about access, not about ratings"
+BESIDE_RATINGS = "final values and copies do not change the ratings that count"
+WRITES_DOWN = "it records what is stored and changes nothing"
 NOT_MENTIONED: dict[EventKind, str] = {
-    EventKind.check_answered_again: "The first answer to a check counts, and stays as it was.",
-    EventKind.study_arrived: "It has the same ratings in another database, and its log still says how they came.",
+    EventKind.check_answered_again: "The first answer to a check counts and is not changed.",
+    EventKind.study_arrived: "It has the same ratings in another database, and its log still records their origin.",
     **dict.fromkeys(
         (
             EventKind.annotator_excluded,
@@ -138,8 +138,8 @@ FLAGS: dict[str, str] = {
     "Standing": "checks",
     "StraightLining": "annotator",
 }
-IN_METHODS = "the methods text says what was done with it"
-BEFORE_RATINGS = "it is about how people work, not about what is computed of their ratings"
+IN_METHODS = "the methods text reports what was done with it"
+BEFORE_RATINGS = "it is about how people work, not about numbers computed from their ratings"
 # setting or filter that changes what is computed: the kind of finding that mentions it, or why there is none
 SETTINGS: dict[str, str] = {
     **dict.fromkeys(
@@ -228,7 +228,7 @@ def _speed(speeds: Collection[Speed] | Undefined) -> Iterator[Finding]:
     unread, timed = sum(speed.unread for speed in speeds), sum(speed.n for speed in speeds)
     if unread:
         verb = "was" if unread == 1 else "were"
-        sentence = f"{unread:,} of {counted(timed, 'timed annotation')} {verb} faster than anybody can read the item."
+        sentence = f"{unread:,} of {counted(timed, 'timed annotation')} {verb} faster than anyone can read the item."
         yield Finding(84 if unread > LARGE_SHARE * timed else 47, "speed", sentence)
     for speed in speeds:
         if flag := speed_flag(speed):
@@ -237,7 +237,7 @@ def _speed(speeds: Collection[Speed] | Undefined) -> Iterator[Finding]:
 
 
 def _checks(session: Session, study: Study, analysis: StudyAnalysis) -> Iterator[Finding]:
-    """Annotators who count although hidden checks ask for a look at them."""
+    """Included annotators who are flagged by hidden checks."""
     workers = {worker.annotator for worker in analysis.workers}
     for standing in standings(session, study, analysis.scope.kinds):
         if standing.annotator in workers:
@@ -256,7 +256,7 @@ def _unrated(session: Session, study: Study, analysis: StudyAnalysis) -> Iterato
 
 
 def _share_used(analysis: StudyAnalysis) -> Iterator[Finding]:
-    """Comparisons that rest on a part of the ratings."""
+    """Comparisons that are based on only a part of the ratings."""
     shares: dict[str, float] = {}
     for contrast in analysis.contrasts:
         if not isinstance(contrast.difference, Undefined):
@@ -264,7 +264,9 @@ def _share_used(analysis: StudyAnalysis) -> Iterator[Finding]:
             shares[contrast.criterion] = min(used, shares.get(contrast.criterion, 1.0))
     listed = [f"{analysis.title(key)} {100 * share:.0f} %" for key, share in shares.items() if share < USED_SHARE]
     if listed:
-        sentence = "Some comparisons rest on a part of the ratings; the smallest share of two systems' ratings is: "
+        sentence = (
+            "Some comparisons are based on only a part of the ratings; the smallest share of two systems' ratings is: "
+        )
         yield Finding(66, "share used", f"{sentence}{', '.join(listed)}.")
 
 
@@ -278,8 +280,8 @@ def _ceilings(analysis: StudyAnalysis) -> Iterator[Finding]:
             if count > CEILING_SHARE * sum(counts):
                 share = f"{100 * count / sum(counts):.0f} %"
                 sentence = (
-                    f"{result.criterion.title}: {share} of the answers are the {end} point of the scale, so that "
-                    "differences beyond it cannot show."
+                    f"{result.criterion.title}: {share} of the answers are the {end} point of the scale, so "
+                    f"differences beyond it are not visible."
                 )
                 yield Finding(62, "ceiling", sentence, Filters(criteria=frozenset({result.criterion.key})))
 
@@ -295,7 +297,7 @@ def _left_out(analysis: StudyAnalysis, decisive: bool) -> Iterator[Finding]:
         return
     people = counted(int(excluded["annotator"].nunique()), "excluded annotator")
     counts = "count here" if analysis.scope.with_excluded else "are left out"
-    changes = "" if decisive else "; no comparison becomes clear or unclear by it"
+    changes = "" if decisive else "; this makes no comparison clear or unclear"
     sentence = f"{counted(len(excluded), 'annotation')} of {people} {counts}{changes}."
     weight = 64 if len(excluded) > LARGE_SHARE * len(work) else 38
     yield Finding(weight, "excluded", sentence, Filters(marks=frozenset({"excluded"})))
@@ -305,7 +307,7 @@ def _surplus(analysis: StudyAnalysis) -> Iterator[Finding]:
     """Annotations beyond the planned number per item."""
     surplus = int((analysis.work["state"] == AssignmentState.surplus).sum())
     if surplus:
-        sentence = f"{counted(surplus, 'annotation')} beyond the number planned per item count, too."
+        sentence = f"{counted(surplus, 'annotation')} beyond the planned number per item are included."
         weight = 52 if surplus > LARGE_SHARE * len(analysis.work) else 34
         yield Finding(weight, "surplus", sentence)
 
@@ -319,7 +321,7 @@ def _unblinding(session: Session, study: Study, analysis: StudyAnalysis) -> Iter
     edited = _count(session, study, EventKind.annotation_edited, Event.at > at)
     sentence = (
         f"Leads have known the names of the systems since {at:%Y-%m-%d %H:%M} UTC; {counted(after, 'annotation')} came "
-        f"in after it, and {counted(edited, 'change')} of earlier ones."
+        f"in afterwards, and {counted(edited, 'change')} of earlier ones."
     )
     yield Finding(83 if edited else 57 if after else 22, "unblinded", sentence)
 
@@ -352,7 +354,7 @@ def _edited_after_comment(session: Session, study: Study) -> Iterator[Finding]:
 def _imported(session: Session, study: Study) -> Iterator[Finding]:
     """Ratings that were collected elsewhere."""
     if _count(session, study, EventKind.ratings_imported):
-        sentence = "Ratings were made elsewhere and imported: how they were collected is not known here."
+        sentence = "Ratings were made elsewhere and imported: how they were collected is unknown."
         yield Finding(63, "imported", sentence)
 
 

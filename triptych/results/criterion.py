@@ -1,4 +1,4 @@
-"""What the ratings of a frame say, criterion by criterion: numbers, or the reason why there is none."""
+"""The results of a frame by criterion: numbers, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class CriterionResult(CriterionNumbers):
 
 
 def variable_of(criterion: Criterion) -> Variable:
-    """What a statistic must know of a criterion of a rubric."""
+    """The properties of a rubric's criterion that statistics need."""
     scale = criterion.scale
     options = scale.options if isinstance(scale, Choice) else ()
     return Variable(
@@ -117,7 +117,7 @@ def criterion_ratings(frame: Frame, counted: Counted) -> tuple[StudyRatings, ...
 
 
 def group_names(frame: Frame) -> dict[str, str]:
-    """Item → the group whose errors hang together, by the field of the items file that the lead named; else itself."""
+    """Item → its group with related errors, by the field of the items file that the lead named; else itself."""
     field = frame.settings.group_field
     values = {item: frame.meta.get(item, {}).get(field) for item in frame.ratings["item"].cat.categories}
     return {item: item if value in (None, "") else str(value) for item, value in values.items()}
@@ -164,7 +164,7 @@ def _option_places(criterion: Criterion, options: pd.Series, rows: np.ndarray) -
 
 
 def criterion_result(frame: Frame, ratings: StudyRatings) -> CriterionResult:
-    """What one criterion's ratings say; `frame` has the systems and the names of the reasons."""
+    """The results of one criterion; `frame` has the systems and the names of the reasons."""
     return CriterionResult(
         **vars(criterion_numbers(ratings, frame.systems)),
         criterion=ratings.criterion,
@@ -174,7 +174,7 @@ def criterion_result(frame: Frame, ratings: StudyRatings) -> CriterionResult:
 
 
 def titles_apart(criterion: Criterion) -> str:
-    """The options that the rubric sets apart, as a reader knows them."""
+    """The titles of the options that the rubric sets apart."""
     options = criterion.scale.options if isinstance(criterion.scale, Choice) else ()
     return " or ".join(f"“{option.title}”" for option in options if option.apart)
 
@@ -237,7 +237,7 @@ def spoken(interval: Interval, share: bool) -> str:
 
 
 def interval_note(*results: CriterionResult) -> str:
-    """Who the intervals of criteria speak for, each sentence once, and how far to trust them."""
+    """Which annotators the intervals of criteria apply to, each sentence once, and how accurate they are."""
     systems = [system for result in results for system in result.systems]
     intervals = [system.interval for system in systems if isinstance(system.interval, Interval)]
     alike = sorted({interval.annotators for interval in intervals if interval.kind == "two_way"})

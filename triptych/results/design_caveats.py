@@ -40,7 +40,7 @@ def ungrouped(analysis: StudyAnalysis, texts: Texts) -> Iterator[Finding]:
     yield Finding(
         86,
         "groups not declared",
-        f"{sentence}, and no groups of items are declared: if items of a group are alike, {TOO_OFTEN}.",
+        f"{sentence}, and no groups of items are declared: if items within a group are similar, {TOO_OFTEN}.",
     )
 
 
@@ -54,8 +54,9 @@ def one_at_a_time(analysis: StudyAnalysis) -> Iterator[Finding]:
             yield Finding(
                 33,
                 "one at a time",
-                "Annotators mostly rated one response of an item: where they have no tastes for systems the tests are "
-                "cautious (1 to 2 % false differences instead of 5 %), so that a true difference shows less often.",
+                "Annotators mostly rated one response of an item: if they have no preferences for systems, the tests "
+                "are conservative (1 to 2 % false differences instead of 5 %), so a true difference is found less "
+                "often.",
             )
             return
 
@@ -74,9 +75,10 @@ def unequal_work(analysis: StudyAnalysis) -> Iterator[Finding]:
             yield Finding(
                 32,
                 "unequal work",
-                f"Most items have one annotator, and work is unequal: {len(work)} annotators weigh like {as_many:.1f}. "
-                "In simulations of such designs some difference was falsely clear in up to 6 % of studies where "
-                "annotators have tastes for systems, and intervals were too wide where they have none.",
+                f"Most items have one annotator, and work is distributed unequally: {len(work)} annotators count like "
+                f"{as_many:.1f}. "
+                "In simulations of such designs some difference was falsely clear in up to 6 % of studies if "
+                "annotators preferred particular systems, and intervals were too wide if they did not.",
             )
             return
 

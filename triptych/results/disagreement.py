@@ -1,4 +1,4 @@
-"""Who disagrees, and where: how far apart the ratings of one candidate lie, by item and by annotator."""
+"""Disagreement: how far apart the ratings of one candidate are, by item and by annotator."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHOWN = 200
 
 @dataclass(frozen=True)
 class ItemDisagreement:
-    """How far apart two annotators of an item lie on average, 0 (always the same) to 1 (from end to end).
+    """Mean distance of two annotators of an item, from 0 (always the same) to 1 (opposite ends of the scale).
 
     score: mean over criteria; criteria: by key, those under which two annotators rated it; ratings: how many.
     """
@@ -28,7 +28,7 @@ class ItemDisagreement:
 
 @dataclass(frozen=True)
 class AnnotatorDistance:
-    """How far an annotator lies from the mean of the others (of options: how many of them chose another one).
+    """Distance of an annotator from the mean of the others (for options: the share of others who chose another one).
 
     criteria: by key, as a share of the scale, 0 to 1; n: ratings that others gave too.
     """

@@ -12,10 +12,10 @@ from triptych.stats.analysis.ratings import Ratings
 from triptych.stats.comparison import SideBySide
 from triptych.stats.undefined import Undefined, or_undefined
 
-NO_TEST = "No test: none of the differences has one."
+NO_TEST = "No tests: none of the differences can be tested."
 HOCHBERG = (
-    "p (BH): the same tests adjusted after Benjamini and Hochberg (1995), which bounds the share of false differences "
-    "among those found, not the chance of any."
+    "p (BH): the same tests adjusted by the method of Benjamini and Hochberg (1995), which bounds the share of false "
+    "differences among those found, not the chance of any."
 )
 
 
@@ -36,7 +36,7 @@ def family_of(contrasts: Sequence[Contrast], titles: dict[str, str], declared: b
     if not contrasts:
         return "No test: there are not two systems to compare."
     if len(contrasts) == 1:
-        return "There is a single test, so that its p is not adjusted." if contrasts[0].p_holm is not None else NO_TEST
+        return "There is a single test, so its p is not adjusted." if contrasts[0].p_holm is not None else NO_TEST
     untested = sum(contrast.p_holm is None for contrast in contrasts)
     if untested == len(contrasts):
         return NO_TEST
@@ -48,7 +48,7 @@ def _family_of(contrasts: Sequence[Contrast], titles: dict[str, str], declared: 
     first, rest = ([contrast for contrast in contrasts if contrast.exploratory is side] for side in (False, True))
     if not declared:
         return f"p is adjusted by Holm over all {len(contrasts)} tests: {_counted(first)}."
-    others = f"{len(rest)} {'test is' if len(rest) == 1 else 'tests are'} exploratory and adjusted by themselves"
+    others = f"{len(rest)} {'test is' if len(rest) == 1 else 'tests are'} exploratory and adjusted separately"
     others += f": {_counted(rest)} ({_named(rest, titles)})." if rest else ""
     if not first:
         return f"No declared criterion compares systems. {others}"
@@ -82,7 +82,7 @@ def _clarity(contrast: Contrast) -> tuple[bool, bool, float, float]:
 
 
 def examples(ratings: Ratings, items: Iterable[str], contrast: Contrast, most: int = 10) -> tuple[Example, ...]:
-    """Items that speak most for what the contrast says on the whole, then those most against; `items`: the labels."""
+    """Items that support the overall contrast most, then those most against it; `items`: the labels."""
     table = or_undefined(SideBySide.build, ratings.number, ratings.item, ratings.annotator, ratings.system)
     if isinstance(table, Undefined):
         return ()

@@ -1,4 +1,4 @@
-"""One item across its annotators: what each gave, said and left out, beside the final value, if there is one."""
+"""One item across its annotators: everyone's answers, explanations and omissions, and the final value, if any."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ReviewLine:
 
     @property
     def is_open(self) -> bool:
-        """Whether it wants a decision: annotators differ or said something, and nobody has decided."""
+        """Whether the item needs a decision: annotators differ or left a note, and there is no final value."""
         asks = bool(self.score) or self.skipped + self.ignored + self.notes > 0
         return asks and self.final != "recorded" and self.retired is None
 
@@ -172,7 +172,8 @@ def _main(study: Study) -> tuple[Any, ...]:
 
 def _counts(session: Session, study: Study, counted: Counted) -> tuple[Counter[tuple[str, str]], Counter[str]]:
     """(item, state) → annotations that count; item → how many carry a note."""
-    state = GIVEN_STATE.label("given")  # grouped by its name: PostgreSQL takes two parameters for two values
+    # grouped by the label's name: PostgreSQL would treat two parameters as different expressions
+    state = GIVEN_STATE.label("given")
     statement = (
         _work(study, counted, Item.external_id, state, func.count(), func.count(Assignment.note))
         .group_by(Item.external_id, "given")

@@ -1,4 +1,4 @@
-"""Judges of a frame beside the people whose ratings count."""
+"""Judges of a frame compared with the people whose ratings count."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def margin(frame: Frame) -> float:
 
 
 def judges(frame: Frame, scope: Counted, ratings: Sequence[StudyRatings]) -> list[JudgeOf]:
-    """Every judge beside the people whose ratings these are, criterion by criterion.
+    """Every judge compared with the people whose ratings these are, by criterion.
 
     scope: the filters of `ratings`; of them all hold for the judges too but whose ratings count.
     """

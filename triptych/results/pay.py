@@ -61,7 +61,7 @@ class PayMeter:
 
     @property
     def warning(self) -> str:
-        """What a lead must know when somebody earns less than the floor; empty when nobody does."""
+        """A warning if someone earns less than the minimum; empty if nobody does."""
         currency, floor = self.pay.currency, self.pay.floor_per_hour
         if not self.below or floor is None or self.needed is None:
             return ""
@@ -70,7 +70,7 @@ class PayMeter:
             f"{len(self.below)} of {of} {'annotator' if of == 1 else 'annotators'} "
             f"{'earns' if len(self.below) == 1 else 'earn'} less than "
             f"{money(floor, currency)} per hour; {low.annotator} earns {money(low.per_hour, currency)}. "
-            f"{money(self.needed, currency)} per item would reach it for everybody so far."
+            f"{money(self.needed, currency)} per item would reach it for everyone so far."
         )
 
 

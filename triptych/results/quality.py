@@ -1,6 +1,5 @@
-"""How annotators work, for their lead: checks among the items, entry tests, and what stands out next to them.
-
-Everything here flags and nothing drops: leaving somebody out is a separate decision of a lead (`exclusions`).
+"""How annotators work: results of checks and entry tests, and diagnostics. This module only flags: excluding someone is
+a lead's separate decision (`exclusions`).
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ class Standing:
 
     @property
     def flags(self) -> Iterator[str]:
-        """A sentence for each check that asks for a look."""
+        """A sentence for each check that raises a flag."""
         if self.attention_failed >= FAILED_ATTENTION:
             yield f"{self.attention_failed} of {self.attention} attention checks failed."
         if isinstance(self.gold, FlaggedRate) and self.gold.flagged:
@@ -93,7 +92,7 @@ class Line:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """A sentence for each thing that asks for a look; none of them leaves anybody out."""
+        """A sentence for each flag; none of them excludes anyone."""
         from_look = self.look.flags if self.look else ()
         from_speed = speed_flag(self.speed) if self.speed else ""
         return tuple(filter(None, (*from_look, from_speed, *self.standing.flags)))
@@ -188,7 +187,7 @@ def lines(
     speeds: Sequence[Speed] | Undefined,
     repeats: Mapping[str, Repeated],
 ) -> list[Line]:
-    """A line per annotator with anything to see; those that ask for a look first, excluded ones last.
+    """A line per annotator with data; flagged ones first, excluded ones last.
 
     without, with_everybody: the analyses without and with excluded annotators. People who count are compared with
     each other, so that somebody who was excluded does not make others look worse; the excluded with everybody.
@@ -216,7 +215,7 @@ def lines_of(
 
 
 def flags_of(session: Session, study: Study, frame: Frame) -> dict[str, tuple[str, ...]]:
-    """By pseudonym: a sentence for each thing that asks for a look. Of a large study the checks alone."""
+    """By pseudonym: a sentence for each flag; for a large study, those of the checks only."""
     kinds = kinds_by_default(study)
     if len(frame.ratings) > MAX_RATINGS:
         return {row.annotator: tuple(row.flags) for row in standings(session, study, kinds)}

@@ -1,7 +1,6 @@
-"""The analysis of a study: every number that a page or a report prints, of one frame and one set of filters.
-
-A section is computed when it is first read and then kept, so that a page pays for what it shows; a report reads all
-of them. Where the data do not define a number, a sentence says why.
+"""The analysis of a study: every number that a page or a report prints, for one frame and one set of filters. A section
+is computed when first read and then cached, so that a page computes only what it shows; a report reads all of them.
+Where the data do not define a number, a sentence says why.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ from triptych.stats.undefined import Undefined, or_undefined
 from triptych.storage.models import RATED
 
 MAX_ANALYSES = 8  # per study
-INTERIM_ESTIMATES = "Interim: estimates without tests until collection is over, as was decided before launch."
-UNDECLARED_SLICE = "Estimates without tests: these items are a slice that was not declared before launch."
+INTERIM_ESTIMATES = "Interim: estimates without tests until collection is over, as decided before launch."
+UNDECLARED_SLICE = "Estimates without tests: these items are a slice by a field that was not declared before launch."
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +177,7 @@ class StudyAnalysis(StudyNumbers):
         return StudyAnalysis(self.frame, other, self.names).contrasts
 
     def examples(self, contrast: Contrast) -> tuple[Example, ...]:
-        """Items that speak for and against a contrast."""
+        """Items that support or contradict a contrast."""
         return examples(self.ratings_of(contrast.criterion), self.item_names, contrast)
 
     @cached_property

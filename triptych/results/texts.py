@@ -102,7 +102,7 @@ def _counted_texts(session: Session, study: Study) -> Texts:
 
 
 def readings_of(session: Session, study: Study, frame: Frame, counted: Counted) -> pd.DataFrame:
-    """Who read which text and marked what, as triptych.analysis.spans takes it, with system, item and turn beside it.
+    """Who read which text and marked what, in the form of triptych.stats.spans, with columns for system, item and turn.
 
     One row per highlight; where an annotator marked nothing in a text, one row without a start. Imported quotes that
     are not in the text are left out. Of texts that are shown as Markdown visible characters are counted, and a
@@ -160,7 +160,7 @@ def _in_contexts(session: Session, study: Study, items: frozenset[str], counted:
 
 
 def _with_marks(rows: pd.DataFrame, marks: Iterable[Any], of: str) -> pd.DataFrame:
-    """The rows, one for each mark in them; of: the column that names the text, beside its turn."""
+    """The rows, one for each mark in them; of: the column that, with its turn, identifies the text."""
     marked = pd.DataFrame(
         [(*row[:2], WHOLE if row[2] is None else row[2], *row[3:]) for row in marks],
         columns=["assignment", of, "turn", "start", "end", "label"],

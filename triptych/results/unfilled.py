@@ -52,8 +52,8 @@ class Unfilled:
         )
         return (
             f"{counted(self.places, 'place')} of {counted(len(self.items), 'item')} "
-            f"({', '.join(self.items[:MAX_LISTED])}{more}) cannot be filled by anybody present: {why}. Invite "
-            f"{counted(self.missing, 'more annotator')}, or give the places up: retire {them} under Setup, Items."
+            f"({', '.join(self.items[:MAX_LISTED])}{more}) cannot be filled by current annotators: {why}. Invite "
+            f"{counted(self.missing, 'more annotator')}, or give up the places: retire {them} under Setup, Items."
         )
 
 
@@ -70,7 +70,7 @@ def unfilled(session: Session, study: Study) -> Unfilled | None:
         Assignment.person_id == Membership.person_id,
         Assignment.state != AssignmentState.expired,
     )
-    outer = (Item, Membership)  # named, as two queries down they would else become tables of their own
+    outer = (Item, Membership)  # explicit, because two queries down they would otherwise become separate tables
     could = select(Membership.id).where(*may_work, ~seen.correlate(*outer))
     if session.scalars(select(PlannedItem.id).where(PlannedItem.study_id == study.id).limit(1)).first() is not None:
         planned = exists().where(PlannedItem.item_id == Item.id, PlannedItem.person_id == Membership.person_id)

@@ -23,10 +23,8 @@ EXPLORATORY = "Exploratory: other criteria were declared before launch."
 
 
 def standing(analysis: StudyAnalysis, result: CriterionResult) -> str:
-    """Which system has the highest and which the lowest mean.
-
-    If other systems have them once items and annotators, who may not be the same for every system, are evened out as
-    comparisons do it, it says that too.
+    """The systems with the highest and lowest mean. Also names those that are highest and lowest after adjusting for
+    items and annotators, if they differ, since systems may not share all items and annotators.
     """
     words = headline(result, analysis.names)
     contrasts = analysis.contrasts_of(result.criterion.key)
@@ -41,7 +39,7 @@ def standing(analysis: StudyAnalysis, result: CriterionResult) -> str:
     if not contrasts or (ranked[0], ranked[-1]) == (evened[0], evened[-1]):
         return words
     return (
-        f"{words} With items and annotators evened out, {analysis.name(evened[0])} is the highest and "
+        f"{words} After adjusting for items and annotators, {analysis.name(evened[0])} is the highest and "
         f"{analysis.name(evened[-1])} the lowest."
     )
 
@@ -78,7 +76,7 @@ def _more_clear(pairs: int) -> str:
 
 
 def between_groups(analysis: StudyAnalysis, criterion: str) -> str:
-    """Whether groups of annotators differ in how far apart they put two systems; nothing with fewer than two groups."""
+    """Whether groups of annotators see different differences between systems; empty with fewer than two groups."""
     between = [of for of in analysis.group_differences if of.criterion == criterion and of.other]
     if not between:
         return ""
@@ -95,7 +93,7 @@ def between_groups(analysis: StudyAnalysis, criterion: str) -> str:
         p = min(of.p_holm for of in tests if of.p_holm is not None)
         parts.append(f"No clear difference between groups (smallest adjusted {p_words(p)}); they may still differ.")
     if not speaks_for_others(tests):
-        parts.append("This is about these annotators; others of their groups may differ.")
+        parts.append("This applies to these annotators; others in their groups may differ.")
     return " ".join(parts)
 
 
@@ -130,13 +128,13 @@ def speaks_for_others(contrasts: Iterable[TestedDifference]) -> bool:
 
 
 def clear_of(contrasts: Sequence[D]) -> list[D]:
-    """The contrasts that are clear; where nothing can be said of annotators like these, for these annotators."""
+    """The clear contrasts: for annotators like these or, if that is undefined, for these annotators."""
     alike = speaks_for_others(contrasts)
     return [contrast for contrast in contrasts if (contrast.clear if alike else contrast.clear_here)]
 
 
 def clear_of_criteria(contrasts: Iterable[Contrast]) -> list[Contrast]:
-    """The same of each criterion by itself, as some may have enough annotators and others not."""
+    """The same, separately for each criterion, since only some may have enough annotators."""
     by_criterion: dict[str, list[Contrast]] = defaultdict(list)
     for contrast in contrasts:
         by_criterion[contrast.criterion].append(contrast)
@@ -181,7 +179,7 @@ def summary(analysis: StudyAnalysis, contrasts: Sequence[Contrast]) -> str:
     wins = Counter(contrast.higher for contrast in clear)
     first, won = wins.most_common(1)[0]
     others = len({code for contrast in contrasts for code in (contrast.system, contrast.baseline)}) - 1
-    return f"{analysis.name(first)} stands clearly above all others" if won == others else order(analysis, clear)
+    return f"{analysis.name(first)} is clearly above all others" if won == others else order(analysis, clear)
 
 
 def tested_only(contrasts: Iterable[Contrast]) -> str:
@@ -222,7 +220,7 @@ def _sure(p: float | None) -> str:
 
 
 def _equal(analysis: StudyAnalysis, tested: Sequence[Contrast], clear: Collection[Contrast]) -> str:
-    """The pairs that lie inside the margin set beforehand; a clear difference may be as small."""
+    """The pairs within the margin set beforehand; even a clear difference may be that small."""
     equal = [contrast for contrast in tested if contrast.equal]
     if not equal:
         return ""
@@ -299,23 +297,23 @@ def _of_annotators(analysis: StudyAnalysis, criterion: str, tested: Sequence[Con
         listed = largest_first(only_here)[:MAX_LISTED]
         more = f" and {len(only_here) - MAX_LISTED} more" if len(only_here) > MAX_LISTED else ""
         pairs = "; ".join(order(analysis, [contrast]) for contrast in listed)
-        return f"For these {_annotators(only_here)} annotators alone also clear: {pairs}{more}."
+        return f"For these {_annotators(only_here)} annotators only, also clear: {pairs}{more}."
     if count == 1:
-        return "These are the ratings of one annotator; nobody else was asked."
+        return "These are the ratings of a single annotator."
     missing = ENOUGH_ANNOTATORS - count
     return (
-        f"This is about these {count} annotators; others may differ.{_own(analysis, criterion, tested)} "
+        f"This applies to these {count} annotators; others may differ.{_own(analysis, criterion, tested)} "
         f"{missing} more {'annotator' if missing == 1 else 'annotators'} would allow a test for annotators like these."
     )
 
 
 def _annotators(contrasts: Iterable[Contrast]) -> int:
-    """The most that one of the differences rests on."""
+    """The largest number of annotators behind one of the differences."""
     return max(contrast.difference.annotators for contrast in contrasts if isinstance(contrast.difference, Estimate))
 
 
 def _own(analysis: StudyAnalysis, criterion: str, tested: Sequence[Contrast]) -> str:
-    """How far the annotators' own differences of the largest contrast lie apart."""
+    """The range of the individual annotators' differences for the largest contrast."""
     effects, largest = analysis.compared[criterion].effects, largest_first(tested)[0]
     if isinstance(effects, Undefined):
         return ""

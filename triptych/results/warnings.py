@@ -25,13 +25,13 @@ from triptych.stats.intervals import ENOUGH_ANNOTATORS
 from triptych.stats.numbers import p_words
 from triptych.stats.undefined import Undefined
 
-BY_CHANCE = "In simulations without camps such a hint came up in up to 7 % of studies."
+BY_CHANCE = "In simulations without camps, such a hint appeared in up to 7 % of studies."
 GROUPS_APART = 0.1  # alpha inside a group against that of all, from which it moves the conclusion
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that a reader of the results must know; the higher `weight`, the more it moves the conclusion.
+    """Something that readers of the results should know; the higher `weight`, the more it affects the conclusion.
 
     kind: a short name; examples: which ratings are behind it, None where that is all of them.
     """
@@ -52,7 +52,7 @@ class NotRun:
 
 
 def findings(analysis: StudyAnalysis) -> tuple[Finding, ...]:
-    """What there is to say against a quick reading of the results, most important first."""
+    """Reasons for caution when reading the results, most important first."""
     sources = (
         _simulated,
         _collection,
@@ -77,9 +77,9 @@ def _in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 def _simulated(analysis: StudyAnalysis) -> Iterator[Finding]:
     if "simulated" in analysis.kinds:
-        yield Finding(100, "simulated", "Simulated annotators count here. Nothing of this speaks about people.")
+        yield Finding(100, "simulated", "Simulated annotators are included. None of this is about people.")
     if {"judge", "human"} <= {*analysis.kinds}:
-        yield Finding(95, "judge", "Ratings of a judge model are counted together with those of people.")
+        yield Finding(95, "judge", "Ratings by a judge model are counted together with those by people.")
 
 
 def _collection(analysis: StudyAnalysis) -> Iterator[Finding]:
@@ -106,7 +106,7 @@ def _ignored_items(analysis: StudyAnalysis) -> Iterator[Finding]:
 def _turned(
     analysis: StudyAnalysis, other: tuple[Contrast, ...] | None, without: str
 ) -> Iterator[tuple[Contrast, str]]:
-    """Contrasts that say something else the other way, each with the sentence about it."""
+    """Contrasts whose conclusion differs in the alternative analysis, each with its sentence."""
     by_pair = {(two.criterion, two.system, two.baseline): two for two in other or ()}
     clear, clear_there = clear_of_criteria(analysis.contrasts), clear_of_criteria(other or ())
     for contrast in analysis.contrasts:
@@ -146,7 +146,7 @@ def _these_only(analysis: StudyAnalysis) -> Iterator[Finding]:
     few = analysis.n_annotators < ENOUGH_ANNOTATORS
     if few and analysis.n_annotators and analysis.contrasts:
         noun = "annotator" if analysis.n_annotators == 1 else "annotators"
-        words = f"{analysis.n_annotators} {noun}: too few to say what others would prefer; "
+        words = f"{analysis.n_annotators} {noun}: too few to know what others would prefer; "
         words += f"{ENOUGH_ANNOTATORS} are needed."
         yield Finding(70, "few annotators", words)
         return
@@ -159,13 +159,13 @@ def _these_only(analysis: StudyAnalysis) -> Iterator[Finding]:
             several = f"{len(shaky)} of {len(contrasts)} pairs, most of all {pair},"
             sentence = (
                 f"{analysis.title(criterion)}: {pair if len(shaky) == 1 else several} differ for these annotators, "
-                f"but annotators like these might see it otherwise ({p_words(shaky[largest])})."
+                f"but other annotators like these might not agree ({p_words(shaky[largest])})."
             )
             yield Finding(80, "these annotators only", sentence, _of_pair(largest))
 
 
 def _groups(analysis: StudyAnalysis) -> Iterator[Finding]:
-    """Agreement inside groups of annotators that hides behind that of all, and tastes that differ between groups."""
+    """Agreement within groups that the pooled agreement hides, and preferences that differ between groups."""
     pooled = {each.criterion: each.alpha for each in analysis.agreement}
     for criterion, of_all in pooled.items():
         inside = [(of.group, of.agreement.alpha) for of in analysis.group_agreement if of.criterion == criterion]
@@ -192,7 +192,7 @@ def _groups_differ(analysis: StudyAnalysis) -> Iterator[Finding]:
 
 
 def largest_gap(analysis: StudyAnalysis) -> str | None:
-    """The criterion on which alpha inside a declared group is farthest from that of all; None where none has both."""
+    """The criterion on which alpha within a declared group differs most from the pooled alpha; None without both."""
     pooled = {each.criterion: each.alpha for each in analysis.agreement}
     gaps = {
         inside.criterion: abs(alpha - of_all)
@@ -213,12 +213,14 @@ def _camps(analysis: StudyAnalysis) -> Iterator[Finding]:
         )
         camps = f"{listed} on one side, {others} others on the other"
         if hint.criterion == TASTES:
-            yield Finding(72, "camps", f"Annotators may form two camps with different tastes: {camps}. {BY_CHANCE}")
+            yield Finding(
+                72, "camps", f"Annotators may form two camps with different preferences: {camps}. {{BY_CHANCE}}"
+            )
             continue
         inside, across = hint.camps.inside or 0.0, hint.camps.across or 0.0
         sentence = (
-            f"{analysis.title(hint.criterion)}: annotators may form two camps that agree inside (mean correlation "
-            f"{inside:.2f}) and not across ({across:.2f}): {camps}. {BY_CHANCE}"
+            f"{analysis.title(hint.criterion)}: annotators may form two camps that agree within (mean correlation "
+            f"{inside:.2f}) but not across ({across:.2f}): {camps}. {BY_CHANCE}"
         )
         yield Finding(91, "camps", sentence, Filters(criteria=frozenset({hint.criterion})))
 
@@ -229,10 +231,10 @@ def _agreement(analysis: StudyAnalysis) -> Iterator[Finding]:
     low = [(each, alpha) for each, alpha in low if alpha < BANDS[0]]
     rests = [pair for pair in low if clear_of(analysis.contrasts_of(pair[0].criterion))]
     others = [pair for pair in low if pair not in rests]
-    for weight, group, then in ((75, rests, " Clear differences rest on it."), (50, others, "")):
+    for weight, group, then in ((75, rests, " Clear differences are based on it."), (50, others, "")):
         if group:
             listed = ", ".join(f"{analysis.title(each.criterion)} {alpha:.3f}" for each, alpha in group)
-            sentence = f"Annotators agree too little to rely on single ratings (alpha below 0.667): {listed}.{then}"
+            sentence = f"Annotators agree too little to rely on individual ratings (alpha below 0.667): {listed}.{then}"
             criteria = frozenset(each.criterion for each, _ in group)
             yield Finding(weight, "low agreement", sentence, Filters(criteria=criteria))
     for agreement in analysis.agreement:
@@ -251,7 +253,7 @@ def _late(analysis: StudyAnalysis) -> Iterator[Finding]:
 
 
 def missing_answers(analysis: StudyAnalysis) -> Iterator[Finding]:
-    """Criteria with many answers like "I don't know": that speaks about the rubric, not about the annotators."""
+    """Criteria with many answers like "I don't know": this points to the rubric, not to the annotators."""
     for ratings in analysis.ratings:
         scale = ratings.criterion.scale
         options = scale.options if isinstance(scale, Choice) else ()
@@ -348,7 +350,7 @@ def _undefined_of(contrast: Contrast) -> Iterator[tuple[str, str, str]]:
 
 def _unplaced(effects: EffectsOf) -> Iterator[tuple[str, str, str]]:
     if effects.unplaced:
-        words = f"{effects.unplaced} ratings have no known place and are left out."
+        words = f"{effects.unplaced} ratings have an unknown place and are left out."
         yield "Effect of the place on screen", effects.criterion, words
 
 

@@ -1,1 +1,1 @@
-"""What may be asked and what may be answered: the rubric, its scales, and answers checked against it. No database."""
+"""What is asked and which answers are valid: the rubric, its scales, and checks of answers. No database."""

@@ -94,7 +94,7 @@ def parse_answers(data: object) -> Answers:
 
 
 def check_draft(rubric: Rubric, study_round: str, candidates: int, data: object) -> None:
-    """Refuses what no honest browser sends, but lets an unfinished annotation pass. Raises InvalidAnnotation."""
+    """Refuse what the workbench would never send, but accept an unfinished annotation. Raises InvalidAnnotation."""
     answers = parse_answers(data)
     criteria = {criterion.key: criterion for criterion in rubric.asked(study_round)}
     for place, values in answers.ratings.items():
@@ -246,7 +246,7 @@ def option_name(value: Value) -> str:
 def check_explanation(
     rubric: Rubric, criterion: Criterion, place: str, ask: Ask, draft: DraftExplanation
 ) -> tuple[list[str], str]:
-    """Reasons, in the order offered, and text as they are stored. Raises InvalidAnnotation."""
+    """Reasons, in the order offered, and text, as stored. Raises InvalidAnnotation."""
     where = f"{criterion.title}, {_named(place)}"
     offered = [reason.key for reason in ask.reasons]
     unknown = [reason for reason in draft.reasons if reason not in offered]

@@ -1,7 +1,6 @@
-"""Changes of a document that leave the rest of it as it was: comments, order and wording. Pure.
-
-Both values are plain data: `before` is what the document says, `after` what it shall say. A part that says the same
-in both is not touched. Of a list, parts are the same where they are equal or have the same key.
+"""Edits a YAML document while preserving the rest: comments, order and wording. Pure. Both values are plain data:
+`before` is the current content of the document, `after` the new one. Unchanged parts are not touched. Elements of a
+list match if they are equal or have the same key.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def is_same(value: Any, other: Any) -> bool:
 
 
 def change(document: CommentedMap, before: dict[str, Any], after: dict[str, Any], order: Sequence[str] = ()) -> None:
-    """Changes the document so that it says `after`; new keys of a mapping come in this order."""
+    """Change the document's content to `after`; new keys of a mapping are in this order."""
     root = CommentedSeq([document])
     _Change(*_shared(document), {name: place for place, name in enumerate(order)}).part(root, 0, before, after)
 
@@ -150,7 +149,7 @@ class _Change:
     # ---- comments: the lines above a part belong to it, and the library stores them after the part before
 
     def _take_leads(self, node: Any) -> list[str]:
-        """The lines after each part, which are then gone from the document."""
+        """Remove the lines after each part from the document and return them."""
         return [self._lead_after(node, key) for key in _keys(node)]
 
     def _lead_after(self, node: Any, key: Any) -> str:
@@ -220,7 +219,7 @@ def _put_after(holder: Any, key: Any, token: Any) -> None:
 
 
 def _replace(holder: Any, key: Any, value: Any) -> None:
-    """The value in the place of another, with the comment beside it."""
+    """Replace a value, keeping the comment next to it."""
     token = None if isinstance(holder[key], BLOCK_TEXTS) else _after(holder, key)
     holder[key] = value
     if token is not None and not isinstance(value, BLOCK_TEXTS):

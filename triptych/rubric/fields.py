@@ -26,7 +26,7 @@ CONTROLS = (
 
 @dataclass(frozen=True)
 class Wording:
-    """What people read at a field. `more`: it is folded away; `lines`: it is a text of several lines."""
+    """The labels and help of a field. `more`: it is folded away; `lines`: it is a text of several lines."""
 
     label: str
     hint: str = ""
@@ -60,7 +60,7 @@ _KEY = Wording("Short name", "The name in exports; lower-case letters, digits an
 _LEVEL = Wording("Level of measurement", "Which distances mean something; statistics follow it.", more=True)
 _ROUNDS = Wording("Only in these rounds", "Everywhere, if none is ticked.", more=True)
 _KIND = Wording("How it is asked")
-_ASK = Wording("Ask why", "Opens reasons to tick, a text field, or both, where this is chosen.")
+_ASK = Wording("Ask why", "Shows reasons to tick, a text field, or both when this is chosen.")
 _TITLE = Wording("Name")
 _REASONS = Wording("Reasons")
 
@@ -97,13 +97,16 @@ WORDING: dict[str, dict[str, Wording]] = {
         "translations": Wording(
             "Translations", "What annotators read in other languages. A text without one stays as it is.", more=True
         ),
-        "source": Wording("Where the protocol is from", "Leads read it, annotators do not.", more=True, lines=True),
+        "source": Wording("Source of the protocol", "Leads read it, annotators do not.", more=True, lines=True),
         "deviations": Wording(
-            "Where the wording is not the original's", "Leads read it; the methods text says it.", more=True, lines=True
+            "Where the wording differs from the original",
+            "Leads read it; the methods text reports it.",
+            more=True,
+            lines=True,
         ),
     },
     "Translation": {
-        "text": Wording("Text of the rubric", "Exactly as it is above.", lines=True),
+        "text": Wording("Text of the rubric", "Exactly as above.", lines=True),
         "into": Wording("In other languages", "One per line, as in de: Flüssigkeit."),
     },
     "Criterion": {
@@ -138,7 +141,7 @@ WORDING: dict[str, dict[str, Wording]] = {
         "ask": _ASK,
         "definition": Wording("Meaning", more=True),
         "missing": Wording("Missing", "Counts as no answer.", more=True),
-        "apart": Wording("Agreement without it, too", "The headline numbers keep it.", more=True),
+        "apart": Wording("Also show agreement without it", "The headline numbers include it.", more=True),
         "key": _KEY,
     },
     "NumberScale": {
@@ -187,8 +190,8 @@ WORDING: dict[str, dict[str, Wording]] = {
     },
     "Section": {"title": Wording("Heading"), "text": Wording("Text", lines=True)},
     "ExplanationRule": {
-        "min_words": Wording("Words at least"),
-        "max_words": Wording("Words at most"),
+        "min_words": Wording("Minimum words"),
+        "max_words": Wording("Maximum words"),
         "sample": Wording("A good explanation", "Shown where one is asked for.", lines=True),
     },
     "RatedItem": _RATED_ITEM,
@@ -215,7 +218,7 @@ WORDING: dict[str, dict[str, Wording]] = {
         "title": Wording("Heading"),
         "study_page": Wording("Page to study first"),
         "questions": Wording("Questions"),
-        "pass_percent": Wording("Passed from, in percent"),
+        "pass_percent": Wording("Pass mark, in percent"),
         "attempts": Wording("Attempts"),
         "rounds": _ROUNDS,
     },
@@ -234,7 +237,7 @@ NOUNS = {
     **{"TrainingCandidate": "response", "ReferenceScore": "score", "TestQuestion": "question"},
     **{"RatedItem": "worked example", "StudyStart": "start"},
 }
-# what people read for the values of a choice; other values are shown as they are
+# labels for the values of a choice; other values are shown unchanged
 VALUES: dict[Any, str] = {
     **{"likert": "Rating scale", "choice": "Choice", "number": "Number or slider", "best": "Pick the best"},
     **{"candidate": "each response", "item": "the item as a whole", None: "the item as a whole"},

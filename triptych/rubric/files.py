@@ -68,7 +68,7 @@ class Mistake:
 
 @dataclass(frozen=True)
 class RubricSheet:
-    """What a text says: the rubric, unless there are mistakes, and its plain data, where it is YAML at all."""
+    """The result of parsing a text: the rubric, unless there are mistakes, and its plain data, if it is valid YAML."""
 
     text: str
     rubric: Rubric | None
@@ -82,7 +82,7 @@ class RubricSheet:
 
 
 def read_sheet(text: str) -> RubricSheet:
-    """What a text says, with every mistake at its line."""
+    """Parse a text, with every mistake at its line."""
     try:
         document, data = _read(text)
     except InvalidRubric as error:
@@ -103,7 +103,7 @@ def _read(text: str) -> tuple[Any, Any]:
     except TooManyParts as error:
         raise InvalidRubric(f"{error}; no annotator would read such a rubric.") from error
     except TooDeep as error:
-        raise InvalidRubric("nested too deeply to be a rubric.") from error
+        raise InvalidRubric("nested too deeply for a rubric.") from error
     except InvalidYaml as error:
         raise InvalidRubric(f"not valid YAML: {error}.") from error
     if not isinstance(data, dict):
@@ -180,7 +180,7 @@ def _wording(mistake: ErrorDetails, cure: tuple[str, str] | None) -> str:
 
 
 def rewritten(text: str, value: Mapping[str, Any]) -> str:
-    """The text with this value of the form; what says the same stays as it was written. Raises InvalidRubric."""
+    """The text with this value from the form; unchanged parts keep their wording. Raises InvalidRubric."""
     sheet = read_sheet(text)
     if edits.is_same(sheet.value, value):
         return text

@@ -290,7 +290,7 @@ class Rubric(RubricPart):
         return self._untranslated
 
     def in_language(self, code: str) -> Rubric:
-        """The rubric with its words in a language; a text without a translation stays as it is."""
+        """The rubric with its texts in a language; a text without a translation is unchanged."""
         if code == self.language.partition("-")[0]:
             return self
         if code not in self._in_language:

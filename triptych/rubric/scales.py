@@ -37,7 +37,7 @@ def unique(keys: list[str], noun: str) -> None:
 
 
 def once(noun: str) -> AfterValidator:
-    """For a field: each of its parts has a key of its own; `noun` calls the key in the message."""
+    """Validator for a field: all its parts must have different keys; `noun` names the key in the message."""
 
     def check(parts: tuple[Any, ...]) -> tuple[Any, ...]:
         unique([part.key for part in parts], noun)
@@ -73,7 +73,7 @@ class Reason(RubricPart):
 
 
 class Ask(RubricPart):
-    """What an answer asks for besides itself: reasons to tick and/or free text."""
+    """What an answer additionally asks for: reasons to tick and/or free text."""
 
     reasons: Annotated[tuple[Reason, ...], once("reason key")] = ()
     free_text: Literal["none", "optional", "required"] = "optional"
@@ -96,11 +96,11 @@ class Point(RubricPart):
 
 
 class ScaleKind(RubricPart):
-    """What every kind of scale can be asked. The answers of a kind without points or options ask for nothing."""
+    """The interface of every kind of scale. Without points or options, answers ask for nothing more."""
 
     @property
     def asks(self) -> Mapping[str | float, Ask]:
-        """Answer → what it asks for besides itself."""
+        """Answer → what it additionally asks for."""
         return {}
 
     def ask_for(self, value: Value) -> Ask | None:

@@ -1,6 +1,5 @@
-"""YAML, read and written for the whole product by one library, which can change a text and leave the rest as it was.
-
-Texts are YAML 1.2: `yes` and `no` are words. Only plain data come in: no object is made, no tag is followed.
+"""Reading and writing YAML for the whole product, with a library that can edit a text and preserve the rest. Texts are
+YAML 1.2: `yes` and `no` are words. Only plain data are accepted: no objects are created, no tags are followed.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from ruamel.yaml.scalarstring import (
 MAX_DEPTH = 100
 MAX_PARTS = 200_000  # keys and values, repeated ones (`*name`) each time; an import reads files of others
 MAX_LINE = 100  # characters; longer texts of ours are folded
-NO_WRAPPING = 1_000_000  # characters: lines of others stay as long as they are
+NO_WRAPPING = 1_000_000  # characters; wide enough that existing long lines are not wrapped
 PLAIN_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq")}
 # what readers of YAML 1.1 take for true, false or nothing
 WORDS_OF_OLD = re.compile(r"(?i)y|n|yes|no|on|off|true|false|null|~")
@@ -105,7 +104,7 @@ def load(text: str | bytes, max_parts: int = MAX_PARTS) -> Any:
     except (YAMLError, AttributeError) as error:
         raise InvalidYaml(str(error).splitlines()[0] if str(error) else "it cannot be read") from error
     except LookupError as error:  # such as !!bool maybe, or !!int without digits
-        raise InvalidYaml("a value is none of the kind that its tag names") from error
+        raise InvalidYaml("a value does not match its tag") from error
     except (ValueError, NotImplementedError) as error:  # looks like a date or a number but is none, such as 2024-13-45
         raise InvalidYaml(f"{error}; put such a value in quotes") from error
 

@@ -1,1 +1,1 @@
-"""What a script may ask of a study, the same by HTTP and on the data folder. No rule of a study and no route."""
+"""The API for scripts, identical over HTTP and on a data folder. No rule of a study and no route."""

@@ -6,5 +6,5 @@ import re
 
 BASE = "/api/v1"
 KEY = "Idempotency-Key"
-LEAD = "X-Triptych-Lead"  # the name, percent-encoded, of the lead for whom somebody acts who has the data folder
+LEAD = "X-Triptych-Lead"  # the name, percent-encoded, of the lead that a script on the data folder acts for
 IN_PATH = re.compile(r"{(\w+)}")

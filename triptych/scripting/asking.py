@@ -1,4 +1,4 @@
-"""Who asks from a script, and which study they may mean."""
+"""Who is calling from a script, and which studies they may access."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def of_home(session: Session, name: str) -> Asker:
         able = (Person.role == Role.lead) & Person.passcode_hash.is_not(None) & Person.disabled_at.is_(None)
         leads = session.scalars(select(Person).where(able).limit(2)).all()
         if len(leads) != 1:
-            many = "several leads; name the one who asks" if leads else "no lead yet; make one in the app"
+            many = "several leads; say which one the script acts for" if leads else "no lead yet; create one in the app"
             raise NotFound(f'Here are {many}: open(home, lead="…").' if leads else f"There is {many}.")
         lead = leads[0]
     return Asker(Who(lead.id, lead.pseudonym, lead.role, lead.name, 0), SCOPES_OF_HOME)
@@ -69,5 +69,5 @@ def study_of(session: Session, asker: Asker, slug: str) -> Study:
     """The study. Raises NotFound, whether it does not exist, is someone else's, or the token is for another one."""
     study = lifecycle.led_by(session, asker.who, slug)
     if asker.study_id not in (None, study.id):
-        raise NotFound(f"You lead no study called {slug!r}.")
+        raise NotFound(f"You do not lead a study called {slug!r}.")
     return study

@@ -1,6 +1,5 @@
-"""Every call of a script: its name, its address, what it asks for, and the functions of the rooms below that answer it.
-
-HTTP and the data folder share this table; `web/api` makes routes of it, `openapi` the document.
+"""Every call available to scripts: its name, address, request fields, and the functions in lower rooms that implement
+it. HTTP and the data folder share this table; `web/api` turns it into routes, `openapi` into the document.
 """
 
 from __future__ import annotations
@@ -63,8 +62,8 @@ class Call:
     """One call. path: below the address of this version, with fields of the request in braces.
 
     read: in a session that only reads, so that nothing that takes long keeps others from writing. write: then, in one
-    transaction, with what was read. Either may be left out; the last one gives the answer. most_bytes: of a body; all
-    others stand still while a long one is parsed, so only what takes a file takes as much.
+    transaction, with what was read. Either may be left out; the last one gives the answer. most_bytes: of a body;
+    parsing a long one blocks all others, so only calls that take a file allow as much.
     """
 
     name: str
@@ -200,7 +199,7 @@ def _dry_run(session: Session, asker: Asker, request: DryRunRequest) -> DryRunNu
 
 def _read_new_study(_: Session, asker: Asker, request: NewStudy) -> ItemFile:
     if asker.study_id is not None:
-        raise NotAllowed("This token is for one study and makes no other.")
+        raise NotAllowed("This token is for one study and cannot create another.")
     file = read_items(request.items.content, request.items.name, ReadOptions(roles=tuple(request.roles.items())))
     if not file.ok:
         raise ImportRefused("\n".join(["The items cannot be used:", *map(str, file.problems)]))
@@ -232,7 +231,7 @@ def _create_study(session: Session, asker: Asker, request: NewStudy, file: ItemF
 def _set_state(session: Session, asker: Asker, request: NewState, _: None) -> StudyFacts:
     study = study_of(session, asker, request.study)
     if study.state == StudyState.closed:
-        raise Conflict("This study is closed. A lead opens it again in the app.")
+        raise Conflict("This study is closed. A lead can reopen it in the app.")
     if study.state == StudyState.draft and request.state == StudyState.open:
         launch.launch(session, study, asker.who.pseudonym)
     else:
@@ -295,7 +294,7 @@ def _keep_report(session: Session, asker: Asker, request: OfStudy, built: Any) -
 
 def _unblind(session: Session, asker: Asker, request: OfStudy, _: None) -> StudyFacts:
     if asker.bearer is None:
-        raise NotAllowed("Unblinding asks for a lead's passcode: do it in the app, or with a token that unblinds.")
+        raise NotAllowed("Unblinding asks for a lead's passcode: do it in the app, or with a token that may unblind.")
     study = study_of(session, asker, request.study)
     lifecycle.unblind(session, study, signing_in.proved_by(asker.bearer))
     return _facts_of(session, study)
@@ -303,7 +302,7 @@ def _unblind(session: Session, asker: Asker, request: OfStudy, _: None) -> Study
 
 READ, WRITE, UNBLIND = Scope.read, Scope.write, Scope.unblind
 CALLS = (
-    Call("asking", "GET", "/asking", READ, NoFields, Asking, "Who asks, and what they may do.", _asking),
+    Call("asking", "GET", "/asking", READ, NoFields, Asking, "The owner of the token, and its scopes.", _asking),
     Call("studies", "GET", "/studies", READ, StudiesPage, Studies, "The lead's studies, newest first.", _list_studies),
     Call(
         "create_study",
@@ -312,7 +311,7 @@ CALLS = (
         WRITE,
         NewStudy,
         CreatedStudy,
-        "Make a draft study of a file of items.",
+        "Create a draft study from a file of items.",
         _read_new_study,
         _create_study,
         most_bytes=28 * MB,  # a file of 20 MB in Base64, and what goes with it
@@ -336,7 +335,7 @@ CALLS = (
         READ,
         TablePage,
         TableRows,
-        "Items and their candidates, a row for each candidate.",
+        "Items and their candidates, one row per candidate.",
         _paged(tables.items),
     ),
     Call(
@@ -346,7 +345,7 @@ CALLS = (
         READ,
         TablePage,
         TableRows,
-        "Ratings, a row for each value; a page holds whole annotations.",
+        "Ratings, one row per value; annotations are never split across pages.",
         _paged(tables.ratings),
     ),
     Call(
@@ -356,7 +355,7 @@ CALLS = (
         READ,
         TablePage,
         TableRows,
-        "Highlights, a row for each.",
+        "Highlights, one row each.",
         _paged(tables.highlights),
     ),
     Call(
@@ -366,7 +365,7 @@ CALLS = (
         READ,
         OfStudy,
         Results,
-        "Every number of the results, with its interval. The log notes that results were opened.",
+        "Every number of the results, with its interval. The log records that results were opened.",
         _read_results,
         _results,
     ),
@@ -377,7 +376,7 @@ CALLS = (
         READ,
         DryRunRequest,
         DryRunNumbers,
-        "What simulated annotators would give; nothing is stored.",
+        "A dry run with simulated annotators; nothing is stored.",
         _dry_run,
     ),
     Call(
@@ -387,7 +386,7 @@ CALLS = (
         WRITE,
         Guests,
         PersonalLinks,
-        "Invite annotators, all of them or nobody; each gets a personal link.",
+        "Invite annotators, either all of them or none; each gets a personal link.",
         None,
         _invite,
     ),
@@ -421,11 +420,11 @@ CALLS = (
         WRITE,
         OfStudy,
         ReportFacts,
-        "Make a report of the study as it is now.",
+        "Make a report of the current state of the study.",
         _build_report,
         _keep_report,
     ),
-    Call("reports", "GET", "/studies/{study}/reports", READ, OfStudy, Reports, "The reports that were made.", _reports),
+    Call("reports", "GET", "/studies/{study}/reports", READ, OfStudy, Reports, "List reports.", _reports),
     Call(
         "report_file",
         "GET",
@@ -433,7 +432,7 @@ CALLS = (
         READ,
         OfReport,
         Zip,
-        "A report as it was frozen.",
+        "Download a report.",
         _report_file,
     ),
     Call(
@@ -443,7 +442,7 @@ CALLS = (
         UNBLIND,
         OfStudy,
         StudyFacts,
-        "Show the names of the systems to all leads, for good.",
+        "Permanently show the names of the systems to all leads.",
         None,
         _unblind,
     ),

@@ -157,7 +157,7 @@ class StudyClient:
         return self.facts.study
 
     def refresh(self) -> StudyFacts:
-        """State, counts and whether the study is blind, as they are now."""
+        """Update state, counts and whether the study is blind."""
         self.facts = cast(StudyFacts, self._call("study"))
         return self.facts
 
@@ -237,11 +237,13 @@ class StudyClient:
         """
         rows = _records(scores, SCORE_COLUMNS)
         if len(rows) > MAX_SCORES:
-            raise ImportRefused(f"These are {len(rows):,} scores; append at most {MAX_SCORES:,} at once, by items.")
+            raise ImportRefused(
+                f"These are {len(rows):,} scores; append at most {MAX_SCORES:,} at a time, grouped by item."
+            )
         return cast(Judged, self._call("append_scores", judge=judge, scores=rows))
 
     def unblind(self) -> StudyFacts:
-        """Shows the names of the systems to all leads, for good; for a token that unblinds."""
+        """Permanently show the names of the systems to all leads; needs a token that may unblind."""
         self.facts = cast(StudyFacts, self._call("unblind"))
         return self.facts
 
@@ -308,7 +310,7 @@ def _typed(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _rubric_text(rubric: PathLike) -> str:
-    """The key of a shipped rubric or YAML as it is; of a file its text."""
+    """The key of a shipped rubric, or YAML text; for a file, its text."""
     text = os.fspath(rubric)
     is_file = not isinstance(rubric, str) or ("\n" not in text and text.endswith((".yaml", ".yml")))
     return Path(text).read_text(encoding="utf-8") if is_file else text
@@ -326,12 +328,12 @@ def _guests(people: Iterable[str] | pd.DataFrame) -> list[dict[str, Any]]:
     if isinstance(people, pd.DataFrame):
         return _records(people, GUEST_COLUMNS)
     if isinstance(people, str):
-        raise ImportRefused("Give a list of names: one text would be taken for its letters.")
+        raise ImportRefused("Pass a list of names, not a single string.")
     return [{"name": name} for name in people]
 
 
 def _records(table: pd.DataFrame | Sequence[Mapping[str, Any]], columns: Sequence[str]) -> list[dict[str, Any]]:
-    """The rows as JSON takes them; what is empty is left out. Raises ImportRefused for other columns."""
+    """The rows as JSON values; empty cells are omitted. Raises ImportRefused for other columns."""
     frame = table if isinstance(table, pd.DataFrame) else pd.DataFrame(list(table))
     others = [str(column) for column in frame.columns if column not in columns]
     if others:

@@ -46,14 +46,14 @@ class Connection(Protocol):
 
 
 class HttpConnection:
-    """Calls of a running app. headers: what proves who asks."""
+    """Calls to a running app. headers: authentication."""
 
     def __init__(self, url: str, headers: dict[str, str]) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise NotAllowed(f"{url!r} is no address of an app. Write it as https://annotate.example.org.")
+            raise NotAllowed(f"{url!r} is not the address of an app. Write it as https://annotate.example.org.")
         self.url, self.headers = url.rstrip("/"), headers
-        # a redirect, or a proxy on the way to this very computer, would see the token
+        # a redirect, or a proxy on the way to this computer, would see the token
         proxies = {} if settings.is_loopback(parts.hostname) else urllib.request.getproxies()
         self.opener = urllib.request.build_opener(urllib.request.ProxyHandler(proxies), _NoRedirect)
 
@@ -108,7 +108,7 @@ def _refusal(error: urllib.error.HTTPError, url: str) -> TriptychError:
         body = json.loads(error.read())
         return error_of(body["refused"], body["message"])
     except (ValueError, KeyError, TypeError):
-        return DatabaseAway(f"{url} answers {error.code}, as no Triptych does. Is this its address?")
+        return DatabaseAway(f"{url} answers {error.code}, which Triptych never does. Is this the right address?")
 
 
 class HomeConnection:

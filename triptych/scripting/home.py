@@ -1,7 +1,6 @@
-"""How a script that has the data folder proves itself to the app that runs on it: by a private file in the folder.
-
-The app writes it at each start, with a new key, and deletes it at its end. Two programs on one SQLite file could harm
-it, so while the app holds the file a script asks the app; otherwise the script holds the file itself.
+"""How a script with access to the data folder authenticates to the app running on it: with a private file in the
+folder, which the app writes at each start with a new key and deletes when it stops. Two programs could damage an SQLite
+file, so while the app has it open a script calls the app; otherwise the script opens it itself.
 """
 
 from __future__ import annotations
@@ -58,6 +57,6 @@ def running_app(folder: Path) -> RunningApp:
         return RunningApp(str(content["url"]), str(content["key"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise NotFound(
-            f"Another program uses the database in {folder}, and it is no running app that this user may ask. "
-            "Wait until it is done, or use connect() with a token."
+            f"Another program uses the database in {folder}, and it is not a running app that this user may call. Wait "
+            f"until it has finished, or use connect() with a token."
         ) from error

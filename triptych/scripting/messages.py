@@ -13,7 +13,7 @@ from triptych.storage.models import Access, Round, StudyState
 MAX_ROWS = 5000
 MAX_SCORES = 20_000
 MAX_TEXT_CHARACTERS = 10_000
-Cursor = Annotated[str, Field(max_length=200, description="`next` of the page before; empty for the first page")]
+Cursor = Annotated[str, Field(max_length=200, description="`next` from the previous page; empty for the first page")]
 Limit = Annotated[int, Field(ge=1, le=MAX_ROWS)]
 Slug = Annotated[str, Field(max_length=200, description="the study's short name, as in its address")]
 Line = Annotated[str, Field(max_length=500)]
@@ -34,7 +34,7 @@ def what_does_not_fit(error: ValidationError) -> str:
 
 
 class NoFields(ScriptMessage):
-    """Nothing is said."""
+    """A request without fields."""
 
 
 class StudiesPage(ScriptMessage):
@@ -76,7 +76,7 @@ class NewStudy(ScriptMessage):
     round: Round = Round.main
     items_per_annotator: int | None = None
     consent: Annotated[str, Field(max_length=20_000, description="what annotators agree to before they begin")] = ""
-    no_consent: Annotated[Line, Field(description="why no consent is asked")] = ""
+    no_consent: Annotated[Line, Field(description="why consent is not asked")] = ""
 
 
 class NewState(OfStudy):

@@ -34,7 +34,7 @@ class ReadNumbers:
 
 
 def read(session: Session, study: Study) -> ReadNumbers:
-    """What the results page and a report made now say, under the filters that they begin with."""
+    """The numbers of the results page and of a report made now, with the default filters."""
     frame = frame_of(session, study)
     analysis = analyse(frame, Counted(kinds_by_default(study)), system_names(session, study))
     rows: list[list[str | float | None]] = []

@@ -14,10 +14,10 @@ from triptych.scripting.refusals import REFUSALS
 
 REFERENCE = "#/components/schemas/{model}"
 ABOUT = (
-    "Send a token of a lead as `Authorization: Bearer …`; the page Account makes one. Cookies do not count. A page of "
-    f"a table has at most {MAX_ROWS} entries and names the next one. A request that changes something may carry the "
-    f"header `{KEY}`, a text of its own: sent again within a day it acts once, and personal links are left out of the "
-    "repeated answer. While a study is blind, systems are called System 1, System 2, … everywhere."
+    f"Send a lead's token as `Authorization: Bearer …`; create it on the page Account. Cookies are ignored. A page of "
+    f"a table has at most {MAX_ROWS} entries and gives the `next` one. A request that changes something may carry the "
+    f"header `{KEY}`, a unique text: if sent again within a day the request acts once, and the repeated response omits "
+    f"personal links. While a study is blind, systems are called System 1, System 2, … everywhere."
 )
 
 
@@ -78,4 +78,4 @@ def _answer(call: Call) -> dict[str, Any]:
 
 def _refusal() -> dict[str, Any]:
     schema = {"$ref": REFERENCE.format(model="Refusal")}
-    return {"description": "What was wrong, in words.", "content": {"application/json": {"schema": schema}}}
+    return {"description": "A sentence that explains the error.", "content": {"application/json": {"schema": schema}}}

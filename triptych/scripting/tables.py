@@ -27,7 +27,7 @@ def items(session: Session, study: Study, number: int, count: int) -> TableRows:
         select(Candidate.item_id, System.blind_code, Candidate.text, Candidate.turns)
         .join(System, System.id == Candidate.system_id)
         .where(Candidate.item_id.in_(of_page))
-        .order_by(System.blind_code)  # the order of the file would tell which system is which
+        .order_by(System.blind_code)  # the order in the file would reveal which system is which
     )
     by_item = defaultdict(list)
     for item_id, code, text, spoken in session.execute(candidates):

@@ -1,1 +1,1 @@
-"""Simulated annotators: demo studies, dry runs, what a plan is worth. No real annotation passes here."""
+"""Simulated annotators: demo studies, dry runs, the planner. No real annotation passes through here."""

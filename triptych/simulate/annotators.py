@@ -29,7 +29,7 @@ TIE = 0.1
 WIDTH = 4 / STEEPNESS  # the quality that moves an answer in the middle of a scale by about the scale's width
 ITEM_TASTE, SYSTEM_TASTE = 0.15, 0.2
 AT_RANDOM = 0.5
-SENTENCE = "Simulated words that stand where an annotator would explain this rating of the response in their own words"
+SENTENCE = "Simulated text in place of an annotator's explanation of this rating of the response in their own words"
 WORD = re.compile(r"\S+")
 
 
@@ -102,7 +102,7 @@ class Crowd:
 
 
 def message_of(token: str, version: int, rng: Random) -> dict[str, Any]:
-    """What every final message about an assignment carries, from a simulated annotator."""
+    """The common fields of a simulated annotator's final messages."""
     submission = f"{rng.getrandbits(128):032x}"
     return {"assignment": token, "version": version, "pen": "simulated", "submission": submission}
 
@@ -225,7 +225,7 @@ def _explanation(rubric: Rubric, ask: Ask, rng: Random) -> dict[str, Any]:
 
 
 def _words(rubric: Rubric, rng: Random) -> str:
-    """Words within the rubric's limits that say themselves where they come from."""
+    """Words within the rubric's limits that state that they are simulated."""
     low = max(rubric.explanation.min_words, 1)
     return " ".join(islice(cycle(SENTENCE.split()), rng.randint(low, min(low + 12, rubric.explanation.max_words))))
 

@@ -1,7 +1,7 @@
 """The demo studies: one per shipped rubric, each with simulated ratings, for a first look at everything.
 
 One is half done, one finished, one has every step before the first item, one was imported. They are marked, left out of
-totals and removed by one button. That they were loaded once is kept in the database, so that removed ones stay away.
+totals and removed by one button. The database remembers that they were loaded, so that removed ones do not return.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ DECLARED = {
     "primary_contrast": "Each pair of systems; the difference in the share of appropriate responses.",
     "sample": "14 dialogues, three annotators for each, six annotators in all: as many as a demo needs.",
     "stop_rule": "Collection stops when every dialogue has three annotations.",
-    "exclusions": "An annotator who answers faster than the texts can be read.",
+    "exclusions": "Annotators who answer faster than the texts can be read.",
 }
 # in the order in which they are made; the newest study comes first in every list
 DEMOS: Mapping[str, DemoStudy] = MappingProxyType(
@@ -122,7 +122,7 @@ DEMOS: Mapping[str, DemoStudy] = MappingProxyType(
             {"SIM-1": -0.3, "SIM-2": 0.0, "SIM-3": 0.2, "SIM-4": 0.5, "SIM-5": 0.1, "SIM-6": -0.1},
             {"lm-finetuned": -1.3, "lm-grounded": 0.2, "human": 1.6},
             7,
-            {"consent": {"not_needed": "Simulated annotators are no people."}, "preregistration": DECLARED},
+            {"consent": {"not_needed": "Simulated annotators are not people."}, "preregistration": DECLARED},
             is_finished=True,
         ),
         HALF_DONE: DemoStudy(
@@ -234,7 +234,7 @@ class _Crowd:
         return assignments.current(self.session, self.study, who)
 
     def _go_on(self, who: Who) -> Assigned | Nothing:
-        """Begins the entry test, or leaves the page that says how it went."""
+        """Begin the entry test, or leave the page with its result."""
         step = onboarding.step(self.session, self.study, who)
         if step and step.stage == onboarding.Stage.test:
             entry_test.start(self.session, self.study, who)

@@ -1,6 +1,5 @@
-"""A dry run: simulated annotators fill a copy of a study, and its analysis is held against what was planted.
-
-The copy is in a database of its own in memory, which ends with the run: none of its rows can mix with real ones, no
+"""A dry run: simulated annotators fill a copy of a study, and its analysis is compared with the planted effects. The
+copy is in a separate in-memory database, which is discarded after the run: none of its rows can mix with real ones, no
 list of studies shows it, and no writer waits for it.
 """
 
@@ -88,7 +87,7 @@ class DryRun:
         if of[Recovered.unclear]:
             words += f", {of[Recovered.unclear]} stayed unclear"
         if of[Recovered.no]:
-            words += f", {of[Recovered.no]} came out wrong"
+            words += f", {of[Recovered.no]} were reversed or spurious"
         return f"{words}."
 
 
@@ -110,7 +109,7 @@ def dry_run(session: Session, study: Study, recipe: Recipe, tell: Tell = lambda 
             copied = _begin_afresh(copy, subset, len(items))
             done, people, planted = _played(copy, copied, recipe, tell)
             if not done:
-                raise NotAllowed("No simulated annotator was given an item. Look at the plan and limits of the study.")
+                raise NotAllowed("No simulated annotator was assigned an item. Check the plan and limits of the study.")
             analysis = StudyAnalysis(build_frame(copy, copied), SIMULATED, system_names(copy, copied))
     finally:
         engine.dispose()
@@ -123,7 +122,7 @@ def _items(session: Session, study: Study, recipe: Recipe) -> list[int]:
     if not MIN_COUNT <= recipe.annotators <= MAX_PEOPLE:
         raise NotAllowed(f"A dry run takes {MIN_COUNT} to {MAX_PEOPLE} annotators; {recipe.annotators} were asked for.")
     if recipe.careless >= recipe.annotators:
-        raise NotAllowed("Not every annotator can be careless: fewer careless ones, or more annotators.")
+        raise NotAllowed("Not every annotator can be careless: choose fewer careless ones, or more annotators.")
     main = select(Item.id, Item.external_id).where(
         Item.study_id == study.id, Item.purpose == Purpose.main, ~Item.retired
     )
@@ -134,7 +133,7 @@ def _items(session: Session, study: Study, recipe: Recipe) -> list[int]:
     annotations = sum(min(raters[row.external_id], recipe.annotators) for row in rows)
     if annotations > MAX_ANNOTATIONS:
         raise NotAllowed(
-            f"That would be {annotations} annotations; a dry run makes {MAX_ANNOTATIONS} at most. Take fewer items."
+            f"That would be {annotations} annotations; a dry run makes {MAX_ANNOTATIONS} at most. Choose fewer items."
         )
     return [row.id for row in rows]
 

@@ -70,7 +70,7 @@ FIVE_POINTS = PlannedScale(4)
 
 @dataclass(frozen=True)
 class Basis:
-    """Where the scatter of a plan is taken from, for one criterion.
+    """The source of a plan's variance components, for one criterion.
 
     components: of a paired difference, in points of the scale. seconds: median active seconds of an annotation, None
     where not known. mean_difference: between two systems of that round in points, None for a preset. pilots: the paired
@@ -87,7 +87,7 @@ class Basis:
 
 @dataclass(frozen=True)
 class Between:
-    """A 95 % interval that comes from how little a pilot knows of the scatter; high is None where nothing suffices."""
+    """A 95 % interval that reflects the pilot's uncertainty about the variance; high is None if no size is enough."""
 
     low: float
     high: float | None
@@ -201,7 +201,7 @@ def resampled(basis: Basis) -> tuple[Components, ...]:
 
 @lru_cache(maxsize=256)
 def chance_between(basis: Basis, plan: Plan, shift: float) -> Between | None:
-    """Between which chances the plan's own is, from how much the pilot can know; None for a preset."""
+    """The interval of the plan's chance, given the pilot's uncertainty; None for a preset."""
     scatter = _quantiles(basis, plan, shift)
     if scatter is None:
         return None
@@ -220,7 +220,7 @@ def _quantiles(basis: Basis, plan: Plan, shift: float) -> tuple[Components, Comp
 
 
 def scatter_of(plan: Plan, components: Components) -> Components:
-    """The scatter that a plan meets: with tastes of groups where its items hang together."""
+    """The variance components of a plan, including group tastes if its items are grouped."""
     return in_groups(components) if plan.group > 1 else components
 
 
@@ -236,7 +236,7 @@ class Shape:
 
 
 def shape_of(session: Session, study: Study) -> Shape:
-    """What a study compares, as its rubric and preregistration say it."""
+    """What a study compares, from its rubric and preregistration."""
     comparable = _comparable(session, study)
     declared = settings_of(study).preregistration.family
     deciding = [criterion for criterion in comparable if criterion.key in declared] if declared else comparable
@@ -248,7 +248,7 @@ def shape_of(session: Session, study: Study) -> Shape:
 
 
 def _comparable(session: Session, study: Study) -> list[Criterion]:
-    """The criteria that can tell systems apart."""
+    """The criteria that can compare systems."""
     asked = lifecycle.design_of(session, study).rubric.asked(study.round)
     return [criterion for criterion in asked if not variable_of(criterion).not_comparable]
 

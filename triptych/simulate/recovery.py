@@ -142,7 +142,7 @@ def _differences(planted: Planted, analysis: StudyAnalysis) -> Iterator[Recovery
 
 
 def _judged(planted: Planted, contrast: Contrast) -> Recovered:
-    """yes: the interval lies on the planted side of 0, or holds 0 where nothing was planted."""
+    """yes: the interval is on the planted side of 0, or contains 0 if nothing was planted."""
     if isinstance(contrast.difference, Undefined):
         return Recovered.unclear
     low, high = contrast.difference.headline.low, contrast.difference.headline.high

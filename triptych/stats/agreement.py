@@ -75,7 +75,7 @@ def _interval(table: UnitCounts, draws: np.ndarray) -> tuple[np.ndarray, np.ndar
     grand = draws @ (means * sizes) / total
     between = np.einsum("bp,bp->b", draws * sizes, (means - grand[:, None]) ** 2)
     variance = (draws @ spread + between) / total
-    rounding = 1e-26  # squared; values lie in [-1, 1], so anything smaller is not variation
+    rounding = 1e-26  # squared; values are in [-1, 1], so anything smaller is not variation
     expected = np.where(variance > rounding, 2 * total**2 * variance / (total - 1), 0)
     return draws @ (2 * sizes * spread / (sizes - 1)), expected
 

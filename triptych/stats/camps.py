@@ -72,7 +72,7 @@ def group_difference(profile: Floats, group: Column, seed: int = 0) -> float:
 
 
 def camps_by_taste(profile: Floats, names: Sequence[Label], seed: int = 0) -> Camps:
-    """Two camps of annotators with opposite tastes for systems; profile: (A, q) beside A names.
+    """Two camps of annotators with opposite tastes for systems; profile: (A, q), one row per name.
 
     Scores on the first principal axis are split where the scatter within is smallest against the total; normal
     scores show how small it gets without camps. Raises UndefinedStatistic below twelve annotators or without tastes.

@@ -1,4 +1,4 @@
-"""Everything that can be said about the agreement on one criterion, each with its interval."""
+"""All coefficients of agreement on one criterion, each with its interval."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def agreement_table(
 
     units: (n,) labels; values: (n,) numbers, NaN = missing; scale: all points in order; items: (n,) what each unit
     belongs to, else every unit is an item. Gwet's coefficient is AC1 on nominal scales, AC2 with ordinal weights on
-    ordinal and with quadratic weights on interval scales; Fleiss' kappa is unweighted. The intervals speak for these
+    ordinal and with quadratic weights on interval scales; Fleiss' kappa is unweighted. The intervals apply to these
     annotators. Raises UndefinedStatistic when no unit has two ratings.
     """
     table = UnitCounts.build(units, values, scale, items)
@@ -115,21 +115,21 @@ def category_note(missing: float | Undefined, category: float | Undefined, optio
     """
     if isinstance(missing, Undefined) or isinstance(category, Undefined) or abs(category - missing) <= _WORTH_SAYING:
         return ""
-    alpha = "alpha" if level == "nominal" else "nominal alpha, which knows no order,"
+    alpha = "alpha" if level == "nominal" else "nominal alpha, which ignores order,"
     return f"With “{option}” as a category of its own {alpha} is {category:.2f} instead of {missing:.2f}."
 
 
 def band_note(interval: tuple[float, float]) -> str:
-    """Where an interval of alpha lies against Krippendorff's 0.667 and 0.800 (Content Analysis, 2004, chapter 11)."""
+    """Classify an interval of alpha by Krippendorff's 0.667 and 0.800 (Content Analysis, 2004, chapter 11)."""
     low, high = interval
     crossed = [f"{band:.3f}" for band in BANDS if low < band <= high]
     if crossed:
         return f"The interval straddles {joined_words(crossed)}."
     if low >= BANDS[1]:
-        return "The whole interval lies at or above 0.800: reliable."
+        return "The whole interval is at or above 0.800: reliable."
     if low >= BANDS[0]:
-        return "The whole interval lies between 0.667 and 0.800: enough for tentative conclusions only."
-    return "The whole interval lies below 0.667: too low to draw conclusions from."
+        return "The whole interval is between 0.667 and 0.800: enough for tentative conclusions only."
+    return "The whole interval is below 0.667: too low to draw conclusions from."
 
 
 def _coefficients_of(table: UnitCounts, level: Level) -> dict[str, tuple[str, Statistic | Undefined]]:

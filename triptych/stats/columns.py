@@ -23,7 +23,7 @@ def codes(labels: Column) -> tuple[np.ndarray, np.ndarray]:
     """
     column = _array(labels)
     if _is_missing(column).any():
-        raise ValueError("An item, annotator or system is missing beside a value.")
+        raise ValueError("An item, annotator or system is missing for a value.")
     if column.dtype == object:
         places: dict[Any, int] = {}
         code = np.array([places.setdefault(label, len(places)) for label in column.tolist()], dtype=np.int64)
@@ -36,14 +36,14 @@ def codes(labels: Column) -> tuple[np.ndarray, np.ndarray]:
 
 
 def numbers(values: Column, *labels: Column) -> tuple[np.ndarray, ...]:
-    """The n values as floats and the columns beside them, without the rows where the value is missing (NaN).
+    """The n values as floats and the other columns, without the rows where the value is missing (NaN).
 
     Raises UndefinedStatistic when a value is so large that its square has no finite sum, ValueError when the
     columns differ in length.
     """
     rows = present(np.asarray(values, dtype=float), *labels)
     if len(rows[0]) and max(rows[0].max(), -rows[0].min()) > LARGEST:
-        raise UndefinedStatistic(f"Not defined: a value lies beyond {LARGEST:g}.")
+        raise UndefinedStatistic(f"Not defined: a value is beyond {LARGEST:g}.")
     return rows
 
 

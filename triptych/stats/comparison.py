@@ -1,9 +1,8 @@
-"""Systems against each other, inside what one annotator gave for one item.
-
-Every annotator who meets an item rates all its candidates, so their severity and the difficulty of the item cancel
-in a difference; what remains are tastes for a system, of annotators and of items, and noise. All comparisons here
-are therefore made of such pairs, and all treat annotator and item as crossed (intervals), except
-the signed-rank test, which everybody knows and which takes these annotators for all there are.
+"""Comparisons of systems within what one annotator gave for one item. Where an annotator rates several candidates of an
+item, their severity and the item's difficulty cancel in a difference; what remains are preferences for a system, by
+annotator and by item, and noise. All comparisons here therefore use such pairs, and all treat annotator and item as
+crossed (intervals), except the signed-rank test, which is well known and treats these annotators as the whole
+population.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _DIGITS = 9  # what differs later is rounding, not a difference
 
 @dataclass(frozen=True)
 class Pairs:
-    """n pairs: differences (n,) = rating of one system minus rating of the other; codes 0..G-1 (n,) beside them."""
+    """n pairs: differences (n,) = rating of one system minus rating of the other; with their codes 0..G-1 (n,)."""
 
     differences: np.ndarray
     items: np.ndarray
@@ -142,7 +141,7 @@ def dominance(table: SideBySide, system: Hashable, baseline: Hashable, confidenc
 def signed_rank(table: SideBySide, system: Hashable, baseline: Hashable) -> SignedRank:
     """Wilcoxon's signed-rank test on the mean difference of each item; items without a difference are left out.
 
-    Speaks for these annotators only: when annotators have tastes for systems it rejects far too often, as every test
+    Applies to these annotators only: when annotators have tastes for systems it rejects far too often, as every test
     over items does (docs/validation.md). effect = (R+ - R-) / (R+ + R-), Kerby 2014, The Simple Difference Formula.
     Raises UndefinedStatistic when no pair is complete or no item differs.
     """
@@ -152,7 +151,7 @@ def signed_rank(table: SideBySide, system: Hashable, baseline: Hashable) -> Sign
     changes = np.round(means[:, 0] - means[:, 1], _DIGITS)
     changed = changes[changes != 0]
     if not len(changed):
-        raise UndefinedStatistic("Not defined: the two systems are level on every item.")
+        raise UndefinedStatistic("Not defined: the two systems are equal on every item.")
     ranks = stats.rankdata(np.abs(changed))
     above, below = float(ranks[changed > 0].sum()), float(ranks[changed < 0].sum())
     few = len(changed) <= _EXACT_ITEMS

@@ -1,7 +1,7 @@
-"""Where the scatter of paired differences comes from: groups of items, items, annotators, or none; what planning needs.
+"""Variance components of paired differences: groups of items, items, annotators and residual, for planning.
 
-d = shift + group x system + item x system + annotator x system + residual. The variances follow from how far two
-differences lie apart on average: half of (d - d')^2 has mean
+d = shift + group x system + item x system + annotator x system + residual. The variances follow from the mean squared
+distance of two differences: half of (d - d')^2 has mean
   annotator + residual                 for two annotators on one item,
   item + residual                      for one annotator on two items of a group,
   group + item + residual              for one annotator on two items of different groups,
@@ -56,7 +56,7 @@ def variance_components(
     """Components of the paired differences of a pilot.
 
     differences: (n,) numbers, one per item and annotator, NaN = missing; items, annotators: (n,) labels; groups: (n,)
-    of items that hang together, None where each is its own. Raises UndefinedStatistic unless some item has two
+    of related items, None if each is its own. Raises UndefinedStatistic unless some item has two
     annotators and some annotator two items (of two groups); ValueError when an annotator rated an item twice.
     """
     return Pilot.build(differences, items, annotators, groups).components()
@@ -90,7 +90,7 @@ class Pilot:
         other_groups = annotator - cell
         if not item[1] or not other_groups[1]:
             reason = "no annotator rated two items" if item[1] else "no item was rated by two annotators"
-            raise UndefinedStatistic(f"Not defined: {reason}, so the scatter cannot be divided.")
+            raise UndefinedStatistic(f"Not defined: {reason}, so the variance cannot be decomposed.")
         within_item, within_annotator = item[0] / item[1], other_groups[0] / other_groups[1]
         # pairs of another annotator and another group
         apart = everything - group - other_groups

@@ -1,7 +1,7 @@
-"""How a number that comes with each candidate (a metric, a length) goes along with the ratings.
+"""Correlation of ratings with a number of each candidate (a metric, a length).
 
 At segment level candidates are compared with the others of their item only, so that easy items do not make a metric
-look good. The interval resamples items and speaks for these systems and annotators. At system level there is one pair
+look good. The interval resamples items and applies to these systems and annotators. At system level there is one pair
 of means per system; the interval resamples systems and items (Deutsch, Dror & Roth 2021, BOOT-BOTH).
 """
 
@@ -20,8 +20,8 @@ FEWEST_SYSTEMS = 6
 FEWEST_ITEMS = 10
 RESAMPLES = 1000
 FEW_ITEMS = f"No interval below {FEWEST_ITEMS} items."
-FEW_DIFFER = "No interval: too few candidates differ, so that many resamples define no correlation."
-ALL_ALIKE = "No interval: all resamples give the same, so there is no variation to judge by."
+FEW_DIFFER = "No interval: too few candidates differ, so the correlation is undefined in many resamples."
+ALL_ALIKE = "No interval: all resamples give the same value, so there is no variation."
 _ROUNDING = 1e-12
 _DIGITS = 9
 
@@ -84,8 +84,8 @@ def system_correlation(
     count, n_items = int(system.max(initial=-1)) + 1, int(item.max(initial=-1)) + 1
     if count < FEWEST_SYSTEMS:
         raise UndefinedStatistic(
-            f"Not defined: a correlation over {count} systems would have {count} points. Below {FEWEST_SYSTEMS} "
-            "systems any order of them is likely by chance; look at the correlation within items instead."
+            f"Not defined: a correlation over {count} systems would have {count} points. With fewer than "
+            f"{FEWEST_SYSTEMS} systems any order of them is likely by chance; use the correlation within items instead."
         )
     sizes = np.bincount(system)
     means = [_tied(np.bincount(system, column) / sizes) for column in (rating, other)]
@@ -224,7 +224,7 @@ def _with_interval(value: float, resampled: np.ndarray, items: int, confidence: 
 
 
 def _speaks(correlations: Sequence[Correlation], confidence: float, drawn: str) -> str:
-    """Who the intervals of Kendall and Pearson speak for, or why they are missing."""
+    """What the intervals of Kendall and Pearson apply to, or why they are missing."""
     why = [each.interval.reason if isinstance(each.interval, Undefined) else "" for each in correlations]
     if why[0] and why[0] == why[1]:
         return why[0]

@@ -1,4 +1,4 @@
-"""Ratings as counts: what every coefficient of agreement is computed from, and resampled by.
+"""Ratings as counts, from which every coefficient of agreement is computed and resampled.
 
 A unit is what two annotators can agree on: one candidate (or one item) under one criterion. How much a unit
 adds to agreement depends only on which values it received how often, its pattern; three ratings on seven
@@ -26,7 +26,7 @@ NO_VARIATION = "Not defined: no variation (every rating is the same)."
 NEARLY_CONSTANT = "No interval: almost every rating is the same."
 ONE_DISSENT = "No interval: annotators disagree on one item only."
 TOO_FEW = "An interval needs at least two items rated by two annotators."
-ALL_ALIKE = "No interval: all items agree alike, so there is no variation to judge by."
+ALL_ALIKE = "No interval: agreement is the same on all items, so there is no variation."
 _LARGEST_KEY = 2**62
 _EXACT = 2**53  # floats count whole numbers without a gap up to here
 CELLS_AT_ONCE = 4_000_000
@@ -65,10 +65,9 @@ class UnitCounts:
     ) -> UnitCounts:
         """Count n ratings: units (n,) labels, values (n,) numbers with NaN = missing, scale (V,) in order.
 
-        items: (n,) what a unit belongs to, an item or a group of items; every unit is one of its own where not given.
-        The patterns are in an order given by their content, so neither the order of the rows nor the
-        names of the units matter. Raises UndefinedStatistic when no unit has two ratings or a value is not on
-        the scale.
+        items: (n,) what a unit belongs to, an item or a group of items; if omitted, every unit is its own item. The
+        patterns are ordered by content, so neither the order of the rows nor the names of the units matter. Raises
+        UndefinedStatistic when no unit has two ratings or a value is not on the scale.
         """
         numeric, labels, owners = numbers(values, units, units if items is None else items)
         value, domain = value_codes(numeric, scale)
@@ -156,8 +155,8 @@ def jackknife_interval(
 ) -> tuple[float, float]:
     """Limits (low, high) of a coefficient between `lowest` and 1, from its values without each item.
 
-    Items are left out whole, as their units hang together. On Fisher's z scale, where the coefficient is nearly normal,
-    with t of one degree of freedom less than items (Quenouille 1956; docs/validation.md shows the coverage). Speaks for
+    Items are left out whole, as their units are related. On Fisher's z scale, where the coefficient is nearly normal,
+    with t of one degree of freedom less than items (Quenouille 1956; docs/validation.md shows the coverage). Applies to
     these annotators. Raises UndefinedStatistic where one item decides or nothing varies.
     """
     count = table.parts.shape[0]
@@ -240,7 +239,7 @@ def _short_patterns(unit: np.ndarray, value: np.ndarray, points: int, width: int
 def _in_order(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Codes 0..G-1 (n,) of n numbers in their order, and the G numbers, ascending.
 
-    Whole numbers that lie close together, as points of a scale do, are counted instead of hashed.
+    Integers in a small range, such as points of a scale, are counted instead of hashed.
     """
     if len(keys) and keys.max() - keys.min() < len(keys):
         low = keys.min()
@@ -253,7 +252,7 @@ def _in_order(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _unit_codes(labels: np.ndarray) -> np.ndarray:
-    """Codes (n,) of labels, perhaps with gaps: whole numbers that lie close together are codes already."""
+    """Codes (n,) of labels, possibly with gaps: integers in a small range are used as codes directly."""
     if len(labels) and np.issubdtype(labels.dtype, np.signedinteger):
         low, high = int(labels.min()), int(labels.max())
         if high - low < 2 * len(labels):

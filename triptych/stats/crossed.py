@@ -28,17 +28,16 @@ NOT_LINKED = "Not defined: no item and annotator link these two systems."
 NOTHING_LEFT = "Not defined: no item or annotator has two ratings to compare."
 MOST_MOVED = 10  # 1 / (1 - 0.9)
 _ROUNDING = 1e-9
-_NULL = 1e-8  # eigenvalues below this share of the largest belong to what the design cannot tell apart
+_NULL = 1e-8  # eigenvalues below this share of the largest count as 0: the design cannot estimate these directions
 
 Codes = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Difference(Estimate):
-    """`system` minus `baseline` in scale points, with what it rests on.
-
-    n: ratings of the two systems with a weight in it; of: all their ratings. absorbed: the share of the weight that
-    item and annotator effects can absorb, 0 where every annotation holds all systems.
+    """`system` minus `baseline` in scale points, and its basis. n: ratings of the two systems that have a weight in it;
+    of: all their ratings. absorbed: the share of the weight that item and annotator effects can absorb, 0 where every
+    annotation holds all systems.
     """
 
     of: int
@@ -46,13 +45,13 @@ class Difference(Estimate):
 
     @property
     def share_used(self) -> float:
-        """Of the two systems' ratings, those that carry weight in the difference."""
+        """The share of the two systems' ratings that have a weight in the difference."""
         return self.n / self.of
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """n ratings as they enter the fit: one per item, annotator and system; codes 0..G-1 beside the values.
+    """n ratings as they enter the fit: one per item, annotator and system; codes 0..G-1 and values.
 
     repeats: how many ratings each is the mean of. groups are the items' own codes where no groups are declared.
     people: the annotators' codes before any of them was left out.
@@ -113,7 +112,7 @@ class CrossedEffects:
     ) -> CrossedEffects:
         """From n ratings: values (n,) numbers, NaN = missing; the other columns (n,) labels.
 
-        groups: of items whose errors hang together (turns of a dialogue), else every item is its own. Ratings that one
+        groups: of items with related errors (turns of a dialogue), else every item is its own. Ratings that one
         annotator gave one candidate twice are averaged; items and annotators with a single rating are left out, again
         until none is left: they are fitted exactly (Correia 2015, Singletons, Cluster-Robust Standard Errors and Fixed
         Effects). Raises UndefinedStatistic when nothing is left.
@@ -149,7 +148,7 @@ class CrossedEffects:
         return {who: of for who, of in zip(self.annotators, own, strict=True) if of == of}
 
     def may_turn(self, system: Label, baseline: Label) -> list[Label]:
-        """Annotators who, left out, could give the difference the other sign; nobody else needs another fit.
+        """Annotators whose removal could reverse the sign of the difference; only these need another fit.
 
         Leaving somebody out moves it by w' (I - H)^+ e over their ratings, where H is what these explain of themselves:
         by no more than MOST_MOVED times |w| |e|, unless they have over nine tenths of an item's ratings, but not all.
@@ -169,11 +168,11 @@ class CrossedEffects:
 
     @property
     def used(self) -> int:
-        """Ratings that the fit rests on."""
+        """The number of ratings in the fit."""
         return int(self.rows.repeats.sum())
 
     def linked(self, system: Label, baseline: Label) -> bool:
-        """Whether a chain of shared items and annotators tells the two systems apart."""
+        """Whether a chain of shared items and annotators links the two systems."""
         if system not in self.systems or baseline not in self.systems:
             return False
         apart = self.unlinked[self.systems.index(system)] - self.unlinked[self.systems.index(baseline)]
@@ -197,7 +196,7 @@ class CrossedEffects:
         return self._estimated(weights, (*pair, *other), confidence)
 
     def _weights_of(self, system: Label, baseline: Label) -> Floats:
-        """(n,) of `system` minus `baseline`, exactly 0 where a rating carries none."""
+        """(n,) weights of `system` minus `baseline`, exactly 0 for ratings without weight."""
         if not self.linked(system, baseline):
             raise UndefinedStatistic(NOT_LINKED)
         weights = self.weights[:, self.systems.index(system)] - self.weights[:, self.systems.index(baseline)]
@@ -222,7 +221,7 @@ class CrossedEffects:
 
 
 def _averaged(values: Floats, items: Codes, annotators: Codes, systems: Codes, groups: Codes) -> _Rows:
-    """One row per item, annotator and system, sorted by item; values about 0, which leaves differences as they are."""
+    """One row per item, annotator and system, sorted by item; values are centred, which does not change differences."""
     cell = (items * (annotators.max(initial=0) + 1) + annotators) * (systems.max(initial=0) + 1) + systems
     _, first, row, repeats = np.unique(cell, return_index=True, return_inverse=True, return_counts=True)
     means = np.bincount(row, values - values.mean() if len(values) else values, minlength=len(first)) / repeats

@@ -70,7 +70,7 @@ class MajorityShare:
 
 
 def item_summary(values: Column, items: Column) -> Summary:
-    """Summary of the mean ratings of items; values (n,), NaN = missing, dropped, beside labels of items (n,).
+    """Summary of the mean ratings of items; values (n,), NaN = missing, dropped; with labels of items (n,).
 
     Raises UndefinedStatistic when empty.
     """
@@ -93,9 +93,9 @@ def summary(values: Column) -> Summary:
 def shares(options: Column, order: Sequence[Hashable], missing: Collection[Hashable] = ()) -> Shares:
     """Share of each option among n answers; options: (n,) labels, None or NaN = nothing chosen and dropped.
 
-    order: all options as the rubric lists them. missing: those of them that the rubric marks `missing`; they
-    count apart, out of all answers, while every other option counts out of the answers that are not missing.
-    Raises UndefinedStatistic when there is no answer or an answer is not in `order`.
+    order: all options as the rubric lists them. missing: those of them that the rubric marks `missing`; their share is
+    of all answers, while that of every other option is of the answers that are not missing. Raises UndefinedStatistic
+    when there is no answer or an answer is not in `order`.
     """
     (present_values,) = present(options)
     counts = Counter(present_values.tolist())
@@ -114,9 +114,9 @@ def shares(options: Column, order: Sequence[Hashable], missing: Collection[Hasha
 
 
 def distribution(values: Column, points: Sequence[float]) -> np.ndarray:
-    """(V,) how many of the n numbers lie on each of the V scale points; NaN = missing and dropped.
+    """(V,) how many of the n numbers are at each of the V scale points; NaN = missing and dropped.
 
-    Raises UndefinedStatistic when a number is not a point (a thousand-millionth off is taken for rounding).
+    Raises UndefinedStatistic when a number is not a point (deviations up to 1e-9 are treated as rounding).
     """
     (present_values,) = numbers(values)
     scale = np.asarray(points, dtype=float)

@@ -1,8 +1,7 @@
-"""What stands out about single annotators. Every flag asks a lead to look; none drops anybody.
-
-The alarm is the correlation with the mean of the others: it finds random, constant and careless ratings and leaves the
-severe but careful alone. Severity is shown, because means can be adjusted for it, and is never a flag. Speed, equal
-ratings, drift and missing answers each catch one way of working only (Meade & Craig 2012).
+"""Diagnostics of individual annotators. Every flag is a prompt for a lead to look; none excludes anyone. The alarm is
+the correlation with the mean of the others: it detects random, constant and careless ratings, but not annotators who
+are severe but careful. Severity is shown, because means can be adjusted for it, but is never a flag. Speed, equal
+ratings, drift and missing answers each detect only one kind of carelessness (Meade & Craig 2012).
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class AnnotatorAgreement:
     """Correlation of an annotator with the mean of the others over n units, its 95 % interval, the others' median.
 
     value, low and high are None where the correlation is not defined; the sentence says why. alarm: the value is low
-    and the interval lies below the median of the others.
+    and the interval is below the median of the others.
     """
 
     annotator: object
@@ -92,7 +91,7 @@ class StraightLining:
 class Drift:
     """Largest excursion of the cumulated residuals of n annotations, against its 99 % bound under any order.
 
-    turn: how many annotations lie before the turn; before, after: mean residual on both sides, in scale points.
+    turn: number of annotations before the turning point; before, after: mean residual on both sides, in scale points.
     """
 
     annotator: object
@@ -107,7 +106,7 @@ class Drift:
 
 @dataclass(frozen=True)
 class FlaggedRate:
-    """A rate of one annotator or one criterion, and whether it asks for a look."""
+    """A rate of one annotator or one criterion, and whether it is flagged."""
 
     label: object
     rate: Rate
@@ -205,8 +204,8 @@ def drifts(
 
     order: (n,) numbers that ascend in time per annotator; the other columns as in severities. Residuals are averaged
     per annotation, centred and cumulated; the excursion max |sum| / (sd sqrt n) is compared with the 99th percentile
-    of 1,000 shuffles of the same residuals. Annotations of one time count as their mean, so that the order of rows
-    says nothing. Annotators with fewer than ten annotations, or without variation, are left out. Raises
+    of 1,000 shuffles of the same residuals. Annotations with the same time count as their mean, so that the order of
+    rows does not matter. Annotators with fewer than ten annotations, or without variation, are left out. Raises
     UndefinedStatistic when nobody is left, and as agreement_with_others.
     """
     own, others, item, when, annotator, labels = _beside_others(values, units, annotators, items, order)
@@ -228,7 +227,7 @@ def missing_rates(missing: Column, labels: Column) -> tuple[FlaggedRate, ...]:
     """Share of answers like "I don't know" per criterion or per annotator; flagged above a fifth.
 
     missing: (n,) True where the answer is a missing option; labels: (n,) of criteria or of annotators. A criterion
-    above a fifth speaks about the rubric, not about the annotators. Raises UndefinedStatistic when there is no answer.
+    above a fifth points to the rubric, not to the annotators. Raises UndefinedStatistic when there is no answer.
     """
     marks, label = present(missing, labels)
     if not len(marks):
@@ -249,8 +248,10 @@ def gold_accuracy(correct: int, n: int) -> FlaggedRate:
 
 
 def _beside_others(values: Column, units: Column, annotators: Column, *beside: Column) -> tuple[Any, ...]:
-    """Own value and mean of the others for each (unit, annotator) that somebody else rated too; then the columns
-    beside, the annotator codes and all labels. Ratings given twice are averaged first."""
+    """Own value and mean of the others for each (unit, annotator) with other ratings.
+
+    Also the matching columns, the annotator codes and all labels. Repeated ratings are averaged first.
+    """
     ratings, unit, named, *others_beside = numbers(values, units, annotators, *beside)
     (unit, _), (annotator, labels) = codes(unit), codes(named)
     cell = unit * (len(labels) + 1) + annotator
@@ -259,7 +260,7 @@ def _beside_others(values: Column, units: Column, annotators: Column, *beside: C
     raters = np.bincount(unit)[unit] if len(unit) else np.empty(0)
     shared = raters > 1
     if not shared.any():
-        raise UndefinedStatistic("Not defined: nothing was rated by two annotators.")
+        raise UndefinedStatistic("Not defined: no unit was rated by two annotators.")
     others = (np.bincount(unit, own)[unit] - own)[shared] / (raters - 1)[shared]
     return own[shared], others, *(column[first][shared] for column in others_beside), annotator[shared], labels.tolist()
 
@@ -267,7 +268,7 @@ def _beside_others(values: Column, units: Column, annotators: Column, *beside: C
 def _pearson(own: np.ndarray, others: np.ndarray) -> tuple[float | None, str]:
     """The correlation, or why there is none."""
     if len(own) < FEWEST_SHARED:
-        return None, f"Not defined: {len(own)} ratings beside those of others, and {FEWEST_SHARED} are needed."
+        return None, f"Not defined: {len(own)} ratings shared with others, and {FEWEST_SHARED} are needed."
     x, y = own - own.mean(), others - others.mean()
     for column, whole, whose in ((x, own, "own"), (y, others, "others'")):
         if np.abs(column).max() <= _ROUNDING * max(1.0, np.abs(whole).max()):

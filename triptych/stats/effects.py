@@ -27,7 +27,7 @@ _FEWEST_IN_ORDER = 5
 
 @dataclass(frozen=True)
 class PositionShift:
-    """How far ratings at one position lie from the mean of all positions, in scale points (the interval's mean)."""
+    """Shift of ratings at one position from the mean of all positions, in scale points (the interval's mean)."""
 
     position: int
     interval: Interval
@@ -50,7 +50,7 @@ class PositionEffect:
 
 @dataclass(frozen=True)
 class BestShare:
-    """How often the strictly best candidate stood at a position; expected: 1 / positions."""
+    """How often the strictly best candidate was at a position; expected: 1 / positions."""
 
     position: int
     rate: Rate
@@ -134,7 +134,7 @@ def _least_squares(columns: np.ndarray, response: np.ndarray, largest: float) ->
     coefficients = np.linalg.solve(squares, columns.T @ response)[:, 0]
     residuals = response[:, 0] - columns @ coefficients
     if np.abs(residuals).max() <= _ROUNDING * max(1.0, largest):
-        raise UndefinedStatistic("Not defined: the ratings vary with nothing but position and system.")
+        raise UndefinedStatistic("Not defined: the ratings vary only with position and system.")
     return coefficients, np.linalg.solve(squares, (columns * residuals[:, None]).T).T
 
 
@@ -187,7 +187,7 @@ def order_effect(
     residual, item, annotator, labels, place = _in_order(deviation, when, item, annotator)
     x, y = (_within(column[:, None], annotator)[:, 0] for column in (place, residual))
     if np.abs(x).max() <= _ROUNDING:
-        raise UndefinedStatistic("Not defined: no annotator's annotations lie apart in time.")
+        raise UndefinedStatistic("Not defined: no annotator's annotations differ in time.")
     if np.abs(y).max() <= _ROUNDING * max(1.0, np.abs(ratings).max()):
         raise UndefinedStatistic("Not defined: no annotator's ratings vary from one annotation to the next.")
     change = float((x @ y) / (x @ x))
@@ -288,7 +288,7 @@ def _in_order(
     residual, at, item, annotator = residual[counted], at[counted], item[counted], annotator[counted]
     annotator, present = codes(annotator)
     place = np.empty(len(at))
-    for code in range(len(present)):  # what carries one time shares the mean place
+    for code in range(len(present)):  # annotations with the same time share their mean place
         place[annotator == code] = rankdata(at[annotator == code]) - 1
     return (
         residual,

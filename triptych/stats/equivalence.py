@@ -21,7 +21,7 @@ class Equivalence:
     """A difference against +-margin, in its own unit.
 
     low, high: the interval of confidence 1 - 2 x level that goes with the tests, 90 %; p: the larger of the two
-    one-sided p-values. equal: whether both tests reject, so that the interval lies inside +-margin.
+    one-sided p-values. equal: whether both tests reject, so that the interval is within +-margin.
     """
 
     margin: float
@@ -37,7 +37,7 @@ class Equivalence:
 
 
 def equivalence(estimate: Estimate, margin: float, level: float = LEVEL) -> Equivalence:
-    """Tests that the true difference lies inside +-margin, at `level` for each side.
+    """Test whether the true difference is within +-margin, at `level` for each side.
 
     Raises UndefinedStatistic where the estimate has no test for annotators like these, ValueError for a margin that is
     not above 0.

@@ -1,4 +1,4 @@
-"""Intraclass correlations: which share of the variance of ratings lies between the items.
+"""Intraclass correlations: the share of the variance of ratings that is between items.
 
 Three forms, after Shrout & Fleiss 1979 and McGraw & Wong 1996, each for a single rating and for the mean of k:
 
@@ -22,10 +22,10 @@ from .undefined import Undefined, UndefinedStatistic
 
 INCOMPLETE = Undefined("Not defined: not every annotator rated every item once. See the one-way form.")
 _ONE_ITEM = "Not defined: there is only one item."
-_NO_DIFFERENCE = Undefined("Not defined: the items do not differ more than chance makes them.")
-_NEVER = "No number of annotators would do: single ratings do not tell the items apart."
+_NO_DIFFERENCE = Undefined("Not defined: the items do not differ more than by chance.")
+_NEVER = "No number of annotators is enough: single ratings do not distinguish the items."
 _ALIKE = 1e-10  # of the largest rating
-_ROUNDING = 1e-12  # values lie in [-1, 1], so a smaller mean square, or difference of mean squares, is none
+_ROUNDING = 1e-12  # values are in [-1, 1], so smaller mean squares, or differences of them, count as 0
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,9 @@
-"""A mean with intervals that know items and annotators are crossed, and the test that goes with them.
-
-The same items and the same annotators come back in many ratings, so ratings are not independent; a plain
-t-test or item bootstrap rejects far too often. There are two things to speak of. These annotators: clustered by
-item alone, t with the effective number of items - 1 degrees of freedom. Annotators like these: clustered by item and
-by annotator (Cameron, Gelbach & Miller 2011, Robust Inference with Multiway Clustering), t with the smaller effective
-number of items or annotators - 1, from five annotators on. See cluster_variance and degrees_of_freedom;
-docs/validation.md tells what level and coverage both have.
+"""A mean with intervals for crossed items and annotators, and the corresponding test. The same items and the same
+annotators occur in many ratings, so ratings are not independent; a plain t-test or item bootstrap rejects far too
+often. Two populations are considered. These annotators: clustered by item alone, t with the effective number of items -
+1 degrees of freedom. Annotators like these: clustered by item and by annotator (Cameron, Gelbach & Miller 2011, Robust
+Inference with Multiway Clustering), t with the smaller effective number of items or annotators - 1, from five
+annotators on. See cluster_variance and degrees_of_freedom; docs/validation.md tells what level and coverage both have.
 """
 
 from __future__ import annotations
@@ -26,11 +24,9 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean and how far it can be trusted.
-
-    kind says who the interval speaks for: annotators like these ("two_way"), these annotators only ("item"),
-    or nobody ("none": low and high are None). sentence says the same to a reader. n is the number of
-    values behind the mean (ratings, or pairs of ratings for a difference).
+    """A mean and its interval. kind is the population of the interval: annotators like these ("two_way"), these
+    annotators only ("item"), or none ("none": low and high are None). sentence explains this to readers. n is the
+    number of values behind the mean (ratings, or pairs of ratings for a difference).
     """
 
     mean: float
@@ -89,7 +85,7 @@ class ClusterVariance:
 class Clustered:
     """Standard errors of a mean and their degrees of freedom, for these annotators and for annotators like these.
 
-    items, annotators: how many carry weight.
+    items, annotators: how many have weight.
     """
 
     these: float
@@ -112,7 +108,7 @@ def mean_interval(values: Column, items: Column, annotators: Column, confidence:
 
 
 def estimate(values: np.ndarray, items: np.ndarray, annotators: np.ndarray, confidence: float = 0.95) -> Estimate:
-    """Both intervals and the test of a mean; values: (n,) finite numbers, n > 0, beside codes 0..G-1 (n,)."""
+    """Both intervals and the test of a mean; values: (n,) finite numbers, n > 0, with codes 0..G-1 (n,)."""
     mean, variance = float(values.mean()), cluster_variance(values - values.mean(), items, annotators)
     these, alike = np.sqrt((variance.item, variance.two_way)).tolist()
     freedom = degrees_of_freedom(items), degrees_of_freedom(items, annotators)
@@ -181,7 +177,7 @@ def _interval(
     if items < 2:
         absent = "No interval: there is only one item."
     elif error <= rounding:
-        absent = "No interval: every item gives the same mean, so there is no variation to judge by."
+        absent = "No interval: every item has the same mean, so there is no variation."
     elif kind == "two_way" and annotators < ENOUGH_ANNOTATORS:
         absent = f"No interval: {_too_few(annotators)}."
     if absent:
@@ -202,7 +198,7 @@ def _sentence(kind: str, confidence: float, annotators: int) -> str:
 
 def _too_few(annotators: int) -> str:
     noun = "annotator is" if annotators == 1 else "annotators are"
-    return f"{annotators} {noun} too few to speak for others"
+    return f"{annotators} {noun} too few to generalise"
 
 
 def _corrected(residuals: np.ndarray, groups: np.ndarray) -> float:

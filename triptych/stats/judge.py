@@ -1,8 +1,8 @@
-"""May a judge (a model that rates) stand in for an annotator? The alternative annotator test.
+"""Can a judge (a model that rates) replace an annotator? The alternative annotator test.
 
 Calderon, Reichart & Dror 2025, The Alternative Annotator Test for LLM-as-a-Judge (ACL): each annotator is left out in
-turn, and judge and annotator are compared in how well they go along with the others. The judge passes when it holds
-its own against at least half of the annotators, after its advantage epsilon for being cheap and quick.
+turn, and judge and annotator are compared in how well they agree with the others. The judge passes if it does as well
+as at least half of the annotators, given the advantage epsilon for being cheap and quick.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ Measure = Literal["accuracy", "rmse"]
 
 @dataclass(frozen=True)
 class Comparison:
-    """The judge beside one annotator over n items: who goes along with the others at least as well, how often.
+    """The judge compared with one annotator over n items: how often each agrees with the others at least as well.
 
     judge_wins + annotator_wins > 1 when there are ties. p: one-sided, of annotator_wins - judge_wins < epsilon;
-    corrected: by Benjamini & Yekutieli; won: the judge holds its own here.
+    corrected: by Benjamini & Yekutieli; won: the judge does as well as this annotator.
     """
 
     annotator: Label
@@ -76,7 +76,7 @@ def alt_test(
     labels of what was rated, of its item, and of who rated; judged: (n,) the judge's value for the unit of the row,
     NaN = none. Score of a value v against the others h: share of h = v (accuracy) or -sqrt(mean (v - h)^2) (rmse);
     ties win for both. Units of one item are not independent, so the t-test runs over means of items, which with one
-    unit per item is the paper's. epsilon: 0.2 beside experts, 0.15 beside skilled people, 0.1 beside a crowd.
+    unit per item is the paper's. epsilon: 0.2 for experts, 0.15 for skilled people, 0.1 for a crowd.
     Raises UndefinedStatistic unless three annotators have thirty such items each.
     """
     ratings, judge, unit, item, named = numbers(values, judged, units, items, annotators)
@@ -104,7 +104,7 @@ def alt_test(
 def _score(
     candidate: np.ndarray, values: np.ndarray, units: np.ndarray, annotators: np.ndarray, measure: Measure
 ) -> np.ndarray:
-    """(n,) how well `candidate`, a value in the place of each row's own, goes along with the others on its unit."""
+    """(n,) how well `candidate`, a value in the place of each row's own, agrees with the others on its unit."""
     order = np.argsort(units, kind="stable")
     total, others = np.zeros(len(values)), np.zeros(len(values))
     starts = np.searchsorted(units[order], units)
@@ -126,7 +126,7 @@ def _test(rows: list[tuple[Label, np.ndarray, np.ndarray]], measure: Measure, ep
         most = max(len(row[1]) for row in rows)
         raise UndefinedStatistic(
             f"Not defined: {FEWEST_ANNOTATORS} annotators must each share {FEWEST_ITEMS} items with the judge and "
-            f"another annotator; {len(compared)} do, and the most anybody shares is {most}."
+            f"another annotator; {len(compared)} do, and the most that anyone shares is {most}."
         )
     ps = [_below(annotator - judge, epsilon) for _, judge, annotator in compared]
     corrected = false_discovery_control(ps, method="by").tolist()
@@ -139,15 +139,15 @@ def _test(rows: list[tuple[Label, np.ndarray, np.ndarray]], measure: Measure, ep
     passes = won / of >= PASSES
     left_out = tuple(row[0] for row in rows if len(row[1]) < FEWEST_ITEMS)
     words = (
-        f"The judge {'may' if passes else 'may not'} stand in for an annotator: it holds its own against {won} of {of} "
-        f"(half are needed), and goes along with the others at least as well as an annotator {100 * advantage:.0f} % "
+        f"The judge {'may' if passes else 'may not'} replace an annotator: it does as well as {won} of {of} (half are "
+        f"needed), and agrees with the others at least as well as an annotator {100 * advantage:.0f} % "
         "of the time."
     )
     return AltTest(won / of, advantage, passes, comparisons, left_out, epsilon, measure, words)
 
 
 def _below(differences: np.ndarray, bound: float) -> float:
-    """One-sided p of the t-test that the mean of (items,) differences lies below the bound."""
+    """One-sided p of the t-test that the mean of (items,) differences is below the bound."""
     n, apart = len(differences), float(differences.mean()) - bound
     error = float(differences.std(ddof=1)) / np.sqrt(n)
     if error <= _ROUNDING:

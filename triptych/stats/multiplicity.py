@@ -28,7 +28,7 @@ def adjusted(family: Iterable[tuple[Hashable, float | None]]) -> tuple[Adjusted,
     Holm keeps the chance of any false rejection in the family (Holm 1979, A Simple Sequentially Rejective Multiple
     Test Procedure); Benjamini and Hochberg (1995) keep the expected share of false ones among the rejections. A test
     without a p-value stays in the family as if p were 1: what was declared counts, not what happened to be defined.
-    Raises ValueError when a p-value lies outside 0 to 1.
+    Raises ValueError when a p-value is outside 0 to 1.
     """
     tests = tuple(family)
     p = np.array([1.0 if value is None else value for _, value in tests], dtype=float)
@@ -42,7 +42,7 @@ def adjusted(family: Iterable[tuple[Hashable, float | None]]) -> tuple[Adjusted,
 def _holm(p: np.ndarray) -> np.ndarray:
     """(m,) p-values adjusted: running maximum of (m - rank) p in ascending order, at most 1."""
     if not ((p >= 0) & (p <= 1)).all():
-        raise ValueError("A p-value lies between 0 and 1.")
+        raise ValueError("A p-value must be between 0 and 1.")
     order = np.argsort(p, kind="stable")
     stepped = np.minimum(np.maximum.accumulate((len(p) - np.arange(len(p))) * p[order]), 1)
     out = np.empty_like(p)

@@ -27,7 +27,7 @@ DRAWS = 4000  # of studies
 RESIDUALS = 500_000  # drawn ratings that show what a design leaves of their scatter
 MAX_ITEMS, MAX_ANNOTATORS = 2000, 300
 GOOD_CHANCE = 0.8
-NOT_SPREAD = "Not defined: too few ratings for each annotator, so that one item or annotator links the systems."
+NOT_SPREAD = "Not defined: too few ratings per annotator, so only one item or annotator links the systems."
 CLEARLY = 0.04
 _NULL = 1e-9
 STEP = 1.5  # of items or annotators, to see what more of them buys
@@ -39,7 +39,7 @@ class Plan:
 
     overlap: how many of the items have all the raters, the rest having one; None means all of them. criteria: those
     that decide. shown: how many systems an annotation holds, 0 for all; with 1 each response is rated alone by its own
-    `raters`. group: items that hang together, such as the turns of a dialogue.
+    `raters`. group: number of related items, such as the turns of a dialogue.
     """
 
     items: int
@@ -169,8 +169,10 @@ def _expected(
     sources: Sequence[np.ndarray],
     clusterings: Sequence[np.ndarray],
 ) -> np.ndarray:
-    """(3, 4, k, k) what the clustered variances are on average, over draws of each source: residuals have less scatter
-    than what they stand for, in incomplete designs much less."""
+    """(3, 4, k, k) the average clustered variances, over draws of each source.
+
+    Residuals have less variance than the errors they estimate, much less in incomplete designs.
+    """
     random, n = np.random.default_rng(1), len(items)
     draws = int(np.clip(RESIDUALS // n, 10, 100))
     residual = _residual_maker(items, annotators, systems)
@@ -273,8 +275,8 @@ def power(plan: Plan, shift: float, components: Components, level: float = 0.05)
     words = f"A difference of {shift:g} would show in {_percent(share)} of such studies."
     if plan.annotators < ENOUGH_ANNOTATORS:
         words += (
-            f" With {plan.annotators} annotators the results will speak for these annotators only; from "
-            f"{ENOUGH_ANNOTATORS} on they can speak for annotators like them."
+            f" With {plan.annotators} annotators the results will apply to these annotators only; with "
+            f"{ENOUGH_ANNOTATORS} or more they can be generalised to annotators like them."
         )
     return Power(plan, shift, share, words)
 
@@ -373,10 +375,10 @@ def _advice(plan: Power, wider: Power, longer: Power) -> str:
         added = longer.plan.items - plan.plan.items
         return f"Neither {extra} more annotators nor {added} more items would change the chance of {now} much."
     if gains[0] > gains[1] + CLEARLY:
-        return f"More annotators buy more than more items: {people}; {things}."
+        return f"More annotators help more than more items: {people}; {things}."
     if gains[1] > gains[0] + CLEARLY:
-        return f"More items buy more than more annotators: {people}; {things}."
-    return f"More annotators and more items buy about the same: {people}; {things}."
+        return f"More items help more than more annotators: {people}; {things}."
+    return f"More annotators and more items help about equally: {people}; {things}."
 
 
 def _refuse_impossible(plan: Plan) -> None:

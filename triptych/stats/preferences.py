@@ -1,7 +1,7 @@
-"""Strengths of systems from which of two was rated higher: Bradley-Terry, with ties as Davidson 1970 counts them.
+"""Strengths of systems from which of two was rated higher: Bradley-Terry, with Davidson's (1970) model of ties.
 
-For studies where no annotator sees all systems on an item: more than three systems in incomplete designs. With
-three systems that always appear together it says no more than wins and losses do (comparison).
+For studies where no annotator sees all systems on an item: more than three systems in incomplete designs. With three
+systems that always appear together it adds nothing to wins and losses (comparison).
 
 System i is higher than j with probability p_i / (p_i + p_j + v sqrt(p_i p_j)) and level with it with probability
 v sqrt(p_i p_j) / (the same), where log p_i is the strength of i and v says how common ties are (Davidson 1970, On
@@ -44,8 +44,8 @@ class Strength:
 class Preferences:
     """Strengths in the order asked for; ties is v of the model, 0 without ties.
 
-    n pairs, of which `level` are ties, from `items` items. sentence says who the intervals speak for, or why there
-    are none.
+    n pairs, of which `level` are ties, from `items` items. sentence says which annotators the intervals
+    apply to, or why there are none.
     """
 
     strengths: tuple[Strength, ...]

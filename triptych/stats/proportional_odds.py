@@ -1,4 +1,4 @@
-"""Proportional odds: a second look at the differences of systems that takes ratings as ordered only.
+"""Proportional odds: a secondary analysis of the differences of systems that uses only the order of ratings.
 
 logit P(rating <= point j) = threshold_j - (item + annotator + system effect), fitted by Fisher scoring (McCullagh 1980,
 Regression Models for Ordinal Data). Effects of items and annotators have a normal prior, so that an item with top
@@ -82,8 +82,8 @@ def proportional_odds(
         estimate = estimate_of(float(fit.systems[later] - fit.systems[baseline]), n, clustered, 0.0, confidence)
         differences.append(LogitDifference(names[later], names[baseline], estimate))
     sentence = (
-        "Proportional odds: the same ratings taken as ordered only, in logits. A second look; the difference in points "
-        "stays the headline."
+        "Proportional odds: the same ratings, using only their order, in logits. A secondary analysis; the difference "
+        "in points remains the headline."
     )
     return ProportionalOdds(tuple(differences), tuple(points.tolist()), tuple(fit.thresholds.tolist()), n, sentence)
 
@@ -91,7 +91,7 @@ def proportional_odds(
 class _Fit:
     """The maximum of likelihood times prior. The side with more members is eliminated: its information is diagonal.
 
-    The other parameters stand in the order: thresholds (K-1), members of the smaller side, systems (the first is 0).
+    The order of the other parameters: thresholds (K-1), members of the smaller side, systems (the first is 0).
     """
 
     def __init__(self, category: Codes, item: Codes, annotator: Codes, system: Codes, prior_sd: float) -> None:

@@ -1,6 +1,6 @@
 """Three systems or more ranked within items: Friedman's test, and Nemenyi's for each two of them.
 
-Both rank the systems on each item by their mean rating, so they speak for these annotators only.
+Both rank the systems on each item by their mean rating, so they apply to these annotators only.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def ranking(table: SideBySide, systems: Sequence[Label]) -> Ranking:
     if len(means) < 2:
         raise UndefinedStatistic("Not defined: fewer than two items where an annotator rated all systems.")
     if (means == means[:, :1]).all():
-        raise UndefinedStatistic("Not defined: the systems are level on every item.")
+        raise UndefinedStatistic("Not defined: the systems are equal on every item.")
     friedman = stats.friedmanchisquare(*means.T)
     mean_ranks = stats.rankdata(-means, axis=1).mean(axis=0)
     return Ranking(

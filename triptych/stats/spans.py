@@ -1,8 +1,8 @@
 """Agreement on highlights: which passages annotators marked, and with which label.
 
-Highlights come as rows (text, length, annotator, start, end, label, place). A row without a start says that its
-annotator read the text and marked nothing there, which is an answer too: without such rows silence would look like
-absence. A label that is marked in one place, responses or contexts, is compared over the texts of that place alone.
+Highlights come as rows (text, length, annotator, start, end, label, place). A row without a start means that its
+annotator read the text and marked nothing, which is an answer too: without such rows, unmarked texts would look unread.
+A label that is marked in one place, responses or contexts, is compared over the texts of that place alone.
 
 - F1 of two annotators is 2 TP / (highlights of one + highlights of the other), over the texts both read; TP are
   highlights matched one to one, when they are the same passage (exact) or share a character (overlapping). The
@@ -110,7 +110,7 @@ def _read(
     size[text] = np.asarray(lengths)
     marked = ~np.isnan(start)
     if not ((start >= 0) & (start < end) & (end <= size[text]))[marked].all():
-        raise ValueError("A highlight must lie inside its text and hold a character.")
+        raise ValueError("A highlight must be within its text and contain at least one character.")
     reading, row = np.unique(text * max(len(people), 1) + reader, return_inverse=True)
     shared = np.bincount(reading // max(len(people), 1), minlength=len(names)) > 1
     if not shared.any():
@@ -196,7 +196,8 @@ def _merged(readings: _Readings, spans: _Spans) -> tuple[np.ndarray, np.ndarray]
     """Starts and ends, on one axis of all texts, of what each annotator marked, their own overlaps merged."""
     offset = np.cumsum(readings.lengths) - readings.lengths
     stretch = int(readings.lengths.max()) + 1
-    base = spans.reading * stretch  # each reading on a stretch of its own, so that one running maximum serves all
+    # each reading gets a separate range of positions, so that one running maximum serves all
+    base = spans.reading * stretch
     order = np.lexsort((spans.start, spans.reading))
     start, end = (base + spans.start)[order], np.maximum.accumulate((base + spans.end)[order])
     opens = np.append(True, start[1:] > end[:-1])

@@ -1,7 +1,6 @@
-"""Studies that came from another database: their rows have other numbers here, and maybe people other pseudonyms.
-
-What was logged before stays as it was, since the hashes cover it. The event of the arrival says by how much every
-number grew and who was renamed, so that each event before it can be read, and hashed, as it was logged.
+"""Studies imported from another database: their rows have other numbers here, and people may have other pseudonyms.
+Earlier log entries do not change, since the hashes cover them. The arrival event records the offset of the numbers and
+who was renamed, so that each earlier event can be read, and hashed, as it was logged.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ def origin(journey: Iterable[StudyArrival], number: int) -> FormerNumbers:
         if arrival.number > number:
             shift += arrival.shift
             before = {after: name for name, after in arrival.renamed.items()}
-            # who was renamed before is known by the name of then; the rest is renamed here for the first time
+            # people renamed earlier are looked up by their former name; the others are renamed for the first time
             chained = {after: former.pop(name, name) for after, name in before.items()}
             former |= chained
     return FormerNumbers(shift, former) if shift or former else HERE

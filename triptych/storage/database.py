@@ -55,7 +55,7 @@ RESTED = 5.0  # seconds
 QUEUE_SECONDS = 4.5
 COMMAND_SECONDS = 60.0  # that a command waits for another program
 MIGRATING = 7226  # the advisory lock of the process that migrates
-# a server that is gone without a word is given up after seconds, not after the minutes of TCP
+# give up on a server that vanished after seconds, not after TCP's minutes
 POSTGRES = {
     "connect_timeout": 5,
     "keepalives_idle": 30,
@@ -63,7 +63,7 @@ POSTGRES = {
     "application_name": "triptych",
     "prepare_threshold": 1,
 }
-# the file is busy, full, damaged by its disk, read-only or gone: nothing that a command could mend
+# the file is busy, full, damaged by its disk, read-only or missing: nothing that a command could fix
 SQLITE_AWAY = {
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_FULL,
@@ -91,7 +91,7 @@ SENTENCES: dict[int | str, str] = {
     "25006": READ_ONLY,
 }
 SAFE_SQLITE = (3, 51, 3)
-NO_ADDRESS = "This is no address of a database. Write postgresql://USER:PASSWORD@HOST/NAME or sqlite:///FILE."
+NO_ADDRESS = "This is not the address of a database. Write postgresql://USER:PASSWORD@HOST/NAME or sqlite:///FILE."
 log = logging.getLogger("triptych.storage.database")
 _write_lock = threading.Lock()
 
@@ -106,7 +106,7 @@ class DatabaseBusy(DatabaseAway):
 
 @dataclass
 class Patience:
-    """How long this process waits for a program that holds the SQLite file, beyond `busy_timeout`, and what it says."""
+    """How long this process waits for a program using the SQLite file, beyond `busy_timeout`, and its message."""
 
     seconds: float = 0
     say: Callable[[str], None] = log.info
@@ -117,7 +117,7 @@ _patience = Patience()
 
 @contextmanager
 def patient(say: Callable[[str], None] = log.info) -> Iterator[None]:
-    """Inside it writes wait up to a minute for another program, and say so: nobody waits for a command's answer."""
+    """Within this context writes wait up to a minute for another program, with a message; commands can afford that."""
     before = _patience.seconds, _patience.say
     _patience.seconds, _patience.say = COMMAND_SECONDS, say
     try:
@@ -176,7 +176,7 @@ def _note_version() -> None:
 
 
 def open_to_read(url: str) -> Engine:
-    """An engine for a command that changes nothing: it makes no file and no table, and SQLite takes no change by it.
+    """An engine for a read-only command: it creates no file and no table, and SQLite refuses changes.
 
     Raises NotFound where no database is, UnsafeDatabase for one whose tables are of another version.
     """
@@ -184,7 +184,7 @@ def open_to_read(url: str) -> Engine:
 
 
 def open_existing(url: str, changes: bool = True) -> Engine:
-    """An engine on a database that is there, for a program that brings none up to date. Raises as `open_to_read`."""
+    """An engine on an existing database, for a program that does not upgrade it. Raises as `open_to_read`."""
     if backend_of(url) == "sqlite" and not sqlite_path(url).exists():
         raise NotFound(f"There is no study here: {sqlite_path(url)} does not exist. Set TRIPTYCH_HOME to its folder.")
     engine = open_engine(url)
@@ -196,7 +196,7 @@ def open_existing(url: str, changes: bool = True) -> Engine:
     _refuse_newer(version)
     if version != HEAD:
         what = f"Stop the app and run: {settings.program()} data migrate"
-        raise UnsafeDatabase(f"The database is of version {version}, and this program needs {HEAD}. {what}")
+        raise UnsafeDatabase(f"The database has version {version}, and this program needs {HEAD}. {what}")
     return engine
 
 
@@ -204,8 +204,8 @@ def _refuse_newer(version: str | None) -> None:
     """Raises UnsafeDatabase for tables that this program does not know, and would harm."""
     if version is not None and version > HEAD:
         raise UnsafeDatabase(
-            f"A newer Triptych made this database (version {version}; this program, {settings.version()}, knows "
-            f"{HEAD}). Install that one again, or go back to the copy that it made before its change: "
+            f"This database belongs to a newer Triptych (version {version}; this program, {settings.version()}, "
+            f"supports {HEAD}). Install the newer one again, or restore the copy that it made before the upgrade: "
             f"triptych-before-….db next to the database."
         )
 
@@ -235,7 +235,7 @@ def _make_sure(dialect: Dialect, connection: Any, record: ConnectionPoolEntry, _
     try:
         _go_by_its_clock(connection, record)
     except dialect.loaded_dbapi.Error as error:
-        raise DisconnectionError("A connection that had rested was gone.") from error
+        raise DisconnectionError("An idle connection had been closed.") from error
 
 
 def sqlite_path(url: str) -> Path:
@@ -250,7 +250,7 @@ def _settle(connection: sqlite3.Connection, _: Any) -> None:
         row = connection.execute(f"PRAGMA {name}").fetchone()
         # a build without memory mapping answers nothing for mmap_size
         if row and row[0] != value:
-            raise UnsafeDatabase(f"SQLite did not accept {name}={value}; it says {row[0]}.")
+            raise UnsafeDatabase(f"SQLite did not accept {name}={value}; it reports {row[0]}.")
 
 
 def _begin(connection: Any) -> None:
@@ -350,7 +350,7 @@ def wipe(engine: Engine, tables: Sequence[str]) -> Wiped:
     return Wiped.somebody_reads if busy else Wiped.done
 
 
-# PostgreSQL itself only warns, and leaves such a table as it is
+# PostgreSQL itself only warns and skips such a table
 _FOREIGN = text("SELECT count(*) FROM pg_class WHERE oid = to_regclass(:name) AND NOT pg_has_role(relowner, 'USAGE')")
 
 
@@ -429,7 +429,7 @@ def is_away(error: DBAPIError | PoolExhausted) -> bool:
 
 
 def lock_server(engine: Engine) -> IO[str] | None:
-    """Refuses a second server, or a writing command beside a server, on one SQLite file."""
+    """Refuse a second server, or a writing command while a server runs, on one SQLite file."""
     if engine.dialect.name != "sqlite":
         return None
     path = sqlite_path(str(engine.url))
@@ -439,13 +439,14 @@ def lock_server(engine: Engine) -> IO[str] | None:
     last = f" The app was last started at {place.address}." if place else ""
     return host.lock_file(
         lock,
-        f"Another Triptych is using {path.name}: stop the app first, or wait for the command or script that has it."
-        f"{last} Commands that only read, and scripts, work beside the app; several processes need PostgreSQL.",
+        f"Another Triptych is using {path.name}: stop the app first, or wait for the command or script that is using "
+        f"it."
+        f"{last} Commands that only read, and scripts, work while the app runs; several processes need PostgreSQL.",
     )
 
 
 def stored_version(engine: Engine) -> str | None:
-    """The migration the database stands at; None for an empty one."""
+    """The database's current migration; None for an empty one."""
     with engine.connect() as connection:
         return _version(connection)
 
@@ -470,7 +471,7 @@ _FOREIGN_PARTS = {
 def foreign_parts(connection: Connection) -> list[str]:
     """A sentence about each trigger, view, rule and policy: they change or hide rows, and this program makes none."""
     parts = connection.execute(_FOREIGN_PARTS[connection.dialect.name])
-    return [f"The database has the {kind} {name!r}, which this program never makes." for kind, name in parts]
+    return [f"The database has the {kind} {name!r}, which this program never creates." for kind, name in parts]
 
 
 def damage(connection: Connection) -> list[str]:
@@ -509,7 +510,7 @@ def migrate(engine: Engine) -> None:
 
 @contextmanager
 def unchanged(path: Path) -> Iterator[sqlite3.Connection]:
-    """An SQLite file as it is, without what is next to it; it may be on a disk that nobody can write to."""
+    """Open an SQLite file alone, ignoring files next to it; it may be on a read-only disk."""
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as file:
         yield file
 
@@ -552,7 +553,7 @@ def _upgrade(engine: Engine) -> None:
 
 
 def _record_baselines(connection: Connection) -> None:
-    """What older events left out of every study's log is recorded as it is now."""
+    """Record the current state of everything that older events left out of every study's log."""
     session = Session(connection)
     for study_id in session.scalars(select(Study.id).order_by(Study.id)).all():
         events.record_baseline(session, study_id)
@@ -564,7 +565,7 @@ def _migrating(engine: Engine) -> Iterator[Connection]:
     """A transaction that may change tables.
 
     SQLite copies a table to change it, and with foreign keys on dropping the old one would delete every row that
-    points at it: they are off meanwhile, and checked before the commit.
+    points at it: they are off in the meantime, and checked before the commit.
     """
     with engine.connect() as connection:
         if engine.dialect.name == "postgresql":

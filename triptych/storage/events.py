@@ -45,13 +45,13 @@ from triptych.storage.models import (
 PENDING = "triptych events"
 # what reading raises for a value that somebody put into a column of another type, or into an arrival's values
 UNREADABLE = (LookupError, ValueError, TypeError, AttributeError, OverflowError, RecursionError)
-UNREADABLE_LOG = "The log holds a value that cannot be read."
+UNREADABLE_LOG = "The log contains a value that cannot be read."
 PROGRAM = "Triptych"  # who acts where nobody does
 CLOSED_MEANWHILE = "This study was closed a moment ago; nothing more can be stored."
 
 
 class EventKind(StrEnum):
-    """What happened. The values are stored in logs for good: a member may be renamed, a value never."""
+    """What happened. Logs store the values for ever: a member may be renamed, a value never."""
 
     account_disabled = "account disabled"
     account_enabled = "account enabled"
@@ -183,7 +183,7 @@ CARRIED: dict[EventKind, tuple[Table, ...]] = {
 
 @dataclass(frozen=True)
 class _Recorded:
-    """An event that waits for its place in the chain; `study` is kept so that the session remembers its state."""
+    """An event waiting for its place in the chain; holds `study` so that the session keeps its state."""
 
     row: dict[str, Any]
     old: dict[str, Any] | None
@@ -193,7 +193,7 @@ class _Recorded:
 
     @property
     def scope(self) -> tuple[int | None, str]:
-        """Whose rows it carries: those of an assignment, or else of a person, or else of the whole study."""
+        """The scope of its rows: an assignment, or else a person, or else the whole study."""
         assignment_id = self.row["assignment_id"]
         return assignment_id, "" if assignment_id else self.row["subject"]
 
@@ -228,9 +228,8 @@ def record(
 
 
 def record_baseline(session: Session, study_id: int) -> None:
-    """Records every row as it is now: what the log of an older version left out is known from here on.
-
-    One event for the design and one for everybody who takes part, whose values go with the person.
+    """Record every current row, so that anything missing from an older version's log is known from here on. One event
+    for the design and one per participant, whose values can be deleted with the person.
     """
     record(session, study_id, EventKind.baseline, PROGRAM)
     for pseudonym in sorted(rows.pseudonyms(session.connection(), rows.of_study(study_id)).values()):
@@ -313,7 +312,7 @@ def locked_study(session: Session, study_id: int) -> Study:
 
 
 def digest(salt: str, old: Any, new: Any, carried: str | None = None) -> str:
-    """Salted digest of the values and rows, which may be erased later; of none, the digest that says so."""
+    """Salted digest of the values and rows, which may be erased later; without any, a fixed digest."""
     if old is None and new is None and carried is None:
         return NO_VALUES
     text = json.dumps([old, new], sort_keys=True, ensure_ascii=False)
@@ -362,7 +361,7 @@ class EventFilters:
 
 @dataclass(frozen=True)
 class Entry:
-    """An event as a lead may read it. withheld: there are values, but they would tell which system is which."""
+    """An event as shown to a lead. withheld: there are values, but they would reveal which system is which."""
 
     event: Event
     item: str | None
@@ -454,7 +453,7 @@ def tells_systems(value: Any, names: Collection[str]) -> bool:
 
 @dataclass(frozen=True)
 class Logged:
-    """An event with the values it carries; `rows` is JSON. erased: it had values once."""
+    """An event with its values; `rows` is JSON. erased: it once had values."""
 
     number: int
     at: datetime

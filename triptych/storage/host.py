@@ -93,15 +93,14 @@ def _lock(handle: IO[str]) -> None:
 
 
 def is_at_a_screen() -> bool:
-    """Whether this process was started by hand, in a terminal on the screen of this very computer."""
+    """Whether this process was started manually, in a terminal on this computer's own screen."""
     has_screen = sys.platform in ("win32", "darwin") or "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ
     return has_screen and sys.stdout.isatty() and "SSH_CONNECTION" not in os.environ
 
 
 def forgetful() -> str:
-    """The name of a kind of host whose disk is emptied at a restart, if this is one; else empty.
-
-    TRIPTYCH_EPHEMERAL=1 says that it is, 0 that the data folder is on a disk that lasts.
+    """The kind of host whose disk is wiped on a restart, if this is one; else empty. TRIPTYCH_EPHEMERAL=1 marks any
+    host as such, 0 means that the data folder is on persistent storage.
     """
     setting = os.environ.get(EPHEMERAL, "")
     if setting:
@@ -142,7 +141,7 @@ def refuse_unsafe_folder(folder: Path) -> None:
 
 
 def file_system(place: Path, mounts: Path = Path("/proc/mounts")) -> str:
-    """The kind of file system that holds a folder; empty where the system does not say."""
+    """The file system type of a folder; empty if unknown."""
     if not mounts.exists():
         return ""
     best, kind = "", ""

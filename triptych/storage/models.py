@@ -1,4 +1,4 @@
-"""The tables. What the database can hold it holds: keys, uniqueness, states, ranges.
+"""The tables. The database enforces whatever it can: keys, uniqueness, states, ranges.
 
 SQLModel table classes validate nothing, so every rule here is a constraint; what SQL cannot say (values on a step,
 quotes that equal their slice, limits per item over several tables) is checked in one place in the core.
@@ -178,7 +178,7 @@ def partial_index(name: str, *columns: str, where: str, unique: bool = True) -> 
 
 
 class Person(Numbered, table=True):
-    """The only table, with panel_identity, that holds identifiers; everything else knows the pseudonym."""
+    """Together with panel_identity, the only table with identifiers; everything else uses the pseudonym."""
 
     __table_args__ = (one_of("kind", Kind), one_of("role", Role))
     kind: Kind = named(Kind, default=Kind.human)
@@ -249,7 +249,7 @@ class Token(Numbered, table=True):
 
 
 class StoredAnswer(Numbered, table=True):
-    """What a script was answered under a key of its own, so that the same request again acts once."""
+    """The stored reply to a script's request with an idempotency key, so that a repeated request acts once."""
 
     __tablename__ = "stored_answer"
     __table_args__ = (UniqueConstraint("person_id", "key"),)
@@ -261,7 +261,7 @@ class StoredAnswer(Numbered, table=True):
 
 
 class FailedSignIn(Numbered, table=True):
-    """Failed attempts per account, for the rate limit; the account stands as a hash."""
+    """Failed attempts per account, for the rate limit; the account is stored as a hash."""
 
     __tablename__ = "failed_sign_in"
     account_hash: str = Field(index=True)
@@ -480,7 +480,7 @@ class PlannedItem(Numbered, table=True):
 
 
 class Workbook(Numbered, table=True):
-    """A spreadsheet given to one annotator; its token lies hidden in the file. Its assignments name it."""
+    """A spreadsheet for one annotator; its token is hidden in the file. Its assignments refer to it."""
 
     study_id: int = key("study.id")
     person_id: int = key("person.id", index=False)
@@ -641,7 +641,7 @@ class Comment(Numbered, table=True):
 
 
 class Event(Numbered, table=True):
-    """Append only, one hash chain per study; values stand apart in event_detail, where erasure may reach them."""
+    """Append only, one hash chain per study; values are in event_detail, where erasure can delete them."""
 
     __table_args__ = (UniqueConstraint("study_id", "number"), Index("ix_event_assignment", "assignment_id"))
     study_id: int = Field(foreign_key="study.id", ondelete="CASCADE")
@@ -657,7 +657,7 @@ class Event(Numbered, table=True):
 
 
 class EventDetail(Base, table=True):
-    """What an event says: old and new values for readers; `rows`, JSON as text, for `verify` alone (`rows`)."""
+    """The content of an event: old and new values for readers; `rows`, JSON as text, for `verify` alone (`rows`)."""
 
     __tablename__ = "event_detail"
     event_id: int = Field(foreign_key="event.id", primary_key=True, ondelete="CASCADE")
@@ -668,7 +668,7 @@ class EventDetail(Base, table=True):
 
 
 class Snapshot(Numbered, table=True):
-    """A report, frozen as of one event. The hash is over what the report is made of and stands in all its files."""
+    """A report, frozen at one event. The hash covers the report's content and is printed in all its files."""
 
     __table_args__ = (UniqueConstraint("study_id", "sha256"),)
     study_id: int = key("study.id", index=False)

@@ -1,6 +1,5 @@
-"""Who may read what the app keeps on disk: the user who runs it, and their group where TRIPTYCH_GROUP=1 says so.
-
-Windows and some disks know no such permissions; there the settings of the folder decide, and the doctor says so.
+"""Permissions of the app's files: the user who runs it, and their group if TRIPTYCH_GROUP=1. Windows and some disks
+lack such permissions; there the folder's settings apply, and the doctor reports it.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from triptych.storage import database, host
 
 # secrets, and traces that may quote people: not for the group either
 OWNERS_ALONE = ("cookie.secret", "running.json", "errors")
-# made by the app, below the data folder; people may keep files of their own next to them
+# created by the app in the data folder; people may have their own files next to them
 MADE_IN_HOME = (
     *("cookie.secret", "running.json", "errors", "errors/*.txt", "backups"),
     *("backups/triptych-*", "backups/scheduled-*", "backups/before-restore-*", "backups/damaged-*"),
@@ -53,7 +52,7 @@ def _made() -> Iterator[Path]:
 
 
 def _of_database() -> list[Path]:
-    """The SQLite file with its companions, as far as they are there."""
+    """The SQLite file and its companion files that exist."""
     if settings.is_shared():
         return []
     path = database.sqlite_path(settings.database_url())

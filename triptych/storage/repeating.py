@@ -1,4 +1,4 @@
-"""Work that a running server repeats in a thread of its own."""
+"""Work that a running server repeats in a separate thread."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def repeated(work: Callable[[], None], name: str, seconds: float, log: logging.L
                 work()
             except TriptychError as error:
                 log.warning("%s: it failed and is tried again.", name, exc_info=error)
-            except Exception as error:  # the next time may succeed; nobody else would report it
+            except Exception as error:  # the next attempt may succeed; nothing else would report the failure
                 log.error("%s: it failed and is tried again.", name, exc_info=error)
             stopping.wait(seconds)
 

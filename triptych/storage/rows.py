@@ -1,4 +1,4 @@
-"""The rows of a study as its log carries them, and the columns that no log can know.
+"""The rows of a study as recorded in its log, and the columns that no log can know.
 
 Every other column of every table follows from the events: `operations.fold` plays them back, `operations.verify`
 compares. Long texts, JSON and what a person wrote appear as digests.
@@ -50,22 +50,22 @@ DESIGN = tuple(
 WORK = tuple(table.__table__ for table in (Assignment, Slot, Submission, Rating, Explanation, Highlight))
 TAKING_PART = tuple(table.__table__ for table in (Person, Membership, EntryAttempt, TestAnswer, Workbook, Comment))
 
-_ACCOUNT = "An account belongs to the installation and may take part in several studies; no log holds names or secrets."
-_SECRETS = "Links, logins and one-time secrets belong to the installation; people who take part are in membership."
-_DRAFT = "A draft is saved every few seconds, without an event; what was submitted is in the log."
-_NUMBER = "A number that the database chose. Rows are compared by what they belong to, and references are followed."
+_ACCOUNT = "An account belongs to the installation and may be used in several studies; no log has names or secrets."
+_SECRETS = "Links, logins and one-time secrets belong to the installation; who takes part is recorded in membership."
+_DRAFT = "A draft is saved every few seconds, without an event; submissions are in the log."
+_NUMBER = "A number chosen by the database. Rows are matched by what they belong to, and references are followed."
 _REPORT = (
-    "A report is a copy, which may be deleted. It is compared with the hashes and the event that it names itself; who "
-    "made it and when is in no log."
+    "A report is a copy, which may be deleted. It is compared with its own hashes and the event that it names; no log "
+    "records who made it and when."
 )
 # table, or table.column → why no log can know it; `docs/security.md` prints this list
 UNPROVED: dict[str, str] = {
-    "setting": "What the installation remembers about itself, for example that the demo was loaded.",
+    "setting": "State of the installation, for example that the demo was loaded.",
     "panel_identity": _ACCOUNT,
     "login": _SECRETS,
     "ticket": _SECRETS,
     "token": _SECRETS,
-    "stored_answer": "What a script was answered, for a day, so that a request sent twice acts once.",
+    "stored_answer": "Replies to scripts, stored for a day, so that a request sent twice acts once.",
     "failed_sign_in": _SECRETS,
     "invitation": _SECRETS,
     "person.role": _ACCOUNT,
@@ -79,9 +79,9 @@ UNPROVED: dict[str, str] = {
     "assignment.draft": _DRAFT,
     "assignment.draft_seq": _DRAFT,
     "assignment.pen": _DRAFT,
-    "assignment.expires_at": "A reservation is extended while its annotator works, without an event; for the same "
-    "reason one that is not finished may be reserved or expired, and has the active time of its draft.",
-    "test_answer": "Answers of an attempt at the entry test that is not handed in; once it is, they are compared.",
+    "assignment.expires_at": "A reservation is extended while its annotator works, without an event; so an unfinished "
+    "one may be reserved or expired, and has the active time of its draft.",
+    "test_answer": "Answers of an entry test that has not been handed in; once it has, they are compared.",
     "rating.id": _NUMBER,
     "explanation.id": _NUMBER,
     "highlight.id": _NUMBER,
@@ -107,7 +107,7 @@ Row = dict[str, Any]
 
 @cache
 def carried(table: Table) -> list[str]:
-    """The names of the columns that the log carries, and the numbers by which rows point at each other."""
+    """The names of the columns recorded in the log, and the numbers by which rows refer to each other."""
     leave_out = UNPROVED.keys() | FOLLOWS
     columns = [c for c in table.columns if c.name == "id" or f"{table.name}.{c.name}" not in leave_out]
     return [column.name for column in columns]
@@ -129,7 +129,7 @@ class _Shape(StrEnum):
 
 @cache
 def _shapes(table: Table) -> dict[str, _Shape]:
-    """Name of each carried column → how; worked out once, as every annotation carries rows."""
+    """Name of each recorded column → its shape; cached, as every annotation records rows."""
     return {name: _shape(table, name) for name in carried(table)}
 
 
@@ -142,7 +142,7 @@ def _shape(table: Table, name: str) -> _Shape:
 
 
 def as_carried(table: Table, row: Mapping[str, Any], persons: Mapping[int, str]) -> Row:
-    """A row as the log carries it: people by their pseudonyms, times as text, long texts as digests.
+    """A row as recorded in the log: people by their pseudonyms, times as text, long texts as digests.
 
     Columns that `row` lacks are left out.
     """

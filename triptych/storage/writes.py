@@ -191,7 +191,7 @@ def add_events(
 ) -> None:
     """Appends events to the study's log, each with its values (salt, old, new) or None, and moves the study's head.
 
-    On PostgreSQL one statement, as every other writer waits meanwhile: SQLite has no INSERT inside of WITH.
+    On PostgreSQL in one statement, since all other writers wait in the meantime; SQLite has no INSERT inside WITH.
     """
     run, last = session.connection().execute, rows[-1]
     if is_sqlite(session):

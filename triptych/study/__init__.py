@@ -1,1 +1,1 @@
-"""What a study is before anyone annotates: its rows, settings, plan, launch. Nothing about assignments or ratings."""
+"""The study itself, before anyone annotates: rows, settings, plan, launch. Nothing about assignments or ratings."""

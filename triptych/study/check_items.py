@@ -56,7 +56,7 @@ EXAMPLE = "Write for example: fluency A = 6 ± 1; verdict B = accept | unsure (b
 def sorted_out(items: Sequence[ItemDraft]) -> tuple[list[ItemDraft], list[CheckDraft]]:
     """Main items, and the items whose fields `purpose` and `reference` make them attention or gold items.
 
-    A reference is `criterion slot = accepted ± close (reason)`, several parted by `;` or on lines of their own, or a
+    A reference is `criterion slot = accepted ± close (reason)`, several separated by `;` or on separate lines, or a
     JSON list of objects with these names. Raises ImportRefused with a line for each item that does not fit.
     """
     main, checks, wrong = [], [], []
@@ -71,7 +71,7 @@ def sorted_out(items: Sequence[ItemDraft]) -> tuple[list[ItemDraft], list[CheckD
         elif purpose == Purpose.main:
             main.append(bare)
         elif purpose and reference:
-            wrong.append(f"Item {item.external_id}: the purpose {purpose!r} is none of main, gold, attention.")
+            wrong.append(f"Item {item.external_id}: the purpose {purpose!r} is not main, gold or attention.")
         else:
             main.append(item)  # fields of these names that mean something else
     if wrong:
@@ -86,7 +86,7 @@ def _read_references(text: str) -> tuple[Expected, ...]:
             return tuple(Expected.model_validate(reference) for reference in json.loads(text))
         except (ValidationError, RecursionError, ValueError) as error:
             raise ValueError(
-                f"the reference is no list of criterion, slot, accepted, close, reason. {EXAMPLE}"
+                f"the reference is not a list of criterion, slot, accepted, close, reason. {EXAMPLE}"
             ) from error
     parts = [part.strip() for part in re.split(r"[;\n]", text) if part.strip()]
     matches = [match for match in map(REFERENCE.fullmatch, parts) if match]
@@ -111,7 +111,7 @@ def add_check_items(session: Session, study: Study, drafts: Sequence[CheckDraft]
     rows, wrong = [], []
     for draft in drafts:
         if draft.item.external_id in taken_ids:
-            wrong.append(f"Item {draft.item.external_id}: the study has an item with this id already.")
+            wrong.append(f"Item {draft.item.external_id}: the study already has an item with this id.")
         taken_ids.add(draft.item.external_id)
         try:
             rows += _reference_rows(rubric, study.round, draft)
@@ -127,7 +127,7 @@ def add_check_items(session: Session, study: Study, drafts: Sequence[CheckDraft]
 
 
 def _reference_rows(rubric: Rubric, study_round: str, draft: CheckDraft) -> list[ReferenceRow]:
-    """The rows of one item's references. Raises InvalidAnnotation for what the rubric does not ask or cannot answer."""
+    """The rows of one item's references. Raises InvalidAnnotation for criteria or values not in the rubric."""
     if not draft.references:
         raise InvalidAnnotation(f"It has no reference. {EXAMPLE}")
     rows = []
@@ -155,7 +155,7 @@ def _reference_rows(rubric: Rubric, study_round: str, draft: CheckDraft) -> list
 
 
 def _on_scale(scale: Any, reference: Expected) -> str:
-    """The accepted values as they are stored. Raises InvalidAnnotation for a value off the scale."""
+    """The accepted values as stored. Raises InvalidAnnotation for a value off the scale."""
     parts = [part.strip() for part in reference.accepted.split("|")]
     if isinstance(scale, Choice):
         return "|".join(scale.check(part) for part in parts)

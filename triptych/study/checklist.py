@@ -58,7 +58,7 @@ class CheckPoint:
 
 @dataclass(frozen=True)
 class _Draft:
-    """What the checks look at."""
+    """The input of the checks."""
 
     study: Study
     settings: StudySettings
@@ -84,7 +84,7 @@ def points(session: Session, study: Study, findings: Sequence[LintFinding] | Non
 
 
 def mark_of(lines: Sequence[CheckPoint], section: SetupSection) -> Mark | None:
-    """The gravest mark of a section; None where the checklist says nothing about it."""
+    """The most serious mark of a section; None if the checklist does not cover it."""
     marks = [point.mark for point in lines if point.section == section]
     return next((mark for mark in (Mark.doubtful, Mark.empty, Mark.done) if mark in marks), None)
 
@@ -92,9 +92,9 @@ def mark_of(lines: Sequence[CheckPoint], section: SetupSection) -> Mark | None:
 def _disk(_: _Draft) -> Iterator[CheckPoint]:
     kind = "" if settings.is_shared() else host.forgetful()
     if kind:
-        text = f"The disk of this host does not last ({kind}): at its next restart every rating would be lost."
-        lasts = f"or say with {host.EPHEMERAL}=0 that the data folder is on a disk that lasts"
-        advice = f"Use PostgreSQL elsewhere ({settings.DATABASE}), {lasts}."
+        text = f"The disk of this host is temporary ({kind}): at its next restart every rating would be lost."
+        lasts = f"or say with {host.EPHEMERAL}=0 that the data folder is on persistent storage"
+        advice = f"Use PostgreSQL on another host ({settings.DATABASE}), {lasts}."
         yield CheckPoint(SetupSection.study, Mark.doubtful, text, advice, True)
 
 
@@ -114,7 +114,7 @@ def _items(draft: _Draft) -> Iterator[CheckPoint]:
 
 def _rubric(draft: _Draft) -> Iterator[CheckPoint]:
     if not draft.is_own:
-        text = "The rubric has one question, about quality: nobody has written another yet."
+        text = "The rubric has only the initial question about quality."
         yield CheckPoint(SetupSection.rubric, Mark.doubtful, text, "Write your questions.")
         return
     asked = draft.rubric.asked(draft.study.round)
@@ -126,13 +126,15 @@ def _rubric(draft: _Draft) -> Iterator[CheckPoint]:
 def _consent(draft: _Draft) -> Iterator[CheckPoint]:
     consent = draft.settings.consent
     if consent.text:
-        unsaid = " It does not say what is published." if consent.sharing == "not_asked" else ""
+        unsaid = " It does not state what is published." if consent.sharing == "not_asked" else ""
         words = counted(len(consent.text.split()), "word")
         yield CheckPoint(SetupSection.way_in, Mark.done, f"A consent text of {words}.{unsaid}")
     elif consent.not_needed:
-        yield CheckPoint(SetupSection.way_in, Mark.done, f"No consent is asked, as the log says: {consent.not_needed}")
+        yield CheckPoint(
+            SetupSection.way_in, Mark.done, f"Consent is not asked; the logged reason: {consent.not_needed}"
+        )
     else:
-        advice = "Annotators would start without being asked. Write it, or say why none is needed."
+        advice = "Annotators would start without being asked. Write it, or state why none is needed."
         yield CheckPoint(SetupSection.way_in, Mark.empty, "The consent text is empty.", advice, True)
 
 
@@ -140,8 +142,8 @@ def _ethics(draft: _Draft) -> Iterator[CheckPoint]:
     ethics = draft.settings.ethics
     until = f"Data are stored until {ethics.stored_until}." if ethics.stored_until else ""
     approval, complaints = (f"{head}: {text}" if text else "" for head, text in _labelled(draft))
-    yield _filled(SetupSection.study, approval, "The approval of an ethics committee is empty.", "Reports print it.")
-    yield _filled(SetupSection.study, until, "How long data are stored is empty.", "The consent page says it.")
+    yield _filled(SetupSection.study, approval, "The ethics committee's approval is empty.", "Reports print it.")
+    yield _filled(SetupSection.study, until, "How long data are stored is empty.", "The consent page states it.")
     yield _filled(SetupSection.study, complaints, "Who receives complaints is empty.", "The consent page names them.")
 
 
@@ -163,22 +165,22 @@ def _pay(draft: _Draft) -> Iterator[CheckPoint]:
 def _panel(draft: _Draft) -> Iterator[CheckPoint]:
     if draft.study.access == Access.panel and not draft.settings.panel.return_url:
         advice = "Annotators would have to find their own way back to the panel."
-        yield CheckPoint(SetupSection.assignment, Mark.empty, "The panel's address to go back to is empty.", advice)
+        yield CheckPoint(SetupSection.assignment, Mark.empty, "The panel's return address is empty.", advice)
 
 
 def _overlap(draft: _Draft) -> Iterator[CheckPoint]:
     overlap = draft.settings.overlap
     if draft.study.raters_per_item == 1 and (overlap.items == 0 or overlap.raters == 1):
-        advice = "Give a part of the items more annotators."
+        advice = "Give some of the items more annotators."
         yield CheckPoint(
-            SetupSection.assignment, Mark.doubtful, "With one annotator per item nobody can say who agrees.", advice
+            SetupSection.assignment, Mark.doubtful, "With one annotator per item, agreement cannot be computed.", advice
         )
 
 
 def _preregistration(draft: _Draft) -> Iterator[CheckPoint]:
     declaration = draft.settings.preregistration
     advice = "All comparisons are reported as exploratory."
-    done = "Preregistered; it is frozen with the rest." if declaration.declared else ""
+    done = "Preregistered; it is frozen at launch." if declaration.declared else ""
     yield _filled(SetupSection.plan, done, "Nothing is preregistered.", advice)
     if declaration.declared and not declaration.family:
         yield CheckPoint(SetupSection.plan, Mark.empty, "No primary criterion is chosen.", advice)

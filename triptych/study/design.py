@@ -1,7 +1,7 @@
 """The design of a study: edited freely while it is a draft, frozen at launch, amended with a reason afterwards.
 
-An amendment may change only what leaves every present rating valid: never the rubric, the way responses appear, or a
-text that somebody may have read.
+An amendment may only change what leaves every existing rating valid: never the rubric, the way responses appear, or a
+text that someone may have read.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ LONGEST_REASON = 500
 NO_REASON = "A change after launch needs a reason: it is printed in the reports."
 FIXED = {
     "round": "The round cannot change after launch. Duplicate the study as its next round instead.",
-    "presentation": "How responses appear cannot change after launch: ratings given before would not compare.",
+    "presentation": "How responses appear cannot change after launch: earlier ratings would not be comparable.",
     "overlap": "The overlap subset cannot change after launch: its items are already being rated.",
-    "item_order": "The order of items cannot change after launch: people are at work on it.",
-    "formats": "How texts are shown cannot change after launch: highlights and ratings were made of what was seen.",
-    "preregistration": "A preregistration says what was decided before launch, so it cannot change afterwards.",
+    "item_order": "The order of items cannot change after launch: people are already working through it.",
+    "formats": "How texts are shown cannot change after launch: highlights and ratings refer to what was seen.",
+    "preregistration": "A preregistration records what was decided before launch, so it cannot change afterwards.",
 }
 RUBRIC_FIXED = "The rubric cannot change after launch: ratings refer to its criteria. Duplicate the study instead."
 ITEMS_FIXED = "Items cannot be replaced after launch. Add new ones, or retire some with a reason."
@@ -203,7 +203,7 @@ def _refuse_rubric(session: Session, study: Study, parts: Parts) -> None:
             "Remove these check items first."
         )
     if session.scalars(select(Assignment.id).where(Assignment.study_id == study.id).limit(1)).first():
-        raise Conflict("Somebody has been given an item of this draft already. Cancel its workbooks first.")
+        raise Conflict("An item of this draft has already been assigned. Cancel its workbooks first.")
 
 
 def _refuse_repeated(session: Session, study: Study, file: ItemFile, replace_items: bool) -> None:
@@ -219,7 +219,8 @@ def _refuse_repeated(session: Session, study: Study, file: ItemFile, replace_ite
     for name in () if replace_items else file.systems:
         if systems.get(seen_as(name), name) != name:
             raise ImportRefused(
-                f"The study has a system that looks like {spelled(name)}, but is written differently. Write it alike."
+                f"The study has a system that looks like {spelled(name)}, but is written differently. Use the same "
+                f"spelling."
             )
 
 
@@ -303,7 +304,7 @@ class ItemLine:
 
 
 def item_lines(session: Session, study: Study, limit: int = 500) -> list[ItemLine]:
-    """The first items of the study in the order in which they came, training apart."""
+    """The first items of the study in order of import, without training."""
     size = select(func.count()).where(Candidate.item_id == Item.id).scalar_subquery()
     first = select(Turn.text).where(Turn.item_id == Item.id, Turn.position == 0).scalar_subquery()
     begins = func.substr(func.coalesce(first, Item.context), 1, 120)

@@ -1,4 +1,4 @@
-"""A study made from another one: a copy of its own, or the next round of the same series. Ratings are never copied."""
+"""Duplicating a study: as a separate copy, or as the next round of the same series. Ratings are never copied."""
 
 from __future__ import annotations
 

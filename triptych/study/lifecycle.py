@@ -187,7 +187,7 @@ def start_of(rubric: Rubric, study_round: str) -> dict[str, Any]:
 
 
 def _settings(plan: StudyPlan, rubric: Rubric, items: Sequence[ItemDraft]) -> dict[str, Any]:
-    """What has no column of its own; a panel's study gets its codes at once, grouped items are taken as such."""
+    """Settings without a column; a panel study gets its codes immediately, and grouped items are recognised."""
     codes = Codes().filled() if plan.access == Access.panel else Codes()
     return stored(
         StudySettings(
@@ -231,7 +231,7 @@ def set_state(session: Session, study: Study, state: StudyState, actor: str) -> 
 
 
 def unblind(session: Session, study: Study, certainty: Certainty) -> None:
-    """Shows system names to all leads of the study from now on, and says so in the log."""
+    """Show system names to all leads of the study from now on, and log it."""
     study = lock(session, study.id)
     if study.unblinded_at is not None:
         return
@@ -264,7 +264,7 @@ def led_by(session: Session, who: Who, slug: str) -> Study:
     """The study, if this person leads it. Raises NotFound, whether it does not exist or is someone else's."""
     study = next((study for study in for_lead(session, who) if study.slug == slug), None)
     if who.role != Role.lead or study is None:
-        raise NotFound(f"You lead no study called {slug!r}.")
+        raise NotFound(f"You do not lead a study called {slug!r}.")
     return study
 
 
@@ -273,7 +273,7 @@ def seen_by(session: Session, who: Who) -> Study:
     own = select(Membership.study_id).where(Membership.person_id == who.person_id, Membership.role == Role.viewer)
     study = session.scalars(select(Study).where(Study.id.in_(own))).first()
     if study is None:
-        raise NotFound("You are no viewer of a study.")
+        raise NotFound("You are not a viewer of a study.")
     return study
 
 
@@ -296,7 +296,7 @@ def still_takes_work(study: Study) -> bool:
 
 
 def refuse_unless_writable(study: Study) -> None:
-    """Raises StudyNotOpen if nothing may be stored now; a paused study takes what is on screen for a while."""
+    """Raises StudyNotOpen if nothing may be stored now; a paused study accepts the item on screen for a while."""
     match study.state:
         case StudyState.open:
             return
@@ -317,7 +317,7 @@ def delete_draft(session: Session, study: Study) -> int:
     """
     study = lock(session, study.id)
     if study.state != StudyState.draft:
-        raise Conflict("Only a draft can be deleted: a launched study stays, with its ratings.")
+        raise Conflict("Only a draft can be deleted: a launched study is kept, with its ratings.")
     events.write_pending(session)  # they are deleted with it; at the commit their study would no longer exist
     people_gone = _delete(session, [study.id])
     session.expunge(study)
@@ -361,7 +361,7 @@ def create_from_file(session: Session, plan: StudyPlan, rubric_yaml: str, file: 
 def refuse_others(who: Who) -> None:
     """Raises NotAllowed for anybody but a lead."""
     if who.role != Role.lead:
-        raise NotAllowed("Only a lead can make a study.")
+        raise NotAllowed("Only a lead can create a study.")
 
 
 def refuse_unusable(title: str, raters_per_item: int) -> None:
@@ -406,7 +406,7 @@ def misfits(rubric: Rubric, file: ItemFile) -> list[str]:
         warnings.append(f"The rubric does not name the speakers {names}; they appear under these names, on the left.")
     if rubric.judged == "conversation" and texts:
         warnings.append(
-            f"The rubric judges whole conversations, but {texts} of {len(candidates)} candidates are one text."
+            f"The rubric judges whole conversations, but {texts} of {len(candidates)} candidates are a single text."
         )
     if rubric.judged == "response" and texts < len(candidates):
         warnings.append(

@@ -1,7 +1,6 @@
-"""What a lead should look at before launch: texts and a plan that would give wrong data, by how grave it is.
-
-`lint` looks at drafts alone, `lint_study` at a stored study. Nothing is changed, and only three findings prevent a
-launch: a candidate that is missing, one that is empty, and a plan that falls into parts.
+"""Findings for a lead before launch: texts and plans that would produce wrong data, most serious first. `lint` checks
+item drafts, `lint_study` a stored study. Nothing is changed, and only three findings prevent a launch: a missing
+candidate, an empty one, and a plan that splits into unconnected parts.
 """
 
 from __future__ import annotations
@@ -119,7 +118,7 @@ class CandidateText:
 
 @dataclass(frozen=True)
 class Material:
-    """What the checks look at together.
+    """The shared input of the checks.
 
     `names`: system → what the reader of the findings may see; `titled`: speakers that the rubric gives another name;
     `most_raters`: annotators of the item that most rate, None where that is not known; `formatted`: responses are shown
@@ -154,7 +153,7 @@ class Material:
 
     @cached_property
     def speakers(self) -> dict[str, list[ItemDraft]]:
-        """Speakers that annotators see under the name in the file, without case → the items in which they speak."""
+        """Speakers shown under the name in the file, case-folded → the items in which they speak."""
         items: dict[str, list[ItemDraft]] = defaultdict(list)
         for item in self.items:
             turns = chain(item.context_turns, *(candidate.turns or () for candidate in item.candidates))
@@ -164,7 +163,7 @@ class Material:
 
     @cached_property
     def whole(self) -> str:
-        """All texts in one, to ask once whether any text has a word."""
+        """All texts joined, to search for a word once."""
         return "\n".join(text.folded for text in self.texts)
 
     def having(self, needles: Iterable[str], pattern: re.Pattern[str]) -> list[CandidateText]:
@@ -203,7 +202,7 @@ def lint(
     *,
     formatted: bool = False,
 ) -> list[LintFinding]:
-    """Everything found, the gravest first.
+    """All findings, most serious first.
 
     `training`: items that annotators meet besides the rubric's worked examples, such as checks; `plan`: the lines of
     an explicit plan; `names`: system → the name to be shown; `most_raters`,
@@ -248,7 +247,7 @@ def lint_file(rubric: Rubric, items: Sequence[ItemDraft], formats: Formats) -> l
 
 
 def gravest_first(findings: Sequence[LintFinding]) -> tuple[list[LintFinding], list[LintFinding]]:
-    """At most five to be seen at once, with all that block; the rest to be unfolded."""
+    """Up to five findings to show at once, plus all that block the launch; the rest is folded."""
     cut = max(MAX_SHOWN, sum(finding.blocking for finding in findings))
     shown = [finding for finding in findings[:cut] if finding.severity != "note"]
     return shown, list(findings[len(shown) :])
@@ -308,9 +307,7 @@ def _empty(m: Material) -> Iterator[LintFinding]:
         or (candidate.turns is not None and not any(turn.text.strip() for turn in candidate.turns))
     ]
     text = f"{counted(len(blank), 'candidate')} without a text."
-    yield from _about(
-        blank, "grave", text, "Nobody can rate an empty text: give the text, or leave the item out.", True
-    )
+    yield from _about(blank, "grave", text, "Nobody can rate an empty text: add the text, or leave the item out.", True)
 
 
 def _identical(m: Material) -> Iterator[LintFinding]:
@@ -325,7 +322,7 @@ def _identical(m: Material) -> Iterator[LintFinding]:
         if len(items) >= MIN_TEXTS and len(items) >= SAME_FILE_SHARE * len(m.items):
             both = f"{m.name(first)} and {m.name(second)}"
             sentence = f"{both} have the same text in {len(items):,} of {len(m.items):,} items."
-            yield from _about(items, "grave", sentence, "Check whether one file was taken for two systems.")
+            yield from _about(items, "grave", sentence, "Check whether one file was used for two systems.")
         else:
             rest += items
     sentence = f"{counted(len({id(item) for item in rest}), 'item')} with two candidates of the same text."
@@ -340,8 +337,8 @@ def _repeated(m: Material) -> Iterator[LintFinding]:
         for text, number in Counter(candidate.folded for candidate in texts).most_common(3):
             if number >= max(3, 0.02 * len(texts)):
                 items = [candidate.item for candidate in texts if candidate.folded == text]
-                sentence = f"{m.name(system)} gives one and the same text for {number:,} items."
-                advice = "Check whether something went wrong when the texts were made."
+                sentence = f"{m.name(system)} has the same text for {number:,} items."
+                advice = "Check whether something went wrong when the texts were generated."
                 yield from _about(items, "warning", sentence, advice)
 
 
@@ -399,7 +396,7 @@ def _context(item: ItemDraft, *, with_speakers: bool = True) -> str:
     return ("\n".join(turns) or item.context_text or "").strip().casefold()
 
 
-# Texts that give themselves away, or were not cleaned
+# Texts that reveal their system, or were not cleaned
 
 
 def _own_names(m: Material) -> Iterator[LintFinding]:
@@ -412,13 +409,13 @@ def _own_names(m: Material) -> Iterator[LintFinding]:
             continue
         pattern = _pattern(spellings)
         is_word = system.strip().isalpha() and system.strip().casefold() not in _MODEL_FAMILIES
-        # a counselor may well speak in contexts, gpt4-ft may not
+        # a counselor may be a speaker in contexts, gpt4-ft may not
         contexts = spoken if is_word else written
         if any(name in contexts for name in spellings) and pattern.search(contexts):
             continue
         naming = m.having(spellings, pattern)
         text = f"The name of {m.name(system)} is in {_texts(m, naming)}."
-        advice = "Annotators may see through the blinding. Replace the name in the file or leave these items out."
+        advice = "This may unblind annotators. Replace the name in the file or leave these items out."
         in_texts = _within(naming, pattern, "warning" if is_word else "grave", text, advice)
         named = [item for speaker, items in m.speakers.items() if pattern.search(speaker) for item in items]
         text = f"A speaker has the name of {m.name(system)} in {counted(len(set(map(id, named))), 'item')}."
@@ -451,7 +448,7 @@ def _spellings(system: str) -> list[str]:
 def _speaks_of_itself(m: Material) -> Iterator[LintFinding]:
     naming = m.having(_SELF_NEEDLES, _SELF)
     text = f"In {_texts(m, naming)} a system calls itself an AI or names its maker."
-    advice = "Annotators will know what they read. Cut the sentence or leave these items out."
+    advice = "Annotators will know that it is a model. Cut the sentence or leave these items out."
     yield from _within(naming, _SELF, "grave", text, advice)
 
 
@@ -526,7 +523,7 @@ def _marked(
     m: Material, what: str, marked: Sequence[CandidateText], severity: Severity, pattern: re.Pattern[str]
 ) -> Iterator[LintFinding]:
     shown = "Markdown is shown formatted, but not this" if m.formatted else "Texts are shown literally"
-    advice = f"{shown}, so annotators see these signs. Clean the file and upload it again."
+    advice = f"{shown}, so annotators see this markup. Clean the file and upload it again."
     yield from _within(marked, pattern, severity, f"{_texts(m, marked)} with {what}.", advice)
 
 
@@ -559,7 +556,7 @@ def _cut(m: Material) -> Iterator[LintFinding]:
         limit = _maximum(texts)
         if limit:
             text = f"{m.name(system)} stops at {limit} in many texts, without closing punctuation."
-            advice = "They seem cut at a maximum length. Make them again with a higher one."
+            advice = "They seem to be cut at a maximum length. Generate them again with a higher one."
             yield from _about(_of(texts), "warning", text, advice)
         elif others and len(texts) >= MIN_TEXTS and share[system] - median(others) >= OPEN_SHARE_GAP:
             often = f"{share[system]:.0%} of the texts of {m.name(system)}"
@@ -595,7 +592,7 @@ def _in_the_middle(m: Material, texts: Sequence[CandidateText]) -> list[ItemDraf
 
 
 def _vocabulary(texts: Sequence[CandidateText]) -> set[str]:
-    """Words of the texts without the last of each, as far as they are worth reading."""
+    """Words of the texts, without the last one of each, up to a limit."""
     words: set[str] = set()
     read = 0
     for text in texts:
@@ -611,7 +608,7 @@ def _lengths(m: Material) -> Iterator[LintFinding]:
     for system, ratio in _ratios(m).items():
         if ratio >= LENGTH_RATIO:
             text = f"{m.name(system)} is typically {ratio:.1f} times as long as the other responses to the same item."
-            yield LintFinding("warning", text, "Length sways ratings. State in the paper how you deal with it.")
+            yield LintFinding("warning", text, "Length influences ratings. State in the paper how you deal with it.")
     odd = []
     for texts in m.by_system.values():
         if len(texts) >= MIN_FOR_LENGTHS:
@@ -621,7 +618,7 @@ def _lengths(m: Material) -> Iterator[LintFinding]:
             spread = max(median(off) / 0.6745, LEAST_SPREAD)
             odd += [text.item for text, far in zip(texts, off, strict=True) if far > OUTLIER_SCORE * spread]
     text = f"{counted(len(odd), 'text')} far shorter or longer than usual for their system."
-    yield from _about(odd, "note", text, "Look at them: something may be missing or repeated.")
+    yield from _about(odd, "note", text, "Check them: something may be missing or repeated.")
 
 
 def _ratios(m: Material) -> dict[str, float]:
@@ -639,7 +636,7 @@ def _ratios(m: Material) -> dict[str, float]:
 
 
 def _plan(m: Material) -> Iterator[LintFinding]:
-    """A plan whose annotators share no item cannot tell a severe annotator from a weak system."""
+    """If a plan's annotators share no item, a severe annotator cannot be distinguished from a weak system."""
     if not m.plan and m.most_raters == 1:
         text = "Every item is rated by one annotator, so no two annotators share an item."
         advice = (

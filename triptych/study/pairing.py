@@ -1,4 +1,4 @@
-"""Who rates what together: the lines of a plan, what hangs together, a proposal, and the overlap subset.
+"""Who rates what together: the lines of a plan, connected parts, a proposal, and the overlap subset.
 
 Rules: docs/statistics.md, "Who rates what".
 """
@@ -39,13 +39,13 @@ class PlanLine:
 
 @dataclass(frozen=True)
 class Component:
-    """Annotators and items that hang together: one can walk from any to any other over shared items."""
+    """Connected annotators and items: one can walk from any to any other over shared items."""
 
     annotators: tuple[str, ...]
     items: tuple[str, ...]
 
 
-# What hangs together, and a proposal
+# Connected parts, and a proposal
 
 
 class _Union:
@@ -138,10 +138,8 @@ def lines_of(session: Session, study: Study) -> list[PlanLine]:
 
 
 def apply_overlap(session: Session, study: Study) -> None:
-    """Gives a random subset of the main items the bigger number of annotators, and its place before the others.
-
-    The same study gives the same subset, however often this runs. Raises Conflict once the study was opened: raters
-    already given cannot be taken away.
+    """Give a random subset of the main items more annotators, and priority over the others. The same study always gets
+    the same subset. Raises Conflict once the study was opened: assigned raters cannot be taken away.
     """
     study = lifecycle.lock(session, study.id)
     if study.opened_at is not None:
@@ -150,9 +148,8 @@ def apply_overlap(session: Session, study: Study) -> None:
 
 
 def give_places(session: Session, study: Study, subset: Sequence[str]) -> None:
-    """Writes how many annotators each main item gets, and which come first; ids that are not there are passed over.
-
-    Where items are to be finished first, they come in blocks: the places of one are taken before the next one begins.
+    """Store how many annotators each main item gets, and its priority; unknown ids are ignored. If items are to be
+    finished first, they are grouped in blocks: all places of a block are taken before the next begins.
     """
     query = update(Item).where(Item.study_id == study.id, Item.purpose == Purpose.main)
     session.execute(query.values(raters=study.raters_per_item, priority=0))

@@ -43,8 +43,8 @@ from triptych.study.settings import settings_of
 HEADER = ("annotator", "item_id", "rank")
 EXAMPLE = ", ".join(HEADER)
 CONTENTS = Contents(EXAMPLE, RATINGS.is_header, ("csv", "tsv", "txt", "xlsx"))
-UNKNOWN_PERSON = "does not take part in this study; write a pseudonym, or the name of somebody who was invited"
-AMBIGUOUS_PERSON = "is the name of several people of this study; write the pseudonym"
+UNKNOWN_PERSON = "does not take part in this study; use a pseudonym, or the name of someone who was invited"
+AMBIGUOUS_PERSON = "is the name of several people in this study; use the pseudonym"
 RANK_NAMES = ("rank", "order", "position")
 WORK_STATES = (AssignmentState.reserved, AssignmentState.submitted, AssignmentState.surplus, AssignmentState.ignored)
 
@@ -77,7 +77,7 @@ def read(session: Session, study: Study, data: bytes, filename: str) -> Assignme
         text = record.values.get(rank, "").strip() if rank else ""
         number = _rank(text)
         if text and number is None:
-            findings.error(f"is '{text}'; a rank is a whole number from 1 on.", record.row, rank)
+            findings.error(f"is '{text}'; a rank is a whole number, at least 1.", record.row, rank)
         who, what = (record.values.get(column, "").strip() for column in (annotator, item))
         lines.append(PlanLine(who, what, number, record.row))
     return check(session, study, lines, findings)
@@ -183,7 +183,7 @@ def _wrong_item(line: PlanLine, item_id: str, roster: _Roster) -> str:
         return f"'{line.item_id}' {roster.others[item_id]}."
     fault = fault_of(item_id) if item_id else None
     clash = fault or roster.lookalikes.clash(item_id, f"row {line.row}" if line.row else "the plan")
-    return f"the id {clash.rstrip('.')}." if clash else f"'{line.item_id}' is no item of this study."
+    return f"the id {clash.rstrip('.')}." if clash else f"'{line.item_id}' is not an item of this study."
 
 
 def _check_raters(lines: Sequence[PlanLine], roster: _Roster, findings: Findings) -> None:
@@ -293,8 +293,8 @@ def _refuse_crowded(session: Session, study: Study, lines: Sequence[PlanLine]) -
                 wrong.add(item_id)
     if wrong:
         raise ImportRefused(
-            f"{len(wrong)} item(s) were rated by others than the planned annotators, and cannot get all who are "
-            f"planned: {_some(sorted(wrong))}. Plan those who rated them, or raise the annotators per item first."
+            f"{len(wrong)} item(s) were rated by annotators other than the planned ones, and cannot get all planned "
+            f"annotators: {_some(sorted(wrong))}. Plan those who rated them, or raise the annotators per item first."
         )
 
 

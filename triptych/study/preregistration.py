@@ -16,7 +16,7 @@ PARTS = {
     "sample": "Items and annotators",
     "stop_rule": "When collection stops",
     "exclusions": "Who and what will be left out",
-    "slices": "Slices of the items that are compared, by field",
+    "slices": "Slices of the items to compare, by field",
 }
 
 
@@ -32,7 +32,7 @@ def declared(rubric: Rubric, declaration: Preregistration) -> Iterator[tuple[str
         words = [f"{titles.get(key, key)} ±{margin:g}" for key, margin in declaration.margins.items()]
         yield "Practically equal within, in scale points (shares from 0 to 1)", "; ".join(words)
     if declaration.declared:
-        yield "Results that are opened early", bound_in_words(declaration.interim_bound)
+        yield "If results are opened early", bound_in_words(declaration.interim_bound)
 
 
 def as_text(study: Study, rubric: Rubric, declaration: Preregistration) -> str:

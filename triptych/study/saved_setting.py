@@ -1,8 +1,8 @@
-"""One setting of a study at a time: stored unless somebody else has changed it meanwhile; undone by the log.
+"""One setting of a study at a time: stored unless someone else has changed it in the meantime; undone from the log.
 
 A setting has a path: a column of the study, or names in `settings.StudySettings` joined by dots (`consent.text`). Its
-value is JSON. In a draft each change is an event of its own with the value before, and to undo one is to write that
-value again; after launch a change is an amendment.
+value is JSON. In a draft each change is an event with the previous value, and undoing it writes that value again; after
+launch a change is an amendment.
 """
 
 from __future__ import annotations
@@ -82,12 +82,12 @@ def write(
 ) -> Any:
     """Stores a setting that was `seen` when the lead changed it; returns the value as it is stored.
 
-    Raises Overtaken where it is now neither what was seen nor the new value; otherwise as `design.amend`.
+    Raises Overtaken if it is now neither the seen nor the new value; otherwise as `design.amend`.
     """
     study = lifecycle.lock(session, study.id)
     before = value_of(study, path)
     if before not in (seen, value):
-        raise Overtaken("Somebody else changed this meanwhile.")
+        raise Overtaken("Someone else has changed this in the meantime.")
     parts = _parts(study, path, value)
     if study.state != StudyState.draft:
         design.amend(session, study, parts, reason, actor)

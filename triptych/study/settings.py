@@ -42,7 +42,7 @@ class Codes(SettingsPart):
     def codes_differ(self) -> Codes:
         codes = [code for code in (self.finished, self.failed_test, self.screened_out) if code]
         if len(set(codes)) < len(codes):
-            raise ValueError("each ending needs a code of its own, so that the panel can tell them apart")
+            raise ValueError("each outcome needs a different code, so that the panel can distinguish them")
         return self
 
     def filled(self) -> Codes:
@@ -51,7 +51,7 @@ class Codes(SettingsPart):
 
 
 Sharing = Literal["not_asked", "nothing", "ratings", "texts"]
-# what an archive of the study (`reports/archive`) may hold: said with the consent text; with whom, and for how long
+# what an archive of the study (`reports/archive`) may contain; shown with the consent text, with readers and duration
 SHARED: dict[Sharing, str] = {
     "nothing": message(
         "Only results over all annotators are published. Your ratings, one by one, are not given to anybody else."
@@ -73,7 +73,7 @@ class Consent(SettingsPart):
     text: LongText = ""
     not_needed: Line = ""
     after_withdrawal: Literal["keep", "delete"] = Field(
-        default="keep", description="what happens to the ratings of somebody who withdraws; the text says so"
+        default="keep", description="what happens to the ratings of someone who withdraws; as stated in the text"
     )
     sharing: Sharing = Field(default="not_asked", description="what is published of each annotator; SHARED says it")
 
@@ -92,7 +92,7 @@ class Ethics(SettingsPart):
     complaints: Line = ""
 
 
-# what the app's own addresses carry
+# query parameters of the app's own addresses
 RESERVED_PARAMETERS = ("study", "join", "setup")
 Parameter = Annotated[
     str,
@@ -267,7 +267,8 @@ class StudySettings(SettingsPart):
     )
     mark_unit: MarkUnit = Field(
         default="letters",
-        description="what a selection by mouse or touch grows to, unless the annotator switches: letters, or words",
+        description="what a selection by mouse or touch is extended to, unless the annotator switches: letters, or "
+        "words",
     )
     language: str = Field(default="", pattern=r"^([a-z]{2,3})?$", description="of the pages; empty: the browser's")
     viewers_read_explanations: bool = False
@@ -281,7 +282,7 @@ def settings_of(study: Study) -> StudySettings:
 
 
 def formats_of(study: Study) -> Formats:
-    """How the study's texts are shown; cheaper than all settings, as it is asked for every item."""
+    """How the study's texts are shown; cheaper than reading all settings, since it is needed for every item."""
     return Formats.model_validate(study.settings.get("formats", {}))
 
 

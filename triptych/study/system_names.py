@@ -18,7 +18,7 @@ def system_names(session: Session, study: Study) -> dict[int, str]:
 
 
 def mark_of(name: str) -> str:
-    """What stands for a system's name where no name may be read."""
+    """The hash that represents a system's name where names must not appear."""
     return hashlib.sha256(name.encode()).hexdigest()[:12]
 
 

@@ -1,1 +1,1 @@
-"""What the server answers besides pages: the gate, cookies, drafts, files, health, headers. No rule of a study."""
+"""HTTP other than pages: the gate, cookies, drafts, files, health, headers. No rule of a study."""

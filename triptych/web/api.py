@@ -1,7 +1,6 @@
-"""The routes for scripts: the calls of `scripting/calls` by HTTP, each judged by the token that it brings alone.
-
-Who asks is found out before a body is read. What takes long is read first and written in a transaction of its own, in
-which a request with an idempotency key is stored with its answer, so that the same request acts once.
+"""The routes for scripts: the calls of `scripting/calls` over HTTP, each authorised by its token alone. The token is
+checked before a body is read. Slow reads happen first; writes follow in a separate transaction, which also stores the
+reply to a request with an idempotency key, so that a repeated request acts once.
 """
 
 from __future__ import annotations
@@ -42,11 +41,11 @@ from triptych.web.work import refused, unread
 
 MAX_KEY_CHARACTERS = 200
 ANSWERS_LIVE = timedelta(days=1)
-NO_TOKEN = "Send a token as Authorization: Bearer …; a lead makes one on the page Account."  # noqa: S105
-BAD_TOKEN = "This token is unknown, revoked or expired. A lead makes another one on the page Account."  # noqa: S105
+NO_TOKEN = "Send a token as Authorization: Bearer …; leads create tokens on the page Account."  # noqa: S105
+BAD_TOKEN = "This token is unknown, revoked or expired. Create another one on the page Account."  # noqa: S105
 NO_STORE = {"Cache-Control": "no-store"}
 T = TypeVar("T")
-# few, so that scripts that ask for much leave the processor to annotators
+# few, so that demanding scripts leave the processor to annotators
 _threads = ThreadPoolExecutor(2, thread_name_prefix="scripts")
 
 
@@ -97,7 +96,7 @@ async def answer(call: Call, request: Request) -> Response:
             return unread(refused(413, "too_long", f"Such a request has at most {call.most_bytes // 2**20} MB."))
         return await _in_thread(_answered, call, proof, request, await request.body())
     except DatabaseAway:
-        raise  # the script asks again
+        raise  # the script retries
     except TriptychError as error:
         return _refusal(error)
 
@@ -120,7 +119,7 @@ def _too_much(wait: float) -> JSONResponse:
 
 
 def _asker(session: Session, call: Call, proof: Proof) -> Asker:
-    """Who asks. Raises SignedOut, NotFound, and NotAllowed where the token may not do this."""
+    """The token's owner. Raises SignedOut, NotFound, and NotAllowed if the token's scope does not cover the call."""
     if not proof.secret:
         asker = asking.of_home(session, proof.lead)
     else:
@@ -133,7 +132,7 @@ def _asker(session: Session, call: Call, proof: Proof) -> Asker:
 
 
 def _identified(call: Call, proof: Proof) -> None:
-    """Makes sure who asks before a body is read, and notes that their token is used."""
+    """Authenticate before a body is read, and record that the token is used."""
     with reading(web_engine()) as session:
         asker = _asker(session, call, proof)
     if asker.bearer and tokens.is_to_be_noted(asker.bearer):
@@ -168,10 +167,10 @@ def _message(call: Call, request: Request, content: bytes) -> BaseModel:
         except (ValueError, RecursionError) as error:
             raise ImportRefused("The body is not JSON.") from error
         if not isinstance(body, dict) or fields:
-            raise ImportRefused("The body is a JSON object, and nothing is in the query.")
+            raise ImportRefused("The body must be a JSON object, and the query must be empty.")
         fields = body
     if fields.keys() & request.path_params.keys():
-        raise ImportRefused("What the address names is not in the body too.")
+        raise ImportRefused("Do not repeat fields of the address in the body.")
     try:
         return call.request.model_validate(fields | request.path_params)
     except ValidationError as error:
@@ -222,7 +221,7 @@ def _answer_before(
     if stored is None:
         return None
     if stored.request_hash != digest:
-        raise Conflict(f"This {KEY} was sent with another request. Give each request a key of its own.")
+        raise Conflict(f"This {KEY} was sent with another request. Use a different key for each request.")
     return stored.answer
 
 

@@ -1,4 +1,4 @@
-"""Our components' own files, under an address that names their content, so that browsers may cache them for good."""
+"""Our components' files, under an address with a hash of their content, so that browsers may cache them for ever."""
 
 from __future__ import annotations
 

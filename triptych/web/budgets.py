@@ -1,7 +1,6 @@
-"""How much one account or one address may ask of the server: so much at once, then so much per second.
-
-People who are signed in count as their account; everybody else as their address, which a whole lab may share. Counted
-in this process, in bounded memory. docs/security.md states every budget.
+"""Rate limits per account or address: a burst, then a rate per second. Signed-in people are counted by account,
+everyone else by address, which a whole lab may share. Counted in this process, in bounded memory. docs/security.md
+states every budget.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ WORD = re.compile(r"([a-z_]+)=([0-9]+(?:\.[0-9]+)?)(?:/([0-9]+(?:\.[0-9]+)?))?")
 
 @dataclass(frozen=True)
 class Budget:
-    """`at_once` together; what was taken comes back at `per_second`."""
+    """A token bucket: `at_once` tokens, refilled at `per_second`."""
 
     at_once: float
     per_second: float

@@ -1,7 +1,6 @@
-"""Keeps away Streamlit's error dialogs, which take keys, clicks and the focus from a page that still works.
-
-Streamlit has the switch, in what it tells each browser at connecting, but no option for it. What the dialogs say,
-components/shell/line.py says in a line of its own.
+"""Suppresses Streamlit's error dialogs, which would block keys, clicks and the focus of a page that still works.
+Streamlit sends such a switch to each browser on connecting, but has no option for it. components/shell/line.py shows
+the same information in a line.
 """
 
 from __future__ import annotations

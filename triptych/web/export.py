@@ -39,7 +39,7 @@ def _answer(prepare: Callable[[Request, Session, Study], tuple[str, str, Blocks]
     if who is None:
         return refusal(401, "Sign in first.")
     if who.role != Role.lead:
-        return refusal(403, "Only a lead may take data away.")
+        return refusal(403, "Only a lead may export data.")
     slug, request.state.who = request.path_params["slug"], who
     try:
         with reading(web_engine()) as session:
@@ -119,7 +119,7 @@ def _page(request: Request) -> Response:
     if who is None:
         return refusal(401, "Sign in first.")
     if who.role == Role.annotator:
-        return refusal(403, "Only leads and viewers read reports.")
+        return refusal(403, "Only leads and viewers may read reports.")
     sha256 = request.path_params["sha256"]
     try:
         with reading(web_engine()) as session:
@@ -128,7 +128,7 @@ def _page(request: Request) -> Response:
             elif (study := lifecycle.seen_by(session, who)).slug == slug:
                 page = watched(session, study).sentence(snapshot.page_of(session, study, sha256))
             else:
-                raise NotFound("You see no study with this address.")
+                raise NotFound("There is no study that you can see at this address.")
     except NotFound as error:
         return refusal(404, str(error))
     return HTMLResponse(page, headers={**NO_STORE, "Content-Security-Policy": f"{READ_ONLY}; {ancestors()}"})

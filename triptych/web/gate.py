@@ -1,7 +1,6 @@
-"""The gate: one ASGI layer before everything that the server answers, Streamlit's own routes and sockets included.
-
-A request with a token of a script is judged by the token alone, as if it had brought no cookie. Who its visitor is
-only a proxy of ours may say, and a cookie that was set for somebody else counts for nothing then.
+"""The gate: one ASGI layer in front of everything that the server serves, including Streamlit's routes and sockets. A
+request with a script's token is authorised by the token alone, as if it had no cookie. Only a configured proxy may
+claim a visitor's identity, and then a cookie that was set for someone else is ignored.
 
 A request must name this server (421: another name would let a foreign page rebind it), and a socket or a request that
 can change something must come from a page of the same origin (403). Uploads are for signed-in leads. Sockets,
@@ -42,7 +41,7 @@ HEALTH = {"/healthz", "/readyz", "/_stcore/health"}
 PROOF = b"x-triptych-proxy"
 UPLOADS = "/_stcore/upload_file/"
 SIGN_IN = "/auth/ticket"
-LOGIN = b"x-triptych-login"  # by which Streamlit knows whose session it is, see .streamlit/config.toml
+LOGIN = b"x-triptych-login"  # identifies the owner of a session to Streamlit, see .streamlit/config.toml
 SOCKET_SECONDS = 60.0  # after which an address with too many open sockets may try again
 GONE_SECONDS = 2.0
 log = logging.getLogger("triptych.web")
@@ -57,9 +56,8 @@ class Refused(Exception):
 
 
 class RequestHeaders(NamedTuple):
-    """What the gate asks of headers; several of a kind are joined, which makes hosts and origins invalid.
-
-    Those of cookies become one, as for everybody who reads them later.
+    """The headers that the gate needs; duplicates are joined, which makes hosts and origins invalid. Cookie headers are
+    merged, as later readers do.
     """
 
     host: str
@@ -154,7 +152,7 @@ class Gate:
     def _identified(self, scope: Scope, peer: str) -> tuple[Scope, str]:
         """Without the proxy's secret, and the visitor's identity; empty where the proxy gives none.
 
-        Raises Refused where anybody else says it, or in a way that two readers could take for two people.
+        Raises Refused if anyone else claims it, or if the header could be read as two different people.
         """
         if not self.reach.identity_header:
             return scope, ""
@@ -163,14 +161,13 @@ class Gate:
         headers = [(name, value) for name, value in scope["headers"] if name.lower() != PROOF]
         if values and not (self.reach.trusts(peer) and self._is_secret(proofs)):
             sentence = (
-                f"This request says who its visitor is. Only a proxy in {settings.PROXIES} may, which sends "
+                f"This request claims an identity. Only a proxy in {settings.PROXIES} may do so, if it sends "
                 f"{settings.IDENTITY_SECRET} in the header {PROOF.decode()}."
             )
             raise Refused(403, "identity", sentence)
         if values and (len(values) > 1 or not identities.IDENTITY.fullmatch(values[0].decode("latin-1"))):
             sentence = (
-                "The proxy says who the visitor is in a way that cannot be read. It sends one header with "
-                f"{identities.CHARACTERS}."
+                f"The proxy's identity header cannot be read. It must send one header with {identities.CHARACTERS}."
             )
             raise Refused(403, "identity", sentence)
         return {**scope, "headers": headers}, values[0].decode() if values else ""
@@ -189,10 +186,10 @@ class Gate:
         if scope["path"] in self.health or host in self.reach.names or origins.needs_no_lookup(host):
             return
         if not authority:
-            raise Refused(421, "host", "The request names no host, or none that can be read.")
+            raise Refused(421, "host", "The request has no readable host name.")
         if host not in origins.own_names():
             called = origins.origin_of(_scheme(scope), authority)
-            sentence = f"This server does not go by the name {host}. If it is yours, {self._to_set(called)}"
+            sentence = f"This server does not use the name {host}. If it is yours, {self._to_set(called)}"
             raise Refused(421, "host", sentence)
 
     def _check_origin(self, scope: Scope, arrival: RequestHeaders) -> None:
@@ -205,7 +202,7 @@ class Gate:
         if origin is not None and (origin == called or origin in self.reach.origins):
             return
         if origin is None:
-            sentence = f"Only pages of {called or 'this server'} may send this. The request names no origin."
+            sentence = f"Only pages of {called or 'this server'} may send this. The request has no origin."
         else:
             sentence = (
                 f"Only pages of {called or 'this server'} may send this; it came from a page of {origin}. If that is "
@@ -218,9 +215,8 @@ class Gate:
         return f"set {settings.ADDRESS}={addresses} and start the server again."
 
     def _from_our_page(self, scope: Scope, arrival: RequestHeaders) -> Scope:
-        """With scheme and host of the page that asks. Raises Refused.
-
-        A proxy may have changed both on the way; Streamlit asks the internet where host and origin differ.
+        """Set scheme and host to those of the requesting page. Raises Refused. A proxy may have changed both; where
+        host and origin differ, Streamlit would send a request to the internet.
         """
         self._check_origin(scope, arrival)
         origin = origins.read_origin(arrival.origin)
@@ -234,10 +230,10 @@ class Gate:
     async def _check_body(self, scope: Scope, arrival: RequestHeaders) -> None:
         """Raises Refused for uploads by anybody but leads, and too many sign-ins, before the body is read.
 
-        A body that does not say its length would cost no budget; browsers and our own client always say it.
+        A body without a stated length would bypass the budget; browsers and our own client always state it.
         """
         if arrival.transfer_encoding:
-            raise Refused(411, "length", "A request says how long it is: send it with a Content-Length.")
+            raise Refused(411, "length", "Requests must have a Content-Length.")
         if scope["path"].removeprefix(self.prefix) == SIGN_IN:
             _take("sign_ins", f"ticket {budgets.key_of(None, _address(scope))}")
         if UPLOADS not in scope["path"]:
@@ -248,7 +244,7 @@ class Gate:
         except DatabaseAway as away:
             raise Refused(503, "away", str(away), wait=3) from away
         if not may_upload:
-            raise Refused(403, "lead", "Only a lead who is signed in may upload files.")
+            raise Refused(403, "lead", "Only a signed-in lead may upload files.")
         _take("body_bytes", budgets.key_of(login_secret(cookie), ""), int(arrival.length or 0))
 
     async def _open(self, scope: Scope, arrival: RequestHeaders, receive: Receive, send: Send) -> None:
@@ -292,22 +288,22 @@ def _without_cookies(scope: Scope) -> Scope:
 
 
 def _of_login(scope: Scope, login: str | None) -> Scope:
-    """With the header that names the login: Streamlit gives a session back to nobody else.
-
-    A browser brings the session's name when it connects again. Callbacks and fragments of its last page would run
-    without a look at who is asking, also after a sign-out or for the next person at this computer.
+    """Add the header that names the login, so that Streamlit resumes a session only for it. A reconnecting browser
+    sends the session's name; callbacks and fragments of its last page would otherwise run without checking who is
+    signed in, even after a sign-out or for the next person at this computer.
     """
     headers = [(name, value) for name, value in scope["headers"] if name != LOGIN]
     return {**scope, "headers": [*headers, (LOGIN, passcodes.secret_hash(login).encode() if login else b"")]}
 
 
 def _paced(receive: Receive, pace: list[partial[float]]) -> Receive:
-    """`receive`, which hands messages on no faster than every budget of `pace` has room."""
+    """`receive`, delaying messages until every budget in `pace` allows them."""
 
     async def receive_in_time() -> Message:
         message = await receive()
         if message["type"] == "websocket.receive":
-            for queue in pace:  # the shared ones last, so that what has waited for its own does not come in one burst
+            # shared budgets last, so that messages delayed by their own budget do not arrive in one burst
+            for queue in pace:
                 await asyncio.sleep(queue())
         return message
 
@@ -327,7 +323,7 @@ async def _is_lead(cookie: str | None) -> bool:
 
 
 async def _person(cookie: str | None) -> str | None:
-    """Whose login it is, whichever of theirs; None if it lets nobody in. Somebody while the database cannot say."""
+    """The person whose login the cookie is; None if it is not valid; a stand-in while the database is unavailable."""
     try:
         who = await run_in_threadpool(who_holds, cookie)
     except DatabaseAway:
@@ -366,7 +362,7 @@ async def _answer(refusal: Refused, scope: Scope, receive: Receive, send: Send) 
 
 
 async def _until_gone(receive: Receive) -> None:
-    """Waits for the end of a connection whose handshake was refused: before it, uvicorn takes a return for an error."""
+    """Wait for the end of a connection whose handshake was refused: uvicorn treats an earlier return as an error."""
     with suppress(TimeoutError):
         async with asyncio.timeout(GONE_SECONDS):
             for _ in ("connect", "disconnect, by our answer", "disconnect, as it is gone"):

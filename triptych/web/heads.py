@@ -43,7 +43,7 @@ class LimitedSocket(WebSocketsSansIOProtocol):
         self.frames_taken = budgets.Spending(budgets.all_budgets()["frames"])
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nobody waits for what a page that is gone has asked; at a stranger's pace it would be done for hours."""
+        """Cancel requests of a disconnected page; at a stranger's rate they would otherwise run for hours."""
         waiting = [self.queue.get_nowait() for _ in range(self.queue.qsize())]
         for message in waiting:
             if message["type"] != "websocket.receive":
@@ -160,7 +160,7 @@ class LimitedHttp(HttpToolsProtocol):
         self.transport.close()
 
     def _login(self) -> str | None:
-        """The login whose signed secret the head carries."""
+        """The login whose signed secret is in the head."""
         sent = b"; ".join(value for name, value in self.headers if name == b"cookie").decode("latin-1")
         return login_secret(cookie_in(cookie_parser(sent), self.scheme == "https"))
 

@@ -62,7 +62,7 @@ def kind_of(content: bytes) -> int:
         raise ValueError("The message is empty.")
     kind, body = fields[0]
     if content[0] & 7 != KINDS.get(kind, content[0] & 7):
-        raise ValueError("The message is written as no page writes it.")  # Streamlit would log that it knows none
+        raise ValueError("The message is not in the form that pages send.")  # Streamlit would log an unknown message
     entries = list(_fields(body, MOST_ENTRIES)) if kind in (RERUN, FILES) else []
     states = [part for number, part in entries if kind == RERUN and number == WIDGETS]
     if len(states) > 1:
@@ -74,10 +74,10 @@ def kind_of(content: bytes) -> int:
 
 
 def _refuse_invented(widget: bytes) -> None:
-    """Raises ValueError for a widget without an id as Streamlit makes them: it takes others for our session's keys."""
+    """Raises ValueError for a widget id not made by Streamlit: it treats others as keys of our session state."""
     parts = dict(_fields(widget, 2))
     if not parts.get(1, b"").startswith(IDS):
-        raise ValueError("The message has a widget that is on no page.")
+        raise ValueError("The message has a widget that no page has.")
 
 
 def _fields(content: bytes, most: int) -> Iterator[tuple[int, bytes]]:

@@ -1,4 +1,4 @@
-"""Numbers about this process for Prometheus, at /metrics with a token of their own; closed where none is set.
+"""Numbers about this process for Prometheus, at /metrics with a separate token; closed if none is set.
 
 No number is about a person. Each request costs one observation, and each transaction one.
 """
@@ -42,14 +42,14 @@ class Meter:
         self.registry = CollectorRegistry()
         self.requests = Histogram(
             "triptych_request_seconds",
-            "Time to answer a request",
+            "Response time of requests",
             ["route", "status"],
             buckets=SECONDS,
             registry=self.registry,
         )
         self.transactions = Histogram(
             "triptych_transaction_seconds",
-            "Time from taking a database connection to giving it back",
+            "Time that a database connection is held",
             buckets=SECONDS,
             registry=self.registry,
         )
@@ -64,10 +64,10 @@ class Meter:
 
         annotators, submissions = self._from_database()
         numbers = {
-            "triptych_connections": ("Pages open at this process", sum(self.sockets.values())),
-            "triptych_annotators_connected": ("Annotators with a page open at this process", annotators),
+            "triptych_connections": ("Pages open on this process", sum(self.sockets.values())),
+            "triptych_annotators_connected": ("Annotators with a page open on this process", annotators),
             "triptych_annotations": ("Submissions stored in the database, by all processes", submissions),
-            "triptych_database_up": ("Whether the database answers", float(submissions is not None)),
+            "triptych_database_up": ("Whether the database responds", float(submissions is not None)),
         }
         for name, (help_text, value) in numbers.items():
             if value is not None:
@@ -168,7 +168,7 @@ class Measured:
 
     async def _counted(self, process_meter: Meter, scope: Scope, receive: Receive, send: Send) -> None:
         cookies = HTTPConnection(scope).cookies
-        # the gate, which knows the scheme, comes after this
+        # the gate, which determines the scheme, runs after this
         cookie = cookie_in(cookies, https=True) or cookie_in(cookies, https=False) or ""
         sockets = process_meter.sockets
         sockets[cookie] += 1

@@ -41,13 +41,13 @@ class Authority(NamedTuple):
 
 @dataclass(frozen=True)
 class Reach:
-    """What the settings say about the ways to this server."""
+    """The configured addresses, proxies and framing sites of this server."""
 
     origins: tuple[str, ...]
     names: frozenset[str]
     proxies: tuple[IPv4Network | IPv6Network, ...]
     framed_by: tuple[str, ...] = ()
-    identity_header: bytes = b""  # in lower case; empty where nobody says who the visitor is
+    identity_header: bytes = b""  # in lower case; empty without single sign-on
     identity_secret: bytes = field(default=b"", repr=False)
 
     def trusts(self, address: str) -> bool:
@@ -100,11 +100,12 @@ def _identity_header(header: str, proxies: tuple[IPv4Network | IPv6Network, ...]
     if not IDENTITY_HEADER.fullmatch(name) or OTHER_HEADERS.fullmatch(name):
         raise UnsafeSettings(
             f"{settings.IDENTITY_HEADER}: {header!r} is not the name of a header such as X-Remote-User: letters, "
-            "digits and hyphens, and none that is sent for another purpose."
+            f"digits and hyphens, and not a header with another purpose."
         )
     if not proxies:
         raise UnsafeSettings(
-            f"{settings.IDENTITY_HEADER} counts from a configured proxy only: set {settings.PROXIES} to its address."
+            f"{settings.IDENTITY_HEADER} is trusted from a configured proxy only: set {settings.PROXIES} to its "
+            f"address."
         )
     return name
 
@@ -113,7 +114,9 @@ def _network(proxy: str) -> IPv4Network | IPv6Network:
     try:
         return ipaddress.ip_network(proxy, strict=False)
     except ValueError as error:
-        raise UnsafeSettings(f"{settings.PROXIES}: {proxy!r} is no address or network, such as 127.0.0.1.") from error
+        raise UnsafeSettings(
+            f"{settings.PROXIES}: {proxy!r} is not an address or network such as 127.0.0.1."
+        ) from error
 
 
 def _host_of(origin: str) -> str:
@@ -163,7 +166,7 @@ def needs_no_lookup(host: str) -> bool:
 
 
 def own_names() -> frozenset[str]:
-    """What this machine calls itself now: its name, and what its hosts file says beside it. Asks no name server."""
+    """This machine's current names: its host name and its aliases in the hosts file. Sends no DNS query."""
     name = socket.gethostname().lower()
     short = name.partition(".")[0]
     names = {name, short, f"{short}.local"}

@@ -52,7 +52,7 @@ def _answer(data_of: PersonalData, request: Request) -> Response:
     if who is None:
         return refusal(401, _("Sign in first."))
     if who.role == Role.viewer:
-        return refusal(403, "A viewer sees the results of a study and nothing else.")
+        return refusal(403, "A viewer can see only the results of a study.")
     if data_of is _about_member and who.role != Role.lead:
         return refusal(403, "Your own data are on the page My data.")
     wait = budgets.spending("personal_data").take(f"person {who.person_id}")

@@ -19,7 +19,7 @@ from triptych.web.rubrics import RUBRIC_ROUTES
 from triptych.web.session import SESSION_ROUTES
 from triptych.web.work import WORK_ROUTES
 
-# The first match answers, and the workbench asks most often.
+# The first match wins, so the workbench's frequent routes are first.
 ROUTES = [
     *WORK_ROUTES,
     *ASSET_ROUTES,
@@ -34,14 +34,14 @@ ROUTES = [
 
 
 def below(base_path: str) -> list[Route]:
-    """All routes below Streamlit's server.baseUrlPath; what machines ask is at the root too."""
+    """All routes below Streamlit's server.baseUrlPath; routes for machines are also at the root."""
     prefix = f"/{base_path.strip('/')}" if base_path.strip("/") else ""
     routes = [Route(f"{prefix}{route.path}", route.endpoint, methods=route.methods) for route in ROUTES]
     return [*routes, *HEALTH_ROUTES, *METRICS_ROUTES] if prefix else ROUTES
 
 
 async def unavailable(_: Request, error: Exception) -> JSONResponse:
-    """503 with a sentence, and when to ask again."""
+    """503 with a sentence, and when to retry."""
     reason = "busy" if isinstance(error, DatabaseBusy) else "away"
     return JSONResponse(
         {"refused": reason, "message": str(error)}, 503, {"Retry-After": "3", "Cache-Control": "no-store"}

@@ -1,4 +1,4 @@
-"""The route of the rubric's form: what a lead types is stored at once, and the answer says what it means."""
+"""The route of the rubric form: input is stored at once; the response has the parsed rubric or its mistakes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _text(session: Session, who: Who, body: dict[str, Any]) -> str | None:
     if text is None:
         return None
     if not isinstance(text, str) or not isinstance(value, dict | None):
-        raise InvalidAnnotation("The message holds no rubric.")
+        raise InvalidAnnotation("The message contains no rubric.")
     text = _sound(text)
     return text if value is None else rewritten(text, _sound(value))
 

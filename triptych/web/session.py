@@ -79,11 +79,11 @@ def _signer(secret: str, salt: str) -> Signer:
 
 
 def _unsigned(cookie: str | None, salt: str = COOKIE) -> str | None:
-    """What we signed; a longer one is not ours, and would be remembered as it is."""
+    """The signed value; a longer one is not ours and would be cached."""
     return _checked(cookie, settings.cookie_secret(), salt) if cookie and len(cookie) <= MAX_COOKIE_LENGTH else None
 
 
-@lru_cache(maxsize=1024)  # every request brings the same cookies again
+@lru_cache(maxsize=1024)  # every request sends the same cookies
 def _checked(cookie: str, secret: str, salt: str) -> str | None:
     try:
         return _signer(secret, salt).unsign(cookie).decode()
@@ -144,14 +144,13 @@ def current_login(request: Request) -> Who | None:
 
 
 def is_https(request: Request) -> bool:
-    """Whether the browser used https, as the gate knows it."""
+    """Whether the browser used https, as determined by the gate."""
     return request.scope.get("scheme") == "https"
 
 
 def wait_to_sign_in(cookie: str | None, address: str) -> float:
-    """Seconds until this visitor may try to sign in, 0 for now; each try counts.
-
-    A browser that was signed in has a count of its own, so that strangers at its address cannot use it up.
+    """Seconds until this visitor may try to sign in, 0 for now; each attempt counts. A browser that was signed in has a
+    separate count, so that strangers at its address cannot use it up.
     """
     return budgets.spending("sign_ins").take(budgets.key_of(login_secret(cookie), address))
 

@@ -49,7 +49,7 @@ class OpenSocket:
 
     async def close(self, code: int, reason: str) -> None:
         """Ends the connection; the app hears of it as of any other end."""
-        with suppress(OSError, RuntimeError):  # it was going by itself
+        with suppress(OSError, RuntimeError):  # it was already closing
             await self.send({"type": "websocket.close", "code": code, "reason": reason})
 
 
@@ -85,7 +85,7 @@ class LoginSockets:
         live = await run_in_threadpool(live_logins, logins)
         for login in set(logins) - live:
             for socket in self._open.get(login, ()):
-                # in a task of its own: it may wait for a browser that does not answer
+                # in a separate task: it may wait for an unresponsive browser
                 closing = asyncio.create_task(socket.close(POLICY_CODE, "signed out"))
                 self._closing.add(closing)
                 closing.add_done_callback(self._closing.discard)

@@ -28,8 +28,8 @@ from triptych.web.session import serve_below, web_engine
 
 OPENER = "open-setup.html"
 PLAIN_HTTP = (
-    "This is plain http: other servers of this computer, and anybody who reads along on the network, see the "
-    "sign-in cookie of your browser. docs/deploying.md sets up https."
+    "This is plain http: other servers on this computer, and anyone who can read the network traffic, see your "
+    "browser's sign-in cookie. To set up https see docs/deploying.md."
 )
 EVERYWHERE = (None, "", "0.0.0.0", "::")  # noqa: S104 (compared with)
 SHUTDOWN_SECONDS = 10.0  # that a stopping server waits for transactions
@@ -80,7 +80,7 @@ def running(option: Callable[[str], Any]) -> Iterator[None]:
 
 
 def _mail(engine: Engine) -> AbstractContextManager[None]:
-    """What tells leads by mail, where a server for it is named."""
+    """The notifier that e-mails leads, if a mail server is configured."""
     server = settings.mail_server()
     if server is None:
         return nullcontext()
@@ -90,7 +90,7 @@ def _mail(engine: Engine) -> AbstractContextManager[None]:
 
 
 def _for_scripts(lock: IO[str] | None, option: Callable[[str], Any]) -> AbstractContextManager[None]:
-    """What lets scripts on this computer ask the app that holds the SQLite file; any number may share PostgreSQL."""
+    """The key file with which scripts on this computer call the app on a SQLite file; PostgreSQL needs none."""
     return nullcontext() if lock is None else home.announced(settings.local_folder(), local_address(option))
 
 
@@ -100,7 +100,9 @@ def _open(bound: str | None) -> tuple[Engine, IO[str] | None]:
     private.refuse_unusable()
     repaired = [path.name for path in private.repair()]
     if repaired:
-        log.warning("Others could use these files or folders; their permissions are repaired: %s", ", ".join(repaired))
+        log.warning(
+            "Others could access these files or folders; their permissions were repaired: %s", ", ".join(repaired)
+        )
     working.delete_abandoned()
     lock = database.lock_server(database.open_engine(settings.database_url()))
     with database.explained():
@@ -153,16 +155,15 @@ def announce(address: str, bound: str | None) -> None:
 
 
 def finish_writes(engine: Engine, patience: float = SHUTDOWN_SECONDS) -> bool:
-    """Wait until no transaction is under way, or `patience` seconds are over; whether all are finished.
-
-    The HTTP server has waited for requests before this; a run of a page goes on in its own thread.
+    """Wait until no transaction is running, or `patience` seconds have passed; returns whether all are finished. The
+    HTTP server has already waited for requests; a page run continues in its own thread.
     """
     deadline = time.monotonic() + patience
     while _connections_in_use(engine) and time.monotonic() < deadline:
         time.sleep(0.02)
     unfinished = _connections_in_use(engine)
     if unfinished:
-        log.warning("%d transactions were still under way and are undone.", unfinished)
+        log.warning("%d transactions were still running and were rolled back.", unfinished)
     return not unfinished
 
 
@@ -181,7 +182,7 @@ def setup_link(engine: Engine, address: str) -> str | None:
 
 def hand_out(link: str, bound: str | None) -> None:
     """Print the set-up link, and open it for someone who starts the server at this computer."""
-    sys.stdout.write(f"\n  No lead account yet. Make it with this link, which works once:\n\n  {link}\n\n")
+    sys.stdout.write(f"\n  No lead account yet. Create it with this link, which works once:\n\n  {link}\n\n")
     sys.stdout.flush()
     if settings.is_loopback(bound) and host.is_at_a_screen():
         import webbrowser  # needed at the first start only
@@ -194,7 +195,7 @@ def _opener() -> Path:
 
 
 def _leading_to(link: str) -> Path:
-    """A private file that leads a browser to the link: what a browser is started with stands in the process list."""
+    """A private file that redirects a browser to the link, as its arguments are visible in the process list."""
     opener = _opener()
     opener.unlink(missing_ok=True)
     with os.fdopen(os.open(opener, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:

@@ -1,8 +1,8 @@
 """The workbench's own routes: drafts, renewals and actions (submit, skip, back, …), without a script run.
 
-A draft's answer carries the number stored, never the texts, so it costs the same whatever the item's length. An
-action's answer is the desk as it lies then: the next view without the rubric, which the browser has, or why there is
-no item.
+The response to a draft contains the stored number, never texts, so its cost does not depend on the item's length. The
+response to an action is the resulting desk: the next view without the rubric, which the browser has, or why there is no
+item.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def refused(status: int, reason: str, message: str, **more: Any) -> JSONResponse
 async def command(answer: Callable[[str | None, Any], Response], request: Request) -> Response:
     """One command of a signed-in annotator's own page: `answer` gets their login's secret and the JSON body.
 
-    What it says is in the language of the page, which the workbench sends.
+    Messages are in the language of the page, which the workbench sends.
     """
     language.use(language.accepted(request.headers.get("accept-language")))
     if not is_our_own(request):
@@ -63,7 +63,7 @@ async def command(answer: Callable[[str | None, Any], Response], request: Reques
     secret = login_secret(cookie_in(request.cookies, is_https(request)))
     if secret is None:
         return unread(refused(401, "signed_out", _(accounts.SIGNED_OUT)))
-    declared = int(request.headers.get("content-length") or 0)  # the gate lets none in that do not say it
+    declared = int(request.headers.get("content-length") or 0)  # the gate refuses requests without it
     key = budgets.key_of(secret, "")
     wait = budgets.spending("requests").take(key) or budgets.spending("body_bytes").take(key, declared)
     if wait:
@@ -92,7 +92,7 @@ async def _in_thread(command: Callable[..., T], *arguments: Any) -> T:
 
 
 def unread(answer: JSONResponse, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    """The answer to a message whose body was not read: the server need not take in the rest of it."""
+    """The response to a message whose body was not read, so that the server need not receive the rest."""
     answer.headers.update({"Connection": "close", **(headers or {})})
     return answer
 
@@ -116,12 +116,12 @@ def _parsed(answer: Callable[[str | None, Any], Response], secret: str, body: by
 def in_transaction(
     run: Callable[[Session, str | None, Any], Response], refuse: Callable[..., Response], secret: str | None, body: Any
 ) -> Response:
-    """What is asked, in one transaction, in which `run` finds out who asks; a refusal has changed nothing."""
+    """Handle a request in one transaction, in which `run` identifies the sender; a refusal changes nothing."""
     try:
         with writing(web_engine()) as session:
             return run(session, secret, body)
     except DatabaseAway:
-        raise  # the browser asks again
+        raise  # the browser retries
     except SignedOut as error:
         return refused(401, "signed_out", str(error))
     except TriptychError as error:
@@ -134,7 +134,7 @@ def as_refusal(error: TriptychError, secret: str | None, body: Any) -> JSONRespo
 
 
 def _refused_desk(error: TriptychError, secret: str | None, body: Any) -> Response:
-    """The desk as it is after a refused action, with the reason on it."""
+    """The desk after a refused action, with the reason."""
     try:
         with writing(web_engine()) as session:
             who, study = _asked(session, secret, body)
@@ -154,12 +154,15 @@ def _closed(current: Desk, error: TriptychError) -> JSONResponse:
 
 
 def _next_draft(secret: str | None, body: Any) -> Response:
-    """A draft of an item that this process gave out, in one statement; any other on the slow path, which says why."""
+    """Store a draft of an item that this process assigned in one statement.
+
+    Any other takes the slow path, which gives the reason for a refusal.
+    """
     try:
         if secret and drafts.save_next_draft(web_engine(), secret, read_message(DraftMessage, body)):
             return JSONResponse({"stored": body["seq"]})
     except InvalidAnnotation:
-        pass  # the slow path says so, to people who are signed in
+        pass  # the slow path reports it, to people who are signed in
     return in_transaction(_save_draft, as_refusal, secret, body)
 
 
@@ -190,7 +193,7 @@ def _items(session: Session, secret: str | None, body: Any) -> Response:
 
 
 def _asked(session: Session, secret: str | None, body: Any) -> tuple[Who, Study]:
-    """Who asks, and of which study; a signed-out person sees that message first, whatever was sent."""
+    """The sender and the study; someone who is signed out gets that message first, whatever they sent."""
     try:
         return assignments.asked_by(session, secret, text_of(_action(body), "assignment"))
     except InvalidAnnotation:
@@ -203,10 +206,10 @@ def _action(body: Any) -> Any:
 
 
 def text_of(message: Any, name: str) -> str:
-    """A text that the message must carry. Raises InvalidAnnotation."""
+    """A required text of the message. Raises InvalidAnnotation."""
     text = message.get(name) if isinstance(message, dict) else None
     if not isinstance(text, str) or not text.isascii() or "\0" in text:
-        raise InvalidAnnotation(f"The message names no {name}.")
+        raise InvalidAnnotation(f"The message has no {name}.")
     return text
 
 

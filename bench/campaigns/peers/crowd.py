@@ -55,7 +55,7 @@ async def work(
 ) -> Work:
     """Everyone annotates for this long, or until one has no item left; a draft only with a pause.
 
-    What is done stands in `result` while it goes on.
+    `result` has the progress while it runs.
     """
     result = result or Work()
     result.began = time.perf_counter()

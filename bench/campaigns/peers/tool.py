@@ -22,7 +22,7 @@ ANSWERING = 600.0  # seconds; a tool that reads 100,000 items at its start needs
 
 
 class NotMeasured(Exception):
-    """A measure could not be taken; the message says why and stands in the table."""
+    """A measure could not be taken; the message says why and is shown in the table."""
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""The first screen of the results, on a laptop without scrolling. Nothing that stands below it."""
+"""The first screen of the results, visible on a laptop without scrolling. Nothing from further down the page."""

@@ -95,9 +95,9 @@ def _follow(ask: Callable[[], Latest], drawn: Latest) -> None:
             state.say(now.failure)
         elif now.progress:
             share = (now.progress.done + 1) / (TOTAL_STEPS + 1)
-            words = f"{newer} are being computed: {now.progress.step}. You can leave this page meanwhile."
+            words = f"{newer} are being computed: {now.progress.step}. You can leave this page in the meantime."
             st.progress(share, text=words)
         else:
-            st.caption(f"{newer} follow in a moment.")
+            st.caption(f"{newer} will follow in a moment.")
 
     follow()

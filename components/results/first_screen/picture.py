@@ -20,9 +20,9 @@ from triptych.stats.numbers import written
 
 ROW, LOW_ROW, TITLE, AXIS = 22, 19, 26, 22  # px
 MANY_ROWS = 14  # from which rows are lower
-TALLEST = 465  # px of criteria one below the other, above which they stand side by side
+TALLEST = 465  # px; criteria stacked higher than this are drawn side by side
 LONGEST_NAME = 26
-LETTERS_ACROSS = 90  # of titles that stand side by side
+LETTERS_ACROSS = 90  # for titles of charts side by side
 GRID = "rgba(128,128,128,0.25)"
 
 
@@ -99,7 +99,7 @@ def _wrapped(title: str, across: int) -> str:
 def _draw(
     figure: go.Figure, result: CriterionResult, order: Sequence[int], rows: list[str], row: int, column: int
 ) -> None:
-    """The systems under one criterion, as a drawing of its own with the whole scale as its axis."""
+    """The systems under one criterion, as a separate chart whose axis covers the whole scale."""
     scale = 100 if result.share else 1
     intervals = {system.system: system.interval for system in result.systems}
     drawn = [

@@ -35,7 +35,7 @@ def _nothing() -> None:
 
 @dataclass(frozen=True)
 class ShownResults:
-    """findings: what a reader must know of the numbers, computed after the picture is drawn; note: drawn below it."""
+    """findings: what readers should know about the numbers, computed after the chart is drawn; note: drawn below it."""
 
     analysis: StudyAnalysis
     findings: Callable[[], Sequence[Finding]]
@@ -43,7 +43,7 @@ class ShownResults:
 
 
 def first_screen(shown: ShownResults, board: Board, tools: DeltaGenerator, step: NextStep | None = None) -> None:
-    """tools: the row above it, which takes the order of the rows and the numbers of the picture.
+    """tools: the row above the chart, with the order of its rows and the button for its numbers.
 
     step: for people who can take it; viewers cannot.
     """
@@ -89,7 +89,7 @@ def with_short_names(sentence: str, analysis: StudyAnalysis) -> str:
 def _groups(verdict: FirstVerdict) -> None:
     with st.popover("Every group"):
         st.text("\n".join(f"{place}. {names}" for place, names in enumerate(verdict.groups, 1)))
-        st.caption("Inside a group no two systems differ clearly; each is clearly below one of the group before.")
+        st.caption("Within a group no two systems differ clearly; each is clearly below one in the group above.")
 
 
 def _picture(analysis: StudyAnalysis, board: Board, verdict: FirstVerdict, tools: DeltaGenerator) -> None:
@@ -144,7 +144,7 @@ def _when(view: Overview) -> str:
         return "All expected annotations are in."
     left = "" if view.minutes_left is None else f", {duration(view.minutes_left)} of work"
     if view.done_at is None:
-        return f"No date yet: too little came in during the last week{left}."
+        return f"No date yet: too few annotations in the last week{left}."
     return f"Done about {view.done_at:%-d %B %Y} at the pace of the last week{left}."
 
 
@@ -163,7 +163,7 @@ def no_rating(board: Board, step: NextStep | None = None) -> None:
     left, right = screen_sides()
     with left:
         st.header("There is no rating yet", anchor=False)
-        st.text("Results appear here by themselves as soon as the first annotation is in.")
+        st.text("Results appear here automatically as soon as the first annotation is in.")
     with right:
         progress(board.overview)
         next_card(step, board.study.slug)

@@ -1,4 +1,4 @@
-// Which texts are parsed: the parser takes long for long texts, and is quadratic in a few shapes that nobody writes.
+// Which texts are parsed: the parser is slow for long texts, and quadratic for a few artificial patterns.
 // triptych/formats/texts/markdown.py has the same limits.
 
 const MAX_CHARACTERS = 25_000;

@@ -1,4 +1,4 @@
-// Raw text to an mdast tree, with a list of the places where the parser took each character from.
+// Raw text to an mdast tree, with a list of the source positions of each character.
 
 import {
   fromMarkdown, gfmStrikethrough, gfmStrikethroughFromMarkdown, gfmTable, gfmTableFromMarkdown, gfmTaskListItem,

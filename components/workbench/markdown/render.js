@@ -30,7 +30,7 @@ export async function loadFormulas() {
 }
 
 /**
- * The text parsed; `tree` is null where it is too large, or nothing the parser can read.
+ * The parsed text; `tree` is null if it is too large or cannot be parsed.
  * @param {string} raw @returns {Source}
  */
 export function read(raw) {
@@ -44,7 +44,11 @@ export function read(raw) {
   }
 }
 
-/** What the parser would say, at once: most turns of a conversation have no mark-up. @param {string} raw @returns {Parsed} */
+/**
+ * The parser's result without parsing: most turns of a conversation have no markup.
+ * @param {string} raw
+ * @returns {Parsed}
+ */
 function asOneParagraph(raw) {
   const point = { line: 1, column: 1 };
   const position = { start: { ...point, offset: 0 }, end: { ...point, offset: raw.length } };
@@ -136,7 +140,7 @@ export class MarkdownDrawing extends TextDrawing {
   }
 
   /**
-   * Leaves as far as they make the value; neighbours that are in the raw text as they are become one node.
+   * The leaves that make up the value; adjacent ones that are contiguous in the raw text become one node.
    * @param {Node} parent @param {Leaf[]} leaves @param {string} value
    */
   #pieces(parent, leaves, value) {
@@ -165,7 +169,7 @@ export class MarkdownDrawing extends TextDrawing {
   }
 
   /**
-   * Whether a text is in the raw text as it is; NUL is shown as U+FFFD, CR would be drawn as a control.
+   * Whether a text appears unchanged in the raw text; NUL is shown as U+FFFD, CR would be drawn as a control.
    * @param {string} text @param {number} from @param {number} to
    */
   #isSame(text, from, to) {
@@ -178,7 +182,7 @@ export class MarkdownDrawing extends TextDrawing {
     const raw = this.raw.slice(from, to);
     if (/^\r\n?$/.test(raw)) return this.unit(parent, document.createTextNode("\n"), from, to);
     const pad = text.length - raw.length;
-    if (pad > 0 && text.endsWith(raw) && !text.slice(0, pad).trim()) { // the rest of a tab: no place of its own
+    if (pad > 0 && text.endsWith(raw) && !text.slice(0, pad).trim()) { // the rest of a tab, without its own position
       parent.appendChild(document.createTextNode(text.slice(0, pad)));
       return this.identity(parent, from, to, raw);
     }
@@ -227,7 +231,7 @@ export class MarkdownDrawing extends TextDrawing {
     for (const child of children) {
       const draw = depth < MAX_DEPTH ? NODES[child.type] : null;
       if (draw) draw(this, parent, child, depth + 1);
-      else this.asWritten(parent, child); // what is not known here
+      else this.asWritten(parent, child); // unknown node types
     }
   }
 
@@ -307,7 +311,7 @@ const NODES = {
   break: (_, parent) => parent.appendChild(h("br")),
   thematicBreak: (_, parent) => parent.appendChild(h("hr")),
 
-  // the page has headings of its own; one of a text is none of the page
+  // headings in a text must not count as headings of the page
   heading(drawing, parent, node, depth) {
     drawing.into(parent, h("p", { class: `md-h md-h${node.depth}`, dir: "auto" }), node, depth);
   },

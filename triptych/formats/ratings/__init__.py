@@ -1,6 +1,7 @@
 """Readers of finished ratings from elsewhere: bytes and a file name in, ratings, highlights and texts out.
 
-A new format is one module with `fits` (its fields) and `read`, and one line in FORMATS. What fits none is a table.
+A new format is one module with `fits` (its fields) and `read`, and one line in FORMATS. A file that fits none
+is read as a table.
 A file that cannot be read at all raises ImportRefused; everything else is in `FinishedRatings.problems`.
 """
 

@@ -25,11 +25,11 @@ from triptych.formats.zips import unzipped
 ENDINGS = RATINGS.endings
 MAX_FILES = 2_000
 MAX_INFLATED = 100 * 2**20
-PACKED, MAX_PACKED = ("parquet", "xlsx"), 20  # files that grow once more when they are read, and how many of them
+PACKED, MAX_PACKED = ("parquet", "xlsx"), 20  # files that are themselves compressed, and their maximum number
 TABLES, ITEMS, CODEBOOK = ("ratings", "highlights", "tasks", "records"), "items", "codebook"
 NOTHING = (
-    "There is no file of ratings in the zip. It may hold an export of this program, a project of Potato, or files that "
-    f"end in {', '.join(f'.{ending}' for ending in ENDINGS)}."
+    f"There is no file of ratings in the zip. It may contain an export of this program, a Potato project, or files "
+    f"that end in {', '.join(f'.{ending}' for ending in ENDINGS)}."
 )
 NO_TEXTS = "The items in the same archive are not used, because a text is missing or cannot be read."
 
@@ -92,7 +92,7 @@ def _members(data: bytes) -> dict[str, bytes]:
     if len(data) > MAX_UPLOAD:
         raise ImportRefused(f"The zip has {len(data) / 2**20:.0f} MB; at most {MAX_UPLOAD // 2**20} MB can be read.")
     members = unzipped(data, "The zip", MAX_FILES, MAX_INFLATED, ".")
-    # a computer puts __MACOSX/ and .DS_Store there by itself
+    # macOS adds __MACOSX/ and .DS_Store
     hidden = {n for n in members if any(part.startswith((".", "__MACOSX")) for part in PurePosixPath(n).parts)}
     return {name: content for name, content in members.items() if name not in hidden}
 

@@ -17,7 +17,7 @@ from triptych.formats.ratings.model import Gathering, RaterKind, Unit, named
 DROPPED = ("discarded", "draft")
 NOT_SUBMITTED = "{n} discarded or draft response(s) are left out."
 SPLIT_KEY = ".responses"
-RANKED = "{n} ranking(s) are left out: there is no such answer here."
+RANKED = "{n} ranking(s) are left out: rankings are not supported."
 
 
 def fits(columns: frozenset[str]) -> bool:
@@ -79,7 +79,7 @@ def _flat(record: Record, into: Gathering) -> Iterator[tuple[str, str, Json, str
         users = into.listed(record.values.get(f"{name}.users"), record.row, f"{name}.users")
         status = into.listed(record.values.get(f"{name}.status"), record.row, f"{name}.status") or [""] * len(users)
         if not len(values) == len(users) == len(status):
-            into.findings.error("its values, users and status are not equally many.", record.row, name)
+            into.findings.error("its values, users and status differ in number.", record.row, name)
             continue
         yield from ((question, named(u), value, named(s)) for u, value, s in zip(users, values, status, strict=True))
 
@@ -100,7 +100,7 @@ def _answer(
     criterion, system = fields.place(question)
     annotator, kind = rater
     if not annotator:
-        into.findings.error("a response does not say who gave it.", row, question)
+        into.findings.error("a response has no annotator.", row, question)
         return
     unit = Unit(fields.item, system, annotator, kind, row)
     if not isinstance(value, list):
@@ -108,7 +108,7 @@ def _answer(
     elif all(isinstance(part, dict) and "start" in part for part in value):
         is_known, system = fields.of_span(question)
         if not is_known:
-            into.findings.error("a span does not say in which response it is.", row, criterion)
+            into.findings.error("a span does not name its response.", row, criterion)
             return
         for span in value:
             _span(replace(unit, system=system), criterion, into.mapped(span, row, question), into)

@@ -38,10 +38,10 @@ MAX_POSITIONS = 6
 MAX_TWICE = 5  # repeated ratings that are named one by one
 POSITION = re.compile(r"#(\d{1,3})")  # a system known by its place among an item's candidates
 PLURAL = re.compile(r"s\b")
-REPEATED = "{n} rating(s) were given before by the same annotator; they count as repeats."
+REPEATED = "{n} rating(s) repeat an earlier one by the same annotator; they count as repeats."
 LEFT_OUT = {
-    "first": "{n} rating(s) are left out: the same annotator gave one before, which counts.",
-    "last": "{n} rating(s) are left out: the same annotator gave another one later, which counts.",
+    "first": "{n} rating(s) are left out: an earlier one by the same annotator counts.",
+    "last": "{n} rating(s) are left out: a later one by the same annotator counts.",
 }
 UNRATED = "{n} item(s) of the file have no rating."
 NO_TIME = "{n} annotation(s) have no time; they get the time of the import."
@@ -50,7 +50,7 @@ MISSING_TEXTS = "No texts were given for {n} candidate(s): pages that show texts
 
 @dataclass(frozen=True)
 class Asked:
-    """What the ratings are read by. names: criterion in the files → key (None: left out); missing: → its values.
+    """How the ratings are read. names: criterion in the files → key (None: left out); missing: → its values.
 
     apart: (judge, criterion in the files) → another name for it, under which `names` has it. scores: keys of criteria
     that only judges answered.
@@ -112,7 +112,7 @@ class ItemWork:
 
 @dataclass(frozen=True)
 class Assembled:
-    """Everything to be written, and what a lead should know before it is. annotator_groups: name → group."""
+    """Everything to be written, and what the lead should know beforehand. annotator_groups: name → group."""
 
     asked: Asked
     items: tuple[ItemDraft, ...]
@@ -319,7 +319,7 @@ class _Builder:
         elif system is not None and system not in systems and (place := POSITION.fullmatch(system)):
             system = dict(enumerate(systems, 1)).get(int(place[1]), system)
         if system is None:
-            self.once(f"item '{work.item}' has a rating of a response that does not say of which system.", entry.row)
+            self.once(f"item '{work.item}' has a rating of a response without its system.", entry.row)
             return None, False
         if self.items_by_id is not None and system not in systems:
             self.once(f"item '{work.item}' has no candidate of system '{system}' in the file of items.", entry.row)
@@ -350,8 +350,8 @@ class _Builder:
         before, system = self.seen[place], place[-2]
         unit = f"item '{work.item}'" + (f", system '{system}'" if system else "")
         self.error(
-            f"'{work.annotator}' rated '{rating.criterion}' of {unit} already ({before[0]}row {before[1]}). Take one "
-            "out, mark the second one in a column 'repeat', or choose which of them counts.",
+            f"'{work.annotator}' rated '{rating.criterion}' of {unit} already ({before[0]}row {before[1]}). Remove "
+            f"one, mark the second one in a column 'repeat', or choose which of them counts.",
             rating.row,
         )
 
@@ -387,7 +387,8 @@ class _Builder:
         if span.start is None:
             shown = span.quote if len(span.quote) <= 60 else f"{span.quote[:60]}…"
             self.findings.warning(
-                f"{self.file}the quote '{shown}' is not in the text of item '{work.item}'; it is kept without a place.",
+                f"{self.file}the quote '{shown}' is not in the text of item '{work.item}'; it is kept without a "
+                f"position.",
                 highlight.row,
             )
         work.highlights.append(ReadHighlight(system, label.key, highlight.comment.strip(), span, highlight.marked_by))
@@ -428,10 +429,10 @@ class _Builder:
         lacking = [c for item in items for c in item.candidates if c.text is None and not c.turns]
         self.findings.tally(MISSING_TEXTS, len(lacking))
         if self.twice > MAX_TWICE:
-            self.findings.error(f"{self.twice:,} ratings in all were given before by the same annotator.")
+            self.findings.error(f"{self.twice:,} ratings in total repeat an earlier one by the same annotator.")
         self.findings.tally(NO_TIME, sum(work.at is None for work in works))
         if not works and not self.findings.has_errors:
-            self.findings.error("No rating is left to import.")
+            self.findings.error("There are no ratings left to import.")
         excluded = {name: reason for file in self.files for name, reason in file.excluded.items()}
         names = tuple(file.name for file in self.files)
         groups = {name: group for file in self.files for name, group in file.annotator_groups.items()}
@@ -453,7 +454,7 @@ class _Builder:
         return tuple(self._item(name, self.contexts.get(name, ""), row) for row, name in enumerate(names, 1))
 
     def _group(self, item: str) -> dict[str, str]:
-        """The field that says which group an item belongs to, if the files do."""
+        """The field with an item's group, if the files have one."""
         group = next((file.item_groups[item] for file in self.files if item in file.item_groups), None)
         return {} if group is None else {ITEM_GROUP: group}
 

@@ -38,7 +38,7 @@ class Fields:
         return in_context or system is not None, system
 
     def place(self, control: str, to: str = "") -> tuple[str, str | None]:
-        """(criterion, system) of a control; `to` is the field that it says it is about."""
+        """(criterion, system) of a control; `to` is the field that it refers to."""
         ending = _ENDING.fullmatch(control)
         letter = self.names.get(to) or (ending[2].casefold() if ending else "")
         if letter in self.systems:
@@ -51,7 +51,7 @@ class Fields:
 
 
 def explains(control: str, asked: Container[str]) -> bool:
-    """Whether it asks for words about the answer to another question: fluency_why_a for fluency_a."""
+    """Whether it asks for an explanation of another answer: fluency_why_a for fluency_a."""
     return any(part in control and control.replace(part, "", 1) in asked for part in EXPLAINING)
 
 

@@ -29,7 +29,7 @@ def read(source: Source, into: Gathering) -> None:
         meta = into.mapped(values.get("metadata"), row, "metadata")
         annotator, kind = _annotator(meta, into)
         if not annotator:
-            into.findings.error("does not say who annotated.", row, "metadata")
+            into.findings.error("has no annotator.", row, "metadata")
             continue
         parts = (named(values.get(name)) for name in ("dataset", "split", "example_idx"))
         item, system = "/".join(part for part in parts if part), named(values.get("setup_id")) or UNKNOWN_SYSTEM
@@ -52,7 +52,7 @@ def _ratings(record: Record, unit: Unit, into: Gathering) -> None:
         for entry in into.listed(record.values.get(part), unit.row, part):
             label = named(entry.get("label")) if isinstance(entry, dict) else ""
             if not isinstance(entry, dict) or not label:
-                into.findings.error("holds an entry without a label.", unit.row, part)
+                into.findings.error("contains an entry without a label.", unit.row, part)
             elif part == "text_fields":
                 into.note(unit, label, entry.get("value"))
             else:

@@ -80,13 +80,13 @@ def _box_name(result: Json) -> str:
 
 def _results(work: JsonObject, fields: Fields, annotator: str, row: int, into: Gathering, judge: bool = False) -> None:
     if not annotator:
-        into.findings.error("an annotation does not say who made it.", row, "completed_by")
+        into.findings.error("an annotation has no annotator.", row, "completed_by")
         return
     kind: RaterKind = "judge" if judge else into.kind
     at, seconds = moment_of(work.get("updated_at") or work.get("created_at")), seconds_of(work.get("lead_time"))
     for result in into.listed(work.get("result"), row, "result"):
         if not isinstance(result, dict) or not isinstance(result.get("value"), dict):
-            into.findings.error("a result is no object with a value.", row, "result")
+            into.findings.error("a result is not an object with a value.", row, "result")
             continue
         if result.get("from_name") == WHO:
             continue
@@ -110,14 +110,14 @@ def _result(unit: Unit, control: str, result: JsonObject, of_span: tuple[bool, s
         for label in into.listed(value.get(kind) or value.get("labels") or [control], unit.row, control):
             _span(unit, label, result, of_span, into)
     else:
-        into.findings.tally(f"{{n}} result(s) of type '{kind}' are left out: there is no such answer here.")
+        into.findings.tally(f"{{n}} result(s) of type '{kind}' are left out: this kind of answer is not supported.")
 
 
 def _span(unit: Unit, label: Json, result: JsonObject, of_span: tuple[bool, str | None], into: Gathering) -> None:
     """A highlight; what its annotator noted about the region is its comment."""
     is_known, system = of_span
     if not is_known:
-        into.findings.error("a highlight does not say in which response it is.", unit.row, "to_name")
+        into.findings.error("a highlight does not name its response.", unit.row, "to_name")
         return
     value, meta = result["value"], result.get("meta")
     words = meta.get("text") if isinstance(meta, dict) else None
@@ -143,7 +143,7 @@ def read_table(source: Source, into: Gathering) -> None:
         fields = read_fields(shown, {}, named(values.get("id")) or str(row), row, into)
         annotator = named(values.get(WHO)) or named(values["annotator"])
         if not annotator:
-            into.findings.error("does not say who rated.", row, "annotator")
+            into.findings.error("has no annotator.", row, "annotator")
             continue
         at, seconds = moment_of(values.get("updated_at") or values.get("created_at")), seconds_of(values["lead_time"])
         for name in controls:

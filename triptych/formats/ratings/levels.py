@@ -22,7 +22,7 @@ TURNS = {*CONTEXT_NAMES, *TEXT_NAMES, *META_NAMES, "reasons", "turns"}
 
 
 def flattened(source: Source, filename: str) -> Source:
-    """The file as rows, with its folder as a level; a table or plain records stay as they are.
+    """The file as rows, with its folder as a level; tables and plain records are returned unchanged.
 
     Raises ImportRefused where the lists multiply to more rows than can be read.
     """
@@ -86,7 +86,7 @@ def _rows(value: Json, name: str, place: str, levels: dict[str, None], depth: in
 
 
 def _is_nested(value: Json, name: str) -> bool:
-    """Whether a value has values inside that belong to rows of their own; turns and lists of sentences have not."""
+    """Whether a value contains values that belong in separate rows, unlike turns and lists of sentences."""
     if not isinstance(value, list | dict) or not value or simple(last_part(name)) in TURNS:
         return False
     texts = [entry for entry in value if isinstance(entry, str)]
@@ -109,7 +109,7 @@ def _beside(tables: list[list[JsonObject]], levels: dict[str, None]) -> list[Jso
 
 
 def _joined(rows: list[JsonObject], more: list[JsonObject], levels: dict[str, None]) -> list[JsonObject]:
-    """Every row with the fields of the one at the same levels; what has no partner stays a row of its own."""
+    """Every row joined with the fields of the one at the same levels; rows without a partner remain separate."""
     shared = tuple(level for level in levels if rows and more and level in rows[0] and level in more[0])
     if not shared:
         return rows + more

@@ -1,7 +1,5 @@
-"""What a reader of finished ratings gives back, whatever program wrote the file.
-
-Nothing here has been checked against a rubric: a value is the text that the file has. Everything is about one file;
-`ratings_import` looks at several together.
+"""What a reader of finished ratings returns, regardless of the program that wrote the file. Nothing here has been
+checked against a rubric: a value is the text in the file. Everything concerns one file; `assemble` combines several.
 """
 
 from __future__ import annotations
@@ -57,7 +55,7 @@ class ImportedRating(Unit):
 
 
 class RatingExtras(TypedDict, total=False):
-    """What a rating may carry besides its value; see ImportedRating."""
+    """What a rating may have besides its value; see ImportedRating."""
 
     explanation: str
     reasons: tuple[str, ...]
@@ -85,7 +83,7 @@ class ImportedHighlight(Unit):
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedNote(Unit):
-    """Free text that belongs to no single rating by itself; `name` is what the file calls the box."""
+    """Free text that does not belong to a single rating; `name` is the name of the field in the file."""
 
     name: str
     text: str
@@ -95,7 +93,7 @@ class ImportedNote(Unit):
 class FinishedRatings:
     """One file that was read.
 
-    recognised: column or field → what it was taken for. items: those in the same archive, or what the file holds
+    recognised: column or field → its role. items: those in the same archive, or what the file holds
     instead of ratings. roles: column → role, where a lead may choose it. item_groups, annotator_groups: → the group.
     """
 
@@ -124,7 +122,7 @@ class FinishedRatings:
 
 
 def in_group(file: FinishedRatings, group: str) -> FinishedRatings:
-    """The file with all its annotators in one group; their ids are kept apart from the same ids in other groups."""
+    """The file with all its annotators in one group; their ids are distinguished from the same ids in other groups."""
     if not group:
         return file
 
@@ -181,7 +179,7 @@ class Gathering(FinishedRatings):
         offsets = {"start": (start, first), "end": (end, last)}
         for name, (offset, number) in offsets.items():
             if number is None and offset not in (None, ""):
-                self.findings.error("is no whole number; offsets count characters from 0.", unit.row, name)
+                self.findings.error("is not a whole number; offsets count characters from 0.", unit.row, name)
                 return
         is_placed = first is not None and last is not None and first >= 0
         self.highlights.append(
@@ -209,7 +207,7 @@ class Gathering(FinishedRatings):
     def group_item(self, item: str, group: str, row: int, column: str) -> None:
         """The group of an item; rows must agree on it."""
         if self.item_groups.setdefault(item, group) != group:
-            self.findings.error(f"puts item '{item}' into another group than a row before.", row, column)
+            self.findings.error(f"puts item '{item}' into a different group from an earlier row.", row, column)
 
     def context(self, item: str, value: Json, row: int, column: str, from_cell: bool = False) -> None:
         """The context of an item; rows must agree on it."""
@@ -232,7 +230,7 @@ class Gathering(FinishedRatings):
             return
         if contents.setdefault(key, content) != content:
             about = key if isinstance(key, str) else " of ".join(reversed(key))
-            self.findings.error(f"the text differs from the one given for '{about}' before.", row, column)
+            self.findings.error(f"the text differs from the earlier one for '{about}'.", row, column)
 
     def listed(self, value: Json, row: int, column: str) -> list[Json]:
         """A list of the file; anything else is an error, null is nothing."""

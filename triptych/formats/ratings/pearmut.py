@@ -59,7 +59,7 @@ def _segments(record: Record, into: Gathering) -> Iterator[tuple[str, JsonObject
     annotations = into.listed(record.values.get("annotation"), record.row, "annotation")
     items = into.listed(record.values.get("item"), record.row, "item")
     if len(annotations) != len(items):
-        into.findings.error("has not as many annotations as items.", record.row, "annotation")
+        into.findings.error("does not have as many annotations as items.", record.row, "annotation")
         return
     for at, (annotation, item) in enumerate(zip(annotations, items, strict=True)):
         if annotation is None:

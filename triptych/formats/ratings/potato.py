@@ -33,7 +33,7 @@ SELECTED = {"true", "True", True}
 UNSELECTED = {"false", "False", "", False, None}
 TEXT_BOXES = {"text_box", "textbox", "free_text", "free_response"}
 ONLY_ANSWER = {"selection", "scale", "number", "slider", "select-one"}
-SEVERAL = "{n} answer(s) to questions with several labels are left out: there is no such answer here."
+SEVERAL = "{n} answer(s) to questions with several labels are left out: this kind of answer is not supported."
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def read(source: Source, into: Gathering, project: PotatoProject = UNKNOWN) -> N
     for record in source.records:
         user = named(record.values.get("user_id"))
         if not user:
-            into.findings.error("does not say who rated.", record.row, "user_id")
+            into.findings.error("has no annotator.", record.row, "user_id")
             continue
         times = dict(_entries(record, BEHAVIOUR, into))
         for item, answers in _entries(record, LABELS, into):
@@ -184,7 +184,7 @@ def _pairs(unit: Unit, pairs: list[Json], into: Gathering) -> Iterator[tuple[Jso
         if isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], dict):
             yield pair[0], pair[1]
         else:
-            into.findings.error("holds an entry that is no pair of label and value.", unit.row, unit.item)
+            into.findings.error("contains an entry that is not a pair of label and value.", unit.row, unit.item)
 
 
 def _scheme(unit: Unit, scheme: str, answer: Json, project: PotatoProject, into: Gathering) -> None:
@@ -227,7 +227,7 @@ def _selected(unit: Unit, names: tuple[str, str], labels: list[str], project: Po
         shown = ", ".join(f"'{label}'" for label in labels)
         into.findings.error(
             f"annotator '{unit.annotator}' has several labels for item '{unit.item}': {shown}. "
-            "Which one was meant is not known; correct the file or take these entries out.",
+            "It is unclear which one was meant; correct the file or remove these entries.",
             unit.row,
             scheme,
         )
@@ -250,7 +250,7 @@ def _span(unit: Unit, scheme: str, span: JsonObject, project: PotatoProject, int
     to, quote = named(span.get("target_field")), span.get("text")
     is_known, system = project.of_span(unit.item, scheme, to)
     if not is_known:
-        into.findings.error("a span does not say in which response it is.", unit.row, scheme)
+        into.findings.error("a span does not name its response.", unit.row, scheme)
         return
     unit = Unit(unit.item, system, unit.annotator, unit.kind, unit.row)
     start, end, text = span.get("start"), span.get("end"), project.texts.get(unit.item, {}).get(to)

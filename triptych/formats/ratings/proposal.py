@@ -2,9 +2,9 @@
 
 Numbers on up to 21 points become a Likert scale (ordinal), other numbers a number scale (interval), 0 and 1 alone a
 question of yes and no (nominal), up to 12 words options (nominal), up to 50 where most occur again. What is neither,
-such as free text, is proposed to be left out. Nothing is decided silently: the proposal names what does not fit, and
-which words are taken for "missing". Judges' scores never change people's scale: those that do not fit it get a
-criterion of their own.
+such as free text, is proposed to be left out. Nothing is decided silently: the proposal lists what does not fit, and
+which words mean "missing". Judges' scores never change people's scale: those that do not fit it get a criterion of
+their own.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAX_LABELS = 9
 DECIMALS = 6
 FAR_RATIO = 10
 USUAL_ENDS = (5, 7, 10)
-OWN_SCALE = "Not on the scale on which people rated '{name}': compared with their ratings as a metric is."
+OWN_SCALE = "Not on the scale on which people rated '{name}': analysed like a metric instead."
 EMPTY_WORDS = {"", "n/a", "na", "nan", "null", "missing", "not applicable", "skipped", "skip", "-", "?"}
 REASONED_MISSING = re.compile(r"(n/a|na|not applicable)\b\W+\w.*", re.IGNORECASE | re.DOTALL)
 UNSURE_WORDS = {"none", "idk", "don't know", "dont know", "i don't know", "unsure", "can't say", "cannot say"}
@@ -95,14 +95,13 @@ def number_in(text: str) -> float | None:
 
 
 def means_missing(text: str) -> bool:
-    """Whether a text says that there is no value, with or without a reason: N/A, "n/a: nothing to judge"."""
+    """Whether a text means that there is no value, with or without a reason: N/A, "n/a: nothing to judge"."""
     return text.casefold() in EMPTY_WORDS or bool(REASONED_MISSING.fullmatch(text))
 
 
 def propose(ratings: Iterable[ImportedRating]) -> tuple[ProposedCriterion, ...]:
-    """A criterion for every name in the ratings, in the order of their first rows.
-
-    Another one follows it for judges whose scores are on a scale of their own.
+    """A criterion for every name in the ratings, in the order of their first rows, followed by another one for judges
+    whose scores are on a different scale.
     """
     values: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     systems: dict[str, set[bool]] = defaultdict(set)
@@ -175,7 +174,7 @@ def _proposed(name: str, key: str, about: About, values: dict[str, int]) -> Prop
     # labels are given twice or more on average; texts written by people are not
     recur = sum(values[label] for label in labels) >= 2 * len(labels)
     if not labels or len(labels) > MAX_OPTIONS or (len(labels) > FEW_OPTIONS and not recur):
-        remark = f"It has {len(labels):,} different texts, which make no scale; it is left out."
+        remark = f"It has {len(labels):,} different texts, which do not form a scale; it is left out."
         return ProposedCriterion(name, key, "leave out", about, False, values, labels=labels, remarks=(remark,))
     remarks = _alike(labels)
     return ProposedCriterion(
@@ -216,7 +215,9 @@ def _far(numbers: np.ndarray) -> tuple[str, ...]:
     far = sorted(
         {f"{number:g}" for number in numbers if usual and abs(number) > FAR_RATIO * usual and len(numbers) > 3}
     )
-    return (f"Far from the other values: {', '.join(far)}. Check the scale; means follow such values.",) if far else ()
+    return (
+        (f"Far from the other values: {', '.join(far)}. Check the scale; such values influence means.",) if far else ()
+    )
 
 
 def _alike(labels: Sequence[str]) -> tuple[str, ...]:
@@ -228,12 +229,12 @@ def _alike(labels: Sequence[str]) -> tuple[str, ...]:
     remarks = [f"{pair} differ in case only; they are kept as different options." for pair in pairs]
     strays = [label for label in labels if number_in(label) is not None]
     if strays:
-        remarks.append(f"A number among words: {', '.join(strays)}.")
+        remarks.append(f"Numbers among words: {', '.join(strays)}.")
     return tuple(remarks)
 
 
 def distinct_keys(names: Iterable[str], otherwise: str) -> dict[str, str]:
-    """A key of its own for every name: lower case, digits and _, starting with a letter, at most 40 characters."""
+    """A distinct key for every name: lower case, digits and _, starting with a letter, at most 40 characters."""
     keys: dict[str, str] = {}
     taken: set[str] = set()
     for name in names:
@@ -263,8 +264,8 @@ def as_yaml(title: str, criteria: Sequence[ProposedCriterion], labels: Mapping[s
     rubric = {
         "key": "imported",
         "title": title,
-        "summary": "Made from the values of imported ratings.",
-        "instructions": "These ratings were made elsewhere; how they were asked for is not known here.",
+        "summary": "Derived from the values of imported ratings.",
+        "instructions": "These ratings were made elsewhere; the original questions are unknown.",
         "criteria": [_criterion(criterion) for criterion in used],
         "highlights": marks,
     }
@@ -280,7 +281,7 @@ def extended(rubric_yaml: str, criteria: Iterable[ProposedCriterion]) -> str:
 
 def _criterion(criterion: ProposedCriterion) -> JsonObject:
     name = criterion.name
-    texts = {"key": criterion.key, "title": name, "definition": f"Imported as '{name}'; its wording is not known here."}
+    texts = {"key": criterion.key, "title": name, "definition": f"Imported as '{name}'; its wording is unknown."}
     return {
         **texts,
         "about": criterion.about,

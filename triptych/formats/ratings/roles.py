@@ -72,7 +72,7 @@ Duplicates = Literal["error", "first", "last", "repeats"]
 
 
 class RolesNeeded(ImportRefused):
-    """A table whose ratings cannot be read before somebody says what its columns are; roles: those proposed."""
+    """A table whose ratings cannot be read until the user assigns roles to its columns; roles: those proposed."""
 
     def __init__(self, sentence: str, roles: Roles) -> None:
         super().__init__(sentence)
@@ -145,7 +145,7 @@ def _by_name(names_of: Mapping[str, str]) -> dict[str, str]:
 
 
 def _by_shape(source: Source, roles: dict[str, str]) -> dict[str, str]:
-    """The levels' roles, and those of columns that the values tell apart."""
+    """The roles of levels, and of columns that can be recognised by their values."""
     keys = [level for level in source.levels if LEVEL in level.split()]
     positions = [level for level in source.levels if level.startswith(f"{POSITION} ")]
     places = [level for level in source.levels if level not in (*keys, *positions, FOLDER)]

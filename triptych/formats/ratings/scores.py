@@ -1,4 +1,4 @@
-"""Judges' scores that a rubric has no scale for: they get criteria of their own, which annotators were never asked."""
+"""Judges' scores for which a rubric has no scale: they get separate criteria, which annotators were never asked."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def with_scores(asked: Asked, ratings: Iterable[ImportedRating]) -> Asked:
 
 
 def apart(criteria: Iterable[ProposedCriterion]) -> dict[tuple[str, str], str]:
-    """(judge, criterion in the files) → the name of the criterion of its own that such scores are read by."""
+    """(judge, criterion in the files) → the name of the separate criterion for such scores."""
     return {(judge, proposal.of): proposal.name for proposal in criteria for judge in proposal.judges}
 
 

@@ -20,7 +20,7 @@ def _is_header(names: Sequence[str]) -> bool:
     return not KNOWN.isdisjoint(map(simple, names))
 
 
-# what one annotator did is often a file of its own
+# there is often one file per annotator
 RATINGS = Contents(
     "item_id, system, annotator, criterion, value",
     _is_header,

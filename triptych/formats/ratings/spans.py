@@ -14,9 +14,11 @@ from triptych.formats.model import Findings
 from triptych.formats.ratings.model import Content, ImportedHighlight
 
 MENDED = {
-    "units": "{n} highlight(s) were counted in other units than their format says; their quotes gave the place.",
-    "end": "{n} highlight(s) name their last character instead of the place behind it; their quotes gave the place.",
-    "quote": "{n} highlight(s) were at another place; their quotes occur in the text exactly once and gave it.",
+    "units": "{n} highlight(s) were counted in other units than their format specifies; their quotes determined the "
+    "position.",
+    "end": "{n} highlight(s) end at their last character instead of after it; their quotes determined the position.",
+    "quote": "{n} highlight(s) were at the wrong position; their quotes occur in the text exactly once and determined "
+    "it.",
 }
 
 

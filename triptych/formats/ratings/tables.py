@@ -34,8 +34,8 @@ from triptych.formats.tables import restored
 from triptych.formats.values import plain
 from triptych.storage.models import Purpose
 
-NO_TIME = "{n} time(s) are not in ISO 8601; they are taken as not known."
-NUMBERED = "No input is an id of the item: assignments with the same context are taken for one item."
+NO_TIME = "{n} time(s) are not in ISO 8601; they are treated as unknown."
+NUMBERED = "No input is an item id: assignments with the same context are treated as one item."
 OTHER_PURPOSE = "{n} rating(s) of training and tests are left out."
 KINDS: dict[str, RaterKind] = {"judge": "judge", "simulated": "simulated"}
 TRUE = {"1", "true", "yes"}
@@ -73,7 +73,7 @@ def read(source: Source, into: Gathering, roles: Roles = MappingProxyType({})) -
         cells = columns.cells(record)
         item = named(cells["item"]) if "item" in cells else _numbered(cells["context"], numbers)
         if not item:
-            into.findings.error("has no id of an item.", record.row, columns.by_meaning.get("item"))
+            into.findings.error("has no item id.", record.row, columns.by_meaning.get("item"))
         elif named(cells.get("purpose")) not in ("", Purpose.main, Purpose.repeat):
             into.findings.tally(OTHER_PURPOSE)
         else:
@@ -100,12 +100,12 @@ def columns_of(roles: Roles, levels: Sequence[str] = ()) -> Columns:
 def _check(columns: Columns, roles: Roles) -> None:
     by_meaning = columns.by_meaning
     if "item" not in by_meaning and "context" not in by_meaning:
-        raise RolesNeeded("No column says which item a rating belongs to. Call it 'item_id'.", roles)
+        raise RolesNeeded("No column gives the item of a rating. Call it 'item_id'.", roles)
     whose = {"annotator", "judge"} & set(by_meaning)
     if "value" in by_meaning and not whose:
-        raise RolesNeeded("No column says who rated. Call it 'annotator', or 'judge' for a model.", roles)
+        raise RolesNeeded("No column gives the annotator. Call it 'annotator', or 'judge' for a model.", roles)
     if not columns.wide and "value" not in by_meaning:
-        raise RolesNeeded(f"No column holds values. There are {', '.join(roles)}; call it 'value'.", roles)
+        raise RolesNeeded(f"No column contains values. There are {', '.join(roles)}; call it 'value'.", roles)
 
 
 def _numbered(context: Json, numbers: dict[str, str]) -> str:
@@ -129,7 +129,7 @@ def _system(cells: Cells) -> str | None:
 
 
 def _row(record: Record, cells: Cells, columns: Columns, item: str, into: Gathering) -> None:
-    """One row, whichever way it is laid out."""
+    """One row, in any layout."""
     kind, name = annotator_of(cells, into.kind)
     seconds = seconds_of(cells.get("seconds"))
     part = str(record.row) if columns.are_tasks else ""
@@ -144,7 +144,7 @@ def _row(record: Record, cells: Cells, columns: Columns, item: str, into: Gather
             into.rate(whose, named(cells.get("criterion")) or "rating", record.values.get(column))
     elif not name:
         column = columns.by_meaning.get("annotator") or columns.by_meaning["judge"]
-        into.findings.error("does not say who rated.", record.row, column)
+        into.findings.error("has no annotator.", record.row, column)
     elif "criterion" in cells and "value" in cells:
         into.rate(unit, named(cells["criterion"]), _value(cells), _is_true(cells.get("missing")), **_extras(cells))
     else:
@@ -186,7 +186,7 @@ def _value(cells: Cells) -> Json:
 
 
 def _extras(cells: Cells) -> RatingExtras:
-    """What a rating may carry besides its value."""
+    """What a rating may have besides its value."""
     unnamed_repeat = "repeat" if named(cells.get("purpose")) == Purpose.repeat else ""
     return {
         "explanation": named(cells.get("explanation")),

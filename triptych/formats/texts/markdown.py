@@ -1,9 +1,9 @@
-"""Which characters of a Markdown text a reader of the formatted text sees.
+"""Which characters of a Markdown text are visible when it is formatted.
 
 The browser formats texts (`components/workbench/markdown`); a highlight is a span of the raw text there and here. This
-parse says which raw characters are drawn, for statistics about highlights. Its limits are those of `limits.js`: what is
-beyond them is shown as it was written. What can only be marked as a whole (an escape, an entity, an image's words) is
-one character; a formula counts with all it is written with, since a faulty one is shown so.
+parse says which raw characters are drawn, for statistics about highlights. Its limits are those of `limits.js`: texts
+beyond them are shown as source. What can only be marked as a whole (an escape, an entity, an image's description) is
+one character; a formula counts by its source, since a faulty one is shown that way.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ InlineRule = Callable[[StateInline, bool], bool]
 
 
 def _placed(rule: InlineRule) -> InlineRule:
-    """The rule; its last token says from where to where it reaches."""
+    """The rule; its last token records its start and end."""
 
     def placed(state: StateInline, silent: bool) -> bool:
         start, before = state.pos, len(state.tokens)
@@ -323,7 +323,7 @@ def _parser() -> MarkdownIt:
     ends = ["paragraph", "reference", "blockquote", "list"]  # what it may follow without an empty line
     parser.block.ruler.before("fence", "formula", _formula_block, {"alt": ends})
     parser.block.ruler.at("reference", _reference)
-    # addresses are never followed: they are compared with nothing and shown as they are
+    # addresses are never followed, so they are shown unchanged without normalisation
     parser.validateLink = lambda url: True  # type: ignore[method-assign]
     parser.normalizeLink = parser.normalizeLinkText = str  # type: ignore[method-assign, assignment]
     return parser

@@ -1,4 +1,4 @@
-"""How the texts of an item's fields are to be shown: as they are written, or formatted as Markdown."""
+"""How the texts of an item's fields are shown: as plain text, or formatted as Markdown."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Proposal:
 
 
 def proposals(items: Sequence[ItemDraft]) -> dict[Field, Proposal]:
-    """For each field that has texts. One format is for all systems, so that the look never hints at one."""
+    """A proposal for each field that has texts. One format applies to all systems, so that it never reveals one."""
     texts = {field: [text for text in _texts(items, field) if text.strip()] for field in FIELDS}
     return {field: Proposal(len(own), sum(map(looks_formatted, own))) for field, own in texts.items() if own}
 

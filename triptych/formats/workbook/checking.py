@@ -1,7 +1,5 @@
-"""A filled workbook line by line: which answers it holds, and every cell that cannot be stored as it is.
-
-Rows are known by their hidden names, so their order does not matter; that a name is still next to its own text is
-checked. Pure: no database.
+"""A filled workbook line by line: its answers, and every invalid cell. Rows are identified by their hidden names, so
+their order does not matter; each name must still be next to its own text. Pure: no database.
 """
 
 from __future__ import annotations
@@ -59,7 +57,7 @@ FRESH = "Copy the answers into a fresh download of this workbook."
 
 @dataclass(frozen=True)
 class CellProblem:
-    """What is to be said about a cell, a row or the whole file, and what would be right. row: as in the spreadsheet."""
+    """A problem with a cell, a row or the whole file, and the correction. row: as in the spreadsheet."""
 
     severity: Severity
     row: int | None

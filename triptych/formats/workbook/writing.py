@@ -122,7 +122,7 @@ def row_key(token: str, item: str, letter: str) -> str:
 
 
 def _put(sheet: Worksheet, row: int, column: int, value: str | float) -> Cell:
-    """A cell whose text no spreadsheet takes for a formula, or for a character that XML does not have."""
+    """Write a cell so that no spreadsheet interprets its text as a formula, without characters that XML lacks."""
     text = safe_cell(ILLEGAL_CHARACTERS_RE.sub("", value)) if isinstance(value, str) else value
     cell = sheet.cell(row, column, text)
     cell.alignment = Alignment(wrap_text=True, vertical="top")
@@ -199,7 +199,7 @@ def _style(cell: Cell, column: Column, begins_item: bool) -> None:
         cell.font, cell.alignment = _font(bold=True), Alignment(horizontal="center", vertical="top")
     if column.answer:
         cell.fill, cell.protection = OPEN, Protection(locked=False)
-        # answers are aligned alike whether they are numbers or words
+        # align all answers the same way, numbers or words
         cell.alignment = Alignment(horizontal="left", vertical="top", wrap_text=True)
         if not column.choices and column.limits is None:
             cell.number_format = "@"  # what begins with = or looks like a date stays what was typed
@@ -214,7 +214,7 @@ def _merge(sheet: Worksheet, columns: Sequence[Column], about: str, first: int, 
 
 
 def _validate(sheet: Worksheet, hidden: Worksheet, column: Column, place: int, last: int) -> None:
-    """The list or range of a column, and the box that says what is asked."""
+    """The list or range of a column, and the prompt that explains it."""
     if column.choices:
         check = DataValidation("list", formula1=_listed(hidden, column.choices), allow_blank=True)
     elif column.limits is not None:

@@ -1,7 +1,7 @@
 """Writers of exports: a study's finished work in, files out. No screen, no database.
 
-A new format is one module with a function (finished, options, notes) -> files, and one line in FORMATS. Beside the
-data of every format are annotations.csv, codebook.json and README.md (`codebook`).
+A new format is one module with a function (finished, options, notes) -> files, and one line in FORMATS. Every export
+also contains annotations.csv, codebook.json and README.md (`codebook`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Argilla 2: records with their responses, and the settings (fields and questions) they fit.
 
 Rating questions hold whole numbers from 0 to 10 only, so half points are doubled, with a note; a scale that does not
-fit even then is asked as text. Users are UUIDs there: users.csv says who is who. Spans count code points.
+fit even then is asked as text. Users are UUIDs there: users.csv maps them to pseudonyms. Spans count code points.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from triptych.rubric.scales import Best, Choice, Likert, NumberScale, Scale, is_
 MAX_RATING = 10
 DOUBLED = "The ratings of `{key}` are doubled, because Argilla takes whole numbers only: 5 means 2.5."
 AS_TEXT = "The ratings of `{key}` are texts, because Argilla's ratings go from 0 to 10 in whole numbers."
-COMMENTS = "{n} comments on highlights have no place in Argilla and are left out."
+COMMENTS = "{n} comments on highlights are not supported by Argilla and are left out."
 
 
 def argilla(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterator[File]:

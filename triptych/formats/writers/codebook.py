@@ -22,36 +22,36 @@ if TYPE_CHECKING:
 
 COLUMNS = RATINGS | {
     "annotation": "Number of the annotation (`assignment_id` in the event log).",
-    "after_unblinding": "Whether a lead submitted it when the names of the systems were known to leads.",
-    "text_view": "How the texts were seen: written (as they are), formatted (Markdown) or mixed; empty: not known.",
-    "language": "The language of the page, as a code such as de; empty where it is not known.",
-    "arrangement": "How several responses were shown: side_by_side or one_at_a_time; empty where it is not known.",
+    "after_unblinding": "Whether a lead submitted it when leads knew the names of the systems.",
+    "text_view": "How the texts were seen: written (as source), formatted (Markdown) or mixed; empty if unknown.",
+    "language": "The language of the page, as a code such as de; empty if unknown.",
+    "arrangement": "How several responses were shown: side_by_side or one_at_a_time; empty if unknown.",
     "state": "submitted, surplus, ignored (done: set aside as a whole) or skipped (given back).",
     "reason": "Why the item was ignored or skipped.",
     "systems_shown": "The systems of the candidates as a JSON list, in the order on screen.",
-    "order_known": "Whether that order was the one on screen; imported ratings may not say.",
+    "order_known": "Whether that order was the one on screen; may be unknown for imported ratings.",
     "set_aside": "Responses that were not rated, as JSON: system and reason.",
-    "turn": "Number of the turn, from 0, where the text is a dialogue.",
+    "turn": "Number of the turn, from 0, if the text is a dialogue.",
     "label": "Key of the highlight's label.",
-    "start": "First character, counted from 0 in Unicode code points; empty where the quote is not in the text.",
+    "start": "First character, counted from 0 in Unicode code points; empty if the quote is not in the text.",
     "end": "The character after the last one.",
     "quote": "The highlighted text.",
-    "comment": "What the annotator wrote about the highlight.",
-    "unit": "What the selection was widened to: words or letters; empty where it is not known.",
+    "comment": "The annotator's comment on the highlight.",
+    "unit": "What the selection was extended to: words or letters; empty if unknown.",
     "context": "The text that the candidates answer.",
     "context_turns": "The dialogue that the candidates answer: a list of speaker and text.",
-    "text": "The candidate; empty where it is a dialogue, or was imported without its text.",
-    "turns": "The candidate's turns where it is a dialogue: a list of speaker and text.",
-    "meta": "What else the items file said about the item, as JSON.",
+    "text": "The candidate; empty if it is a dialogue, or was imported without its text.",
+    "turns": "The candidate's turns if it is a dialogue: a list of speaker and text.",
+    "meta": "Further fields of the items file, as JSON.",
     "extra_texts": "Titled texts shown with the context, as JSON.",
-    "retired": "Whether the lead took the item out of the study.",
+    "retired": "Whether the lead retired the item from the study.",
 }
 MAX_FILE_LINES = 12
 BLIND = (
-    "This study is blind: systems are called System 1, System 2, … by numbers drawn at random. After the unblinding an "
-    "export carries their names."
+    "This study is blind: systems are called System 1, System 2, … with numbers drawn at random. Exports after "
+    "unblinding contain their names."
 )
-NAMED = "This study was unblinded: systems carry their names."
+NAMED = "This study was unblinded: systems appear under their names."
 PEOPLE = "Annotators appear under pseudonyms. People who withdrew or were erased are not in the data."
 README = """# {title}: {slug}
 

@@ -22,8 +22,8 @@ from triptych.rubric.scales import Choice, Likert, NumberScale, Scale
 
 MAX_STARS = 10
 PEOPLE = (
-    f"In Label Studio every annotation belongs to the user who imports the tasks; the box `{WHO}` holds the pseudonym "
-    "of its annotator, and an export from there brings it back."
+    f"In Label Studio every annotation belongs to the user who imports the tasks; the field `{WHO}` contains the "
+    f"annotator's pseudonym, and is included in exports from there."
 )
 
 

@@ -20,8 +20,8 @@ from triptych.rubric.model import Criterion
 MAX_SCORE = 1.5
 MAX_TAG_CHARACTERS = 40
 SCORE = (
-    "`score` is {largest} times the mean difference on {criteria}, each brought to 0…1 over its scale; positive: the "
-    "first model is better. `custom_fields` holds the means on these scales."
+    "`score` is {largest} times the mean difference on {criteria}, each scaled to 0…1; positive: the first model is "
+    "better. `custom_fields` contains the means on these scales."
 )
 
 

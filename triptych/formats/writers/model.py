@@ -1,7 +1,6 @@
-"""What a writer of an export is given: a study and a way to walk its finished work, and what it gives back: files.
-
-Nothing here knows the database. Systems carry the names that may be written: System 1, System 2, … until the study
-is unblinded. Offsets are Unicode code points with the end exclusive, times are UTC.
+"""The input of an export's writer, a study and iterators over its finished work, and its output, files. Independent of
+the database. Systems have the names that may be written: System 1, System 2, … until the study is unblinded. Offsets
+are Unicode code points with the end exclusive, times are UTC.
 """
 
 from __future__ import annotations
@@ -107,7 +106,7 @@ class FinishedCandidate:
 
 @dataclass(frozen=True)
 class FinishedItem:
-    """Candidates are in the order of their blind codes, which says nothing about any annotator's order."""
+    """Candidates are in the order of their blind codes, which is independent of any annotator's order."""
 
     item_id: str
     purpose: str

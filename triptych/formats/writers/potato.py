@@ -21,11 +21,12 @@ from triptych.rubric.scales import Choice, Likert
 LINES = "Potato's page has no character for a line break, so `start` and `end` of spans do not count line breaks."
 OPENING = (
     "Open it with `potato start config.yaml --host 127.0.0.1` in this folder and sign in as one of the annotators. The "
-    "config asks for no passwords, which alone lets that work be opened again: keep it to your own machine."
+    "config does not ask for passwords, because otherwise the work could not be reopened: use it on your own machine "
+    "only."
 )
 ANNOTATING = ("annotation", None)  # phase and page; without them Potato shows the same page again
 BOXES = {"reasons": "reasons", "why": "explanation"}
-COMMENTS = "{n} comments on highlights have no place in Potato and are left out."
+COMMENTS = "{n} comments on highlights are not supported by Potato and are left out."
 
 
 def potato(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterator[File]:

@@ -10,8 +10,8 @@ from triptych.rubric.model import Criterion
 from triptych.rubric.scales import Choice, Likert, NumberScale
 
 COUNTED = (
-    "Counted are main annotations by annotators who are not excluded ({kinds}), surplus ones included; items that most "
-    "of them ignored and ratings marked missing are left out."
+    "Includes main annotations (surplus ones, too) by annotators who are not excluded ({kinds}); items that most of "
+    "them ignored and ratings marked missing are left out."
 )
 
 
@@ -58,7 +58,7 @@ def rated_both(
 
 
 def positive_options(criterion: Criterion) -> frozenset[str]:
-    """The options that speak for a candidate; empty where the criterion is no accept or reject."""
+    """The options in favour of a candidate; empty if the criterion is not accept or reject."""
     scale = criterion.scale
     return frozenset(o.key for o in scale.options if o.positive) if isinstance(scale, Choice) else frozenset()
 

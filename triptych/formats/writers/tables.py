@@ -1,7 +1,7 @@
 """A study as four plain tables: items, annotations, ratings, highlights; and its log as JSON lines.
 
-Ratings and highlights have the columns of the long CSV files. The Parquet form keeps texts as they are (no ' before
-what looks like a formula) and types what CSV can only write: times, yes or no, lists of reasons and turns.
+Ratings and highlights have the columns of the long CSV files. The Parquet form keeps texts unchanged (no ' before
+apparent formulas) and has types that CSV lacks: times, booleans, lists of reasons and turns.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from triptych.formats.writers.model import (
 )
 from triptych.formats.writers.writing import as_json, csv_file, jsonl_file, parquet_file
 
-# column → what stands there
+# column → its meaning
 ITEMS: dict[str, Callable[[FinishedItem, FinishedCandidate], Any]] = {
     "item_id": lambda item, _: item.item_id,
     "purpose": lambda item, _: item.purpose,
@@ -78,8 +78,8 @@ CHAIN = (
     "`[null, null]`."
 )
 WITHHELD = (
-    "Lines with `withheld: true` withhold their values, because these would show which system is which. After the "
-    "unblinding they are written."
+    "Lines with `withheld: true` omit their values, because these would show which system is which. Exports after "
+    "unblinding contain them."
 )
 
 
@@ -90,8 +90,8 @@ def csv_tables(finished: Finished, options: ExportOptions, notes: list[str]) -> 
         yield csv_file("highlights.csv", HIGHLIGHTS_HEADER, finished.highlights())
     yield csv_file("items.csv", ITEMS_HEADER, map(_as_cells, item_rows(finished)))
     notes.append(
-        "In CSV files a text that a spreadsheet could take for a formula (it starts with = + - @, a tab, a carriage "
-        "return or NUL) has one ' in front of it."
+        "In CSV files, a text that a spreadsheet could interpret as a formula (it starts with = + - @, a tab, a "
+        "carriage return or NUL) begins with an extra '."
     )
 
 

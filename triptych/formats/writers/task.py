@@ -1,7 +1,7 @@
-"""An item as a labelling tool knows it: texts under fixed letters, one question per criterion and letter.
+"""An item in the form of a labelling tool: texts under fixed letters, one question per criterion and letter.
 
 Tools have no order of their own per annotator, so the letters a, b, c stand for the candidates in the order of their
-blind codes, and the position on screen is left to annotations.csv. A dialogue becomes one text, a turn a line; the
+blind codes, and only annotations.csv has the position on screen. A dialogue becomes one text, a turn a line; the
 offsets of its highlights are moved accordingly.
 """
 
@@ -29,12 +29,14 @@ from triptych.rubric.model import Criterion
 BETWEEN_TURNS = "\n"
 HIGHLIGHT, CONTEXT = "highlight", "context"
 MAIN_ONLY = (
-    "Only main annotations are in it: no training, no repeats, no items that were skipped or ignored. annotations.csv "
-    "lists all of them, which of them are surplus or of an excluded annotator, and the order on screen."
+    "It contains only main annotations: no training, no repeats, no skipped or ignored items. annotations.csv lists "
+    "all annotations, whether they are surplus or by an excluded annotator, and the order on screen."
 )
-NO_VALUE = "{n} ratings have no value, because the response was set aside, and are left out; annotations.csv says why."
+NO_VALUE = (
+    "{n} ratings have no value, because the response was set aside, and are left out; annotations.csv gives the reason."
+)
 UNALIGNED = "{n} imported quotes that are not in their text are left out."
-ONE_TEXT = "Dialogues are one text each, one line per turn (speaker: text); offsets of highlights count in it."
+ONE_TEXT = "Each dialogue is one text with one line per turn (speaker: text); offsets of highlights refer to it."
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from triptych.formats.writers.model import (
 from triptych.formats.writers.writing import jsonl_file
 from triptych.rubric.model import Criterion
 
-PAIRS = "pairs.jsonl: {n} pairs, one per item, criterion and two systems. Take one criterion for one training run."
+PAIRS = "pairs.jsonl: {n} pairs, one per item, criterion and two systems. Use one criterion per training run."
 TIES = "{n} pairs were dropped as ties: their means differ by no more than the margin of {margin:g}."
 SAME = "{n} pairs were dropped because both texts are the same."
 UNPAIRED = "unpaired.jsonl: {n} rows, one per item, criterion and system, from the options that count as positive."

@@ -55,7 +55,7 @@ def in_blocks(pieces: Iterable[str], size: int = BLOCK_CHARACTERS) -> Iterator[b
 
 
 def as_json(value: object) -> str:
-    """Texts as they are, no NaN: what is undefined is null."""
+    """JSON with unescaped texts and without NaN: undefined values are null."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 

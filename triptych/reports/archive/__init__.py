@@ -1,1 +1,1 @@
-"""A finished study as pages and tables to be given away. No pseudonym, no script, nothing without consent."""
+"""A finished study as pages and tables for publication. No pseudonym, no script, nothing without consent."""

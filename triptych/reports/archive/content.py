@@ -36,7 +36,7 @@ HIGHLIGHTS_HEADER = ("annotator", "item_id", "system", "position", "turn", "labe
 TEXTS_HEADER = ("list", "what", "item_id", "system", "about", "annotator", "text")
 ITEM_TEXTS = tuple(name for name in ITEMS if name not in ("meta", "purpose", "retired"))
 ITEM_IDS = ("item_id", "system")
-ALTERED = "The list of texts is not the one that this study gives now: write it again with --list-texts, and read that."
+ALTERED = "The list of texts does not match the study's current texts: write it again with --list-texts, and review it."
 
 
 class FreeText(NamedTuple):
@@ -115,7 +115,7 @@ def _decoded(file: bytes) -> str:
     try:
         return file.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ImportRefused("The list of texts is not UTF-8 any more; save it as CSV in UTF-8.") from error
+        raise ImportRefused("The list of texts is no longer UTF-8; save it as CSV in UTF-8.") from error
 
 
 def content_of(session: Session, study: Study, blind: bool) -> Content:

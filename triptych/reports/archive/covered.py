@@ -50,13 +50,13 @@ class Covered:
 
     @property
     def caution(self) -> str:
-        """What the lead should know before giving the archive away; empty where there is nothing."""
+        """A warning for the lead before publishing the archive, or an empty text."""
         own = sum(self.sharing[pseudonym] not in ONE_BY_ONE for pseudonym in self.names)
         if own == len(self.names) or not 0 < own < MIN_HIDING_PEOPLE:
             return ""
         return (
-            f"Of {counted(own, 'annotator')} only the results may be published. With so few, somebody can compute "
-            "their means from the results and the ratings of the others."
+            f"Of {counted(own, 'annotator')} only the results may be published. With so few, their means can be "
+            f"computed from the results and the ratings of the others."
         )
 
     def frame(self, frame: Frame) -> Frame:
@@ -82,16 +82,16 @@ class Covered:
             if any(self.sharing[pseudonym] == sharing for pseudonym in self.names)
         }
         words = {
-            "texts": "agreed to the publication of their ratings, highlights and texts, or are no people.",
-            "ratings": "agreed to the publication of their ratings and highlights; none of their texts is here.",
+            "texts": "agreed to the publication of their ratings, highlights and texts, or are not people.",
+            "ratings": "agreed to the publication of their ratings and highlights; their texts are not included.",
             "nothing": "agreed to the publication of results over all annotators only: their ratings count in the "
-            "results, and are not here one by one.",
-            "not_asked": "were not asked what may be published: their ratings count in the results, and are not here "
-            "one by one.",
+            "results, but are not included individually.",
+            "not_asked": "were not asked what may be published: their ratings count in the results, but are not "
+            "included individually.",
         }
         yield from (f"{people[sharing]} {words[sharing]}" for sharing in people)
         yield "Anyone who withdrew or was erased before this archive was made is in no file and in no number."
-        yield "Results about single annotators are left out."
+        yield "Results about individual annotators are left out."
 
 
 def covered(session: Session, study: Study) -> Covered:

@@ -47,17 +47,17 @@ from triptych.study import lifecycle
 from triptych.study.system_names import system_names
 
 ITEMS_PER_PAGE = 25
-UNFINISHED = "This study is not closed. An archive is of a finished study: close it first."
+UNFINISHED = "This study is not closed. Only finished studies can be archived: close it first."
 CONTENT_NOTES = {
     "index.html": "begin here",
     "results.html": "results over all annotators",
-    "items-….html": "the items, with the ratings that may be here",
+    "items-….html": "the items, with the ratings that may be published",
     "results.csv": "every number of the results",
     "items.csv": "one row per response",
     "ratings.csv": "one row per rating",
     "highlights.csv": "one row per highlight",
-    "texts.csv": "what annotators wrote, of those texts that were released",
-    "codebook.json": "what was asked, on which scales, and what every column means",
+    "texts.csv": "annotators' texts that were released",
+    "codebook.json": "the questions, their scales, and the meaning of every column",
     "SHA256SUMS": "the hash of every other file",
 }
 
@@ -218,18 +218,18 @@ def _facts(parts: _Parts) -> dict[str, str]:
     of = parts.content.finished
     return {
         "Systems": "System 1, System 2, …: this archive is blind" if of.blind else "under their names",
-        "Licence of the item texts": parts.choice.licence or "not stated; the texts are not here",
-        "Annotators": "Annotator 1, Annotator 2, … in no order",
+        "Licence of the item texts": parts.choice.licence or "not stated; the texts are not included",
+        "Annotators": "Annotator 1, Annotator 2, … in random order",
         "Design": of.design_hash or "",
         "Last event": of.event_hash,
     }
 
 
 def _about(parts: _Parts) -> Iterator[ReportSection]:
-    yield ReportSection("What is here of the annotators", listed=list(_left_out(parts)))
+    yield ReportSection("What is included about the annotators", listed=list(_left_out(parts)))
     here = {"highlights.csv": bool(parts.content.finished.rubric.highlights), "texts.csv": bool(parts.texts)}
     files = [f"{name}: {words}" for name, words in CONTENT_NOTES.items() if here.get(name, True)]
-    formula = "In CSV files a text that a spreadsheet could take for a formula has one ' in front of it."
+    formula = "In CSV files, a text that a spreadsheet could interpret as a formula begins with an extra '."
     yield ReportSection("Files", formula, listed=files)
     asked = [[criterion.title, criterion.definition] for criterion in parts.content.finished.criteria]
     yield ReportSection("What was asked", tables=[printed.plain_table("asked", "", ("Criterion", "Definition"), asked)])
@@ -239,18 +239,18 @@ def _left_out(parts: _Parts) -> Iterator[str]:
     yield from parts.content.people.sentences()
     written = counted(len(parts.content.texts), "text")
     if parts.texts:
-        yield f"Of {written} whose publication was agreed to, {len(parts.texts)} were read by somebody and released."
+        yield f"Of {written} whose publication was agreed to, {len(parts.texts)} were reviewed and released."
     elif parts.content.texts:
-        yield f"{written} by annotators could be published; none was read and released, so none is here."
+        yield f"{written} by annotators could be published; none was reviewed and released, so none is included."
     if not parts.choice.licence:
-        yield "The licence of the item texts was not stated, so that items are here by their ids only."
+        yield "The licence of the item texts was not stated, so items are identified by their ids only."
 
 
 def _results(parts: _Parts) -> Iterator[ReportSection]:
     analysis = parts.analysis
     main, *rest = printed.tables_of(analysis, parts.book)
     if parts.findings:
-        yield ReportSection("What a reader must know", listed=parts.findings)
+        yield ReportSection("What readers should know", listed=parts.findings)
     yield ReportSection(main.title, "" if main.rows else "There is no rating.", tables=[main] if main.rows else [])
     yield from criterion_sections(analysis, figures_by_criterion(analysis, parts.foot))
     yield from (ReportSection(table.title, tables=[table]) for table in rest if table.rows)

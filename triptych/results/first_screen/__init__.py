@@ -1,1 +1,1 @@
-"""What the first screen says: verdict, order of systems, next step; and slices of the items. No drawing."""
+"""Content of the results' first screen: verdict, order of systems, next step; also slices of items. No drawing."""

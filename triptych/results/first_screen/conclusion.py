@@ -1,7 +1,6 @@
-"""The conclusion of a large study: computed by a thread beside the page, shown until the next one is whole.
-
-In a process at most one thread computes for a study. It reads one state of the database in a session of its own, and
-what it gives says which event it goes up to. It runs to its end when the page is left.
+"""The conclusion of a large study: computed by a background thread, and shown until the next one is complete. Each
+process has at most one such thread per study. It reads a consistent state of the database in its own session, and its
+result names the last event included. It continues if the page is left.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ LARGE = 30_000  # ratings up to which a page computes while it is drawn
 MAX_KEPT = 3  # conclusions per study, each with its numbers
 PAUSE = 4  # times as long as a conclusion took, before the next of the study begins
 RETRY_SECONDS = 60.0  # after one that failed
-FAILED = "The results could not be computed. The server's log says why; the next try is in a minute."
+FAILED = "The results could not be computed. The server's log shows the reason; the next attempt is in a minute."
 # work that came in since: an earlier conclusion stays true of what it goes up to
 WORK = (
     EventKind.annotation_edited,
@@ -56,7 +55,7 @@ log = logging.getLogger("triptych.results.conclusion")
 
 @dataclass(frozen=True, eq=False)
 class Conclusion:
-    """All that the first screen says of a study as of one event.
+    """The content of a study's first screen as of one event.
 
     hash: of that event, whose number is the frame's; at: when it was computed; seconds: how long that took.
     """
@@ -182,7 +181,7 @@ def _conclude(engine: Engine, study_id: int, shelf: _Shelf, asked: Asked) -> Non
 
 
 def _conclusion(engine: Engine, study_id: int, shelf: _Shelf, asked: Asked, began: float) -> Conclusion | None:
-    """None where the study or its log went on while it was read, so that the page asks again."""
+    """None if the study or its log changed while it was read; the page then asks again."""
     source, counted = asked
     with database.reading(engine) as session:
         database.see_one_state(session)

@@ -25,20 +25,24 @@ def next_step(study: Study, view: Overview) -> NextStep:
     if not view.items:
         return NextStep("Add a file of items: there is nothing to rate yet.", "Setup")
     if study.state == StudyState.draft:
-        return NextStep("Launch the study: from then on it takes ratings.", "Setup")
+        return NextStep("Launch the study so that it accepts ratings.", "Setup")
     if study.state == StudyState.closed:
         if study.unblinded_at is None:
-            return NextStep("Unblind, once nothing is left to decide about single ratings.", "")
-        return NextStep("Write it up: the report has every number, figure and sentence.", "Report")
+            return NextStep("Unblind once all decisions about individual ratings are made.", "")
+        return NextStep("Write it up: the report contains every number, figure and sentence.", "Report")
     left = max(view.expected - view.done, 0)
     if not left:
-        return NextStep("Close the study: all planned annotations are in, and results are final then.", "Setup")
+        return NextStep(
+            "Close the study: all planned annotations are in, and closing makes the results final.", "Setup"
+        )
     if study.state == StudyState.paused:
-        return NextStep(f"Open the study again: {counted(left, 'annotation')} are missing.", "Setup")
+        return NextStep(f"Reopen the study: {counted(left, 'annotation')} are missing.", "Setup")
     if not view.annotators:
-        return NextStep("Let annotators in: the address and personal links are on People.", "People")
+        return NextStep("Invite annotators: the address and personal links are on People.", "People")
     if view.last_at is None:
-        return NextStep("Send people their links, or remind them: nobody has handed in anything yet.", "People")
+        return NextStep("Send people their links, or remind them: nothing has been handed in yet.", "People")
     if clock.now() - view.last_at > timedelta(days=QUIET_DAYS):
         return NextStep(f"Remind annotators: nothing has come in since {view.last_at:%Y-%m-%d}.", "People")
-    return NextStep(f"Go on: {counted(left, 'annotation')} to go. Decide nothing before they are in.", "People")
+    return NextStep(
+        f"Carry on: {counted(left, 'annotation')} to go. Do not draw conclusions before they are in.", "People"
+    )

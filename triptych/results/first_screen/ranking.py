@@ -1,4 +1,4 @@
-"""Which criterion decides, how systems stand in a row, and the verdict of the first screen."""
+"""The deciding criterion, the order of systems, and the verdict of the first screen."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.intervals import Interval
 
 Order = Literal["number", "primary", "mean"]
-THESE_ONLY = "This is about these annotators only: there are too few to speak for others."
+THESE_ONLY = "This applies to these annotators only: there are too few to generalise."
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class FirstVerdict:
 
 
 def primary(analysis: StudyAnalysis) -> str:
-    """The criterion that decides: the declared primary one, else the first that tells systems apart; "" without any."""
+    """The deciding criterion: the declared primary one, else the first that compares systems; "" if there is none."""
     with_results = [result.criterion.key for result in pictured(analysis)]
     compared = [key for key in with_results if analysis.contrasts_of(key)] or with_results
     declared = analysis.frame.settings.preregistration.primary_criterion
@@ -74,7 +74,7 @@ def in_order(analysis: StudyAnalysis, by: Order) -> list[int]:
 
 
 def first_verdict(analysis: StudyAnalysis) -> FirstVerdict:
-    """What the first screen says of the primary criterion, and whether others contradict it."""
+    """The verdict on the primary criterion, and whether others contradict it."""
     key = primary(analysis)
     result = next((result for result in analysis.criteria if result.criterion.key == key), analysis.criteria[0])
     contrasts = analysis.contrasts_of(key) if key else ()
@@ -103,7 +103,7 @@ def first_verdict(analysis: StudyAnalysis) -> FirstVerdict:
 
 
 def _quoted(title: str) -> str:
-    """A title that is a sentence of its own in quotation marks."""
+    """The title, in quotation marks if it is a sentence."""
     return f"“{title}”" if title.endswith(("?", ".", "!", ":")) else title
 
 
@@ -134,7 +134,7 @@ def _in_groups(analysis: StudyAnalysis, groups: Sequence[Sequence[int]], tested:
 
 
 def _others(analysis: StudyAnalysis, key: str) -> str:
-    """Whether other criteria order systems the other way round."""
+    """Whether other criteria rank systems in the opposite order."""
     others = [other for other in analysis.compared if other != key]
     if not others:
         return ""

@@ -1,1 +1,1 @@
-"""One tidy frame of ratings per study, kept up to date by the event log, and the rows read from it. No statistic."""
+"""The ratings of a study as one tidy data frame, updated from the event log. No statistic."""

@@ -103,7 +103,7 @@ def _sentences(numbers: Collected, planned: Planned, stop_rule: bool) -> Iterato
     elif not numbers.interim and numbers.filled < numbers.planned:
         yield f"Collection ended early, before anybody had opened results: {share}."
     elif numbers.interim:
-        rule = "; the study is open, so its stop rule counts as not met" if stop_rule and not planned.closed else ""
+        rule = "; the study is open, so its stop rule does not count as met" if stop_rule and not planned.closed else ""
         over = "The study was closed early, after results had been opened" if planned.closed else "Results are interim"
         yield f"{over}: {share}{rule}. {bound_in_words(numbers.bound)}"
     if planned.looks:

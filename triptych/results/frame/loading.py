@@ -47,7 +47,7 @@ GIVEN_STATE = case(
     (and_(Assignment.state == AssignmentState.surplus, Assignment.reason.is_not(None)), AssignmentState.ignored.value),
     else_=Assignment.state,
 )
-# what of a rating is a number, by its type; the rest is looked up
+# numeric columns of a rating, by type; other columns hold codes
 ANSWERS = {
     "rating": "int64",
     "assignment": "int64",

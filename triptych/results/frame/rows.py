@@ -44,8 +44,8 @@ MARK = (
 def export_ratings(session: Session, study: Study, part: range | None = None) -> Iterator[tuple[Any, ...]]:
     """Every stored rating of every purpose, as rows of the long CSV, in a stable order, streamed.
 
-    part: numbers of annotations, for these alone; `annotations_after` gives them. What all ratings of an annotation
-    share is read once, beside them: on PostgreSQL after `database.see_one_state`.
+    part: numbers of annotations, for these alone; `annotations_after` gives them. Data shared by all ratings of an
+    annotation are read once, separately: on PostgreSQL after `database.see_one_state`.
     """
     names = system_names(session, study)
     rated = Assignment.state.in_(RATED) & _among(Assignment.id, part)

@@ -24,7 +24,7 @@ ORDERS = {
     "Value": "value",
     "Active time": "active_seconds",
 }
-# what ratings can be grouped by → its column, and the name and column of what is counted beside them
+# grouping → its column, and the name and column of the other count
 GROUPS = {"Item": ("item", "Annotators", "annotator"), "Annotator": ("annotator", "Items", "item")}
 
 
@@ -161,7 +161,7 @@ def _passing(frame: Frame, filters: Filters) -> pd.Series:
 
 
 def _marks(frame: Frame, rows: pd.DataFrame, names: Sequence[str]) -> dict[str, pd.Series]:
-    """Which rows carry each of these marks."""
+    """Which rows have each of these marks."""
     masks = {
         "missing": lambda: rows["missing"],
         "surplus": lambda: rows["state"] == AssignmentState.surplus,

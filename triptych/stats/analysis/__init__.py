@@ -1,1 +1,1 @@
-"""From columns of ratings to every number of a study; no files, frames or databases, so a report's zip can carry it."""
+"""Computes every number of a study from columns of ratings. No files, frames or databases: a report's zip has it."""

@@ -41,8 +41,8 @@ from ..rates import Rate, rate
 from ..undefined import Undefined, or_undefined
 from .ratings import NO_ORDER, Ratings, joined
 
-NO_TIMES = Undefined("Not defined: when the annotations were made is not known.")
-TOO_FEW = Undefined("Not defined: too few ratings beside those of others.")
+NO_TIMES = Undefined("Not defined: the times of the annotations are unknown.")
+TOO_FEW = Undefined("Not defined: too few ratings shared with others.")
 NO_SCALE = Undefined("Not defined: no criterion has a scale of points.")
 WEIGHTS: dict[Level, Weighting] = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic"}
 
@@ -84,9 +84,9 @@ class Worker(NamedTuple):
 
 @dataclass(frozen=True)
 class AnnotatorLook:
-    """What stands out about one annotator, over all criteria; numbers are shares of the scale's width.
+    """Diagnostics of one annotator, over all criteria; numbers are shares of the scale's width.
 
-    flags: a sentence for each thing that asks for a look. Nothing here excludes anybody.
+    flags: a sentence for each flag. Nothing here excludes anyone.
     """
 
     annotator: str
@@ -190,7 +190,7 @@ def effects_of(ratings: Ratings, position: PositionEffect | Undefined) -> Effect
 
 
 def times_known(ratings: Ratings | Pooled) -> bool:
-    """Whether annotators submitted one annotation after the other; what was imported may carry one time for all."""
+    """Whether submission times can be ordered; imported annotations may all have the same time."""
     people = ratings.annotator.astype(np.int64)
     annotations, moments = (_pairs(people, column) for column in (ratings.item, ratings.at))
     return 2 * moments > annotations
@@ -239,7 +239,7 @@ def looks(workers: Iterable[Worker], every: Sequence[Ratings], names: Sequence[s
 
 
 def _of_annotator(rows: Sequence[Any] | Undefined, code: int) -> Any:
-    """What a diagnostic says about an annotator's code, or why it says nothing."""
+    """A diagnostic's value for an annotator's code, or the reason why there is none."""
     if isinstance(rows, Undefined):
         return rows
     by_code = (row for row in rows if getattr(row, "annotator", getattr(row, "label", None)) == code)
@@ -270,7 +270,7 @@ def _flags(
     if isinstance(agreement, AnnotatorAgreement) and agreement.alarm:
         yield agreement.sentence
     if isinstance(equal, StraightLining) and equal.flagged:
-        yield f"{equal.equal} of {equal.n} annotations give everything the same rating."
+        yield f"{equal.equal} of {equal.n} annotations have the same rating throughout."
     if isinstance(drift, Drift) and drift.flagged:
         yield (
             f"Moves away from the others after {drift.turn} of {drift.n} annotations: from {drift.before:+.0%} of the "

@@ -37,5 +37,5 @@ class Collected:
 def bound_in_words(bound: float) -> str:
     """What a difference must show before the planned annotations are in."""
     if not bound:
-        return "Until collection is over, estimates are shown without tests, as was decided before launch."
+        return "Until collection is over, estimates are shown without tests, as decided before launch."
     return f"Until collection is over, a difference is clear only with an adjusted p below {bound:g}; then {CLEAR:g}."

@@ -91,12 +91,12 @@ class TestedDifference:
 
     @property
     def clear(self) -> bool:
-        """Whether the adjusted test says that there is a difference, for annotators like these."""
+        """Whether the adjusted test for annotators like these finds a difference."""
         return self.holm is not None and self.holm < self.bound
 
     @property
     def clear_here(self) -> bool:
-        """Whether the adjusted test says that there is a difference, for these annotators."""
+        """Whether the adjusted test for these annotators finds a difference."""
         return self.holm_here is not None and self.holm_here < self.bound
 
     @property
@@ -130,7 +130,7 @@ class Contrast(TestedDifference):
 
     @cached_property
     def signed_rank(self) -> SignedRank | Undefined:
-        """The familiar test over items, which takes these annotators for all there are."""
+        """The familiar test over items, which treats these annotators as the whole population."""
         return or_undefined(signed_rank, self.table, self.system, self.baseline)
 
     @cached_property
@@ -163,7 +163,7 @@ class RankingOf:
 
 
 def compared(ratings: Ratings) -> ComparedRatings | Undefined:
-    """The criterion's ratings as comparisons read them, or why they cannot tell systems apart."""
+    """The criterion's ratings in the form that comparisons need, or why they cannot compare systems."""
     if why := ratings.variable.not_comparable:
         return why
     columns = (ratings.number, ratings.item, ratings.annotator, ratings.system)
@@ -182,7 +182,7 @@ def contrasts(
     bound: float = CLEAR,
     margins: Mapping[str, float] = NO_MARGINS,
 ) -> tuple[Contrast, ...]:
-    """Every two systems under every criterion that can tell them apart.
+    """All pairs of systems under every criterion that can compare them.
 
     declared: criteria that were named beforehand; their tests are one family, and the others, which are exploratory,
     another. Without any, all tests are one. bound: below which an adjusted p is clear; with 0 nothing is tested.

@@ -1,7 +1,6 @@
-"""What a model that rated the same candidates is worth beside the annotators: stand-in test and correlations.
-
-A judge answers a criterion as annotators do. What judges alone gave is a metric, on a scale of its own: it may go along
-with any criterion, so it is set beside each of them, by correlation only.
+"""How well a model that rated the same candidates agrees with the annotators: alternative annotator test and
+correlations. A judge answers a criterion as annotators do. Scores that only judges gave are a metric, on a separate
+scale: it may relate to any criterion, so it is correlated with each of them.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from ..judge import AltTest, Measure, alt_test
 from ..undefined import Undefined, or_undefined
 from .ratings import Ratings
 
-NO_ORDER = Undefined("Not defined: options without a number do not go up or down with anything.")
-OWN_SCALE = Undefined("Not tested for standing in: no annotator rated on the scale of these scores.")
+NO_ORDER = Undefined("Not defined: options without a number cannot be correlated.")
+OWN_SCALE = Undefined("Not tested as a replacement: no annotator rated on the scale of these scores.")
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class JudgeOf:
 def judges(
     people: Sequence[Ratings], scores: Sequence[Ratings], names: Sequence[str], epsilon: float
 ) -> Iterator[JudgeOf]:
-    """Every judge beside people's ratings, criterion by criterion.
+    """Every judge compared with people's ratings, by criterion.
 
     people: ratings by criterion, without those of judges; scores: those of judges alone; names: labels of the annotator
     codes; epsilon: how much worse than an annotator a judge may be for being cheap.
@@ -63,7 +62,7 @@ def judges(
 def _beside(
     judge: str, people: dict[str, Ratings], scores: Ratings, names: np.ndarray, epsilon: float
 ) -> Iterator[JudgeOf]:
-    """A judge's scores of one criterion beside people's ratings of it; a metric beside all that compares systems."""
+    """A judge's scores of one criterion compared with people's ratings; a metric's, with all comparable criteria."""
     if len(same := people[scores.variable.key]):
         yield _as_annotator(judge, same, scores, names, epsilon)
     elif not scores.variable.not_comparable:

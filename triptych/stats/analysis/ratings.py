@@ -1,4 +1,4 @@
-"""The ratings of one criterion as columns, and what a statistic must know of the criterion."""
+"""The ratings of one criterion as columns, and the properties of the criterion that statistics need."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class AnswerOption:
 
 @dataclass(frozen=True)
 class Variable:
-    """What a statistic must know of a criterion.
+    """The properties of a criterion that statistics need.
 
     kind: likert, number, choice or best; about: candidate or item; points: to count answers on, none for a scale with
     very many; ends: lowest and highest possible number; options: of a choice, in rubric order.
@@ -68,7 +68,7 @@ class Variable:
 
     @property
     def not_comparable(self) -> Undefined | None:
-        """Why it cannot tell systems apart; None when it can."""
+        """Why it cannot compare systems; None if it can."""
         if not self.per_response:
             return Undefined("Asked about the item, not about a system.")
         if self.kind == "choice" and not self.counts_as:
@@ -86,7 +86,7 @@ class Ratings:
 
     number: the answer as a number, NaN where there is none; option: its place in the rubric, -1 where a number was
     given or nothing; missing: whether; item, annotator: codes of labels; group: of
-    items whose errors hang together, the item's own where there is none; system: a number for each, 0 for the item
+    items with related errors, the item's own where there is none; system: a number for each, 0 for the item
     itself; position: -1 where not known; at: seconds since 1970 of the submission.
     """
 

@@ -18,7 +18,7 @@ CHANGE = "change"  # percentage points where they are shares, else a difference
 SHARE_STYLES = {VALUE: "share", CHANGE: "points"}
 POINT_STYLES = {VALUE: "number", CHANGE: "difference"}
 Limits = tuple[float, float] | Undefined
-NOT_TESTED_YET = Undefined("Not tested: collection is not over, and nothing is tested before.")
+NOT_TESTED_YET = Undefined("Not tested: collection is not over, and nothing is tested before that.")
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Statistic:
 
 
 def _read(path: str | Callable[[Any], Any] | None, result: Any) -> Any:
-    """What is at the path; a part that is not defined stands for all that is in it."""
+    """What is at the path; an undefined part makes all its fields undefined."""
     if not isinstance(path, str):
         return path(result) if path else None
     for name in path.split("."):

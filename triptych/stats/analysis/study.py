@@ -153,7 +153,7 @@ class StudyNumbers(ABC):
 
     @cached_property
     def not_compared(self) -> dict[str, str]:
-        """Criteria that cannot tell systems apart, with the reason."""
+        """Criteria that cannot compare systems, with the reason."""
         why = {ratings.variable.key: ratings.variable.not_comparable for ratings in self.ratings}
         return {key: undefined.reason for key, undefined in why.items() if undefined}
 
@@ -220,12 +220,12 @@ class StudyNumbers(ABC):
 
     @cached_property
     def annotators(self) -> tuple[AnnotatorLook, ...]:
-        """What stands out about single annotators."""
+        """Diagnostics of individual annotators."""
         return tuple(looks(self.workers, self.ratings, self.people_names))
 
     @cached_property
     def ordinal_models(self) -> tuple[OrdinalOf, ...]:
-        """Proportional odds under each criterion that can tell systems apart."""
+        """Proportional odds under each criterion that can compare systems."""
         return tuple(OrdinalOf(key, self._ordinal_model(self.ratings_of(key))) for key in self.compared)
 
     def _ordinal_model(self, ratings: Ratings) -> ProportionalOdds | Undefined:

@@ -1,4 +1,4 @@
-"""What the ratings of one criterion say of each system, and how far annotators agree on it."""
+"""The results of each system under one criterion, and the annotators' agreement."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def within(ends: tuple[float, float], interval: Interval | Undefined) -> Interva
 
 
 def cut(ends: tuple[float, float], interval: Interval) -> Interval:
-    """The part of an interval between ends, beyond which what it is about cannot lie."""
+    """The interval, truncated to the range of possible values."""
     if interval.low is None or interval.high is None:
         return interval
     low, high = np.clip((interval.low, interval.high), *ends).tolist()
