@@ -169,7 +169,6 @@ export function createBoard({ item, uid, feedback }) {
         const hasBox = find(cell, `[data-tw-text="${candidate.letter}"]`);
         if (candidate.turns.length || !hasBox || !isSent(candidate)) cell.replaceWith(responseCell(candidate));
       }
-      for (const body of element.querySelectorAll(".tw-pane-body, .tw-rows")) body.scrollTop = 0;
     },
   };
 }

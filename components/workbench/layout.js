@@ -356,6 +356,8 @@ export function createLayout({ root, listen, preferences, item, page, onLaid, re
     start() {
       contextOpen = false;
       arrange();
+      // not while the item is drawn: it would be laid out twice
+      for (const scrolling of all(page().board, ".tw-pane-body, .tw-rows")) scrolling.scrollTop = 0;
       const body = contextBody();
       if (body && item().view.item.context?.turns.length) body.scrollTop = body.scrollHeight;
     },

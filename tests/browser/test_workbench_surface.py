@@ -370,6 +370,22 @@ def test_submit_carries_everything_and_is_repeated_until_its_receipt(open_view, 
     assert len(actions(page, "submit")) == 3
 
 
+def test_the_next_items_texts_start_at_the_top(open_view):
+    page = open_view()
+    page.evaluate("""void (window.long = ({item, ...view}) => ({...view, item: {...item,
+      candidates: item.candidates.map((candidate) => ({...candidate, text: candidate.text.repeat(60)}))}}))""")
+    places = "[...document.querySelectorAll('.tw-pane-body')].map((body) => body.scrollTop)"
+    page.evaluate("show(long(views.reviews({work: {token: 't-0', store_key: 's-0'}})))")
+    page.evaluate("document.querySelectorAll('.tw-pane-body').forEach((body) => (body.scrollTop = 30))")
+    assert any(page.evaluate(places))
+    answer_all(page)
+    page.keyboard.press("Control+Enter")
+    page.evaluate("""show(long(views.reviews({
+      work: {token: 't-2', store_key: 's-2', receipt: actions.at(-1).value.submission, number: 8}})))""")
+    expect(page.locator(".tw")).to_have_attribute("data-token", "t-2")
+    assert not any(page.evaluate(places))
+
+
 def test_the_next_item_starts_at_the_top_with_focus(open_view):
     page = open_view(height=500)
     answer_all(page)

@@ -95,7 +95,10 @@ def parse_answers(data: object) -> Answers:
 
 def check_draft(rubric: Rubric, study_round: str, candidates: int, data: object) -> None:
     """Refuse what the workbench would never send, but accept an unfinished annotation. Raises InvalidAnnotation."""
-    answers = parse_answers(data)
+    _check_parts(rubric, study_round, candidates, parse_answers(data))
+
+
+def _check_parts(rubric: Rubric, study_round: str, candidates: int, answers: Answers) -> None:
     criteria = {criterion.key: criterion for criterion in rubric.asked(study_round)}
     for place, values in answers.ratings.items():
         about = "item" if _position(place, candidates) is None else "candidate"
@@ -110,7 +113,7 @@ def check_draft(rubric: Rubric, study_round: str, candidates: int, data: object)
 
 def check_answers(rubric: Rubric, study_round: str, candidates: int, answers: Answers) -> CheckedAnswers:
     """The whole annotation, complete and on its scales. Raises InvalidAnnotation naming what is missing or wrong."""
-    check_draft(rubric, study_round, candidates, answers.model_dump())
+    _check_parts(rubric, study_round, candidates, answers)
     set_aside = {_slot(place, candidates): reason for place, reason in answers.set_aside.items()}
     criteria = rubric.asked(study_round)
     rows = [row for criterion in criteria for row in _rows(rubric, criterion, candidates, answers, set_aside)]
@@ -224,8 +227,11 @@ def _row(rubric: Rubric, criterion: Criterion, position: int | None, place: str,
     scale = criterion.scale
     value = scale.check(answers.ratings[place][criterion.key])
     ask = scale.ask_for(value)
-    draft = answers.explanations.get(place, {}).get(criterion.key, {}).get(option_name(value), DraftExplanation())
-    reasons, text = ([], "") if ask is None else check_explanation(rubric, criterion, place, ask, draft)
+    reasons: list[str] = []
+    text = ""
+    if ask is not None:
+        draft = answers.explanations.get(place, {}).get(criterion.key, {}).get(option_name(value), DraftExplanation())
+        reasons, text = check_explanation(rubric, criterion, place, ask, draft)
     return CheckedRating(
         position=position,
         criterion=criterion.key,

@@ -32,7 +32,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, DisconnectionError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
-from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 from sqlmodel import Session
 
 from triptych import clock, settings
@@ -50,6 +50,7 @@ PRAGMAS = {
     "mmap_size": 0,
 }
 RESTED = 5.0  # seconds
+WRITES = "writes"  # what a pooled connection knows while it is used to write
 # A write waits this long for the writers of this process, and as long (`busy_timeout`) for another program: a request
 # that waits for both is answered within ten seconds.
 QUEUE_SECONDS = 4.5
@@ -164,7 +165,8 @@ def open_engine(url: str) -> Engine:
         hide_parameters=True,  # what people wrote has no place in an error message
     )
     event.listen(engine, "connect", _settle)
-    event.listen(engine, "begin", _begin)
+    # a listener of the engine's would have SQLAlchemy ask at every statement who listens to it
+    setattr(engine.dialect, "do_begin", _begin)  # noqa: B010 (a method, to the type checker)
     return engine
 
 
@@ -253,18 +255,18 @@ def _settle(connection: sqlite3.Connection, _: Any) -> None:
             raise UnsafeDatabase(f"SQLite did not accept {name}={value}; it reports {row[0]}.")
 
 
-def _begin(connection: Any) -> None:
-    wants_write = connection.get_execution_options().get("triptych_write", False)
-    if not wants_write:
-        connection.exec_driver_sql("BEGIN")
+def _begin(connection: PoolProxiedConnection) -> None:
+    """What SQLAlchemy begins each transaction by."""
+    if not connection.info.get(WRITES):
+        connection.execute("BEGIN")
         return
     end, spoken = time.monotonic() + _patience.seconds, False
     while True:
         try:
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            connection.execute("BEGIN IMMEDIATE")
             return
-        except OperationalError as error:
-            if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() >= end:
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= end:
                 raise
         if not spoken:
             _patience.say(WAITING)
@@ -301,10 +303,22 @@ def see_one_state(session: Session) -> None:
 @contextmanager
 def writing(engine: Engine) -> Iterator[Session]:
     """A session whose changes are committed together at the end, or not at all. Raises DatabaseAway."""
-    lock = _turn() if engine.dialect.name == "sqlite" else nullcontext()
-    with explained(), lock, Session(_for_writing(engine), expire_on_commit=False) as session:
+    with explained(), _to_write(engine) as connection, Session(connection, expire_on_commit=False) as session:
         yield session
         commit(session)
+
+
+@contextmanager
+def _to_write(engine: Engine) -> Iterator[Connection]:
+    """A connection for transactions that write: on SQLite they take turns, and hold the file from their beginning."""
+    lock = _turn() if engine.dialect.name == "sqlite" else nullcontext()
+    with lock, engine.connect() as connection:
+        facts = connection.info
+        facts[WRITES] = True
+        try:
+            yield connection
+        finally:
+            del facts[WRITES]
 
 
 def commit(session: Session) -> None:
@@ -323,7 +337,7 @@ def one_statement(engine: Engine) -> Iterator[Connection]:
         with explained(), _by_itself(engine).connect() as connection:
             yield connection
     else:
-        with explained(), _turn(), _for_writing(engine).begin() as connection:
+        with explained(), _to_write(engine) as connection, connection.begin():
             yield connection
 
 
@@ -367,11 +381,6 @@ def _wipe_on_postgres(engine: Engine, tables: Sequence[str]) -> Wiped:
 def _driver_connection(connection: Connection) -> Any:
     """The driver's own connection: sqlite3 or psycopg."""
     return connection.connection.driver_connection
-
-
-@lru_cache(maxsize=8)
-def _for_writing(engine: Engine) -> Engine:
-    return engine.execution_options(triptych_write=True)
 
 
 @lru_cache(maxsize=8)

