@@ -114,3 +114,13 @@ def test_a_changed_passcode_keeps_this_browser_signed_in(app, page):
     browser.settled(page)
     expect(page.get_by_role("heading", level=1)).to_have_text(["Account"])
     expect(page.get_by_label("Present passcode", exact=True)).to_be_empty()
+
+
+def test_closing_a_study_opens_no_other_box(app, page):
+    page.goto(f"{app.url}/setup?study={SECOND}")
+    page.get_by_role("button", name="Close", exact=True).click()
+    page.get_by_text("I am sure").click()
+    page.get_by_role("button", name="Close the study").click()
+    expect(page.get_by_text("This study is closed")).to_be_visible()
+    browser.settled(page)
+    expect(page.get_by_text("The copy's title")).to_have_count(0)
