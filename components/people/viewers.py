@@ -24,7 +24,7 @@ HINT = (
     "A viewer, for example a co-author, sees Results, Items and Report by a personal link, blind as long as the study "
     "is, with annotators as Annotator 1, 2, … They change nothing. Nobody who annotates this study can be its viewer."
 )
-LINK_HINT = "Anyone who has the link can open it until it ends or you withdraw the seat."
+LINK_HINT = "Anyone with the link can open it until it expires or you withdraw it."
 WITHDRAW_HINT = "The link stops working, and the viewer's open pages close within five seconds."
 USUAL_DAYS = 30
 READING = "Viewers read explanations and comments"

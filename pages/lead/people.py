@@ -33,7 +33,7 @@ from triptych.results.unfilled import unfilled
 from triptych.storage.models import StudyState
 from triptych.study.settings import settings_of
 
-NOBODY = "Nobody has joined yet. Invite people below, or give out the address."
+NOBODY = "Nobody has joined yet. Invite people below."
 NOBODY_IN_DRAFT = "Nobody has joined yet. You can invite people below already; they begin when the study is launched."
 
 
