@@ -16,6 +16,10 @@ PASSCODE = "correct horse battery"
 FIRST, SECOND = "a-first-study", "a-second-study"
 CURRENT = "[...document.querySelectorAll('a[aria-current=page]')].map((link) => link.textContent.trim())"
 AT = "(names) => JSON.stringify(" + CURRENT + ") === JSON.stringify(names)"
+WHOLE_ROWS = """
+[...document.querySelectorAll(".st-key-frame-places, .st-key-frame-beyond")]
+  .every((row) => row.scrollWidth <= row.clientWidth)
+"""
 SCROLLED = "document.querySelector('[data-testid=stMain]').scrollTo(0, 400)"
 
 
@@ -102,6 +106,7 @@ def test_the_frame_stays_in_view_and_leaves_nothing_sideways(page):
         page.evaluate(SCROLLED)
         expect(page.get_by_role("navigation", name="A first study")).to_be_in_viewport(ratio=1)
         assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
+        assert page.evaluate(WHOLE_ROWS)
         go_to(page, "Log")
         is_at(page, "Log")
 
