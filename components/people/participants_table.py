@@ -68,7 +68,7 @@ def table(people: Sequence[Participant], slug: str, asks_consent: bool, currency
         },
     )
     st.caption(
-        f"Pace is the median of active minutes per item. Times are of {zone}. Names and addresses appear on this page "
+        f"Pace is the median of active minutes per item. Times are in {zone}. Names and addresses appear on this page "
         f"only; everywhere else people appear under pseudonyms. A flag is a prompt to look; it excludes nobody."
     )
     by_name = st.multiselect(

@@ -25,7 +25,7 @@ HINT = (
     "study is, with annotators as Annotator 1, 2, … They cannot change anything. An annotator of this study cannot be "
     "its viewer."
 )
-LINK_HINT = "Anyone who has the link can use it until it expires or you withdraw the seat."
+LINK_HINT = "Anyone with the link can open it until it expires or you withdraw it."
 WITHDRAW_HINT = "The link stops working, and the viewer's open pages close within five seconds."
 USUAL_DAYS = 30
 READING = "Viewers read explanations and comments"

@@ -39,9 +39,9 @@ QUEUE_HEIGHT = 420  # pixels
 LONGEST_CODE = 10  # digits; Python reads thousands of them as no number
 MARK = ("by", "of", "about")  # of the address: which rating to point out, by annotator, blind code, criterion
 COMMENT_HINT = (
-    "They read it under *My work* and at the item, where it has a different number; nobody else can. Do not reveal "
-    "others' ratings. The log records both sides; results do not use them, and ratings changed after a comment are "
-    "reported as a finding."
+    "Only they can read it, under *My work* and at the item. There the item has another number and the responses "
+    "another order, so quote the text you mean. Do not write what others answered. Comments are in the log and in no "
+    "result; if ratings change after one, the results say so."
 )
 
 
@@ -98,7 +98,7 @@ def choose_item(lines: Sequence[ReviewLine], asked: str, slug: str) -> tuple[str
     cut = f" The first {MAX_LINES:,} are listed." if len(queue) > MAX_LINES else ""
     st.caption(
         f"{len(queue)} of {counted(len(lines), 'item')}. Distance: of two annotators on average, as a share of the "
-        f"scale.{cut} Final values are stored next to the ratings; results and reports show both, by name."
+        f"scale.{cut} Final values are stored next to the ratings; results and reports show both."
     )
     return at_hand, items
 
@@ -220,7 +220,8 @@ def final_state(final: FinalValue) -> None:
     """Who decided, when and why; or who was asked."""
     if final.waiting:
         st.text(
-            f"{final.by} was asked and has not answered yet. They will get the item after finishing their current ones."
+            f"{final.by} was asked and has not answered yet. They get it after their current item, and their "
+            "answers become the final values."
         )
     else:
         st.text(f"Decided by {final.by}, {moment(final.at)}. {final.reason}")
@@ -232,10 +233,12 @@ def ask_somebody(people: Sequence[str], flagged: Sequence[str], name: str) -> st
         st.caption("Everyone who could be asked has seen this item or is flagged.")
         return None
     with st.form(f"ask-{name}", border=False, width=420):
-        chosen = st.selectbox("Ask an annotator who has not seen this item", people, key=f"asked-{name}")
+        chosen = st.selectbox("Let another annotator decide", people, key=f"asked-{name}")
         asked = form_button("Assign as their next item", f"ask-{name}")
-    left_out = f" Not offered because they are flagged: {', '.join(flagged)}." if flagged else ""
-    st.caption(f"They rate it on the usual screen and see no other values.{left_out}")
+    left_out = f" Not listed because they are flagged: {', '.join(flagged)}." if flagged else ""
+    st.caption(
+        f"They have not seen this item and see no other values; their answers become the final values.{left_out}"
+    )
     return chosen if asked else None
 
 
@@ -284,7 +287,7 @@ def _hint(questions: Sequence[FinalQuestion]) -> str:
     missing = f", {disputed} without a majority to choose" if disputed else ""
     return (
         f"{counted(filled, 'value')} of the majority filled in{missing}. In bold: far from the median or the majority. "
-        "Annotations stay as they are, and no result counts this."
+        "Ratings stay as they are; results show both."
     )
 
 
@@ -336,7 +339,7 @@ def _options(scale: Scale) -> dict[Any, str]:
     if isinstance(scale, Likert):
         return {point.value: f"{point.value:g} {point.title or ''}".strip() for point in scale.points}
     if isinstance(scale, Best):
-        return {1.0: "the best, or one of them", 0.0: "not the best"}
+        return {1.0: "best, or one of the best", 0.0: "not best"}
     values = np.linspace(scale.low, scale.high, _steps(scale) + 1)
     return {round(float(value), 9): f"{value:g}" for value in values}
 

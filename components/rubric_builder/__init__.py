@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from components.shell.state import will_run_by_itself
 from components.workbench import AHEAD_OF_WORKBENCH, from_assets
 from triptych.rubric import fields
 from triptych.rubric.scales import KINDS
@@ -28,4 +29,8 @@ def rubric_builder(slug: str, state: dict[str, Any], sources: list[tuple[str, st
     kinds = {kind: scale.__name__ for kind, scale in KINDS.items()}
     data = {"study": slug, "locked": locked, "form": form, "kinds": kinds, "nouns": fields.NOUNS, "sources": sources}
     # one string: Streamlit searches nested data for Arrow tables, and imports pandas to do so
-    _mount(data={"json": json.dumps({**data, "state": state})}, key=f"rubric-builder-{slug}")
+    _mount(
+        data={"json": json.dumps({**data, "state": state})},
+        key=f"rubric-builder-{slug}",
+        on_stored_change=will_run_by_itself,
+    )

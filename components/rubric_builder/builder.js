@@ -16,6 +16,7 @@ import { createYaml } from "./yaml.js";
 
 const PAUSE_MS = 500;
 const AGAIN_MS = 3000;
+const REST_MS = 2000; // after which the checklist around the form is drawn again
 const WIDE = 980; // pixels that the workbench needs for responses side by side
 /** @type {WeakMap<HTMLElement, { calls: number, close: () => void }>} */
 const mounted = new WeakMap();
@@ -26,8 +27,8 @@ document.head.append(style);
 /** @param {string} text @param {string} [kind] */
 const button = (text, kind = "") => h("button", { type: "button", class: `rb-button ${kind}`, text });
 
-/** @param {HTMLElement} parent @param {Data} data */
-function mount(parent, data) {
+/** @param {HTMLElement} parent @param {Data} data @param {(name: string, value: string) => void} tell */
+function mount(parent, data, tell) {
   const post = postTo("lead/rubric");
   const name = `triptych-rubric-${data.study}`;
   let { version, text, value } = data.state;
@@ -37,6 +38,8 @@ function mount(parent, data) {
   let isSending = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let rest;
   let history = createHistory([text]);
 
   // ---- parts of the page
@@ -72,6 +75,8 @@ function mount(parent, data) {
 
   // ---- the workbench
 
+  /** @type {Mistake[]} */
+  let listed = [];
   let closeStage = () => {};
   let shown = "";
 
@@ -110,7 +115,7 @@ function mount(parent, data) {
     }
     yaml.show(text, state.mistakes);
     form.mark(state.mistakes);
-    mistakes.replaceChildren(...state.mistakes.slice(0, 10).map((mistake) => mistakeLine(mistake)));
+    listMistakes(state.mistakes);
     const time = new Date().toTimeString().slice(0, 5);
     saved.textContent = data.locked ? "Fixed since launch" : state.stored ? `Saved ${time}` : "Not saved: put right what is listed";
     saved.dataset.state = state.stored ? "saved" : "waiting";
@@ -120,9 +125,17 @@ function mount(parent, data) {
     preview(state.view);
   }
 
+  /** In the form without lines, and without short names, which follow a name that is itself missing. @param {Mistake[]} all */
+  function listMistakes(all) {
+    listed = all;
+    const isEmpty = (/** @type {Mistake} */ { path }) => path.at(-1) === "key" && all.some((other) => String(other.path) === String([...path.slice(0, -1), "title"]));
+    const those = fields.hidden ? all : all.filter((mistake) => !isEmpty(mistake));
+    mistakes.replaceChildren(...those.slice(0, 10).map((mistake) => mistakeLine(mistake)));
+  }
+
   /** @param {any} mistake */
   function mistakeLine(mistake) {
-    const go = button(mistake.line ? `Line ${mistake.line}` : "Show", "rb-quiet");
+    const go = button(fields.hidden && mistake.line ? `Line ${mistake.line}` : "Show", "rb-quiet");
     go.addEventListener("click", () => (fields.hidden ? yaml.goTo(mistake.line ?? 1) : form.show(mistake.path)));
     const cure = mistake.cure && button(`Write “${mistake.cure[1]}”`);
     cure?.addEventListener("click", () => send({ text: yaml.cured(mistake) }, false));
@@ -138,6 +151,7 @@ function mount(parent, data) {
     saved.textContent = "Saving …";
     saved.dataset.state = "saving";
     clearTimeout(timer);
+    clearTimeout(rest);
     timer = setTimeout(flush, isTyping ? PAUSE_MS : 0);
   }
 
@@ -161,6 +175,7 @@ function mount(parent, data) {
     if (status === 200 && answer?.changed) return ask(message, answer);
     if (status === 200 && answer) {
       if (!message.isStep) history.push(answer.text);
+      if (answer.stored) rest = setTimeout(() => tell("stored", answer.version), REST_MS);
       return show(answer, Boolean(message.value) || (pending !== null && "value" in pending));
     }
     if (status === 0 || status >= 500 || status === 429) {
@@ -210,6 +225,7 @@ function mount(parent, data) {
     tabs.forEach((other) => other.setAttribute("aria-pressed", String(other === tab)));
     fields.hidden = n === 1;
     yaml.root.hidden = n === 0;
+    listMistakes(listed);
     yaml.redraw();
   }));
   widths.forEach((width) => width.addEventListener("click", () => {
@@ -246,6 +262,7 @@ function mount(parent, data) {
     calls: 1,
     close() {
       clearTimeout(timer);
+      clearTimeout(rest);
       if (pending) flush();
       observer.disconnect();
       closeStage();
@@ -255,11 +272,11 @@ function mount(parent, data) {
   };
 }
 
-/** @param {Component<{ json: string }, never>} component */
-export default function builder({ parentElement, data }) {
+/** @param {Component<{ json: string }, string>} component */
+export default function builder({ parentElement, data, setTriggerValue }) {
   const present = mounted.get(parentElement);
   if (present) present.calls += 1;
-  const bench = present ?? mount(parentElement, JSON.parse(data.json));
+  const bench = present ?? mount(parentElement, JSON.parse(data.json), setTriggerValue);
   mounted.set(parentElement, bench);
   const { calls } = bench;
   // Streamlit also cleans up after a call that a later one has replaced

@@ -32,6 +32,13 @@ const SCALES = {
 };
 const copyOf = (/** @type {any} */ value) => JSON.parse(JSON.stringify(value));
 
+/** The scale of the criterion before, whose reasons are its own. @param {Part} scale @returns {Part} */
+function withoutAsking(scale) {
+  const copy = copyOf(scale);
+  for (const answer of copy.points ?? copy.options ?? []) delete answer.ask;
+  return copy;
+}
+
 /**
  * @param {object} needs
  * @param {Schema} needs.schema
@@ -75,7 +82,7 @@ export function createForm({ schema, rubric, changed }) {
     for (const field of schema.form[type]) {
       if (!field.required) continue;
       if (field.control === "parts") part[field.key] = [started(field.of)];
-      else if (field.control === "scale") part[field.key] = copyOf(last?.[field.key] ?? SCALES.likert);
+      else if (field.control === "scale") part[field.key] = withoutAsking(last?.[field.key] ?? SCALES.likert);
       else if (field.control === "number") part[field.key] = last ? Number(last[field.key]) + 1 : 1;
       else if (field.control === "words") part[field.key] = [];
       else part[field.key] = field.options[0]?.[0] ?? "";
@@ -278,7 +285,7 @@ export function createForm({ schema, rubric, changed }) {
     /** @type {Part[]} */
     const parts = part[field.key] ?? field.default ?? [];
     const noun = schema.nouns[field.of] ?? "part";
-    const add = h("button", { type: "button", class: "rb-button", data: { "rb-path": `${at}.add` }, text: `+ Add a ${noun}` });
+    const add = h("button", { type: "button", class: "rb-button", data: { "rb-path": `${at}.add` }, text: `+ Add ${/^[aeiou]/.test(noun) ? "an" : "a"} ${noun}` });
     add.addEventListener("click", () => {
       part[field.key] = [...parts, started(field.of, parts)];
       const path = `${at}.${parts.length}`;

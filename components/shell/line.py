@@ -47,7 +47,9 @@ def say_unknown_address(page: str) -> None:
         return
     state.remember(ADDRESS, True)
     # not with urlsplit: a browser can send anything, and invalid input would raise and be logged as an error
-    address = re.split("[?#]", st.context.url or "")[0].rpartition("/")[2]
+    path = re.split("[?#]", st.context.url or "")[0].partition("//")[2].partition("/")[2]
+    address = path.rpartition("/")[2]
     base = st.get_option("server.baseUrlPath").strip("/").rpartition("/")[2]
     if address not in ("", page, base):
-        state.say(_("No page has this address, or not for you. This is your first page instead."), "info")
+        sentence = _("No page has this address, or you may not open it. This is your first page instead.")
+        state.say(sentence, "info")

@@ -6,7 +6,7 @@ import streamlit as st
 
 from components.shell import addresses, state
 from triptych.people import places
-from triptych.storage.models import Access, Study
+from triptych.storage.models import Access, Study, StudyState
 from triptych.study.settings import settings_of
 
 ONLY_HERE = (
@@ -17,6 +17,9 @@ ONLY_HERE = (
 
 def access_address(study: Study) -> None:
     """The address for annotators or for the panel, or where to invite people."""
+    if study.state == StudyState.closed:
+        st.write("This study is closed: nobody can join or annotate. *Setup* reopens it.")
+        return
     if addresses.reaches_this_computer_only():
         st.caption(ONLY_HERE)
     if study.access == Access.panel:

@@ -49,9 +49,10 @@ def lifecycle_bar(study: Study, who: Who, go: Callable[[str], None]) -> None:
             st.button("Launch …", type="primary", on_click=go, args=("Launch",))
         else:
             _steps(study, who)
+        _copies(study, free, who)
+        # last, for the browser knows a popover by its place: once closed, the next one would stand open
         if StudyState.closed in lifecycle.ALLOWED_NEXT[study.state]:
             close(study, view, who)
-        _copies(study, free, who)
         for other in others:
             label = f"{other.round.capitalize()} round of the same series"
             st.page_link(SETUP, label=label, query_params={"study": other.slug})

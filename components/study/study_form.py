@@ -22,7 +22,7 @@ from triptych.storage.models import Access, Round
 from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS, StudyPlan
 from triptych.study.settings import USUAL_CHECKS, USUAL_ORDER, USUAL_UNIT
 
-OWN_QUESTIONS, OWN_FILE = "My own questions, written next", "A file of my own"
+OWN_QUESTIONS, OWN_FILE = "My own questions, written next", "A rubric file of my own (YAML)"
 EXAMPLE_ITEMS = """\
 item_id,context,cand:system one,cand:system two
 1,"Do I have to pay? I returned both books on Saturday.","No. They are booked in on Monday.","Please pay at the desk."

@@ -35,7 +35,7 @@ def run(command, *arguments, done: str, goal: str | None = None) -> None:
 def decide(look: Look, following: str | None) -> None:
     """The item's final values: accepted, changed or taken back."""
     item = look.texts.external_id
-    st.subheader("Final value", anchor=False)
+    st.subheader("Final values", anchor=False)
     if look.final is None:
         accept(look, item, following)
         return
@@ -43,7 +43,8 @@ def decide(look: Look, following: str | None) -> None:
     why = second_look.take_back(f"{study.slug}-{item}")
     if why is not None:
         run(adjudication.take_back, item, why, done="This item no longer has a final value.")
-    with st.expander("Change it", key=f"decide-{item}"):
+    label = "Decide yourself instead" if look.final.waiting else "Change them"
+    with st.expander(label, key=f"decide-{item}"):
         accept(look, item, following)
 
 

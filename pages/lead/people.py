@@ -33,10 +33,8 @@ from triptych.results.unfilled import unfilled
 from triptych.storage.models import StudyState
 from triptych.study.settings import settings_of
 
-NOBODY = "Nobody has joined yet. Invite people below, or share the address."
-NOBODY_IN_DRAFT = (
-    "Nobody has joined yet. You can already invite people below; they can begin when the study is launched."
-)
+NOBODY = "Nobody has joined yet. Invite people below."
+NOBODY_IN_DRAFT = "Nobody has joined yet. You can invite people below already; they begin when the study is launched."
 
 
 def keep_links(invited: Sequence[Invited] | None) -> None:

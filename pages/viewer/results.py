@@ -8,10 +8,12 @@ import streamlit as st
 from components.results import comparisons, disagreement, explanations, trust
 from components.results.first_screen.beside import shown
 from components.results.first_screen.screen import first_screen, no_rating
+from components.results.scope import scope_notes
 from components.shell import live, state
 from components.shell.study_choice import watched_study
 from triptych.participants.watching import watched, watched_frame
 from triptych.results import adjudication
+from triptych.results.first_screen.next_step import next_step
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
 from triptych.results.page import Board
@@ -52,16 +54,19 @@ SECTIONS: dict[str, Callable[[StudyAnalysis], None]] = {
 
 who = state.require("viewer")
 with watched_study(who, "Results") as (session, study):
-    slug, scope, view = study.slug, Counted(kinds_by_default(study)), watched(session, study)
+    slug, kinds, view = study.slug, kinds_by_default(study), watched(session, study)
+    scope = Counted(kinds)
     board = Board(study, view.frame, system_names(session, study), overview(session, study, scope), ())
+step = replace(next_step(study, board.overview), place="")  # their leads take it
 live.follow(lambda: live.number_now(study), view.frame.number)
 if view.frame.ratings.empty:
-    no_rating(board)
+    no_rating(board, step)
     st.stop()
 tools = st.container(key="tools", horizontal=True)
-results = shown(board, scope, source=watched_frame)
+scope_notes(view.frame, scope, kinds)
+results = shown(board, scope, step, source=watched_frame)
 analysis = results.analysis
-first_screen(replace(results, findings=lambda: view.findings(results.findings())), board, tools)
+first_screen(replace(results, findings=lambda: view.findings(results.findings())), board, tools, step)
 drawn = SECTIONS | ({"What they say": explained} if view.explained else {})
 for tab, draw in zip(st.tabs(list(drawn), key=f"section-{slug}", on_change="rerun"), drawn.values(), strict=True):
     if tab.open:

@@ -17,6 +17,10 @@ PASSCODE = "correct horse battery"
 FIRST, SECOND = "a-first-study", "a-second-study"
 CURRENT = "[...document.querySelectorAll('a[aria-current=page]')].map((link) => link.textContent.trim())"
 AT = "(names) => JSON.stringify(" + CURRENT + ") === JSON.stringify(names)"
+WHOLE_ROWS = """
+[...document.querySelectorAll(".st-key-frame-places, .st-key-frame-beyond")]
+  .every((row) => row.scrollWidth <= row.clientWidth)
+"""
 SCROLLED = "document.querySelector('[data-testid=stMain]').scrollTo(0, 400)"
 
 
@@ -118,6 +122,7 @@ def test_the_frame_stays_in_view_and_leaves_nothing_sideways(page):
         page.evaluate(SCROLLED)
         expect(page.get_by_role("navigation", name="A first study")).to_be_in_viewport(ratio=1)
         assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
+        assert page.evaluate(WHOLE_ROWS)
         go_to(page, "Log")
         is_at(page, "Log")
 
@@ -130,3 +135,13 @@ def test_a_changed_passcode_keeps_this_browser_signed_in(app, page):
     browser.settled(page)
     expect(page.get_by_role("heading", level=1)).to_have_text(["Account"])
     expect(page.get_by_label("Present passcode", exact=True)).to_be_empty()
+
+
+def test_closing_a_study_opens_no_other_box(app, page):
+    page.goto(f"{app.url}/setup?study={SECOND}")
+    page.get_by_role("button", name="Close", exact=True).click()
+    page.get_by_text("I am sure").click()
+    page.get_by_role("button", name="Close the study").click()
+    expect(page.get_by_text("This study is closed")).to_be_visible()
+    browser.settled(page)
+    expect(page.get_by_text("The copy's title")).to_have_count(0)

@@ -82,12 +82,18 @@ def test_five_criteria_are_built_without_yaml(app, draft, page):
 
 def test_moves_undo_and_mistakes_reach_form_yaml_and_preview(app, draft, page):
     study = draft[1]
+    page.locator('[data-rb-path="criteria.0.scale.points.0"]').get_by_label("Ask why").check()
     page.get_by_role("button", name="Add a criterion").click()
+    expect(page.locator(".rb-mistakes li")).to_have_text(
+        ["ShowCriterion 2, Name: is empty; write it.", "ShowCriterion 2, Definition: is empty; write it."]
+    )
+    assert not page.locator('[data-rb-path="criteria.1.scale.points.0"]').get_by_label("Ask why").is_checked()
     page.keyboard.type("Tone")
     expect(page.locator(".rb-mistakes")).to_contain_text("Criterion “Tone”, Definition: is empty; write it.")
     expect(page.locator(".rb .tw-criterion-title")).to_have_text(["Quality"])  # the last rubric without mistakes
     page.locator('[data-rb-path="criteria.1.definition"]').fill("How it sounds.")
     expect(page.locator(".rb .tw-criterion-title")).to_have_text(["Quality", "Tone"])
+    expect(page.get_by_text("nobody has written another yet")).to_have_count(0)
 
     page.get_by_role("button", name="Move up: Tone").press("Enter")
     expect(page.locator(".rb .tw-criterion-title")).to_have_text(["Tone", "Quality"])

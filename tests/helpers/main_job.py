@@ -32,7 +32,9 @@ def uploader(page: Page, label: str) -> Any:
 def make_study(page: Page, server: Server, items: Path, title: str, rubric: Path | str, raters: int = 3) -> str:
     """Uploads the items, creates and opens the study; returns the address for annotators."""
     page.goto(f"{server.url}/new_study")
-    choose(page.get_by_label("Rubric", exact=True), rubric if isinstance(rubric, str) else "A file of my own")
+    choose(
+        page.get_by_label("Rubric", exact=True), rubric if isinstance(rubric, str) else "A rubric file of my own (YAML)"
+    )
     if isinstance(rubric, Path):
         uploader(page, "Rubric file").set_input_files(rubric)
     uploader(page, "Items").set_input_files(items)

@@ -158,7 +158,7 @@ def test_a_zip_brings_ratings_and_texts_together(page):
 def test_a_rubric_that_exists_can_be_chosen(page):
     upload(page, "ratings_files", ("r.csv", LONG + "1,m,w,fluency,3\n1,m,w,verdict,Accept\n1,m,w,grace,2\n"))
     page.radio(key="rubric_way").set_value("An existing rubric").run()
-    page.selectbox(key="rubric").set_value("A file of my own").run()
+    page.selectbox(key="rubric").set_value("A rubric file of my own (YAML)").run()
     upload(page, "rubric_file", ("own.yaml", SMALL_RUBRIC))
     upload(page, "judge_files", ("metric.csv", LONG + "1,m,bleu,bleu,0.3\n"))
     assert "Added to the rubric for judges' scores, to be analysed like metrics: bleu." in words(page)

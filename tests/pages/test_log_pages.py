@@ -119,7 +119,7 @@ def test_a_flagged_annotator_is_not_offered(visit, make_study, monkeypatch):
     flag = people[1].pseudonym
     monkeypatch.setattr("triptych.results.quality.flags_of", lambda *_: {flag: ("Too fast.",)})
     app = visit(lead, "items.py", study=study.slug)
-    offered = box(app, "Ask an annotator who has not seen this item")
+    offered = box(app, "Let another annotator decide")
     assert offered.options == [people[2].pseudonym]
     assert f"they are flagged: {flag}" in words(app)
 

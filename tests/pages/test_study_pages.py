@@ -157,7 +157,7 @@ def with_rubric(visit, lead):
 
     def uploaded(yaml: str = SMALL_RUBRIC):
         app = visit(lead, "new_study.py")
-        app.selectbox(key="rubric").set_value("A file of my own").run()
+        app.selectbox(key="rubric").set_value("A rubric file of my own (YAML)").run()
         app.file_uploader(key="rubric_file").upload("own.yaml", yaml.encode()).run()
         assert not app.exception
         return app

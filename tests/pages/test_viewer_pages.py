@@ -6,13 +6,14 @@ import pytest
 from helpers.ratings import exclude, submit
 from helpers.sign_in import shown
 from helpers.studies import ROOT, full_answers
+from sqlalchemy import update
 from streamlit.testing.v1 import AppTest
 
 from components.shell import state
 from triptych.people import accounts, invitations, viewers
 from triptych.results import adjudication
 from triptych.storage import database
-from triptych.storage.models import Role
+from triptych.storage.models import Kind, Person, Role
 from triptych.study.persons import Who
 from triptych.web.session import web_engine
 
@@ -72,8 +73,19 @@ def test_no_page_of_a_viewer_shows_a_pseudonym_or_explanation(monkeypatch, world
             assert WORDS not in text
             assert not [name for name in ("plumbum", "stannum", "ferrum") if name in text], (name, section)
             assert not {"Make a report", "Unblind", "Close", "Record the final values"} & {b.label for b in app.button}
+    assert "What to do next" in [part.value for part in opened(monkeypatch, viewer, "results").subheader]
     assert "Decided by a lead (1 item)" in everything(opened(monkeypatch, viewer, "results"))
     assert "Annotator 2" in everything(opened(monkeypatch, viewer, "items"))
+
+
+def test_a_viewer_reads_that_ratings_are_simulated(monkeypatch, world):
+    study, people, viewer = world
+    with database.writing(web_engine()) as session:
+        session.merge(study).demo = True
+        session.execute(
+            update(Person).where(Person.id.in_([person.person_id for person in people])).values(kind=Kind.simulated)
+        )
+    assert "simulated annotators" in everything(opened(monkeypatch, viewer, "results"))
 
 
 def test_a_viewer_reads_explanations_once_a_lead_allows_it(monkeypatch, world):

@@ -227,7 +227,7 @@ def test_exclusions_decide_also_among_few_annotators():
 def test_clear_differences_of_three_annotators_rest_on_their_agreement():
     sentences = [each.sentence for each in findings(analysis(crossed(60, 3, systems=2, gap=1.0)))]
     (low,) = [sentence for sentence in sentences if "agree too little" in sentence]
-    assert low.endswith("Clear differences are based on it.")
+    assert low.endswith("Clear differences depend on these ratings.")
 
 
 def test_a_system_that_strict_annotators_rated_is_adjusted():

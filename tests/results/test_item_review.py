@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from helpers.analyses import look_at
-from helpers.frames import make_frame
+from helpers.frames import likert_rubric, make_frame
 from helpers.ratings import exclude, set_aside, submit
 from helpers.studies import SMALL_RUBRIC, full_answers, sure
 from sqlalchemy import update
@@ -113,6 +113,16 @@ def test_no_system_can_be_recognised_while_one_decides(sqlite_engine, make_study
         texts.add(str(look))
     assert len(orders) > 1
     assert not [name for name in ("plumbum", "stannum", "ferrum", "System") for text in texts if name in text]
+
+
+def test_answers_to_the_best_response_are_words_without_a_median():
+    best = "  - {key: best, title: Best, definition: d, about: item, scale: {kind: best}}\n"
+    rubric = likert_rubric() + best
+    given = [{"annotator": f"P-{n}", "item": "i", "system": 1, "criterion": "best", "value": n} for n in (0, 1)]
+    frame = make_frame(rubric, given)
+    _, question = item_review.questions(frame, frame.ratings, {1: "Response 1"})
+    assert [value.text for value in question.values] == ["not best", "best"]
+    assert question.median is None
 
 
 @pytest.mark.parametrize(

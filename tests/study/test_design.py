@@ -375,6 +375,13 @@ def test_the_methods_text_prints_the_preregistration_and_every_amendment(session
     assert f"1 amendment after launch ({study.opened_at:%Y-%m-%d}: {WHY})" in text
 
 
+def test_work_of_volunteers_is_reported_as_unpaid(session, draft):
+    amend(session, draft, settings={"pay": {"per_item": "0"}})
+    study = launch(session, draft)
+    submit(session, study, join(session, study, add_person(session, "ann")), full_answers("AB"))
+    assert "Annotators were not paid." in methods_of(session, study)
+
+
 def test_a_report_holds_the_preregistration_and_amendments(session, draft, lead):
     declared = build_report(session, draft).files["preregistration.md"].decode()
     assert "Nothing was declared." in declared

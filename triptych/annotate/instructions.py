@@ -60,7 +60,7 @@ def instructions_for(session: Session, study: Study, who: Who) -> Instructions:
         rubric={**seen, "guidelines": rubric.model_dump(include={"guidelines"})["guidelines"]},
         items=progress.of_work(session, study, who).total,
         minutes=minutes_per_item(session, study),
-        pay="" if pay.per_item is None else f"{pay.per_item:.2f} {pay.currency}",
+        pay=f"{pay.per_item:.2f} {pay.currency}" if pay.per_item else "",
         training=len(rubric.training),
     )
 

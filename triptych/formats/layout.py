@@ -28,8 +28,8 @@ CHECK_META = ("purpose", "reference")
 ANNOTATOR_NAMES = ("annotator", "annotator_id", "pseudonym")
 
 ITEM_ROLES = {
-    "item": "id of the item", "item group": "group of items", "system": "system", "response": "response",
-    "context": "context", "field": "field of the item", "extra text": "extra text", "ignore": "ignored",
+    "item": "id of the item", "item group": "group of related items", "system": "system", "response": "response",
+    "context": "context", "field": "field to slice results by", "extra text": "extra text to show", "ignore": "ignored",
 }  # fmt: skip
 ITEMS_EXAMPLE = "item_id, context, cand:model-a, cand:model-b, cand:model-c"
 _PREFIXED = re.compile(r"(cand|candidate|meta|extra)\s*:\s*(\S.*)", re.IGNORECASE | re.DOTALL)

@@ -42,6 +42,7 @@ def paragraph(facts: Facts, analysis: StudyAnalysis, book: Book) -> str:
         _people(facts, book),
         _declared(facts),
         statistics(analysis, book),
+        _final_values(book),
         _left_out(facts),
     )
     return " ".join(sentence for part in parts for sentence in part)
@@ -177,6 +178,9 @@ def _people(facts: Facts, book: Book) -> Iterator[str]:
     if ethics.stored_until:
         yield f"Data are stored until {ethics.stored_until:%Y-%m-%d}."
     if isinstance(facts.pay, Undefined):
+        return
+    if not facts.pay.pay.per_item:
+        yield "Annotators were not paid."
         return
     seconds, median, lowest = (
         book["pay", "", name].printed for name in ("seconds per item, median", "per hour, median", "per hour, lowest")
@@ -360,6 +364,14 @@ def _judges(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
 
 def _correlates(number: Number) -> bool:
     return number.part == "metrics" and number.statistic.endswith(("Kendall", "Pearson")) and number.value is not None
+
+
+def _final_values(book: Book) -> Iterator[str]:
+    if any(number.part == "final values" for number in book.numbers):
+        yield (
+            "Where annotators disagreed, final values were decided afterwards. All numbers are of the ratings as "
+            "given; one table compares them with the means under the final values."
+        )
 
 
 def _left_out(facts: Facts) -> Iterator[str]:

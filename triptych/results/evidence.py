@@ -41,7 +41,10 @@ def family_of(contrasts: Sequence[Contrast], titles: dict[str, str], declared: b
     if untested == len(contrasts):
         return NO_TEST
     family = _family_of(contrasts, titles, declared)
-    return f"{family} {untested} of them are not defined and count as p = 1." if untested else family
+    if not untested:
+        return family
+    words = "is not defined and counts" if untested == 1 else "are not defined and count"
+    return f"{family} {untested} of them {words} as p = 1."
 
 
 def _family_of(contrasts: Sequence[Contrast], titles: dict[str, str], declared: bool) -> str:

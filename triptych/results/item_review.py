@@ -22,7 +22,7 @@ from triptych.results.frame.highlights import HighlightedCandidate, HighlightedI
 from triptych.results.frame.loading import GIVEN_STATE, membership_of
 from triptych.results.frame.model import Counted, Frame
 from triptych.rubric.model import Criterion, Rubric
-from triptych.rubric.scales import Choice, Likert, NumberScale, Scale
+from triptych.rubric.scales import Best, Choice, Likert, NumberScale, Scale
 from triptych.storage.models import (
     SEEN,
     Assignment,
@@ -253,7 +253,7 @@ def _question(
     counts = Counter(value for _, value in answers)
     often, times = counts.most_common(1)[0] if counts else (None, 0)
     majority = often if times > 1 and 2 * times > len(answers) else None
-    ordered = not isinstance(criterion.scale, Choice)
+    ordered = not isinstance(criterion.scale, Choice | Best)
     median = float(np.median([value for _, value in answers])) if ordered and answers else None
     low, high = _ends(criterion.scale)
 
@@ -318,6 +318,8 @@ def spoken(rubric: Rubric, key: str, value: float | str | None) -> str:
     scale = next(criterion.scale for criterion in rubric.criteria if criterion.key == key)
     if isinstance(scale, Choice):
         return next((option.title for option in scale.options if option.key == value), str(value))
+    if isinstance(scale, Best):
+        return "best" if value else "not best"
     return f"{value:g}"
 
 

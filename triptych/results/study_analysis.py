@@ -84,7 +84,9 @@ class StudyAnalysis(StudyNumbers):
 
     @property
     def groups(self) -> Mapping[str, str]:
-        return self.frame.settings.annotator_groups
+        """None where everybody is in the same group, which then divides nobody."""
+        groups = self.frame.settings.annotator_groups
+        return groups if len({groups.get(name) for name in self.people_names}) > 1 else {}
 
     @cached_property
     def collection(self) -> Collected:

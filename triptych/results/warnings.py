@@ -231,7 +231,7 @@ def _agreement(analysis: StudyAnalysis) -> Iterator[Finding]:
     low = [(each, alpha) for each, alpha in low if alpha < BANDS[0]]
     rests = [pair for pair in low if clear_of(analysis.contrasts_of(pair[0].criterion))]
     others = [pair for pair in low if pair not in rests]
-    for weight, group, then in ((75, rests, " Clear differences are based on it."), (50, others, "")):
+    for weight, group, then in ((75, rests, " Clear differences depend on these ratings."), (50, others, "")):
         if group:
             listed = ", ".join(f"{analysis.title(each.criterion)} {alpha:.3f}" for each, alpha in group)
             sentence = f"Annotators agree too little to rely on individual ratings (alpha below 0.667): {listed}.{then}"

@@ -24,7 +24,7 @@ from triptych.stats.numbers import counted
 ASK_SECONDS = 1.0
 
 
-def shown(board: Board, scope: Counted, step: NextStep | None = None, source: Source = frame_of) -> ShownResults:
+def shown(board: Board, scope: Counted, step: NextStep, source: Source = frame_of) -> ShownResults:
     """The numbers to show; of a large study the last ones that are whole.
 
     Without any the page shows counts and means, and stops. source: gives the board's frame.
@@ -40,7 +40,7 @@ def shown(board: Board, scope: Counted, step: NextStep | None = None, source: So
     return ShownResults(analysis, findings)
 
 
-def _last_whole(board: Board, scope: Counted, step: NextStep | None, source: Source) -> ShownResults:
+def _last_whole(board: Board, scope: Counted, step: NextStep, source: Source) -> ShownResults:
     def ask() -> Latest:
         with state.reading() as session:
             return latest(session, board.study, scope, source)
@@ -58,7 +58,7 @@ def _last_whole(board: Board, scope: Counted, step: NextStep | None, source: Sou
     return ShownResults(conclusion.analysis, lambda: conclusion.findings, note)
 
 
-def _counts_and_means(board: Board, scope: Counted, step: NextStep | None, follow: Callable[[], None]) -> NoReturn:
+def _counts_and_means(board: Board, scope: Counted, step: NextStep, follow: Callable[[], None]) -> NoReturn:
     """What a process that has no whole results yet shows instead of them."""
     left, right = screen_sides()
     with left:

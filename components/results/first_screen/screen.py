@@ -42,11 +42,8 @@ class ShownResults:
     note: Callable[[], None] = _nothing
 
 
-def first_screen(shown: ShownResults, board: Board, tools: DeltaGenerator, step: NextStep | None = None) -> None:
-    """tools: the row above the chart, with the order of its rows and the button for its numbers.
-
-    step: for people who can take it; viewers cannot.
-    """
+def first_screen(shown: ShownResults, board: Board, tools: DeltaGenerator, step: NextStep) -> None:
+    """tools: the row above the chart, with the order of its rows and the button for its numbers."""
     slug, analysis = board.study.slug, shown.analysis
     left, right = screen_sides()
     with left:
@@ -148,9 +145,7 @@ def _when(view: Overview) -> str:
     return f"Done about {view.done_at:%-d %B %Y} at the pace of the last week{left}."
 
 
-def next_card(step: NextStep | None, slug: str) -> None:
-    if step is None:
-        return
+def next_card(step: NextStep, slug: str) -> None:
     with st.container(border=True, gap="xsmall"):
         st.subheader("What to do next", anchor=False)
         st.text(step.sentence)
@@ -158,7 +153,7 @@ def next_card(step: NextStep | None, slug: str) -> None:
             st.page_link(PLACES[step.place][0].page, label=step.place, query_params={"study": slug})
 
 
-def no_rating(board: Board, step: NextStep | None = None) -> None:
+def no_rating(board: Board, step: NextStep) -> None:
     """A study that nobody has rated yet."""
     left, right = screen_sides()
     with left:
