@@ -46,8 +46,10 @@ def say_unknown_address(page: str) -> None:
     if state.recall(ADDRESS):
         return
     state.remember(ADDRESS, True)
-    # not by urlsplit: a browser may say anything, and what it refuses would be an error in the log
-    address = re.split("[?#]", st.context.url or "")[0].rpartition("/")[2]
+    # not by urlsplit: a browser may say anything, and what it refuses would be an error in the log; the address of the
+    # first page ends with the server's name
+    path = re.split("[?#]", st.context.url or "")[0].partition("://")[2].partition("/")[2]
+    address = path.rpartition("/")[2]
     base = st.get_option("server.baseUrlPath").strip("/").rpartition("/")[2]
     if address not in ("", page, base):
         state.say(_("No page has this address, or not for you. This is your first page instead."), "info")
