@@ -516,19 +516,13 @@ def test_a_drag_over_right_to_left_text_marks_it(open_view):
 
 def drag(page: Any, box: str, start: int, end: int) -> None:
     """Selects these characters of a judged text with the mouse."""
-    ends = page.evaluate(
-        """([id, ...offsets]) => offsets.map((at) => {
-          const range = document.createRange(), { firstChild } = document.querySelector(`[data-tw-text="${id}"]`);
-          range.setStart(firstChild, at);
-          const { left, top, height } = range.getBoundingClientRect();
-          return [left, top + height / 2];
-        })""",
-        [box, start, end],
+    word = (
+        "(option) => { const range = document.createRange();"
+        " range.selectNodeContents(option.querySelector('.tw-mark')); return range.getBoundingClientRect().left; }"
     )
-    page.mouse.move(*ends[0])
-    page.mouse.down()
-    page.mouse.move(*ends[1], steps=3)
-    page.mouse.up()
+    edge = "(option) => option.getBoundingClientRect().left"
+    # the digit has its own width, and seven pixels on either side
+    assert mark.evaluate(word) - mark.evaluate(edge) == 0
 
 
 def test_the_pointer_marks_words_and_keys_mark_letters(open_view, server):
@@ -820,11 +814,20 @@ def test_answering_a_response_opens_the_next_in_succession(open_view):
 
 def test_submit_is_not_cut_by_missing_reasons_on_a_phone(open_view):
     page = open_view(width=390, height=844)
-    line = "() => { document.querySelector('[data-tw-answered]').textContent = '14 of 15 answered, 11 reasons missing' }"
+    line = (
+        "() => { document.querySelector('[data-tw-answered]').textContent = '14 of 15 answered, 11 reasons missing' }"
+    )
     page.evaluate(line)
     submit = page.locator("[data-tw-submit]")
     assert submit.evaluate("(button) => button.scrollWidth <= button.clientWidth")
     assert page.locator(".tw-foot").evaluate("(foot) => foot.scrollWidth <= foot.clientWidth")
+
+
+def test_digits_of_options_keep_clear_of_words_from_right_to_left(open_view):
+    page = open_view()
+    page.evaluate("document.documentElement.dir = 'rtl'")
+    option = page.locator(".tw-option[data-digit]").first
+    assert option.evaluate("(option) => getComputedStyle(option).paddingLeft") == "10px"
 
 
 def test_previous_and_next_go_on_from_the_button_below(open_view):
