@@ -820,7 +820,9 @@ def test_answering_a_response_opens_the_next_in_succession(open_view):
 
 def test_a_phone_shows_submit_whole_beside_missing_reasons(open_view):
     page = open_view(width=390, height=844)
-    line = "() => { document.querySelector('[data-tw-answered]').textContent = '14 of 15 answered, 11 reasons missing' }"
+    line = (
+        "() => { document.querySelector('[data-tw-answered]').textContent = '14 of 15 answered, 11 reasons missing' }"
+    )
     page.evaluate(line)
     submit = page.locator("[data-tw-submit]")
     assert submit.evaluate("(button) => button.scrollWidth <= button.clientWidth")
