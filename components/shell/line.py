@@ -46,8 +46,9 @@ def say_unknown_address(page: str) -> None:
     if state.recall(ADDRESS):
         return
     state.remember(ADDRESS, True)
-    # not with urlsplit: a browser can send anything, and invalid input would raise and be logged as an error
-    path = re.split("[?#]", st.context.url or "")[0].partition("//")[2].partition("/")[2]
+    # not with urlsplit: a browser can send anything, and invalid input would raise and be logged as an error; the first
+    # page's address ends with the server's name
+    path = re.split("[?#]", st.context.url or "")[0].partition("://")[2].partition("/")[2]
     address = path.rpartition("/")[2]
     base = st.get_option("server.baseUrlPath").strip("/").rpartition("/")[2]
     if address not in ("", page, base):

@@ -251,10 +251,12 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
       } else if (isFolded() || (inSteps() && !inTurn())) followUp(question);
     },
 
-    /** J and K. @param {number} by */
+    /** J and K; after the last question the focus is on the button below it. @param {number} by */
     move(by) {
       const order = questionsInOrder();
-      const target = order[order.findIndex(({ id }) => id === current) + by];
+      const afterLast = order.findLastIndex(isShown) + 1;
+      const target = current === null ? order[afterLast + Math.min(by, 0)]
+        : order[order.findIndex(({ id }) => id === current) + by];
       if (!target) return;
       if (inTurn() && steps.indexOf(target.slot) > opened) focusNext();
       else goTo(target.id);

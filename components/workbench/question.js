@@ -5,7 +5,7 @@ import { all, find, h, inputs, nameOf, part, words, write } from "./dom.js";
 import { _, ngettext } from "./language.js";
 import { isNumeric, isPicker, isSlider, optionsOf, valueKey } from "./scale.js";
 import { sampleLine } from "./teaching.js";
-import { wordCount } from "./textpoints.js";
+import { lengthInWords } from "./textpoints.js";
 import { isAnswered } from "./validate.js";
 
 /** @import { Answers } from "./answers.js" */
@@ -298,7 +298,7 @@ function askParts(id, ask, { min_words: low, max_words: high, sample }) {
  * @param {HTMLElement} box @param {string} text @param {Limits} limits
  */
 export function showCount(box, text, { min_words: low, max_words: high }) {
-  const count = wordCount(text);
+  const count = lengthInWords(text);
   const line = part(box, ".tw-count");
   line.textContent = low
     ? ngettext("{written} of {low}–{count} word", "{written} of {low}–{count} words", high, { written: count, low })

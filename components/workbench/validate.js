@@ -2,7 +2,7 @@
 
 import { questionId } from "./answers.js";
 import { _, ngettext } from "./language.js";
-import { wordCount } from "./textpoints.js";
+import { lengthInWords } from "./textpoints.js";
 
 /** @import { Answers } from "./answers.js" */
 /** @import { Criterion, Limits, Problem, Question, View } from "./types.js" */
@@ -30,7 +30,7 @@ function explanationProblem(answers, { slot, criterion }, limits) {
   const ask = answers.asked(slot, criterion);
   if (!ask) return "";
   const { reasons, text } = answers.explanation(slot, criterion.key, answers.rating(slot, criterion.key));
-  const words = ask.free_text === "none" ? 0 : wordCount(text);
+  const words = ask.free_text === "none" ? 0 : lengthInWords(text);
   if (ask.free_text === "required" && words === 0) return _("needs an explanation");
   if (ask.reasons.length && !reasons.length && words === 0) {
     return ask.free_text === "none" ? _("needs at least one reason") : _("needs a reason or a few words");

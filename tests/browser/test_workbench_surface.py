@@ -834,6 +834,29 @@ def test_answering_a_response_opens_the_next_in_succession(open_view):
     expect(page.locator('[data-tw-text="B"]')).to_be_visible()
 
 
+def test_a_phone_shows_submit_whole_beside_missing_reasons(open_view):
+    page = open_view(width=390, height=844)
+    line = (
+        "() => { document.querySelector('[data-tw-answered]').textContent = '14 of 15 answered, 11 reasons missing' }"
+    )
+    page.evaluate(line)
+    submit = page.locator("[data-tw-submit]")
+    assert submit.evaluate("(button) => button.scrollWidth <= button.clientWidth")
+    assert page.locator(".tw-foot").evaluate("(foot) => foot.scrollWidth <= foot.clientWidth")
+
+
+def test_previous_and_next_go_on_from_the_button_below(open_view):
+    page = open_view("succession")
+    focus_heading(page)
+    page.keyboard.type("45")
+    below = page.locator(".tw-next")
+    expect(below).to_be_focused()
+    page.keyboard.press("j")
+    expect(below).to_be_focused()
+    page.keyboard.press("k")
+    expect(page.locator('.tw-current[data-tw-question="A:fluency"]')).to_be_visible()
+
+
 def test_an_unanswered_draft_is_sent_again_by_a_reload(open_view, server):
     page = open_view()
     page.route("**/desk/draft", lambda route: route.abort())

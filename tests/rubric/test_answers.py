@@ -77,6 +77,13 @@ def test_word_limits_count_the_free_text(text: str, words: int):
         check(answers)
 
 
+def test_two_chinese_characters_are_a_word_for_limits():
+    answers = with_change(verdict="reject")
+    for text in ("与病人的担忧不符。", "语气轻松，与病人的担忧不符"):
+        answers["explanations"] = {"B": {"verdict": {"reject": {"reasons": [], "text": text}}}}
+        check(answers)
+
+
 def test_only_the_explanation_of_the_chosen_option_counts():
     answers = with_change(verdict="accept")
     answers["explanations"] = {"B": {"verdict": {"reject": {"reasons": ["wrong"], "text": "not good enough"}}}}

@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from triptych.errors import InvalidAnnotation
 from triptych.rubric.model import Criterion, Rubric
 from triptych.rubric.scales import Ask, Best, Choice, Value, shown
+from triptych.rubric.wording import length_in_words
 
 LETTERS = "ABCDEF"
 ABOUT_ITEM, CONTEXT = "item", "context"
@@ -264,12 +265,12 @@ def check_explanation(
     if offered and not draft.reasons and not text:
         raise InvalidAnnotation(f"{where}: tick a reason or write one.")
     low, high = rubric.explanation.min_words, rubric.explanation.max_words
-    if text and not low <= count_words(text) <= high:
-        raise InvalidAnnotation(
-            f"{where}: the explanation has {count_words(text)} words; {low} to {high} are asked for."
-        )
+    words = length_in_words(text)
+    if text and not low <= words <= high:
+        raise InvalidAnnotation(f"{where}: the explanation has {words} words; {low} to {high} are asked for.")
     return [reason for reason in offered if reason in draft.reasons], text
 
 
 def count_words(text: str) -> int:
+    """What white space separates: stored with each explanation, and compared with the log's text by `verify`."""
     return len(text.split())

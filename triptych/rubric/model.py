@@ -11,7 +11,7 @@ from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from triptych.errors import InvalidAnnotation
 from triptych.rubric.scales import Best, Key, RubricPart, Scale, Words, once, shown, unique
-from triptych.rubric.wording import texts_of, translated
+from triptych.rubric.wording import length_in_words, texts_of, translated
 from triptych.storage.models import Round
 
 QUOTE_IT = 'this is read as true/false; put it in quotes, as in "true"'
@@ -214,7 +214,7 @@ class ExplanationRule(RubricPart):
     def limits_in_order(self) -> ExplanationRule:
         if self.min_words > self.max_words:
             raise ValueError("`min_words` must not be larger than `max_words`")
-        words = len(self.sample.split())
+        words = length_in_words(self.sample)
         if self.sample and not self.min_words <= words <= self.max_words:
             raise ValueError(f"`sample` has {words} words; the limits are {self.min_words} to {self.max_words}")
         return self

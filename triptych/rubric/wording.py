@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,15 @@ AS_THEY_ARE = {
 }
 # items: like the items of a study they are in the rubric's own language
 ITEMS = {"examples", "worked_example", "training"}
+
+# the same in `components/workbench/textpoints.js`: kana and Chinese characters, and the punctuation between them
+IDEOGRAPHS = re.compile(r"[\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]{1,2}")
+WIDE_PUNCTUATION = re.compile(r"[\u3000-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]")
+
+
+def length_in_words(text: str) -> int:
+    """Words as the limits of free texts count them: no white space is between ideographs, so two are one word."""
+    return len(IDEOGRAPHS.sub(" x ", WIDE_PUNCTUATION.sub(" ", text)).split())
 
 
 def texts_of(part: Any) -> Iterator[str]:

@@ -11,7 +11,7 @@ import { patternOf } from "../../../components/workbench/reading.js";
 import { halfAbove, isPicker, isSlider, optionsOf, valueOfDigit } from "../../../components/workbench/scale.js";
 import { createLocalDrafts, localKey, penOf, randomId } from "../../../components/workbench/store.js";
 import { createSubmission } from "../../../components/workbench/sending.js";
-import { blocks, snap, toCodePoints, toUtf16, wordCount, wordSegmenter } from "../../../components/workbench/textpoints.js";
+import { blocks, lengthInWords, snap, toCodePoints, toUtf16, wordCount, wordSegmenter } from "../../../components/workbench/textpoints.js";
 import { tidy, wholeWords } from "../../../components/workbench/texts.js";
 import { isComplete, problems } from "../../../components/workbench/validate.js";
 import { judgeLocal } from "../../../components/workbench/drafts.js";
@@ -103,6 +103,13 @@ test("words are counted as Python counts them", () => {
   assert.equal(wordCount("  one\u00a0two\n\tthree "), 3);
   assert.equal(wordCount(""), 0);
   assert.equal(wordCount("a\ufeffb"), 1); // Python's split() does not part at U+FEFF
+});
+
+test("limits take two Chinese characters for a word", () => {
+  assert.equal(lengthInWords("语气轻松，与病人的担忧不符。"), 6);
+  assert.equal(lengthInWords("第3句 is off"), 5);
+  assert.equal(lengthInWords("one two"), 2);
+  assert.equal(lengthInWords("。"), 0);
 });
 
 test("a long text is cut at line ends and joins to itself", () => {
