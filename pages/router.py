@@ -14,7 +14,7 @@ from components.shell.places import FORMER, PLACES
 from components.sign_in import account, ahead
 from triptych.languages.language import _, message
 from triptych.people import accounts
-from triptych.storage.database import DatabaseAway
+from triptych.storage.database import DatabaseUnavailable
 from triptych.study.persons import Who
 
 # the first is the start page
@@ -112,6 +112,6 @@ try:
     finally:
         watch_line()
     show(who)
-except DatabaseAway as away:
+except DatabaseUnavailable as away:
     state.say(str(away), "warning")
     live.follow(state.database_answers, False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from components.shell import state
 from triptych.storage import traces
-from triptych.storage.database import DatabaseAway
+from triptych.storage.database import DatabaseUnavailable
 
 
 def show(error: Exception) -> bool:
@@ -12,5 +12,5 @@ def show(error: Exception) -> bool:
 
     True keeps Streamlit from drawing its own message.
     """
-    state.say(str(error) if isinstance(error, DatabaseAway) else traces.sentence(error))
+    state.say(str(error) if isinstance(error, DatabaseUnavailable) else traces.sentence(error))
     return True

@@ -12,7 +12,7 @@ import streamlit as st
 
 from components.shell import state
 from triptych.storage import events
-from triptych.storage.database import DatabaseAway
+from triptych.storage.database import DatabaseUnavailable
 from triptych.storage.models import Study
 
 POLL_SECONDS = 3
@@ -65,7 +65,7 @@ def follow(version: Callable[[], int], seen: int) -> None:
 
     @st.fragment(run_every=POLL_SECONDS)
     def poll() -> None:
-        with suppress(DatabaseAway):  # the next poll may succeed
+        with suppress(DatabaseUnavailable):  # the next poll may succeed
             if version() != seen:
                 state.run_again_by_itself()
 

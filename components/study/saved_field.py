@@ -20,7 +20,7 @@ import streamlit as st
 from components.shell import state
 from components.shell.words import clock_time
 from triptych.errors import SignedOut, TriptychError
-from triptych.storage.database import DatabaseAway
+from triptych.storage.database import DatabaseUnavailable
 from triptych.storage.models import Study, StudyState
 from triptych.study import lifecycle, saved_setting
 from triptych.study.design import FIXED
@@ -244,7 +244,7 @@ class SettingsSheet:
         except Overtaken:
             memory.refused.pop(path, None)
         except TriptychError as refusal:
-            memory.refused[path] = str(refusal), isinstance(refusal, DatabaseAway)
+            memory.refused[path] = str(refusal), isinstance(refusal, DatabaseUnavailable)
         else:
             memory.seen[path] = after
             memory.refused.pop(path, None)

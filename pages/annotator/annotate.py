@@ -20,7 +20,7 @@ from triptych.annotate.instructions import instructions_for
 from triptych.annotate.onboarding import Ending, Stage, Step
 from triptych.errors import TriptychError
 from triptych.people import accounts
-from triptych.storage.database import DatabaseAway
+from triptych.storage.database import DatabaseUnavailable
 from triptych.study import lifecycle
 from triptych.study.settings import Consent, Ethics
 
@@ -76,7 +76,7 @@ try:
         on_desk = desk.Desk() if step else desk.lay(session, study, who, showing=showing)
         ending = onboarding.ending(study, on_desk.nothing) if on_desk.nothing else None
         last = assignments.changeable(session, study, who) if ending else None
-except DatabaseAway:
+except DatabaseUnavailable:
     raise  # the router shows this and keeps checking again
 except TriptychError as refusal:
     state.say(str(refusal))

@@ -12,7 +12,7 @@ from components.shell.words import moment
 from triptych.languages.language import _, message, ngettext
 from triptych.privacy import erasure, personal_data, withdrawal
 from triptych.privacy.personal_data import Part
-from triptych.storage.database import DatabaseAway
+from triptych.storage.database import DatabaseUnavailable
 from triptych.storage.models import Study, StudyState
 
 STORED_NOTE = message(
@@ -36,7 +36,7 @@ WITHDRAWN_MESSAGE = message("You have withdrawn from this study. Thank you for y
 
 def withdraw(study: Study) -> None:
     if state.run_command(withdrawal.withdraw_myself, study, who, done=_(WITHDRAWN_MESSAGE)):
-        with suppress(DatabaseAway):  # they have withdrawn; the next clearing removes what is left in the files
+        with suppress(DatabaseUnavailable):  # they have withdrawn; the next clearing removes what is left in the files
             erasure.wipe(state.engine())
     st.rerun()
 

@@ -21,7 +21,7 @@ from triptych.annotate.assignments import Nothing
 from triptych.annotate.order import balanced_order
 from triptych.annotate.reservations import Assigned
 from triptych.storage import database
-from triptych.storage.database import DatabaseAway, reading, writing
+from triptych.storage.database import DatabaseUnavailable, reading, writing
 from triptych.storage.models import Assignment, Candidate, Item, Person, Slot, Study, StudyState
 from triptych.study import lifecycle
 from triptych.study.persons import Who
@@ -221,7 +221,7 @@ def reserve_all(url: str, slug: str, person: Who, seed: int) -> list[int]:
     while time.monotonic() < end:
         try:
             work = submit_next(engine, slug, person, seed)
-        except DatabaseAway:
+        except DatabaseUnavailable:
             continue
         if isinstance(work, Assigned):
             items.append(work.item_id)

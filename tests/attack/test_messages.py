@@ -14,7 +14,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from bench.client import PageSession
 from bench.server import Server, running_app
 from bench.world import World, build_world
-from triptych.storage.database import DatabaseAway
+from triptych.storage.database import DatabaseUnavailable
 from triptych.web import messages
 from triptych.web.messages import LATER_CODE, LONGEST, MOST_ENTRIES, TOO_BIG_CODE, UNREADABLE_CODE, Unwanted
 
@@ -172,7 +172,7 @@ def handed_on(*contents: bytes, may_announce: bool = True) -> list[bytes]:
 
     async def is_lead() -> bool:
         if not may_announce:
-            raise DatabaseAway("away")
+            raise DatabaseUnavailable("away")
         return True
 
     async def everything() -> list[bytes]:

@@ -189,20 +189,20 @@ def test_full_locked_and_read_only_databases_are_told_apart(sqlite_engine, tmp_p
     path = tmp_path / "triptych.db"
     monkeypatch.setitem(database.PRAGMAS, "busy_timeout", 50)
     sentences = {}
-    with pytest.raises(database.DatabaseAway) as caught:
+    with pytest.raises(database.DatabaseUnavailable) as caught:
         fill(sqlite_engine)
     sentences["disk"] = str(caught.value)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         patient = database.open_engine(f"sqlite:///{path}")
-        with pytest.raises(database.DatabaseAway) as caught, writing(patient) as session:
+        with pytest.raises(database.DatabaseUnavailable) as caught, writing(patient) as session:
             add_person(session, "somebody")
     sentences["busy"] = str(caught.value)
     engine = database.open_to_read(f"sqlite:///{path}")
-    with pytest.raises(database.DatabaseAway) as refused, writing(engine) as session:
+    with pytest.raises(database.DatabaseUnavailable) as refused, writing(engine) as session:
         add_person(session, "somebody")
     sentences["read-only"] = str(refused.value)
-    with pytest.raises(database.DatabaseAway) as caught, reading(absent_engine(tmp_path)) as session:
+    with pytest.raises(database.DatabaseUnavailable) as caught, reading(absent_engine(tmp_path)) as session:
         session.execute(text("SELECT 1"))
     sentences["does not answer"] = str(caught.value)
 

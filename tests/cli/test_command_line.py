@@ -191,7 +191,7 @@ def test_what_is_opened_to_read_takes_no_change(sqlite_engine, make_study):
 
     with reading(engine) as session:
         assert session.get_one(Study, study.id).title == study.title
-    with pytest.raises(database.DatabaseAway), writing(engine) as session:
+    with pytest.raises(database.DatabaseUnavailable), writing(engine) as session:
         session.get_one(Study, study.id).title = "Another"
     engine.dispose()
 

@@ -12,7 +12,7 @@ import pytest
 from triptych.errors import NotFound
 from triptych.operations import logs
 from triptych.storage import traces
-from triptych.storage.database import AWAY, DatabaseAway
+from triptych.storage.database import AWAY, DatabaseUnavailable
 
 
 def record(name: str, message: str, *values: object, error: BaseException | None = None) -> logging.LogRecord:
@@ -53,7 +53,7 @@ def test_an_error_is_logged_without_its_message(lines, tmp_path):
 
 @pytest.mark.parametrize("lines", [logs.JsonLines(), logs.TextLines()])
 def test_a_message_for_the_operator_is_logged_without_places(lines):
-    line = lines.format(record("streamlit", "Uncaught", error=raised(DatabaseAway(AWAY))))
+    line = lines.format(record("streamlit", "Uncaught", error=raised(DatabaseUnavailable(AWAY))))
 
     assert AWAY in line
     assert "test_logs.py" not in line

@@ -18,7 +18,7 @@ from triptych import settings
 from triptych.operations import doctor
 from triptych.operations.doctor import Diagnosis
 from triptych.storage import database
-from triptych.storage.database import DatabaseAway, reading, writing
+from triptych.storage.database import DatabaseUnavailable, reading, writing
 from triptych.web import health, routes, start
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104
@@ -97,7 +97,7 @@ def test_asked_too_often_it_repeats_its_last_answer(served, monkeypatch):
 def test_an_unavailable_database_is_one_sentence_for_people(tmp_path):
     engine = broken_engine(tmp_path)
 
-    with pytest.raises(DatabaseAway, match="kept in this browser"), reading(engine) as session:
+    with pytest.raises(DatabaseUnavailable, match="kept in this browser"), reading(engine) as session:
         session.execute(text("SELECT 1"))
     assert not database.answers(engine)
 
@@ -109,7 +109,7 @@ def test_an_invalid_statement_is_no_outage(sqlite_engine):
 
 def test_a_cut_connection_is_an_outage_until_the_next(postgres_engine):
     cut = text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = :it")
-    with pytest.raises(DatabaseAway), reading(postgres_engine) as session:
+    with pytest.raises(DatabaseUnavailable), reading(postgres_engine) as session:
         session.execute(text("SELECT 1"))
         with postgres_engine.connect() as other:
             other.execute(cut, {"it": postgres_engine.url.database})
@@ -127,7 +127,7 @@ def test_a_statements_error_quotes_no_user_text(engine):
 
 def test_an_outage_is_answered_with_503_and_the_sentence():
     async def broken(_):
-        raise DatabaseAway(database.AWAY)
+        raise DatabaseUnavailable(database.AWAY)
 
     app = Starlette(routes=[Route("/x", broken)], exception_handlers=routes.ERRORS)
     sent: list = []

@@ -83,7 +83,7 @@ def save_next_draft(engine: Engine, login_secret: str, message: DraftMessage) ->
     """Stores one more draft of an assignment that this process knows, in a transaction of its own.
 
     False if it is not known here or must be refused: `save_draft` then says why. Raises InvalidAnnotation,
-    DatabaseAway.
+    DatabaseUnavailable.
     """
     expected = _expected.get(message.assignment)
     if expected is None:

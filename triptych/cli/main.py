@@ -58,7 +58,7 @@ def _explained(error: Exception) -> int:
     from triptych.errors import TriptychError
     from triptych.storage import database, traces
 
-    if isinstance(error, database.DatabaseAway | DBAPIError):
+    if isinstance(error, database.DatabaseUnavailable | DBAPIError):
         complain(f"{doctor.refusal(error)} More: {settings.program()} server doctor")
     elif isinstance(error, TriptychError):
         complain(str(error))

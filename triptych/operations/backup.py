@@ -199,7 +199,7 @@ def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) ->
 def _explained(outcome: str) -> Iterator[None]:
     try:
         yield
-    except (sqlite3.Error, DatabaseError, OSError, UnsafeDatabase, database.DatabaseAway) as error:
+    except (sqlite3.Error, DatabaseError, OSError, UnsafeDatabase, database.DatabaseUnavailable) as error:
         reason = getattr(error, "strerror", None) or str(getattr(error, "orig", error))
         raise BackupFailed(f"{outcome}: {reason.rstrip('.')}.") from error
 

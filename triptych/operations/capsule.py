@@ -233,7 +233,7 @@ def checked(file: Path | IO[bytes], name: str, largest: int, max_rows: int | Non
 def _explained(name: str) -> Iterator[None]:
     try:
         yield
-    except (SQLAlchemyError, UnsafeDatabase, database.DatabaseAway, *UNREADABLE) as error:
+    except (SQLAlchemyError, UnsafeDatabase, database.DatabaseUnavailable, *UNREADABLE) as error:
         reason = str(getattr(error, "orig", error)).partition("\n")[0].rstrip(".")
         raise ImportRefused(f"{name} holds no study that can be read: {reason}.") from error
 

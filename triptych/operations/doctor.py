@@ -241,11 +241,11 @@ def refusal(error: Exception) -> str:
 
     if isinstance(error, database.DatabaseBusy):
         return "Another program is still using the database. Close it, and try again."
-    if isinstance(error, TriptychError) and not isinstance(error, database.DatabaseAway):
+    if isinstance(error, TriptychError) and not isinstance(error, database.DatabaseUnavailable):
         return str(error)
-    cause = error.__cause__ if isinstance(error, database.DatabaseAway) else error
+    cause = error.__cause__ if isinstance(error, database.DatabaseUnavailable) else error
     reason = str(getattr(cause, "orig", cause)).partition("\n")[0].rstrip(".")
-    if isinstance(error, database.DatabaseAway) and str(error) != database.AWAY:
+    if isinstance(error, database.DatabaseUnavailable) and str(error) != database.AWAY:
         return f"{str(error).partition('.')[0]} ({reason})."
     if isinstance(cause, DBAPIError) and not database.is_away(cause):
         return f"The database refused it: {reason}."

@@ -20,11 +20,11 @@ from triptych import settings
 from triptych.errors import UnsafeDatabase
 from triptych.settings import UnsafeSettings
 from triptych.storage import traces
-from triptych.storage.database import DatabaseAway
+from triptych.storage.database import DatabaseUnavailable
 
 OURS = "triptych"
 # their messages address the person who runs the app, name no person, and state the remedy
-FOR_OPERATORS = (DatabaseAway, UnsafeDatabase, UnsafeSettings)
+FOR_OPERATORS = (DatabaseUnavailable, UnsafeDatabase, UnsafeSettings)
 # absolute paths of two parts and more, on Windows too, and addresses of people; not the address of a page
 PRIVATE = re.compile(r"(?<![\w:/.])/[^\s/'\"]+(?:/[^\s'\"]*)+|\b[A-Za-z]:\\[^\s'\"]+|[\w.+-]+@[\w-]+\.[\w.-]+")
 

@@ -59,7 +59,7 @@ def move(source: Engine, target: Engine, slugs: Sequence[str] = ()) -> list[Move
 
     Every row is read back and compared, and every event chain checked, before the target keeps anything. Raises
     NotFound for an unknown study, UnsafeDatabase for a target that is not empty, for other schemas, for rows that
-    differ and for a chain that does not hold, DatabaseAway.
+    differ and for a chain that does not hold, DatabaseUnavailable.
     """
     _refuse_other_schema(source)
     database.migrate(target)

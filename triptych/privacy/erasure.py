@@ -82,8 +82,9 @@ def annotations_of(session: Session, study: Study, pseudonym: str) -> int:
 
 
 def wipe(engine: Engine) -> Wiped:
-    """Leaves no byte of what was erased in the database's files, as far as `database.wipe` can. Raises DatabaseAway.
+    """Leave no byte of what was erased in the database's files, as far as `database.wipe` can.
 
+    Raises DatabaseUnavailable.
     Traces of errors, which may quote people, are deleted too, and copies that a killed process left.
     """
     traces.clear()

@@ -45,7 +45,7 @@ PathLike = str | os.PathLike[str]
 def connect(url: str, token: str) -> Client:
     """A running app, with a token that a lead made on the page Account.
 
-    Raises SignedOut for a token that is unknown, revoked or expired, DatabaseAway where no app answers.
+    Raises SignedOut for a token that is unknown, revoked or expired, DatabaseUnavailable where no app answers.
     """
     return Client(by_token(url, token))
 

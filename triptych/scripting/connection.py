@@ -25,7 +25,7 @@ from triptych.scripting.calls import BY_NAME, Call
 from triptych.scripting.messages import Zip, what_does_not_fit
 from triptych.scripting.refusals import error_of
 from triptych.storage import database
-from triptych.storage.database import DatabaseAway, reading, writing
+from triptych.storage.database import DatabaseUnavailable, reading, writing
 
 ANSWER_SECONDS = 600.0  # a report of a large study takes minutes
 TRIES = 5
@@ -40,7 +40,7 @@ class Connection(Protocol):
     url: str
 
     def call(self, name: str, **fields: Any) -> BaseModel:
-        """The answer to a call. Raises the error that it is refused with, DatabaseAway where nobody answers."""
+        """The answer to a call. Raises the error that it is refused with, DatabaseUnavailable where nobody answers."""
 
     def close(self) -> None: ...
 
@@ -92,7 +92,7 @@ class HttpConnection:
             except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
                 if not left:
                     reason = getattr(error, "reason", error)
-                    raise DatabaseAway(f"{self.url} does not answer: {reason}.") from error
+                    raise DatabaseUnavailable(f"{self.url} does not answer: {reason}.") from error
                 seconds = FIRST_WAIT_SECONDS * 2 ** (TRIES - left - 1)
             time.sleep(min(seconds, MAX_WAIT_SECONDS))
         raise AssertionError("The last try returns or raises.")
@@ -108,7 +108,7 @@ def _refusal(error: urllib.error.HTTPError, url: str) -> TriptychError:
         body = json.loads(error.read())
         return error_of(body["refused"], body["message"])
     except (ValueError, KeyError, TypeError):
-        return DatabaseAway(f"{url} answers {error.code}, which Triptych never does. Is this the right address?")
+        return DatabaseUnavailable(f"{url} answers {error.code}, which Triptych never does. Is this the right address?")
 
 
 class HomeConnection:

@@ -97,11 +97,11 @@ log = logging.getLogger("triptych.storage.database")
 _write_lock = threading.Lock()
 
 
-class DatabaseAway(TriptychError):
+class DatabaseUnavailable(TriptychError):
     """The database cannot be reached or cannot store; nothing of this command was stored."""
 
 
-class DatabaseBusy(DatabaseAway):
+class DatabaseBusy(DatabaseUnavailable):
     """Others held the database for too long; nothing of this command was stored."""
 
 
@@ -286,7 +286,7 @@ def _turn() -> Iterator[None]:
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Session]:
-    """A session for reading. Raises DatabaseAway.
+    """A session for reading. Raises DatabaseUnavailable.
 
     On SQLite it sees one state; on PostgreSQL each statement sees the newest, unless `see_one_state` is called.
     """
@@ -302,7 +302,7 @@ def see_one_state(session: Session) -> None:
 
 @contextmanager
 def writing(engine: Engine) -> Iterator[Session]:
-    """A session whose changes are committed together at the end, or not at all. Raises DatabaseAway."""
+    """A session whose changes are committed together at the end, or not at all. Raises DatabaseUnavailable."""
     with explained(), _to_write(engine) as connection, Session(connection, expire_on_commit=False) as session:
         yield session
         commit(session)
@@ -331,7 +331,7 @@ def commit(session: Session) -> None:
 def one_statement(engine: Engine) -> Iterator[Connection]:
     """A connection for a single statement that writes: a fraction of the cost of a session.
 
-    On PostgreSQL it commits by itself, which saves the round trips of BEGIN and COMMIT. Raises DatabaseAway.
+    On PostgreSQL it commits by itself, which saves the round trips of BEGIN and COMMIT. Raises DatabaseUnavailable.
     """
     if engine.dialect.name == "postgresql":
         with explained(), _by_itself(engine).connect() as connection:
@@ -353,7 +353,8 @@ def wipe(engine: Engine, tables: Sequence[str]) -> Wiped:
     """Leaves no byte of deleted rows in the database's files, if nobody is reading and the tables are this role's.
 
     SQLite: the file is rewritten and the write-ahead log cut to nothing. PostgreSQL: the tables are, which their
-    owner alone may do; what its own write-ahead log and archive keep goes with their rotation. Raises DatabaseAway.
+    owner alone may do; what its own write-ahead log and archive keep goes with their rotation. Raises
+    DatabaseUnavailable.
     """
     if engine.dialect.name == "postgresql":
         return _wipe_on_postgres(engine, tables)
@@ -390,7 +391,7 @@ def _by_itself(engine: Engine) -> Engine:
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """Turns the many errors of a database that is not there into DatabaseAway; other errors pass.
+    """Turns the many errors of a database that is not there into DatabaseUnavailable; other errors pass.
 
     Raises NotAllowed for a value that its columns do not hold.
     """
@@ -402,7 +403,7 @@ def explained() -> Iterator[None]:
         if not is_away(error):
             raise
         code = _code(error)
-        away = (DatabaseBusy if code == sqlite3.SQLITE_BUSY else DatabaseAway)(SENTENCES.get(code, AWAY))
+        away = (DatabaseBusy if code == sqlite3.SQLITE_BUSY else DatabaseUnavailable)(SENTENCES.get(code, AWAY))
         log.warning("%s (%s).", str(away).partition(".")[0], type(getattr(error, "orig", error)).__name__)
         raise away from error
 
@@ -419,7 +420,7 @@ def answers(engine: Engine) -> bool:
     try:
         with explained(), engine.connect() as connection:
             connection.execute(text("SELECT 1"))
-    except DatabaseAway:
+    except DatabaseUnavailable:
         return False
     return True
 
@@ -540,7 +541,7 @@ def copy_sqlite(source: Path, target: Path, *, as_it_is: bool = False) -> None:
 def overwrite_sqlite(engine: Engine, source: Path) -> None:
     """The database's content becomes that of the file, in one transaction of SQLite's backup interface.
 
-    A concurrent reader sees one state or the other; writers of this process wait. Raises DatabaseAway.
+    A concurrent reader sees one state or the other; writers of this process wait. Raises DatabaseUnavailable.
     """
     with explained(), _write_lock, engine.connect() as connection, closing(sqlite3.connect(source)) as new:
         new.backup(_driver_connection(connection))

@@ -33,7 +33,7 @@ from triptych.scripting.asking import Asker
 from triptych.scripting.calls import CALLS, Call
 from triptych.scripting.messages import OfStudy, PersonalLink, PersonalLinks, Zip, what_does_not_fit
 from triptych.scripting.refusals import word_and_status
-from triptych.storage.database import DatabaseAway, reading, writing
+from triptych.storage.database import DatabaseUnavailable, reading, writing
 from triptych.storage.models import StoredAnswer
 from triptych.web import budgets
 from triptych.web.session import web_engine
@@ -95,7 +95,7 @@ async def answer(call: Call, request: Request) -> Response:
         if length > call.most_bytes:
             return unread(refused(413, "too_long", f"Such a request has at most {call.most_bytes // 2**20} MB."))
         return await _in_thread(_answered, call, proof, request, await request.body())
-    except DatabaseAway:
+    except DatabaseUnavailable:
         raise  # the script retries
     except TriptychError as error:
         return _refusal(error)

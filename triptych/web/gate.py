@@ -29,7 +29,7 @@ from triptych import settings
 from triptych.people import identities, passcodes, tokens
 from triptych.scripting import home
 from triptych.scripting.address import BASE
-from triptych.storage.database import DatabaseAway
+from triptych.storage.database import DatabaseUnavailable
 from triptych.storage.models import Role
 from triptych.web import budgets, messages, origins
 from triptych.web.origins import Reach
@@ -241,7 +241,7 @@ class Gate:
         cookie = _cookie(scope, arrival)
         try:
             may_upload = await _is_lead(cookie)
-        except DatabaseAway as away:
+        except DatabaseUnavailable as away:
             raise Refused(503, "away", str(away), wait=3) from away
         if not may_upload:
             raise Refused(403, "lead", "Only a signed-in lead may upload files.")
@@ -317,7 +317,7 @@ def _take(name: str, key: str, amount: float = 1) -> None:
 
 
 async def _is_lead(cookie: str | None) -> bool:
-    """Whether a lead who is signed in sends this cookie. Raises DatabaseAway."""
+    """Whether a lead who is signed in sends this cookie. Raises DatabaseUnavailable."""
     who = await run_in_threadpool(who_holds, cookie) if login_secret(cookie) else None
     return who is not None and who.role == Role.lead
 
@@ -326,7 +326,7 @@ async def _person(cookie: str | None) -> str | None:
     """The person whose login the cookie is; None if it is not valid; a stand-in while the database is unavailable."""
     try:
         who = await run_in_threadpool(who_holds, cookie)
-    except DatabaseAway:
+    except DatabaseUnavailable:
         return budgets.key_of(login_secret(cookie), "")
     return f"person {who.person_id}" if who else None
 

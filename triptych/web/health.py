@@ -13,7 +13,7 @@ from triptych import settings
 from triptych.operations import doctor
 from triptych.operations.doctor import Diagnosis
 from triptych.storage import database
-from triptych.storage.database import DatabaseAway
+from triptych.storage.database import DatabaseUnavailable
 from triptych.web import budgets
 from triptych.web.session import web_engine
 
@@ -50,7 +50,7 @@ def _looked() -> JSONResponse:
 def _checked(about: str, check: Callable[[], Diagnosis]) -> Diagnosis:
     try:
         return check()
-    except DatabaseAway:
+    except DatabaseUnavailable:
         return Diagnosis(about, "does not answer", problem=True)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator
 
 from starlette.types import Message, Receive
 
-from triptych.storage.database import DatabaseAway
+from triptych.storage.database import DatabaseUnavailable
 
 LONGEST = 64 * 2**10  # bytes, but for leads: pages hold short forms, and the workbench sends its texts by HTTP
 MOST_ENTRIES = 2000
@@ -47,7 +47,7 @@ def judged(receive: Receive, is_lead: Callable[[], Awaitable[bool]]) -> Receive:
                     raise Unwanted(TOO_BIG_CODE)
             except ValueError as error:
                 raise Unwanted(UNREADABLE_CODE) from error
-            except DatabaseAway as away:
+            except DatabaseUnavailable as away:
                 raise Unwanted(LATER_CODE) from away
             if kind in KINDS:
                 return message

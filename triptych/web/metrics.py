@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from triptych import settings
 from triptych.people.passcodes import secret_hash
-from triptych.storage.database import DatabaseAway, reading
+from triptych.storage.database import DatabaseUnavailable, reading
 from triptych.storage.models import Login, Person, Role, Submission
 from triptych.web.session import cookie_in, login_secret, web_engine
 
@@ -89,7 +89,7 @@ class Meter:
             with reading(web_engine()) as session:
                 submissions = session.execute(select(func.count()).select_from(Submission)).scalar_one()
                 return session.execute(annotators).scalar_one(), submissions
-        except DatabaseAway:
+        except DatabaseUnavailable:
             return None, None
 
 

@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from triptych.storage import traces
-from triptych.storage.database import DatabaseAway, DatabaseBusy
+from triptych.storage.database import DatabaseBusy, DatabaseUnavailable
 from triptych.web.api import API_ROUTES
 from triptych.web.assets import ASSET_ROUTES
 from triptych.web.export import EXPORT_ROUTES
@@ -59,4 +59,4 @@ async def hung_up(_: Request, __: Exception) -> Response:
     return Response(status_code=400)
 
 
-ERRORS = {DatabaseAway: unavailable, ClientDisconnect: hung_up, Exception: unexpected}
+ERRORS = {DatabaseUnavailable: unavailable, ClientDisconnect: hung_up, Exception: unexpected}

@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from triptych.people import accounts
-from triptych.storage.database import DatabaseAway, reading
+from triptych.storage.database import DatabaseUnavailable, reading
 from triptych.web.messages import Unwanted
 from triptych.web.session import web_engine
 
@@ -19,7 +19,7 @@ POLICY_CODE = 1008  # of a close, RFC 6455: "violates its policy"
 
 
 def live_logins(login_secrets: list[str]) -> set[str]:
-    """Those of these logins that still let somebody in. Raises DatabaseAway."""
+    """Those of these logins that still let somebody in. Raises DatabaseUnavailable."""
     with reading(web_engine()) as session:
         return accounts.live_logins(session, login_secrets)
 
@@ -77,7 +77,7 @@ class LoginSockets:
         """Looks every two seconds which logins have ended, as long as there is a socket."""
         while self._open:
             await asyncio.sleep(CHECK_SECONDS)
-            with suppress(DatabaseAway):  # the next look may succeed
+            with suppress(DatabaseUnavailable):  # the next look may succeed
                 await self._look()
 
     async def _look(self) -> None:

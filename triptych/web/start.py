@@ -41,7 +41,7 @@ def running(option: Callable[[str], Any]) -> Iterator[None]:
     """Hold the database for this server, and print the set-up link where there is no lead yet.
 
     `option` gives Streamlit's setting of a name; "server.address" is what the app listens on, None for all. Raises
-    UnsafeSettings, UnsafeDatabase if another server uses the file, DatabaseAway.
+    UnsafeSettings, UnsafeDatabase if another server uses the file, DatabaseUnavailable.
     """
     os.umask(private.umask())
     # before NumPy is loaded: threads of its linear algebra that wait for work keep a processor from annotators

@@ -30,7 +30,7 @@ from triptych.languages import language
 from triptych.languages.language import _
 from triptych.people import accounts
 from triptych.rubric.answers import LETTERS
-from triptych.storage.database import BUSY, DatabaseAway, DatabaseBusy, reading, writing
+from triptych.storage.database import BUSY, DatabaseBusy, DatabaseUnavailable, reading, writing
 from triptych.storage.models import Study
 from triptych.study.persons import Who
 from triptych.web import budgets
@@ -120,7 +120,7 @@ def in_transaction(
     try:
         with writing(web_engine()) as session:
             return run(session, secret, body)
-    except DatabaseAway:
+    except DatabaseUnavailable:
         raise  # the browser retries
     except SignedOut as error:
         return refused(401, "signed_out", str(error))
@@ -142,7 +142,7 @@ def _refused_desk(error: TriptychError, secret: str | None, body: Any) -> Respon
             token = showing if isinstance(showing, str) else None
             current = desk.lay(session, study, who, showing=token, notice=str(error))
         return _answer(current) if current.view is not None else _closed(current, error)
-    except DatabaseAway:
+    except DatabaseUnavailable:
         raise
     except TriptychError:
         return as_refusal(error, secret, body)
