@@ -36,7 +36,7 @@ from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.study.settings import formats_of
 
-MAX_COUNT = 2**31 - 2  # a submission adds one, and PostgreSQL counts no further
+MAX_COUNT = 2**30  # PostgreSQL counts to twice as many, and each submission adds one
 OF_ANOTHER = message("This submission belongs to another item.")
 OPEN_ELSEWHERE = message("This item is open in another tab or on another computer.")
 ALREADY_SUBMITTED = message("This item was submitted before.")
