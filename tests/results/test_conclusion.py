@@ -37,6 +37,11 @@ def lab(engine, make_study):
     return engine, study, people
 
 
+@pytest.fixture(autouse=True)
+def no_head_start(monkeypatch):
+    monkeypatch.setattr(conclusions, "HEAD_START", 0)
+
+
 @pytest.fixture
 def no_pause(monkeypatch):
     monkeypatch.setattr(conclusions, "PAUSE", 0)

@@ -204,6 +204,8 @@ def agreement(frame: Frame, counted: Counted, finals: Mapping[str, FinalValue]) 
 
 def both_versions(analysis: StudyAnalysis, finals: Mapping[str, FinalValue]) -> tuple[FinalMeans, ...]:
     """Per criterion and system, where anything was decided."""
+    if not finals:
+        return ()
     frame, replaced = decided_frame(analysis.frame, finals)
     if not replaced.any():
         return ()

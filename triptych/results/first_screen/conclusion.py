@@ -30,6 +30,7 @@ from triptych.study.system_names import system_names
 LARGE = 30_000  # ratings up to which a page computes while it is drawn
 MAX_KEPT = 3  # conclusions per study, each with its numbers
 PAUSE = 4  # times as long as a conclusion took, before the next of the study begins
+HEAD_START = 1.0  # seconds in which the page that asked is drawn, before it shares the processor
 RETRY_SECONDS = 60.0  # after one that failed
 FAILED = "The results could not be computed. The server's log shows the reason; the next attempt is in a minute."
 # work that came in since: an earlier conclusion stays true of what it goes up to
@@ -140,7 +141,8 @@ def latest(session: Session, study: Study, counted: Counted, source: Source = fr
         if not current and shelf.thread is None and is_due:
             shelf.progress, shelf.failure = StepAtWork(READING, 0), ""
             work = (session.get_bind().engine, study.id, shelf, asked)
-            shelf.thread = threading.Thread(target=_conclude, args=work, name="conclusion", daemon=True)
+            shelf.thread = threading.Timer(HEAD_START, _conclude, work)
+            shelf.thread.name, shelf.thread.daemon = "conclusion", True
             shelf.thread.start()
         return Latest(conclusion, current, shelf.progress, shelf.failure)
 

@@ -63,7 +63,7 @@ class Frame:
     @property
     def kinds(self) -> list[str]:
         """Kinds of the people whose work is in it."""
-        return sorted(self.work["kind"].astype(str).unique().tolist())
+        return sorted(self.work["kind"].unique().tolist())
 
     @property
     def fields(self) -> dict[str, list[str]]:

@@ -125,11 +125,12 @@ def _changed(session: Session, study: Study, frame: Frame, news: Sequence[Event]
 
 
 def _replaced(old: pd.DataFrame, fresh: pd.DataFrame, changed: set[int]) -> pd.DataFrame:
-    stays = old[~old["assignment"].isin(changed)]
+    leaves = old["assignment"].isin(changed)
+    stays = old[~leaves] if leaves.any() else old
     if not len(fresh):
         return stays.reset_index(drop=True)
     columns = {}
     for name in old.columns:
         pair = [stays[name], fresh[name]]
         columns[name] = union_categoricals(pair) if name in LABELS else pd.concat(pair, ignore_index=True)
-    return pd.DataFrame(columns)
+    return pd.DataFrame(columns, copy=False)
