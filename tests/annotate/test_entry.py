@@ -269,7 +269,7 @@ def test_a_lead_readmits_an_annotator_and_the_log_says_why(make):
     with pytest.raises(Conflict, match="was not turned away"):
         exclusions.let_in(session, study, who.pseudonym, "kind of you", "P-lead")
     onboarding.refuse(session, study, who)
-    with pytest.raises(NotAllowed, match="Say why"):
+    with pytest.raises(NotAllowed, match="Give a reason"):
         exclusions.let_in(session, study, who.pseudonym, " ", "P-lead")
     exclusions.let_in(session, study, who.pseudonym, "pressed the wrong button", "P-lead")
     assert at(session, study, who) == Stage.consent

@@ -105,7 +105,7 @@ def test_an_exclusion_asks_for_a_reason_and_happens_once(sqlite_engine, make_stu
     with database.writing(sqlite_engine) as session:
         study, lead, (anna, _) = make_study(session)
         for reason in ("", "   ", "x" * 501):
-            with pytest.raises(NotAllowed, match="Say why"):
+            with pytest.raises(NotAllowed, match="Give a reason"):
                 exclusions.exclude(session, study, anna.pseudonym, reason, lead.pseudonym)
         with pytest.raises(Conflict):
             exclusions.reinstate(session, study, anna.pseudonym, REASON, lead.pseudonym)

@@ -90,7 +90,7 @@ def test_a_candidate_that_is_only_a_number_gets_a_note(value: str):
     file = read_items(line.encode(), "items.jsonl")
 
     assert file.ok
-    assert "1 candidate(s) are nothing but a number" in "\n".join(map(str, file.problems))
+    assert "1 candidate(s) are only a number" in "\n".join(map(str, file.problems))
 
 
 def test_ids_that_look_alike_in_two_files_name_both():

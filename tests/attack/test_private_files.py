@@ -132,7 +132,7 @@ def test_the_doctor_says_where_permissions_mean_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(private, "is_held", lambda _: False)
     (finding,) = doctor.permissions(tmp_path)
 
-    assert "does not hold" in finding.text
+    assert "does not support" in finding.text
 
 
 @pytest.mark.parametrize("broken, reason", [("folder", "Not a directory"), ("file", "Is a directory")])

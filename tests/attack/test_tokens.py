@@ -182,7 +182,7 @@ def test_a_scope_is_no_more_than_it_says(served):
     invitation = {"people": [{"name": "Nobody"}]}
     assert served.ask("POST", f"{path}/invitations", served.token(READ), invitation).status == 403
     assert served.ask("POST", f"{path}/unblinding", served.token(), {}).status == 403
-    with pytest.raises(tt.NotAllowed, match="for one study"):
+    with pytest.raises(tt.NotAllowed, match="applies to one study"):
         served.token({*Scope})
     with writing(served.engine) as session, pytest.raises(tt.NotAllowed, match="passcode"):
         study = lifecycle.by_slug(session, served.world.slug)

@@ -37,7 +37,7 @@ def test_a_ticked_person_is_reminded_and_written_to(people, chromium, width):
     page = browser.signed_in(context, app, lead).new_page()
     page.goto(f"{app.url}/people?study={slug}")
     browser.settled(page)
-    browser.expect(page.get_by_text("Times are of Asia/Tokyo")).to_be_visible()
+    browser.expect(page.get_by_text("Times are in Asia/Tokyo")).to_be_visible()
     table = page.get_by_test_id("stDataFrame").first
     table.scroll_into_view_if_needed()
     table.click(position={"x": HALF_A_ROW, "y": 2 * ROW + HALF_A_ROW})

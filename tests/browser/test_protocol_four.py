@@ -92,7 +92,7 @@ def make_workbook(page: Page, server: Server, slug: str, path: Path) -> None:
     page.get_by_label("Name", exact=True).fill("Dr Expert")
     page.get_by_label("Name", exact=True).press("Enter")
     page.get_by_role("button", name="Make a workbook").click()
-    expect(page.get_by_text(f"holds {len(ITEMS)} items")).to_be_visible()
+    expect(page.get_by_text(f"contains {len(ITEMS)} items")).to_be_visible()
     with page.expect_download() as download:
         page.get_by_role("link", name="Download").click()
     download.value.save_as(path)

@@ -244,7 +244,7 @@ def test_a_taken_port_is_refused_where_it_was_named(started, capsys):
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         code, command = started("server", "run", "--port", str(taken.getsockname()[1]))
     assert (code, command) == (2, [])
-    assert "Address already in use. Without --port a free one is taken." in capsys.readouterr().err
+    assert "Address already in use. Without --port a free port is used." in capsys.readouterr().err
     for address in ("203.0.113.7", "no name"):
         with pytest.raises(NotAllowed, match=address):
             server.port_for(address)
@@ -277,7 +277,7 @@ def serving(monkeypatch, tmp_path):
 
 def test_a_second_start_names_the_first(started, serving, capsys):
     assert started() == (2, [])
-    assert "running with these data already at http://127.0.0.1:8507" in capsys.readouterr().err
+    assert "already running with these data at http://127.0.0.1:8507" in capsys.readouterr().err
 
 
 def test_the_lock_of_a_stopped_server_stops_nobody(started, serving):
@@ -293,7 +293,7 @@ def test_a_lock_file_with_another_note_is_only_a_lock(started, serving, note, ca
     serving.write(note)
     serving.flush()
     assert started() == (2, [])
-    assert "running with these data already: " in capsys.readouterr().err
+    assert "already running with these data: " in capsys.readouterr().err
 
 
 def test_the_app_locks_the_file_that_the_command_looks_at(sqlite_engine, monkeypatch, tmp_path):

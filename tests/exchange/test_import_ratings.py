@@ -174,7 +174,7 @@ def segment(people: str, scores: str) -> Any:
 
 def test_a_continued_study_does_not_ask_people_for_judge_scores(imported):
     scores = LONG + "1,m,bleu,bertscore,0.2\n1,n,bleu,bertscore,0.3\n"
-    with pytest.raises(ImportRefused, match="asked for bertscore, which judges alone gave"):
+    with pytest.raises(ImportRefused, match="asked for bertscore, which only judges scored"):
         imported(together(ROWS, judge=scores, items=ITEMS), stays_open=True)
     study, _, _ = imported(together(LONG + "1,m,w,fluency,2\n", judge=JUDGED, items=ITEMS), stays_open=True)
     assert study.state == "open"

@@ -57,9 +57,9 @@ def test_conflicting_contexts_and_ids_are_named_by_row() -> None:
     assert not file.ok
     assert messages(file) == [
         "a.csv: has no text for item '3', which is in row 4 of 'o.csv'.",
-        "o.csv: row 3: the id '1' is used in row 2 already (outer blanks ignored).",
+        "o.csv: row 3: the id '1' is already used in row 2 (ignoring leading and trailing blanks).",
         "o.csv: has no text for item '2', which is in row 3 of 'a.csv'.",
-        "o.csv: row 2: has another context than row 2 of 'a.csv'.",
+        "o.csv: row 2: has a different context from row 2 of 'a.csv'.",
     ]
 
 
@@ -119,7 +119,7 @@ def test_label_studio_tasks_keep_systems_and_drop_annotations() -> None:
     file = read([{"id": 7, "data": DATA, "annotations": [work], "meta": {"domain": "esc"}}])
     assert (file.ok, file.kind, texts(file)) == (True, "Label Studio JSON list", PAIR)
     assert (file.items[0].context_text, file.items[0].meta) == ("Hello", {"domain": "esc"})
-    assert "1 task(s) hold annotations" in messages(file, "note")[0]
+    assert "1 task(s) also contain annotations" in messages(file, "note")[0]
     assert file.recognised["resp_a"] == "candidate of the system in 'system_a'"
 
 
@@ -193,7 +193,7 @@ def test_segments_without_id_are_named_by_place() -> None:
 def test_one_segment_with_two_texts_is_an_error() -> None:
     other = SEGMENT | {"src": "Other"}
     file = read({"info": INFO, "data": [[[SEGMENT]], [[other]]]})
-    assert "the id 'd017' is used in row 1 already" in messages(file)[0]
+    assert "the id 'd017' is already used in row 1" in messages(file)[0]
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_one_segment_with_two_texts_is_an_error() -> None:
             "Row 2, column 'data': is a text; the texts of the task",
         ),
         ([{"id": 1, "data": DATA | {"resp_b": "https://files.example.org/2.txt"}}], "contains an address, not a text"),
-        ([{"id": 1, "data": DATA | {"model_b": "gpt"}}], "system 'gpt' has a candidate in the same item already"),
+        ([{"id": 1, "data": DATA | {"model_b": "gpt"}}], "system 'gpt' already has a candidate in the same item"),
         ([{"id": 1, "data": {"dialogue": "Hi", "gpt": "one"}}], "No item has candidates"),
         ({"info": INFO, "data": [["text"]]}, "an object was expected"),
         ([{"id": 1, "fields": {"context": "Hi", "response_a": None}, "responses": {}}], "is null"),

@@ -116,8 +116,8 @@ def test_rows_without_item_annotator_or_the_right_width_are_named():
     ratings = messages(table(LONG + ",m,w,c,4\n1,m,,c,4\n1,m,w,c\n"))
     assert ratings == [
         "Row 4: has 4 cells, the header has 5 columns. A cell that contains ',' must be in double quotes.",
-        "Row 2, column 'item_id': has no id of an item.",
-        "Row 3, column 'annotator': does not say who rated.",
+        "Row 2, column 'item_id': has no item id.",
+        "Row 3, column 'annotator': has no annotator.",
     ]
 
 
@@ -697,7 +697,7 @@ def test_labels_differing_in_case_are_reported_and_blanks_stripped():
     assert ratings.labels == ("5", "A", "a")
     assert ratings.values["A"] == 2
     assert any("'A' and 'a' differ in case only" in remark for remark in ratings.remarks)
-    assert any("A number among words: 5." in remark for remark in ratings.remarks)
+    assert any("Numbers among words: 5." in remark for remark in ratings.remarks)
 
 
 def test_free_text_is_left_out_and_outlying_numbers_are_reported():

@@ -133,7 +133,7 @@ def test_a_repeated_batch_is_an_error_once_with_its_number():
     result = assembled(BATCHES)
     errors = [problem.message for problem in result.problems if problem.severity == "error"]
     assert len(errors) == 6
-    assert errors[-1] == "16 ratings in all were given before by the same annotator."
+    assert errors[-1] == "16 ratings in total repeat an earlier one by the same annotator."
 
 
 def test_the_same_ids_in_two_groups_are_different_annotators():
@@ -154,7 +154,7 @@ def test_a_zip_of_folders_gives_each_its_system():
 
 def test_a_mapping_says_what_names_do_not():
     data = b"a,model,b,c\nq1,m,x,4\nq1,m,y,5\n"
-    with pytest.raises(ImportRefused, match="which item"):
+    with pytest.raises(ImportRefused, match="item of a rating"):
         read_files(data, "plain.csv")
     mapping = read_mapping(ColumnMapping({"a": "item", "b": "annotator", "c": "value"}).to_json())
     (file,) = read_files(data, "plain.csv", roles=mapping.roles)

@@ -222,7 +222,7 @@ def test_problems_of_one_kind_are_named_once_with_their_number() -> None:
 def test_problems_that_quote_other_words_are_of_one_kind() -> None:
     doubled = "".join(f"it's {number // 2},c,x,y\n" for number in range(40))
     (problem,) = (problem for problem in read(HEADER + doubled).problems if problem.severity == "error")
-    assert str(problem).startswith("Row 3: the id 'it's 0' is used in row 2 already")
+    assert str(problem).startswith("Row 3: the id 'it's 0' is already used in row 2")
     assert problem.more == 19
 
 

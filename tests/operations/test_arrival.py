@@ -178,7 +178,7 @@ def test_it_arrives_in_postgresql_and_travels_on(journey, postgres_engine, make_
     assert faults(postgres_engine) == {arrived.slug: "", "a-small-study": ""}
     with reading(postgres_engine) as session:
         assert all(against.compare(session, head).holds for head in against.read(str(journey.file)))
-    with pytest.raises(Conflict, match="here already"):
+    with pytest.raises(Conflict, match="already exists here"):
         capsule.import_study(journey.file, postgres_engine, lead)
     last = home(tmp_path / "last.db", ready_sqlite)
     capsule.import_study(exported(postgres_engine, arrived.slug, tmp_path / "back.zip"), last, lead_of(last, "Dr Last"))
@@ -189,7 +189,7 @@ def test_it_arrives_in_postgresql_and_travels_on(journey, postgres_engine, make_
 HOSTILE = {
     "UPDATE person SET pseudonym = 'P-' || char(10) || 'x' WHERE pseudonym = 'P-first'": "pseudonym",
     "DELETE FROM event WHERE number > 3": "missing",
-    "UPDATE study SET settings = '{\"pay\": 3}'": "hold",
+    "UPDATE study SET settings = '{\"pay\": 3}'": "failed verification",
     "DROP TABLE highlight": "cannot be read",
     "UPDATE event SET id = -id; UPDATE event_detail SET event_id = -event_id": "number -",
 }

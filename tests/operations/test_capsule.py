@@ -131,7 +131,7 @@ def test_a_changed_row_with_a_corrected_manifest_is_detected(packed, elsewhere, 
     change = {"study.db": stored.read_bytes(), "manifest.json": json.dumps(manifest).encode()}
     rebuilt(packed, tmp_path / "bad.zip", change)
 
-    with pytest.raises(ImportRefused, match="does not hold.*the log says 2"):
+    with pytest.raises(ImportRefused, match="failed verification.*the log says 2"):
         capsule.open_capsule(tmp_path / "bad.zip", elsewhere, "Dr New", PASSCODE)
 
 
@@ -142,7 +142,7 @@ def test_what_is_no_capsule_is_refused_in_a_sentence(elsewhere, tmp_path, conten
         zipfile.ZipFile(bad, "w").close()
     else:
         bad.write_bytes(content)
-    with pytest.raises(ImportRefused, match=r"bad\.zip is no study capsule"):
+    with pytest.raises(ImportRefused, match=r"bad\.zip is not a study capsule"):
         capsule.open_capsule(bad, elsewhere, "Dr New", PASSCODE)
 
 
@@ -168,7 +168,7 @@ def test_a_damaged_stream_is_refused_in_a_sentence(packed, elsewhere, tmp_path):
     content[place : place + 40] = b"\xff" * 40
     (tmp_path / "bad.zip").write_bytes(content)
 
-    with pytest.raises(ImportRefused, match=r"bad\.zip is no study capsule"):
+    with pytest.raises(ImportRefused, match=r"bad\.zip is not a study capsule"):
         capsule.open_capsule(tmp_path / "bad.zip", elsewhere, "Dr New", PASSCODE)
 
 
@@ -180,7 +180,7 @@ def test_what_would_fill_the_disk_is_not_unpacked(packed, elsewhere, tmp_path, m
             new.writestr(name, bytes(25_000_000) if name.endswith(member) else old.read(name))
     monkeypatch.setattr(capsule.shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
 
-    with pytest.raises(ImportRefused, match="is no study capsule|too large, or there is no room"):
+    with pytest.raises(ImportRefused, match="is not a study capsule|too large, or there is no room"):
         capsule.open_capsule(tmp_path / "bomb.zip", elsewhere, "Dr New", PASSCODE)
 
 

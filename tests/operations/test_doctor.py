@@ -64,7 +64,7 @@ def test_a_missing_package_is_named_with_its_install_command(tmp_path):
     assert missing.problem
     assert "no-such-package is not installed" in missing.text
     assert "pytest is " in other.text
-    assert "tested is 0.0.1" in other.text
+    assert "0.0.1 was tested" in other.text
 
 
 def test_postgresql_without_its_driver_is_a_problem(tmp_path, monkeypatch):
@@ -120,7 +120,7 @@ def test_an_empty_postgresql_without_create_rights_is_a_problem(postgres, postgr
     code, out = code_and_output(capsys)
 
     assert code == 1
-    assert "this role may not make them. Run as the owner: python -m triptych data migrate" in out
+    assert "this role may not create them. Run as the owner: python -m triptych data migrate" in out
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_working_postgresql_is_reported(postgres_engine, monkeypatch, capsys):
 
     assert code == 0, out
     assert "PostgreSQL" in out
-    assert "one app process takes up to 30" in out
+    assert "one app process uses up to 30" in out
 
 
 def test_weak_or_missing_secrets_on_postgresql_are_a_problem(monkeypatch):

@@ -78,15 +78,15 @@ MESSAGES = [
     ("UPDATE slot SET set_aside = NULL", "set_aside of slot C is not what the log says"),
     (
         "UPDATE candidate SET text = 'A better answer' WHERE id = 1",
-        "A response of item item-1 is not the text that was",
+        "A response of item item-1 differs from the text that was",
     ),
-    ("UPDATE item SET context = 'Another question?' WHERE id = 1", "Item item-1 is not what was imported"),
+    ("UPDATE item SET context = 'Another question?' WHERE id = 1", "Item item-1 differs from what was imported"),
     ("UPDATE item SET taken = taken - 1 WHERE taken > 0", "taken is"),
     ("UPDATE system SET name = name || '2' WHERE id = 1", "The assignment of responses to systems"),
     ("DELETE FROM assignment WHERE id = 1", "annotation 1: the row is gone"),
     ("DELETE FROM event WHERE number = 4", "Event 4 is missing"),
     ("UPDATE event_detail SET new = '{}' WHERE event_id = 6", "Event 6 was changed"),
-    ("DELETE FROM event_detail WHERE event_id = 9", "The values of event 9 are gone from the log"),
+    ("DELETE FROM event_detail WHERE event_id = 9", "The values of event 9 are missing from the log"),
 ]
 
 

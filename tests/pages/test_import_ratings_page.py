@@ -171,7 +171,7 @@ def test_a_rubric_that_exists_can_be_chosen(page):
 
 def test_a_file_with_errors_creates_nothing(page):
     upload(page, "ratings_files", ("ratings.csv", LONG + "1,m,,c,4\n"))
-    assert "Row 2, column 'annotator': does not say who rated." in words(page)
+    assert "Row 2, column 'annotator': has no annotator." in words(page)
     assert "Import" not in labels(page)
 
     upload(page, "judge_files", ("x.csv", "a,b\n1,2\n"))

@@ -71,5 +71,5 @@ def test_a_changed_or_foreign_file_is_refused_in_words(visit, lead, file, tmp_pa
     foreign = tmp_path / "foreign.zip"
     with zipfile.ZipFile(foreign, "w") as archive:
         archive.writestr("items.csv", "item_id,context")
-    assert "foreign.zip is no study capsule" in imported(visit(lead, "import_study.py"), foreign)
+    assert "foreign.zip is not a study capsule" in imported(visit(lead, "import_study.py"), foreign)
     assert stored() == []

@@ -131,7 +131,7 @@ def test_a_final_value_needs_a_reason(visit, lab):
         element.set_value(3.0)
     box(app, "Why").set_value(" ")
     button(app, "Accept all 6").click().run()
-    assert "Say why" in app.error[0].value
+    assert "Give a reason" in app.error[0].value
 
 
 def test_a_study_without_ratings_still_lists_its_items(visit, make_study):

@@ -160,7 +160,7 @@ def test_a_lead_lets_in_who_left_the_study_by_mistake(visit, people_study):
     page = choose(visit(lead, "people.py", study=study.slug), study, anna.pseudonym)
     assert "screened out" in words(page)
     button(page, f"Let {anna.pseudonym} in").click().run()
-    assert "Say why" in words(page)
+    assert "Give a reason" in words(page)
     page.text_input(key=f"why-{anna.pseudonym}").set_value("the wrong button")
     button(page, f"Let {anna.pseudonym} in").click().run()
 
@@ -368,7 +368,7 @@ def test_the_page_says_when_the_study_is_done(visit, make_study):
             submit(session, study, anna)
     page = visit(lead, "people.py", study=study.slug)
     assert [message.value for message in page.success] == [
-        state.plain("All 2 places are filled: the study is done and can be closed.")
+        state.plain("All 2 places are filled: the study is complete and can be closed.")
     ]
     assert "Invite one more" not in labels(page)
 

@@ -50,7 +50,7 @@ def test_an_annotator_is_excluded_compared_both_ways_and_reinstated(visit, lab):
     box = {widget.label: widget for widget in app.selectbox}
     box["Annotator"].set_value(out)
     app = press(app, "Exclude")
-    assert "Say why" in app.error[0].value
+    assert "Give a reason" in app.error[0].value
     {widget.label: widget for widget in app.selectbox}["Annotator"].set_value(out)
     app.text_input[0].set_value("Upside down ![x](http://evil.example)")
     app = press(app, "Exclude")

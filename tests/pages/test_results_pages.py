@@ -59,7 +59,7 @@ def test_the_page_shows_progress_and_findings_per_criterion(visit, lab):
     text = words(app)
     assert "0 of 1 item complete." in text and "1 annotation to go" in text
     assert "no variation" in text
-    assert "2 annotators: too few to say what others would prefer; 5 are needed." in text
+    assert "2 annotators: too few to know what others would prefer; 5 are needed." in text
     assert len(app.get("plotly_chart")) == 5
 
 

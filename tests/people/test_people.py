@@ -413,7 +413,7 @@ def test_people_with_the_same_name_are_distinguished_by_address(sqlite_engine, s
     with writing(sqlite_engine) as session:
         personal_link(session, study, "Anna", "anna@example.org")
 
-    assert "another e-mail" in refused(sqlite_engine, personal_link, study, "Anna", "other@example.org")
+    assert "a different e-mail" in refused(sqlite_engine, personal_link, study, "Anna", "other@example.org")
 
 
 # Panels
@@ -507,7 +507,7 @@ def test_list_errors_are_reported_by_row(sqlite_engine, study):
         "A,x@y.de\nB,X@y.de": "Row 2, column 'email': 'X@y.de' is in row 1 already",
         'name\n"Anna': "Row 2",
         "x" * 81: "1 to 80 characters",
-        "name,role\nAnna,owner": "'owner' is no role",
+        "name,role\nAnna,owner": "'owner' is not a role",
         "name,role,group\nAnna,lead,expert": "'expert' is not a group",
         "name,group\nAnna," + "x" * 61: "is not a group",
         "Anna,expert": "'expert' is no e-mail address",
@@ -546,7 +546,7 @@ def test_a_list_that_became_invalid_invites_no_one(sqlite_engine, study):
     with writing(sqlite_engine) as session:
         guests = invitations.read_list(session, study, b"Anna\nBen\nCleo")
         personal_link(session, study, "ben")
-    with pytest.raises(ImportRefused, match="Row 2: Takes part already"), writing(sqlite_engine) as session:
+    with pytest.raises(ImportRefused, match="Row 2: Already takes part"), writing(sqlite_engine) as session:
         invitations.invite_all(session, study, guests.guests, "L")
     with reading(sqlite_engine) as session:
         assert [member.name for member in roster.members_of(session, study) if member.role == Role.annotator] == ["ben"]
@@ -639,7 +639,7 @@ def test_the_name_of_an_invited_lead_is_taken(sqlite_engine, study):
     with writing(sqlite_engine) as session:
         invitations.invite_one(session, study, "Dora", "", Role.lead, "L")
     assert "already" in refused(sqlite_engine, accounts.create_lead, "dora", PASSCODE)
-    assert "already" in refused(sqlite_engine, invitations.invite_one, study, "Dora", "", Role.lead, "L")
+    assert "Already" in refused(sqlite_engine, invitations.invite_one, study, "Dora", "", Role.lead, "L")
 
 
 def test_an_invited_lead_can_be_removed_and_invited_again(sqlite_engine, study):

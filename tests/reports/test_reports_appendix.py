@@ -147,7 +147,7 @@ def test_the_script_adjusts_declared_criteria_as_their_own_family(tmp_path):
     family = analysis.family
     assert family.startswith("p is adjusted by Holm over the tests declared before launch: 3 pairs of systems × 1")
     assert family.endswith(
-        "6 tests are exploratory and adjusted by themselves: 3 pairs of systems × 2 criteria (Points, Kind)."
+        "6 tests are exploratory and adjusted separately: 3 pairs of systems × 2 criteria (Points, Kind)."
     )
     assert all(family in table.notes[0] for table in tables_of(analysis, book) if table.name == "contrasts")
     assert family in " ".join(statistics(analysis, book))

@@ -60,7 +60,7 @@ def test_changes_after_unblinding_are_said(sqlite_engine):
     with database.reading(sqlite_engine) as session:
         kinds = listed(session, lifecycle.by_slug(session, study.slug))
 
-    assert "1 annotation came in after it, and 1 change of earlier ones" in kinds["unblinded"]
+    assert "1 annotation came in afterwards, and 1 change of earlier ones" in kinds["unblinded"]
     assert "1 change of submitted annotations" in kinds["annotation edited"]
 
 

@@ -135,7 +135,7 @@ def test_the_next_step_follows_the_study(monkeypatch):
     monkeypatch.setattr(clock, "now", lambda: NOW)
     started = study_in(StudyState.open)
     assert next_step(started, view(0, None, 0)).sentence.startswith("Invite annotators")
-    assert next_step(started, view(3)).sentence.startswith("Go on: 7 annotations to go.")
+    assert next_step(started, view(3)).sentence.startswith("Carry on: 7 annotations to go.")
     assert next_step(started, view(3, 5)) == next_step(started, view(3, 5))
     assert next_step(started, view(3, 5)).sentence == "Remind annotators: nothing has come in since 2026-03-05."
     assert next_step(started, view(10)).sentence.startswith("Close the study")

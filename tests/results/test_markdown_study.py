@@ -90,7 +90,7 @@ def test_what_was_seen_is_stored_exported_and_printed(sqlite_engine):
             assert sorted(row["text_view"] for row in exported) == ["formatted", "mixed", "written"]
         facts = facts_of(session, study, analyse(frame_of(session, study), Counted(), system_names(session, study)))
         assert list(text_views(facts)) == [
-            "Of each item the responses were shown as formatted Markdown, except in 1 annotation made from the texts "
+            "For each item, the responses were shown as formatted Markdown, except in 1 annotation made from the texts "
             "as they were written and in 1 annotation with some texts too large to be formatted."
         ]
 

@@ -33,7 +33,7 @@ def test_pay_below_the_floor_is_named_with_the_remedy():
     assert [each.annotator for each in result.below] == ["P-1"]
     assert result.warning == (
         "1 of 2 annotators earns less than USD 12.00 per hour; P-1 earns USD 11.92. USD 0.51 per item would reach it "
-        "for everybody so far."
+        "for everyone so far."
     )
 
 

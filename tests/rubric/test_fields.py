@@ -97,4 +97,4 @@ def refs(schema: dict[str, Any]) -> list[dict[str, Any]]:
 def test_a_place_is_named_as_people_call_it():
     data = {"criteria": [{"title": "Tone", "scale": {"kind": "likert", "points": [{}, {"title": "Cold"}]}}]}
     assert fields.place_of(("criteria", 0, "scale", "points", 1, "title"), data) == "Criterion “Tone”, point 2, Name"
-    assert fields.place_of(("explanation", "min_words"), {}) == "Length of explanations, Words at least"
+    assert fields.place_of(("explanation", "min_words"), {}) == "Length of explanations, Minimum words"

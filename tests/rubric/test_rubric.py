@@ -177,7 +177,7 @@ BROKEN = {
     "an empty file": ("", ["bad.yaml: a rubric is a mapping"]),
     "a tag that would run code": ("key: !!python/object/apply:os.getcwd []\n", ["bad.yaml, line 1: not valid YAML"]),
     "a date that is none": (replaced("title: Small", "title: 2024-13-45"), ["bad.yaml: not valid YAML", "in quotes"]),
-    "brackets without end": ("[" * 20_000, ["bad.yaml: nested too deeply to be a rubric."]),
+    "brackets without end": ("[" * 20_000, ["bad.yaml: nested too deeply for a rubric."]),
 }
 
 

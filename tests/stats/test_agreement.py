@@ -393,7 +393,7 @@ def test_a_category_that_moves_alpha_is_spoken_of():
 
 def test_with_ordered_options_the_note_names_nominal_alphas():
     assert category_note(0.5, 0.62, "I don't know", "ordinal") == (
-        "With “I don't know” as a category of its own nominal alpha, which knows no order, is 0.62 instead of 0.50."
+        "With “I don't know” as a category of its own nominal alpha, which ignores order, is 0.62 instead of 0.50."
     )
 
 

@@ -276,11 +276,11 @@ def test_a_circle_of_wins_has_strengths():
 
 def test_missing_signed_ranks_and_rankings_give_a_reason():
     level = pairs((2, 2), (3, 3))
-    assert "level on every item" in attempt(signed_rank, level, "new", "base").reason
+    assert "equal on every item" in attempt(signed_rank, level, "new", "base").reason
     assert "three systems" in attempt(ranking, level, ("new", "base")).reason
     assert "fewer than two items" in attempt(ranking, level, SYSTEMS).reason
     three = side_by_side((item, 0, name, 4) for item in range(3) for name in SYSTEMS)
-    assert "level on every item" in attempt(ranking, three, SYSTEMS).reason
+    assert "equal on every item" in attempt(ranking, three, SYSTEMS).reason
 
 
 def test_a_system_that_nobody_rated_has_no_comparison():

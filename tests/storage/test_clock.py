@@ -69,4 +69,4 @@ def test_the_doctor_names_a_clock_that_is_wrong(postgres_engine, monkeypatch):
         (about_clock,) = [finding for finding in _postgres(connection) if finding.about == "clock"]
 
     assert not about_clock.problem
-    assert "3600 s off the database's clock, which the app goes by" in about_clock.text
+    assert "3600 s off the database's clock, which the app uses" in about_clock.text

@@ -31,7 +31,7 @@ def draft(session) -> Study:
 @pytest.mark.parametrize("variable", ["TRIPTYCH_EPHEMERAL", *host.FORGETFUL])
 def test_a_launch_where_ratings_would_be_lost_is_refused(session, draft, monkeypatch, variable):
     monkeypatch.setenv(variable, "1")
-    with pytest.raises(Conflict, match=r"The disk of this host does not last \(.+\).*Use PostgreSQL elsewhere"):
+    with pytest.raises(Conflict, match=r"The disk of this host is temporary \(.+\).*Use PostgreSQL on another host"):
         launch.launch(session, draft, "P-lead")
     assert draft.state == StudyState.draft
 

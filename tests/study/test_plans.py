@@ -95,12 +95,12 @@ def test_every_mistake_of_a_file_is_named_by_its_row(sqlite_engine) -> None:
         plan = read(session, study, text)
         assert not plan.ok
         assert problems_of(plan) == [
-            "Row 6, column 'rank': is 'first'; a rank is a whole number from 1 on.",
-            "Row 3, column 'annotator': 'nobody' does not take part in this study; write a pseudonym, "
-            "or the name of somebody who was invited.",
-            "Row 4, column 'item_id': 'item-9' is no item of this study.",
+            "Row 6, column 'rank': is 'first'; a rank is a whole number, at least 1.",
+            "Row 3, column 'annotator': 'nobody' does not take part in this study; use "
+            "a pseudonym, or the name of someone who was invited.",
+            "Row 4, column 'item_id': 'item-9' is not an item of this study.",
             "Row 8, column 'item_id': 'item-4' is retired.",
-            "Row 9, column 'annotator': 'twin' is the name of several people of this study; write the pseudonym.",
+            "Row 9, column 'annotator': 'twin' is the name of several people in this study; use the pseudonym.",
             "Row 5: 'P-a' and item 'item-1' are already in row 2.",
             "Row 7: item 'item-1' has 3 annotators (rows 2, 6–7), but only 2 rate it. "
             "Take lines out, or raise the annotators per item.",
@@ -201,7 +201,7 @@ def test_a_stored_plan_keeps_its_ranks_over_a_round_trip(engine) -> None:
         plans.store(session, study, again.lines, "P-lead")
         database.commit(session)
         assert pairing.lines_of(session, study) == stored_lines
-        with pytest.raises(ImportRefused, match="'item-9' is no item of this study"):
+        with pytest.raises(ImportRefused, match="'item-9' is not an item of this study"):
             plans.store(session, study, lines(("a", 1), ("b", 9)), "P-lead")
         assert pairing.lines_of(session, study) == stored_lines
         assert [event.kind for event in events.since(session, study.id, 0)][-2:] == ["plan stored"] * 2
@@ -217,7 +217,7 @@ def test_a_plan_after_launch_is_an_amendment(sqlite_engine) -> None:
         assignments.current(session, study, people[0])
         with pytest.raises(NotAllowed, match="needs a reason"):
             plans.store(session, study, lines(("a", 1)), "P-lead")
-        with pytest.raises(ImportRefused, match="cannot get all who are planned: item-1"):
+        with pytest.raises(ImportRefused, match="cannot get all planned annotators: item-1"):
             plans.store(session, study, lines(("b", 1)), "P-lead", "b shall do it")
         before = study.design_hash
         plans.store(session, study, lines(("a", 1)), "P-lead", "a has begun")
