@@ -134,7 +134,7 @@ def test_a_passcode_typed_for_one_act_counts_for_the_next(visit, engine, at_the_
         ("close", "Closing at 0 of 12 annotations."),
         ("erase", "0 annotations of"),
         ("remove", "no longer see this study"),
-        ("restore", "Lost will be 0 events since then in 0 studies"),
+        ("restore", "This loses 0 events since then in 0 studies"),
     ],
 )
 def test_it_says_what_will_be_lost(visit, at_the_desk, act, losses):
