@@ -66,6 +66,8 @@ def test_texts_beyond_the_limits_stay_as_they_are_written() -> None:
     long = "*a* " * (MAX_CHARACTERS // 4 + 1)
     assert not is_formatted(long)
     assert visible(long).length == len(long)
+    for many_lines in (">" * 29 + " a\n" + "a\n" * 2000, "- \r" * 2000, "|a" * 99 + "\n" + "|-" * 99 + "\na" * 300):
+        assert not is_formatted(many_lines)
     for quadratic in ("[" * 1000, ">" * 60 + " a", "|" * 3000, "\n".join("  " * n + "- a" for n in range(60))):
         assert not is_formatted(quadratic)
 

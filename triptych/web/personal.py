@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from urllib.parse import quote
 
 from sqlmodel import Session
 from starlette.requests import Request
@@ -67,7 +68,8 @@ def _answer(data_of: PersonalData, request: Request) -> Response:
             data = data_of(session, who, request)
     except NotFound as error:
         return refusal(404, str(error))
-    headers = {**NO_STORE, "Content-Disposition": f'attachment; filename="{data["pseudonym"]}.{form}"'}
+    name = quote(f"{data['pseudonym']}.{form}", safe="")  # in a capsule's study not always ASCII
+    headers = {**NO_STORE, "Content-Disposition": f"attachment; filename*=utf-8''{name}"}
     return Response(write(data), media_type=media_type, headers=headers)
 
 

@@ -26,9 +26,11 @@ Character = tuple[int, int]
 MAX_CHARACTERS = 25_000  # UTF-16 units, as browsers count
 MAX_MARKS, MAX_MARKS_IN_ALL = 800, 6_000
 MAX_BARS = 2_000
+MAX_LINES, MAX_CELLS = 1_000, 10_000
 WIDE_TABLE = re.compile(r"(?:\|[^\n|]*){200}")
 MARK = re.compile(r"[\[\]*_`~<!$\\&]")
 PARAGRAPHS = re.compile(r"\n[ \t]*\n")
+LINE = re.compile(r"\r\n?|\n")
 NESTED = re.compile(r"^(?:[ \t]*(?:>|[-+*]|\d{1,9}[.)])){30}", re.MULTILINE)
 DEEP = re.compile(r"^[ \t]{60,}(?:>|[-+*]|\d{1,9}[.)])", re.MULTILINE)
 
@@ -43,7 +45,12 @@ FENCE = re.compile(r" {0,3}(\${2,})[^$\n]*$")
 
 def is_formatted(text: str) -> bool:
     """Whether the browser formats a Markdown text, rather than showing it as it was written."""
-    if len(text.encode("utf-16-le")) // 2 > MAX_CHARACTERS or text.count("|") > MAX_BARS or WIDE_TABLE.search(text):
+    if len(text.encode("utf-16-le")) // 2 > MAX_CHARACTERS:
+        return False
+    lines = LINE.split(text)
+    if len(lines) > MAX_LINES or max(line.count("|") for line in lines) * len(lines) > MAX_CELLS:
+        return False
+    if text.count("|") > MAX_BARS or WIDE_TABLE.search(text):
         return False
     marks = [len(MARK.findall(paragraph)) for paragraph in PARAGRAPHS.split(text)]
     if max(marks) > MAX_MARKS or sum(marks) > MAX_MARKS_IN_ALL:
@@ -116,7 +123,7 @@ def _characters(text: str) -> Iterator[Character]:
     """The drawn characters of a text in any order, as [start, end) of the raw text."""
     text = text.replace("\0", "\ufffd")  # as the parser does
     shift = 1 if text.startswith("\ufeff") else 0
-    ends = [match.span() for match in re.finditer(r"\r\n?|\n", text)]  # of lines
+    ends = [match.span() for match in LINE.finditer(text)]  # of lines
     lines = [
         RawLine(text, start, end) for (_, start), (end, _) in pairwise([(0, shift), *ends, (len(text), len(text))])
     ]
