@@ -834,6 +834,14 @@ def test_answering_a_response_opens_the_next_in_succession(open_view):
     expect(page.locator('[data-tw-text="B"]')).to_be_visible()
 
 
+@pytest.mark.parametrize(("view", "listed"), [("reviews", 1), ("dialogue", 0)])
+def test_the_key_of_labels_is_listed_where_there_are_some(open_view, view, listed):
+    page = open_view(view)
+    page.locator("[data-tw-keys]").click()
+    expect(page.get_by_text("H, then a digit")).to_have_count(listed)
+    expect(page.get_by_text("into the text, to")).to_have_count(1)
+
+
 def test_a_phone_shows_submit_whole_beside_missing_reasons(open_view):
     page = open_view(width=390, height=844)
     line = (
