@@ -842,6 +842,16 @@ def test_the_key_of_labels_is_listed_where_there_are_some(open_view, view, liste
     expect(page.get_by_text("into the text, to")).to_have_count(1)
 
 
+def test_a_sample_is_quoted_as_its_language_does(open_view):
+    sample = """async () => {
+      const { use } = await import('/components/workbench/language.js');
+      const { sampleLine } = await import('/components/workbench/teaching.js');
+      use({ language: 'de', plurals: ['one', 'other'], texts: { '“{text}”': '„{text}“' } });
+      return sampleLine('Sie passt.').textContent;
+    }"""
+    assert open_view().evaluate(sample) == "For example: „Sie passt.“"
+
+
 def test_a_phone_shows_submit_whole_beside_missing_reasons(open_view):
     page = open_view(width=390, height=844)
     line = (
