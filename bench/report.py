@@ -31,10 +31,17 @@ Each measure therefore names the machine's load before it began (0 is a quiet ma
 took right after it, and, for newer ones, which share of the processors' time others on the same hardware took: on a
 shared machine the same code can take half as long again an hour later.
 """
-UNDER_ATTACK = """# While strangers attack
+# measures with a part of their own, so that each can be measured without all others
+PARTS = {
+    "attack": """# While strangers attack
 
 Written by `python -m bench attack --write-docs`.
-"""
+""",
+    "reading": """# What an annotator has in view
+
+Written by `python -m bench reading --write-docs`.
+""",
+}
 
 
 def machine() -> dict[str, str]:
@@ -130,13 +137,14 @@ def _circumstances(result: dict[str, Any]) -> str:
 
 
 def write_docs() -> None:
-    """What was measured; the attack has a part of its own, so that it can be measured without all others."""
-    attack = [result for result in saved() if result["measure"] == "attack"]
-    others = [result for result in saved() if result not in attack]
+    """What was measured: the page, and the parts of single measures."""
+    results = saved()
+    others = [result for result in results if result["measure"] not in PARTS]
     if others:
         write_part(DOCS, "triptych", page(others))
-    if attack:
-        write_part(DOCS, "attack", page(attack, UNDER_ATTACK))
+    for result in results:
+        if introduction := PARTS.get(result["measure"]):
+            write_part(DOCS, result["measure"], page([result], introduction))
 
 
 def write_part(path: Path, name: str, text: str) -> None:

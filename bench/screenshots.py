@@ -126,6 +126,7 @@ def begin(page: Page, server: Server, study: str, name: str) -> None:
     page.get_by_label("I have read this").check()
     page.get_by_role("button", name="Start", exact=True).click()
     page.locator(".tw[data-token]").wait_for()
+    page.mouse.move(0, 0)  # away from what would look pointed at
 
 
 def annotators_screens(

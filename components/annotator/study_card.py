@@ -30,8 +30,11 @@ def next_step(study: Study, member: AnnotatorMembership, done: Progress, go: Cal
         line.append(_("about {minutes} min left", minutes=done.minutes_left))
     st.progress(done.done / max(done.total, 1), " · ".join(line))
     if study.state == StudyState.open:
-        label = _("Continue with item {number}", number=done.done + 1) if 0 < done.done < done.total else _("Start")
-        urgency: Literal["primary", "secondary"] = "secondary" if study.demo else "primary"
+        is_done = 0 < done.total <= done.done
+        urgency: Literal["primary", "secondary"] = "secondary" if study.demo or is_done else "primary"
+        label = _("Continue with item {number}", number=done.done + 1) if done.done else _("Start")
+        if is_done:
+            label = _("Open")
         st.button(label, key=f"go-{study.slug}", type=urgency, on_click=go, args=(study,))
     else:
         st.caption(_(STATES[study.state]))

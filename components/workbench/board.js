@@ -130,7 +130,7 @@ export function createBoard({ item, uid, feedback }) {
     })));
 
   function nextButton() {
-    if (!isSuccession(item().view) || readOnly) return null;
+    if (alone || readOnly) return null;
     return button("", { class: "tw-button tw-next", data: { "tw-step": 1 } });
   }
 

@@ -28,12 +28,13 @@ const closest = (element, selector) => /** @type {HTMLElement | null} */ (elemen
  * @param {Tips} needs.tips
  * @param {(id: string) => void} needs.setCurrent
  * @param {(question: Question) => void} needs.goOn after an answer by pointer or from a list
+ * @param {() => void} needs.showNext after a reason
  * @param {(on: boolean) => void} needs.setKeys
  * @param {(stay: boolean) => void} needs.keepGuidelines open from item to item
  * @param {Record<string, (value: string) => void>} needs.buttons what they do, by their data attribute
  */
 export function createControls({
-  root, listen, item, rating, highlighter, tips, setCurrent, goOn, setKeys, keepGuidelines, buttons,
+  root, listen, item, rating, highlighter, tips, setCurrent, goOn, showNext, setKeys, keepGuidelines, buttons,
 }) {
   let pointerDown = false;
   /** Whether a key was the last that was pressed, rather than the pointer. */
@@ -162,6 +163,7 @@ export function createControls({
       rating.rate(question, question.criterion.scale.kind === "choice" ? target.value : Number(target.value));
       if (byPointer) goOn(question);
     } else if (target.matches(".tw-number-box")) typeNumber(question, target);
+    if (ask) showNext();
   }
 
   /** @param {Event} event */

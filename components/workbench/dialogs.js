@@ -10,20 +10,20 @@ import { postTo } from "./network.js";
 
 const MAX_REASON_TEXT = 2000; // characters
 const MAX_NOTE = 5000; // characters
-/** The name of a key, and its function. */
-const keyList = () => [
+/** The name of a key, and its function. @param {boolean} labels whether there are any */
+const keyList = (labels) => [
   ["1 2 3 …", _("answer the outlined question, then go to the next")],
   [".", _("after a digit: half a point more, where the scale has it")],
   [_("Tab, J, K"), _("next and previous question")],
   ["← →", _("move within a question")],
   [_("Delete"), _("clear an answer, or remove the highlight at the caret")],
   ["E", _("explain the last answer")],
-  [_("H, then a digit"), _("label the selected text")],
+  ...(labels ? [[_("H, then a digit"), _("label the selected text")]] : []),
   [_("U or Ctrl+Z"), _("undo (Ctrl+Shift+Z: redo)")],
   ["G", _("guidelines")],
   ["D", _("what each answer means")],
   ["C", _("the context in full")],
-  ["T", _("into the text, to label it by keyboard")],
+  ["T", labels ? _("into the text, to label it by keyboard") : _("into the text, to scroll it by keyboard")],
   ["F", _("find in the texts that are open")],
   ["Ctrl+Enter", _("submit")],
   [_("Esc"), _("leave a text box, close a panel or put a label down")],
@@ -211,7 +211,7 @@ export function createDialogs({ root, uid, item, leaveOut, keysOn, refocus }) {
       const box = h("input", { type: "checkbox", data: { "tw-keys-on": "1" } });
       box.checked = keysOn();
       show(dialog("keys", _("Keys"), [
-        h("dl", { class: "tw-keys" }, keyList().map(([key, effect]) =>
+        h("dl", { class: "tw-keys" }, keyList(item().view.rubric.highlights.length > 0).map(([key, effect]) =>
           h("div", {}, h("dt", {}, h("kbd", { text: key })), h("dd", { text: effect })))),
         h("label", { class: "tw-reason" }, box, _("Use single keys (digits and letters, outside text boxes)")),
       ]));

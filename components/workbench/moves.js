@@ -131,7 +131,7 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
 
   function focusNext() {
     setCurrent(null);
-    const next = find(page().board, ".tw-next:not([hidden])") ?? submitButton();
+    const next = (inTurn() ? find(page().board, ".tw-next:not([hidden])") : null) ?? submitButton();
     next?.focus({ preventScroll: true });
     reveal(next);
   }
@@ -249,6 +249,11 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
         const fieldset = page().fieldsets.get(question.id);
         if (fieldset) revealRow(fieldset);
       } else if (isFolded() || (inSteps() && !inTurn())) followUp(question);
+    },
+
+    /** A reason was given: what leads on is in view if the response is complete. */
+    showNext() {
+      if (inSteps()) reveal(find(page().board, ".tw-next.tw-ready:not([hidden])"));
     },
 
     /** J and K; after the last question the focus is on the button below it. @param {number} by */

@@ -134,6 +134,7 @@ export function createSurface(parent, firstView, act) {
   });
   const controls = createControls({
     root, listen, item, rating, highlighter, tips, setCurrent: moves.setCurrent, goOn: moves.goOn,
+    showNext: moves.showNext,
     setKeys: (on) => keyboard.setOn(on), keepGuidelines: guidelines.keepOpen,
     buttons: {
       twSubmit: sending.submit, twContinue: () => sending.act("continue"), twBack: () => sending.act("back"),

@@ -130,7 +130,7 @@ export function reminders(rubric) {
       words(title, { class: "tw-strong" }, "span"), ": ", words(text.replaceAll(/\s*\n\s*/g, " "), {}, "span"))),
     apart ? h("li", {}, around(
       _("{answer} is an answer like the others. What it means is written at each question."),
-      { answer: words(`“${apart.title}”`, { class: "tw-strong" }, "span") })) : null,
+      { answer: words(quoted(apart.title), { class: "tw-strong" }, "span") })) : null,
     asks ? h("li", {}, strong(_("Some answers ask why.")), " ",
       low ? ngettext("Tick a reason, or write {low} to {count} word.", "Tick a reason, or write {low} to {count} words.", high, { low })
         : ngettext("Tick a reason, or write up to {count} word.", "Tick a reason, or write up to {count} words.", high), " ",
@@ -146,9 +146,12 @@ export function reminders(rubric) {
 /** @param {Label[]} labels */
 const titlesOf = (labels) => words(labels.map(({ title }) => title).join(", "), {}, "span");
 
+/** In the quotation marks of the language. @param {string} text */
+const quoted = (text) => _("“{text}”", { text });
+
 /** @param {string} sample */
 export const sampleLine = (sample) =>
-  h("span", { class: "tw-sample" }, around(_("For example: {text}"), { text: words(`“${sample}”`, {}, "span") }));
+  h("span", { class: "tw-sample" }, around(_("For example: {text}"), { text: words(quoted(sample), {}, "span") }));
 
 // ---- rated examples
 

@@ -58,6 +58,8 @@ SCREENS = {"studies": "Studies", "account": "Account", "help": "Help"}
 SCREENS_OF_A_STUDY = {screen.path: title_of(place, screen) for place, of in PLACES.items() for screen in of}
 DRAFT, DONE = "a-draft", "demo-replies-to-customer-reviews"
 BUSY = "a-busy-study"
+MARKED = "passages-of-evidence"
+EVIDENCE = "title: Good passage}, {key: evidence, title: Evidence, marked_in: context}"
 WITH_STEPS = "demo-emotional-support-conversations"  # before the first item
 
 
@@ -111,6 +113,11 @@ def app(tmp_path_factory, forked) -> Iterator[browser.App]:
             for study in session.exec(select(Study).where(Study.demo)).all():
                 for person in people:
                     join(session, study, person)
+            plan = lifecycle.StudyPlan(title="Passages of evidence", seed="fixed", mark_unit="words")
+            rubric = SMALL_RUBRIC.replace("title: Good passage}", EVIDENCE)
+            study = lifecycle.create_study(session, plan, rubric, draft_items(1), lead.pseudonym, lead.id)
+            lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+            join(session, study, people[0])
             plan = lifecycle.StudyPlan(title="A draft", seed="fixed")
             lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(3), lead.pseudonym, lead.id)
         yield started
@@ -265,3 +272,20 @@ def test_the_pages_of_an_annotator(app, auditor, language):
         page.wait_for_selector(browser.WORKBENCH)
         page.locator("[data-tw-find]").evaluate("(find) => find.click()")
         auditor.look(f"annotate {slug}")
+
+
+@pytest.mark.parametrize("auditor", ["Anna"], indirect=True)
+def test_evidence_in_the_context_and_the_list_of_languages(app, auditor):
+    page = auditor.page
+    browser.open_workbench(page, app, MARKED)
+    words = page.locator(".tw-tools").get_by_role("button", name="Words")
+    expect(words).to_have_attribute("aria-pressed", "true")
+    words.click()
+    browser.select_text(page, "context", 0, 8)
+    page.locator('.tw-float [data-tw-label="evidence"]').click()
+    page.locator('[data-tw-text="context"] mark').click()
+    expect(page.locator(".tw-popover")).to_be_visible()
+    auditor.look("annotate, evidence marked by letters")
+    page.goto(f"{app.url}/my_work")
+    browser.in_list(page.get_by_role("combobox"), "Deutsch", lambda entry, _: expect(entry).to_be_visible())
+    auditor.look("my_work, the list of languages")

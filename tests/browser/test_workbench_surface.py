@@ -834,6 +834,46 @@ def test_answering_a_response_opens_the_next_in_succession(open_view):
     expect(page.locator('[data-tw-text="B"]')).to_be_visible()
 
 
+@pytest.mark.parametrize(("view", "listed"), [("reviews", 1), ("dialogue", 0)])
+def test_the_key_of_labels_is_listed_where_there_are_some(open_view, view, listed):
+    page = open_view(view)
+    page.locator("[data-tw-keys]").click()
+    expect(page.get_by_text("H, then a digit")).to_have_count(listed)
+    expect(page.get_by_text("into the text, to")).to_have_count(1)
+
+
+def test_a_sample_is_quoted_as_its_language_does(open_view):
+    sample = """async () => {
+      const { use } = await import('/components/workbench/language.js');
+      const { sampleLine } = await import('/components/workbench/teaching.js');
+      use({ language: 'de', plurals: ['one', 'other'], texts: { '“{text}”': '„{text}“' } });
+      return sampleLine('Sie passt.').textContent;
+    }"""
+    assert open_view().evaluate(sample) == "For example: „Sie passt.“"
+
+
+def test_a_reason_leads_a_phone_to_the_next_response(open_view):
+    """An answer that asks why does not go on by itself."""
+    page = open_view("dialogue", 390, 844)
+    below = page.locator(".tw-next")
+    for criterion, answer in (("contextual", "yes"), ("listening", "l0"), ("appropriate", "no")):
+        page.locator(".tw-tab").first.click()
+        page.locator(f'.tw-number[data-tw-fold="{criterion}"]').click()
+        radio(page, f"A:{criterion}", answer).check()
+    expect(below).to_be_hidden()
+    page.locator('[data-tw-question="A:appropriate"] .tw-reason').click()
+    expect(below).to_be_in_viewport(ratio=1)
+    below.click()
+    expect(page.locator('[data-tw-text="B"]')).to_be_visible()
+    expect(page.locator('.tw-current[data-tw-question="B:appropriate"]')).to_be_visible()
+
+
+def test_no_button_goes_on_where_all_responses_are_shown(open_view):
+    page = open_view("dialogue")
+    expect(page.locator('[data-layout="dock"]')).to_be_visible()
+    expect(page.locator(".tw-next")).to_be_hidden()
+
+
 def test_a_phone_shows_submit_whole_beside_missing_reasons(open_view):
     page = open_view(width=390, height=844)
     line = (

@@ -56,6 +56,12 @@ def test_finished_annotators_can_reopen_submissions_until_the_study_closes(finis
     assert BACK not in [button.label for button in app.button]
 
 
+@pytest.mark.usefixtures("finished")
+def test_finished_work_is_opened_not_started():
+    app = AppTest.from_file(str(ROOT / "pages" / "annotator" / "my_work.py"), default_timeout=30).run()
+    assert [(button.label, button.proto.type) for button in app.button][:1] == [("Open", "secondary")]
+
+
 def test_a_newcomer_sees_demo_studies_as_demos(make_study, monkeypatch):
     demo.load_demo(web_engine())
     with database.writing(web_engine()) as session:
