@@ -140,7 +140,7 @@ def make_crowd_round(page: Page, server: Server, slug: str) -> str:
     settled(page)
     open_section(page, "Who rates what")
     choose(page, "Who may take part", "Panel")
-    back = page.get_by_label(re.compile("^Address to go back to"))
+    back = page.get_by_label(re.compile("^Return address"))
     back.fill(BACK)
     # the texts before are on their way while the next ones are typed
     page.get_by_role("button", name="Generate missing codes").click()
