@@ -48,10 +48,11 @@ MAY_OPEN = {"annotator": {Role.annotator, Role.lead}, "lead": {Role.lead}, "view
 
 @dataclass(frozen=True)
 class Arrival:
-    """Somebody whose identity has been checked and who gets a cookie next."""
+    """Somebody whose identity has been checked and who gets a cookie next; `study` opens after that, if any."""
 
     ticket: str
     return_code: str | None = None
+    study: str = ""
 
 
 def engine() -> Engine:
@@ -272,8 +273,10 @@ def run_command(
     return result
 
 
-def sign_in_by(identify: Callable[[], Person | tuple[Person, str]]) -> None:
+def sign_in_by(identify: Callable[[], Person | tuple[Person, str]], study: str = "") -> None:
     """Sign in the person that is returned, with a new return code if there is one; a refusal is a message.
+
+    study: the short name of the study to open, where the address does not name it already.
 
     `identify` runs outside of every transaction, since it may have to compute a slow hash.
     """
@@ -283,7 +286,7 @@ def sign_in_by(identify: Callable[[], Person | tuple[Person, str]]) -> None:
         person, code = result if isinstance(result, tuple) else (result, None)
         with writing() as session:
             languages.carry(session, person, recall(CHOSEN_LANGUAGE))
-            return Arrival(accounts.issue_sign_in_ticket(session, person), code)
+            return Arrival(accounts.issue_sign_in_ticket(session, person), code, study)
 
     arrival = _unless_too_often(command)
     if arrival:

@@ -28,8 +28,11 @@ _account = st.components.v2.component(
 )
 
 
-def arrive(ticket: str, *, drop: list[str], go: bool = True) -> None:
-    """Sign the browser in with a ticket; then, if `go`, open this page again without the `drop` parameters."""
+def arrive(ticket: str, *, drop: list[str], study: str = "", go: bool = True) -> None:
+    """Sign the browser in with a ticket; then, if `go`, open this page again without the `drop` parameters.
+
+    study: the study it opens then; the one in the address where empty.
+    """
     words = {
         "arriving": _("Signing you in …"),
         "noAnswer": _("The server did not answer. Reload the page and try again."),
@@ -38,7 +41,7 @@ def arrive(ticket: str, *, drop: list[str], go: bool = True) -> None:
         ),
         "failed": _("Signing in did not work. Reload the page and try again."),
     }
-    _arrive(data={"ticket": ticket, "drop": drop, "go": go, "words": words}, key="arrive")
+    _arrive(data={"ticket": ticket, "drop": drop, "study": study, "go": go, "words": words}, key="arrive")
 
 
 def account(pseudonym: str) -> None:

@@ -20,23 +20,24 @@ async function post(ticket, words) {
   return body.message ?? words.failed;
 }
 
-/** @param {string[]} drop parameters */
-function cleanAddress(drop) {
+/** @param {string[]} drop parameters @param {string} study */
+function cleanAddress(drop, study) {
   const url = new URL(location.href);
   for (const name of drop) url.searchParams.delete(name);
+  if (study) url.searchParams.set("study", study);
   return url.href;
 }
 
-/** @param {{ data?: { ticket: string, drop: string[], go: boolean, words: Words }, parentElement: HTMLElement }} component */
+/** @param {{ data?: { ticket: string, drop: string[], study: string, go: boolean, words: Words }, parentElement: HTMLElement }} component */
 export default function ({ data, parentElement }) {
   if (!data?.ticket) return;
-  const { ticket, drop, go, words } = data;
+  const { ticket, drop, study, go, words } = data;
   const line = /** @type {HTMLElement} */ (parentElement.querySelector(".triptych-arriving"));
   line.textContent = words.arriving;
   const signedIn = used.get(ticket) ?? post(ticket, words).catch(() => words.noAnswer);
   used.set(ticket, signedIn);
   signedIn.then((problem) => {
-    if (!problem && go) location.replace(cleanAddress(drop));
+    if (!problem && go) location.replace(cleanAddress(drop, study));
     else line.textContent = problem ?? "";
   });
 }

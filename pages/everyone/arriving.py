@@ -15,10 +15,10 @@ if arrival is None:
 drop = [name for name in st.query_params if name != "study"]
 if arrival.return_code is None:
     with column(_("Welcome")):
-        arrive(arrival.ticket, drop=drop)
+        arrive(arrival.ticket, drop=drop, study=arrival.study)
     st.stop()
 with column(_("Your return code"), _("With this code and your name you can return to your work on any computer.")):
     st.code(arrival.return_code, language=None)
     st.write(_("It is shown only now. Write it down, or copy it to a safe place."))
     noted = state.button(_("I have noted it. Start"), "noted", type="primary")
-    arrive(arrival.ticket, drop=drop, go=noted)
+    arrive(arrival.ticket, drop=drop, study=arrival.study, go=noted)

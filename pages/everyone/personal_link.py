@@ -15,13 +15,13 @@ from triptych.storage.models import Person, Role
 secret = st.query_params["join"]
 
 
-def linked_person() -> Person | None:
-    """The person the link was made for; None for a link that is not valid, which is reported when it is opened."""
+def leads_to() -> tuple[Person | None, str]:
+    """The person the link was made for and the study; none for a link that is not valid, which opening it reports."""
     try:
         with state.reading() as session:
-            return accounts.invited(session, secret)
+            return accounts.invited(session, secret), accounts.invited_to(session, secret).slug
     except NotAllowed:
-        return None
+        return None, ""
 
 
 def choose_passcode() -> None:
@@ -35,16 +35,16 @@ def choose_passcode() -> None:
 
 def accept() -> Person:
     with state.writing() as session:
-        st.query_params["study"] = accounts.invited_to(session, secret).slug  # where the link leads
         return accounts.accept_invitation(session, secret)
 
 
 with column(_("Welcome")):
-    person = linked_person()
+    person, study = leads_to()
     ask_before_changing_person(state.current_person(), person.id if person else None, secret)
     if person and person.role == Role.lead:
         choose_passcode()
     else:
-        state.sign_in_by(accept)
+        # not by st.query_params, which would leave the secret in the browser's history
+        state.sign_in_by(accept, study)
     state.show_messages()
     st.link_button(_("Go to the sign-in page"), "/")
