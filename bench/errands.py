@@ -146,7 +146,7 @@ def type_consent(hands: Hands) -> None:
 def launch(hands: Hands) -> None:
     page = hands.page
     hands.click(page.get_by_role("button", name="Launch the study"))
-    hands.see(page.get_by_text("The study is open."))
+    hands.see(page.get_by_text("This study is open."))
 
 
 def shipped_questions(hands: Hands, file: Path) -> None:
