@@ -123,7 +123,7 @@ export function createBoard({ item, uid, feedback }) {
   }
 
   /** On a phone: one button per question. */
-  const numbers = () => h("div", { class: "tw-numbers", role: "group", "aria-label": _("Questions") },
+  const numbers = () => h("div", { class: "tw-numbers", role: "group", "aria-label": _("Questions"), hidden: rubric.criteria.length < 2 },
     rubric.criteria.map(({ key, title, about }, i) => h("button", {
       type: "button", class: `tw-number${about === "item" ? " tw-of-item" : ""}`, data: { "tw-fold": key },
       "aria-label": _("Question {number}: {title}", { number: i + 1, title }), text: String(i + 1),
@@ -136,12 +136,12 @@ export function createBoard({ item, uid, feedback }) {
 
   const rows = h("div", { class: "tw-rows" }, feedback,
     rubric.criteria.map(row), nextButton());
-  const panes = h("div", { class: "tw-panes" }, tabs(), candidates().map(pane));
+  const panes = h("div", { class: `tw-panes${rubric.set_aside_response && !readOnly ? " tw-may-set-aside" : ""}` }, tabs(), candidates().map(pane));
   const split = h("div", {
     class: "tw-split", role: "separator", tabindex: "0", "aria-label": _("Divider between texts and questions"),
     "aria-valuemin": "10", "aria-valuemax": "75", data: { "tw-split": "1", "tw-tip": _("Drag, or use the arrow keys; double click resets") },
   });
-  const element = h("div", { class: "tw-main tw-board" }, panes, split,
+  const element = h("div", { class: `tw-main tw-board${steps.length > 1 ? " tw-several" : ""}` }, panes, split,
     h("section", { class: "tw-questions", "aria-label": _("Questions") }, numbers(), rows));
   element.style.setProperty("--tw-n", String(Math.max(1, letters.length)));
 

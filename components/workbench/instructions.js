@@ -94,7 +94,7 @@ export default async function instructions({ parentElement, data, setTriggerValu
     setTimeout(() => (start.disabled = false), AGAIN_MS);
     setTriggerValue("read", content.version);
   });
-  const root = h("div", { class: "tw", lang: language(), dir: direction() }, page);
+  const root = h("div", { class: "tw-instructions tw", lang: language(), dir: direction() }, page);
   parentElement.querySelector(".tw")?.remove();
   parentElement.append(root);
   if (document.activeElement === document.body) part(root, ".tw-teach-title").focus({ preventScroll: true });

@@ -256,7 +256,9 @@ export function createLayout({ root, listen, preferences, item, page, onLaid, re
       style.setProperty("--tw-ctx", `${Math.round(body ? given : 0)}px`);
       share = room / height;
     }
-    style.setProperty("--tw-picks", `${Math.round(Math.min(420, Math.max(110, room - 120)))}px`);
+    for (const list of all(board, ".tw-picks")) {
+      list.style.setProperty("--tw-picks", `${Math.round(Math.min(420, Math.max(110, room - 120)))}px`);
+    }
     board.classList.toggle("tw-folding", rowNeeds().all > room + 2);
     part(board, ".tw-split").setAttribute("aria-valuenow", String(Math.round(share * 100)));
     shadeSoon();

@@ -57,7 +57,7 @@ export function meanings(criterion, uid) {
   const described = options.filter((option) => option.definition);
   return [
     definition ? words(definition, { class: "tw-definition" }, "p") : null,
-    titled.length ? h("ol", { class: "tw-names", "aria-hidden": "true" }, titled.map((option) =>
+    titled.length ? h("ol", { class: `tw-names${described.length ? " tw-described" : ""}`, "aria-hidden": "true" }, titled.map((option) =>
       h("li", { class: option.sparing ? "tw-sparing-name" : null, dir: "auto" },
         h("b", { text: String(option.value) }), ` ${option.title}`))) : null,
     described.length ? h("ol", { class: "tw-means" }, described.map((option) => h("li", {},
@@ -184,7 +184,7 @@ export function buildQuestion({ id, slot, criterion }, { uid, letters, noun }) {
   const badge = slot === "item" || letters.length === 1 ? null
     : h("span", { class: "tw-badge", "aria-hidden": "true", text: slot });
   return h("fieldset", {
-    class: `tw-q tw-q-${scale.kind}`, "aria-label": about, data: { "tw-question": id, slot }, tabindex: "-1",
+    class: `tw-q tw-q-${scale.kind}${badge ? " tw-badged" : ""}`, "aria-label": about, data: { "tw-question": id, slot }, tabindex: "-1",
   }, badge, body, h("div", { class: "tw-ask", hidden: true }));
 }
 
@@ -210,18 +210,24 @@ function syncSlider(fieldset, value) {
   if (document.activeElement !== box) box.value = unset ? "" : String(value);
 }
 
+/** The choice is a class of the label too: `:has(:checked)` would restyle every ancestor. @param {HTMLInputElement} input @param {boolean} isChosen */
+function check(input, isChosen) {
+  input.checked = isChosen;
+  input.closest(".tw-option")?.classList.toggle("tw-chosen", isChosen);
+}
+
 /** @param {HTMLElement} fieldset @param {Value} value */
 function syncBoxes(fieldset, value) {
   const letters = Array.isArray(value) ? value : null;
   for (const input of inputs(fieldset, "input[type=checkbox][name]")) {
-    input.checked = input.dataset.twNone ? letters?.length === 0 : Boolean(letters?.includes(input.value));
+    check(input, input.dataset.twNone ? letters?.length === 0 : Boolean(letters?.includes(input.value)));
   }
 }
 
 /** @param {HTMLElement} fieldset @param {Value} value */
 function syncRadios(fieldset, value) {
   const key = value === undefined ? null : valueKey(value);
-  for (const input of inputs(fieldset, ":scope > div > label > input[type=radio]")) input.checked = input.value === key;
+  for (const input of inputs(fieldset, ":scope > div > label > input[type=radio]")) check(input, input.value === key);
 }
 
 /** Another item: discards everything of the last one, even a text box's undo history. @param {HTMLElement} fieldset */
@@ -233,8 +239,9 @@ export function resetQuestion(fieldset) {
     searchOptions(fieldset, "");
   }
   const box = part(fieldset, ".tw-ask");
+  if (box.hidden) return;
   delete box.dataset.for;
-  if (box.firstChild) box.replaceChildren();
+  box.replaceChildren();
   box.hidden = true;
 }
 

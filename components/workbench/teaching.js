@@ -81,7 +81,7 @@ export function scaleSections(rubric) {
     const note = scale.kind === "likert" ? scale.sparing_note : "";
     const row = h("div", { class: "tw-scale-row" }, options.map((option) => h("div", {},
       cell(option), words(option.title, { class: "tw-scale-name" }, "span"))));
-    return h("section", {}, h("h3", { dir: "auto", text: title }),
+    return h("section", { class: "tw-scale-section" }, h("h3", { dir: "auto", text: title }),
       isShared ? null : h("p", { class: "tw-aside", dir: "auto", text: _("For example, {criterion}:", { criterion: criteria[0].title }) }),
       row,
       sparing ? legendLine(sparing, strong(_("Dashed means: use sparingly.")), " ", note) : null,
