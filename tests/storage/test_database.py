@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
+import uuid
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import create_engine, insert, select, text, update
+from sqlalchemy import Engine, create_engine, insert, inspect, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from triptych import clock
@@ -38,10 +42,58 @@ def test_an_old_sqlite_is_noted_once(sqlite_engine, caplog, monkeypatch):
     assert caplog.text.count("writers take turns") == 1
 
 
-def test_the_migrations_make_exactly_the_tables_of_the_models(engine):
-    with engine.connect() as connection:
+@pytest.fixture
+def migrated_engine(engine: Engine, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
+    """A database of the same kind as `engine`, made by all migrations from the first on."""
+    url = f"sqlite:///{tmp_path / 'empty.db'}"
+    if engine.dialect.name == "postgresql":
+        name = f"t{uuid.uuid4().hex}"
+        request.getfixturevalue("postgres_admin").execute(text(f"CREATE DATABASE {name}"))
+        url = f"{request.getfixturevalue('postgres')}/{name}"
+    empty = database.open_engine(url)
+    migrated(empty, database.HEAD)
+    yield empty
+    empty.dispose()
+
+
+def migrated(engine: Engine, target: str) -> None:
+    with database._migrating(engine) as connection:
+        database.run_migrations(connection, target)
+
+
+def parts(engine: Engine) -> dict[str, Any]:
+    """Everything of a schema but the order of its columns and constraints."""
+    inspector = inspect(engine)
+
+    def plain(entries: Iterable[Any]) -> list[str]:
+        return sorted(json.dumps(entry, default=str, sort_keys=True) for entry in entries)
+
+    return {
+        table: {
+            "columns": plain(inspector.get_columns(table)),
+            "primary key": inspector.get_pk_constraint(table)["constrained_columns"],
+            "foreign keys": plain(inspector.get_foreign_keys(table)),
+            "unique": plain(inspector.get_unique_constraints(table)),
+            "checks": plain(inspector.get_check_constraints(table)),
+            "indexes": plain(inspector.get_indexes(table)),
+        }
+        for table in inspector.get_table_names()
+    }
+
+
+def test_the_migrations_make_exactly_the_tables_of_the_models(migrated_engine):
+    with migrated_engine.connect() as connection:
         context = MigrationContext.configure(connection)
         assert compare_metadata(context, Base.metadata) == []
+
+
+def test_a_new_database_has_the_schema_of_a_migrated_one(migrated_engine, engine):
+    new, old = parts(engine), parts(migrated_engine)
+
+    assert "alembic_version" in new
+    assert new.keys() == old.keys()
+    for table, own in new.items():
+        assert own == old[table]
 
 
 def test_a_database_at_the_head_is_left_alone(sqlite_engine, tmp_path):
@@ -55,9 +107,7 @@ def test_a_migration_that_copies_a_table_keeps_references(sqlite_engine, make_st
         make_study(session, items=3)
     later = f"sqlite:///{tmp_path / 'older.db'}"
     older = database.open_engine(later)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(database, "HEAD", "0002")
-        database.migrate(older)
+    migrated(older, "0002")
     tables = ["person", "rubric", "study", "criterion", "item", "system", "candidate"]
     with sqlite3.connect(tmp_path / "older.db") as raw:
         raw.execute("ATTACH ? AS full", (str(tmp_path / "triptych.db"),))

@@ -20,11 +20,17 @@ from pathlib import Path
 from typing import IO, Any
 
 from sqlalchemy import (
+    Column,
     Connection,
     Dialect,
     Engine,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
     create_engine,
     event,
+    insert,
     inspect,
     make_url,
     select,
@@ -38,9 +44,16 @@ from sqlmodel import Session
 from triptych import clock, settings
 from triptych.errors import NotAllowed, NotFound, TriptychError, UnsafeDatabase
 from triptych.storage import events, host
-from triptych.storage.models import Study
+from triptych.storage.models import Base, Study
 
 HEAD = "0014"
+# as Alembic makes it
+VERSION = Table(
+    "alembic_version",
+    MetaData(),
+    Column("version_num", String(32), nullable=False),
+    PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+)
 PRAGMAS = {
     "journal_mode": "wal",
     "synchronous": 2,
@@ -462,9 +475,9 @@ def stored_version(engine: Engine) -> str | None:
 
 
 def _version(connection: Connection) -> str | None:
-    if not inspect(connection).has_table("alembic_version"):
+    if not inspect(connection).has_table(VERSION.name):
         return None
-    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    return connection.execute(select(VERSION.c.version_num)).scalar()
 
 
 _FOREIGN_PARTS = {
@@ -548,18 +561,32 @@ def overwrite_sqlite(engine: Engine, source: Path) -> None:
 
 
 def _upgrade(engine: Engine) -> None:
+    with _migrating(engine) as connection:
+        version = _version(connection)
+        if version is None:
+            _create(connection)
+        elif version != HEAD:
+            run_migrations(connection, HEAD)
+            _record_baselines(connection)
+
+
+def _create(connection: Connection) -> None:
+    """A new database gets the tables of the models at once, which are those that the migrations lead to."""
+    Base.metadata.create_all(connection)
+    VERSION.create(connection)
+    connection.execute(insert(VERSION).values(version_num=HEAD))
+
+
+def run_migrations(connection: Connection, target: str) -> None:
+    """Alembic's migrations up to a version, in the caller's transaction."""
     # alembic takes a third of a second to import and is needed at most once per release
     from alembic import command
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-    with _migrating(engine) as connection:
-        version = _version(connection)
-        config.attributes["connection"] = connection
-        command.upgrade(config, HEAD)
-        if version not in (None, HEAD):
-            _record_baselines(connection)
+    config.attributes["connection"] = connection
+    command.upgrade(config, target)
 
 
 def _record_baselines(connection: Connection) -> None:

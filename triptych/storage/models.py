@@ -617,10 +617,11 @@ class Highlight(Numbered, table=True):
 
     __table_args__ = (
         at_slot("fk_highlight_slot"),
+        ForeignKeyConstraint(["assignment_id"], ["assignment.id"], ondelete="CASCADE", name="fk_highlight_assignment"),
         CheckConstraint('(start IS NULL AND "end" IS NULL) OR (start >= 0 AND "end" > start)', name="ck_span_in_order"),
         Index("ix_highlight_assignment", "assignment_id"),
     )
-    assignment_id: int = key("assignment.id", index=False)
+    assignment_id: int
     position: int | None = None
     turn: int | None = None
     start: int | None = None
