@@ -9,66 +9,66 @@ import streamlit as st
 from components.shell import state
 from components.shell.live import follow
 from triptych import clock
-from triptych.annotate.assignments import Nothing
+from triptych.annotate.assignments import NoItem
 from triptych.annotate.onboarding import Ending
 from triptych.languages.language import _, message
 
 MESSAGES = {
-    Nothing.not_open: (
+    NoItem.not_open: (
         message("Not open yet"),
         message("The lead has not opened this study. Come back to this page when it starts."),
     ),
-    Nothing.paused: (
+    NoItem.paused: (
         message("Paused"),
         message(
             "The lead has paused this study. Everything you submitted or wrote is saved. This page checks again by "
             "itself."
         ),
     ),
-    Nothing.closed: (
+    NoItem.closed: (
         message("Closed"),
         message("This study is closed. Thank you for your work; everything you submitted is saved."),
     ),
-    Nothing.excluded: (
+    NoItem.excluded: (
         message("Finished for you"),
         message("You have no further items in this study. Ask the lead if you have questions."),
     ),
-    Nothing.withdrawn: (
+    NoItem.withdrawn: (
         message("You have withdrawn"),
         message("You no longer take part in this study. Thank you for your time."),
     ),
-    Nothing.screened_out: (
+    NoItem.screened_out: (
         message("You are not taking part"),
         message("You did not agree to take part, so there is nothing more to do. Thank you for your time."),
     ),
-    Nothing.failed_test: (
+    NoItem.failed_test: (
         message("Thank you for taking the test"),
         message(
             "The pass mark was not reached this time, so there are no items for you in this study. We value your time."
         ),
     ),
-    Nothing.entry: (
+    NoItem.entry: (
         message("One more step"),
         message("There is something to read or answer first. Reload this page to continue."),
     ),
-    Nothing.finished: (message("All done"), message("You have annotated all your items. Thank you!")),
-    Nothing.none_left: (
+    NoItem.finished: (message("All done"), message("You have annotated all your items. Thank you!")),
+    NoItem.none_left: (
         message("No item for you"),
         message(
             "Every item already has its annotators, or none is planned for you. Thank you for coming. If a panel sent "
             "you, return your place there: only people who have annotated get a completion code."
         ),
     ),
-    Nothing.nothing_free: (
+    NoItem.nothing_free: (
         message("No free item at the moment"),
         message("Other annotators are working on the last items. This page checks again by itself."),
     ),
 }
-TEMPORARY = (Nothing.paused, Nothing.nothing_free)
+TEMPORARY = (NoItem.paused, NoItem.nothing_free)
 CHECK_SECONDS = 15
 
 
-def draw(reason: Nothing, ending: Ending, go_back: Callable[[], None] | None = None) -> None:
+def draw(reason: NoItem, ending: Ending, go_back: Callable[[], None] | None = None) -> None:
     """Heading and sentence for the reason; completion code and return link for somebody who came from a panel.
 
     `go_back` opens what they submitted last, where that may still be changed.

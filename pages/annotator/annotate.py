@@ -15,7 +15,7 @@ from components.shell.choices import choose_language
 from components.workbench import workbench
 from triptych.annotate import assignments, desk, onboarding
 from triptych.annotate import entry_test as admission
-from triptych.annotate.assignments import Nothing
+from triptych.annotate.assignments import NoItem
 from triptych.annotate.instructions import instructions_for
 from triptych.annotate.onboarding import Ending, Stage, Step
 from triptych.errors import TriptychError
@@ -60,7 +60,7 @@ def draw(step: Step) -> None:
         case Step(stage=Stage.passed, outcome=admission.Outcome() as outcome):
             entry_test.passed(outcome, lambda: state.remember(PASSED, True))
         case Step(ending=Ending() as ending):
-            endings.draw(Nothing(step.stage), ending)
+            endings.draw(NoItem(step.stage), ending)
             if step.outcome:
                 entry_test.failed(step.outcome)
 

@@ -13,7 +13,7 @@ from sqlalchemy import func, select
 from triptych import clock
 from triptych.annotate import annotations, assignments, drafts, reservations
 from triptych.annotate.annotations import SetAsideMessage
-from triptych.annotate.assignments import Assigned, Nothing
+from triptych.annotate.assignments import Assigned, NoItem
 from triptych.annotate.drafts import DraftMessage, Refusal
 from triptych.errors import AlreadySubmitted, InvalidAnnotation, NotFound, OpenElsewhere, StudyNotOpen
 from triptych.people import accounts
@@ -279,7 +279,7 @@ def test_a_skipped_item_is_free_and_does_not_come_back(opened):
             seen.add(work.item_id)
             annotations.submit(session, who, submission(work, f"submission-{work.id}"))
 
-    assert work is Nothing.finished
+    assert work is NoItem.finished
     assert len(seen) == 3
     assert first.item_id not in seen
 
@@ -377,7 +377,7 @@ def test_the_open_item_returns_with_its_draft_after_a_pause(opened, monkeypatch)
             return assignments.current(session, lifecycle.by_slug(session, study.slug), who)
 
     assert shown_after(29).token == first.token
-    assert shown_after(31) is assignments.Nothing.paused
+    assert shown_after(31) is assignments.NoItem.paused
     with writing(engine) as session:
         lifecycle.set_state(session, study, StudyState.open, "lead")
     assert (shown_after(90).token, shown_after(90).draft) == (first.token, draft(first).draft)

@@ -17,8 +17,8 @@ from sqlalchemy.exc import IntegrityError
 
 from triptych import clock
 from triptych.annotate import annotations, assignments, desk, exclusions, reservations
-from triptych.annotate.assignments import Nothing
-from triptych.annotate.order import balanced_order
+from triptych.annotate.assignments import NoItem
+from triptych.annotate.candidate_order import balanced_order
 from triptych.annotate.reservations import Assigned
 from triptych.storage import database
 from triptych.storage.database import DatabaseUnavailable, reading, writing
@@ -53,7 +53,7 @@ def test_nobody_sees_an_item_twice_and_everything_is_seen(sqlite_engine, make_st
         done = work_through(session, study, who)
 
         assert len({work.item_id for work in done}) == 7
-        assert assignments.current(session, study, who) is Nothing.finished
+        assert assignments.current(session, study, who) is NoItem.finished
 
 
 def enlarged(session, study: Study) -> list[int]:
@@ -117,7 +117,7 @@ def test_an_item_takes_no_more_raters_than_planned(sqlite_engine, make_study):
         taken = session.execute(select(Assignment.item_id, func.count()).group_by(Assignment.item_id)).all()
         assert [n for _, n in taken] == [2, 2, 2]
         first, *_, last = (assignments.current(session, study, who) for who in people)
-        assert (first, last) == (Nothing.finished, Nothing.none_left)
+        assert (first, last) == (NoItem.finished, NoItem.none_left)
 
 
 def test_the_database_itself_refuses_one_rater_too_many(engine, make_study):
@@ -133,7 +133,7 @@ def test_nothing_is_free_while_others_hold_the_remaining_items(sqlite_engine, ma
         study, _, (anna, ben) = make_study(session, items=1, raters_per_item=1)
         assignments.current(session, study, anna)
 
-        assert assignments.current(session, study, ben) is Nothing.nothing_free
+        assert assignments.current(session, study, ben) is NoItem.nothing_free
 
 
 def test_an_expired_reservation_is_free_at_the_next_request(sqlite_engine, make_study, monkeypatch):
@@ -155,7 +155,7 @@ def test_a_reservation_in_use_is_extended(sqlite_engine, make_study, monkeypatch
         assert reservations.renew(session, anna, first.token)
         monkeypatch.setattr(clock, "now", lambda: real() + timedelta(minutes=40))
 
-        assert assignments.current(session, study, ben) is Nothing.nothing_free
+        assert assignments.current(session, study, ben) is NoItem.nothing_free
 
 
 def test_the_limit_per_annotator_ends_their_work(sqlite_engine, make_study):
@@ -198,7 +198,7 @@ def test_submitted_items_can_be_reopened_while_the_study_takes_work(sqlite_engin
         assert assignments.changeable(session, study, who, earlier.token) is None
 
 
-def submit_next(engine, slug: str, person: Who, seed: int) -> Assigned | Nothing:
+def submit_next(engine, slug: str, person: Who, seed: int) -> Assigned | NoItem:
     """Submits the person's next item; returns it, or why there is none."""
     with writing(engine) as session:
         study = session.scalars(select(Study).where(Study.slug == slug)).one()
@@ -225,7 +225,7 @@ def reserve_all(url: str, slug: str, person: Who, seed: int) -> list[int]:
             continue
         if isinstance(work, Assigned):
             items.append(work.item_id)
-        elif work != Nothing.nothing_free:
+        elif work != NoItem.nothing_free:
             return items
     raise AssertionError(f"{person.pseudonym} was not done after {RESERVING_SECONDS:.0f} s; submitted: {items}")
 

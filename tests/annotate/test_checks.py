@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from triptych.annotate import annotations, assignments, blinding, checks, desk
-from triptych.annotate.assignments import Nothing
+from triptych.annotate.assignments import NoItem
 from triptych.annotate.checks import HIDDEN, Shown, due, expected, verdict
 from triptych.annotate.reservations import Assigned
 from triptych.errors import ImportRefused, NotAllowed
@@ -197,7 +197,7 @@ def test_checks_look_like_items_and_count_in_no_result(checked):
 
     counts = {purpose: sum(work.purpose == purpose for work in done) for purpose in (Purpose.main, *HIDDEN)}
     assert counts == {Purpose.main: 40, Purpose.attention: 2, Purpose.gold: 3, Purpose.repeat: 3}
-    assert work is Nothing.finished
+    assert work is NoItem.finished
     # the browser cannot tell one from another
     assert {view.work.purpose for view in views} == {"main"}
     assert [view.progress.done for view in views] == list(range(48))

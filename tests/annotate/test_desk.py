@@ -9,7 +9,7 @@ from helpers.studies import add_person, full_answers, join
 from sqlalchemy import event, select
 
 from triptych.annotate import assignments, desk, drafts
-from triptych.annotate.assignments import Nothing
+from triptych.annotate.assignments import NoItem
 from triptych.annotate.logged import LoggedAnnotation
 from triptych.errors import InvalidAnnotation, NotFound, SignedOut
 from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
@@ -168,7 +168,7 @@ def test_the_last_submission_leaves_an_empty_desk(opened):
     for n in range(4):
         now = desk.act(session, study, who, submitting(now.view, f"submission-{n}"))
 
-    assert now.nothing is Nothing.finished
+    assert now.nothing is NoItem.finished
     assert now.view is None
 
 

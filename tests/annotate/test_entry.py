@@ -23,7 +23,7 @@ from triptych.annotate import (
     progress,
     reservations,
 )
-from triptych.annotate.assignments import Nothing
+from triptych.annotate.assignments import NoItem
 from triptych.annotate.instructions import instructions_for
 from triptych.annotate.onboarding import Stage
 from triptych.annotate.reservations import Assigned
@@ -87,17 +87,17 @@ def test_each_step_waits_for_the_one_before(make):
     session, study, who = make(SMALL_RUBRIC + QUESTIONS, consent=consent, instructions="Take your time.")
 
     assert at(session, study, who) == Stage.consent
-    assert assignments.current(session, study, who) is Nothing.entry
+    assert assignments.current(session, study, who) is NoItem.entry
     with pytest.raises(Conflict):
         onboarding.read_instructions(session, study, who, onboarding.wording_of(study))
     with pytest.raises(Conflict):
         entry_test.answer(session, study, who, "one", "b")
     accounts.consent(session, study, who, consent.version)
     assert at(session, study, who) == Stage.instructions
-    assert assignments.current(session, study, who) is Nothing.entry
+    assert assignments.current(session, study, who) is NoItem.entry
     onboarding.read_instructions(session, study, who, onboarding.wording_of(study))
     assert at(session, study, who) == Stage.test
-    assert assignments.current(session, study, who) is Nothing.entry
+    assert assignments.current(session, study, who) is NoItem.entry
     entry_test.start(session, study, who)
     answer_all(session, study, who)
     assert at(session, study, who) == Stage.passed
@@ -117,7 +117,7 @@ def test_changed_instructions_are_read_again_and_no_others(make):
 
     study.settings = {**study.settings, "instructions": "Hurry."}
     assert at(session, study, who) == Stage.instructions
-    assert assignments.current(session, study, who) is Nothing.entry
+    assert assignments.current(session, study, who) is NoItem.entry
     page = instructions_for(session, study, who)
     assert (page.changed, page.own[0].text) == (True, "Hurry.")
     with pytest.raises(Conflict, match="changed while"):
@@ -193,7 +193,7 @@ def test_refusing_consent_ends_with_a_code_and_no_item(make):
     step = onboarding.step(session, study, who)
     assert step.stage == Stage.screened_out
     assert step.ending == onboarding.Ending("OUT1", "https://p.example/x?cc=OUT1")
-    assert assignments.current(session, study, who) is Nothing.screened_out
+    assert assignments.current(session, study, who) is NoItem.screened_out
     with pytest.raises(Conflict):
         onboarding.refuse(session, study, who)
     membership = session.scalars(select(Membership).where(Membership.person_id == who.person_id)).one()
@@ -212,7 +212,7 @@ def test_a_changed_consent_text_is_asked_again(make):
     receipt = annotations.submit(session, who, submission(work))
 
     assert receipt.assignment.state == "submitted"
-    assert receipt.next is Nothing.entry
+    assert receipt.next is NoItem.entry
     assert at(session, study, who) == Stage.consent
 
 
@@ -259,7 +259,7 @@ def test_failing_the_last_attempt_ends_with_its_own_code(make):
     step = onboarding.step(session, study, who)
     assert (step.stage, step.ending.code) == (Stage.failed_test, "FAIL1")
     assert [answer.right for answer in step.outcome.answers] == ["Beta", "Alpha"]
-    assert assignments.current(session, study, who) is Nothing.failed_test
+    assert assignments.current(session, study, who) is NoItem.failed_test
     with pytest.raises(Conflict):
         entry_test.start(session, study, who)
 
@@ -326,7 +326,7 @@ def rate_gold(session, study, who, **answers) -> list[Assigned]:
         rated.append(work)
         message = submission(work, f"s-{work.id:08}", answers=full_answers(**answers))
         work = annotations.submit(session, who, message).next
-    assert work is Nothing.entry
+    assert work is NoItem.entry
     return rated
 
 
@@ -405,7 +405,7 @@ def test_no_entry_step_is_taken_unless_the_study_is_open(make):
     lifecycle.set_state(session, study, StudyState.closed, "lead")
 
     assert onboarding.step(session, study, who) is None
-    assert assignments.current(session, study, who) is Nothing.closed
+    assert assignments.current(session, study, who) is NoItem.closed
     for command in (onboarding.refuse, entry_test.start, entry_test.hand_in):
         with pytest.raises(StudyNotOpen):
             command(session, study, who)
@@ -441,9 +441,9 @@ def test_an_explicit_plan_gives_each_annotator_their_items_in_order(make_on_both
         annotations.submit(session, who, submission(work, f"s-{work.id:08}"))
 
     assert item_ids == [items[4], items[1], items[2]]
-    assert work is Nothing.finished
-    assert assignments.current(session, study, stranger) is Nothing.none_left
-    assert [onboarding.ending(study, reason).code for reason in (Nothing.finished, Nothing.none_left)] == ["DONE1", ""]
+    assert work is NoItem.finished
+    assert assignments.current(session, study, stranger) is NoItem.none_left
+    assert [onboarding.ending(study, reason).code for reason in (NoItem.finished, NoItem.none_left)] == ["DONE1", ""]
     assert assignments.current(session, study, other).item_id == items[1]
 
 
@@ -455,10 +455,10 @@ def test_the_study_says_how_long_an_item_is_kept(make, monkeypatch):
     work = assignments.current(session, study, who)
 
     monkeypatch.setattr(clock, "now", lambda: real() + timedelta(minutes=80))
-    assert assignments.current(session, study, other) is Nothing.nothing_free
+    assert assignments.current(session, study, other) is NoItem.nothing_free
     assert reservations.renew(session, who, work.token)
     monkeypatch.setattr(clock, "now", lambda: real() + timedelta(minutes=160))
-    assert assignments.current(session, study, other) is Nothing.nothing_free
+    assert assignments.current(session, study, other) is NoItem.nothing_free
     monkeypatch.setattr(clock, "now", lambda: real() + timedelta(minutes=171))
     assert isinstance(assignments.current(session, study, other), Assigned)
 

@@ -80,7 +80,7 @@ def test_excluding_reopens_places_and_reinstating_makes_the_extra_ones_surplus(e
         study, lead, (anna, ben) = make_study(session, items=2, raters_per_item=1)
         submit(session, study, anna)
         submit(session, study, anna)
-        assert isinstance(assignments.current(session, study, ben), assignments.Nothing)
+        assert isinstance(assignments.current(session, study, ben), assignments.NoItem)
 
     with database.writing(engine) as session:
         exclusions.exclude(session, study, anna.pseudonym, f"  {REASON} ", lead.pseudonym)
@@ -123,7 +123,7 @@ def test_a_reinstated_annotator_finds_their_draft_again(sqlite_engine, make_stud
         session.get_one(Assignment, work.id).draft_seq = 3
         session.flush()
         exclusions.exclude(session, study, anna.pseudonym, REASON, lead.pseudonym)
-        assert assignments.current(session, study, anna) == assignments.Nothing.excluded
+        assert assignments.current(session, study, anna) == assignments.NoItem.excluded
         exclusions.reinstate(session, study, anna.pseudonym, REASON, lead.pseudonym)
         assert assignments.current(session, study, anna).id == work.id
         assert taken(session, study) == filled(session, study)
@@ -138,11 +138,11 @@ STEPS = st.lists(
 EVERY_STEP = [("submit", 0), ("submit", 1), ("ignore", 2), ("exclude", 0), ("submit", 2), ("skip", 1)]
 EVERY_STEP += [("submit", 1), ("reinstate", 0), ("withdraw", 1), ("submit", 0), ("exclude", 2)]
 NO_WORK = {
-    assignments.Nothing.excluded,
-    assignments.Nothing.withdrawn,
-    assignments.Nothing.none_left,
-    assignments.Nothing.nothing_free,
-    assignments.Nothing.finished,
+    assignments.NoItem.excluded,
+    assignments.NoItem.withdrawn,
+    assignments.NoItem.none_left,
+    assignments.NoItem.nothing_free,
+    assignments.NoItem.finished,
 }
 
 
@@ -151,7 +151,7 @@ def take(session, study, lead, who, step: str) -> bool:
     match step:
         case "submit" | "ignore" | "skip":
             work = assignments.current(session, study, who)
-            if isinstance(work, assignments.Nothing):
+            if isinstance(work, assignments.NoItem):
                 assert work in NO_WORK
                 return False
             if step == "submit":
@@ -251,7 +251,7 @@ def test_a_withdrawn_annotator_gets_no_item_and_stores_nothing(sqlite_engine, ma
             withdrawal.withdraw(session, study, anna.pseudonym, lead.pseudonym)
         with pytest.raises(NotAllowed):
             accounts.consent(session, study, anna, accounts.settings_of(study).consent.version)
-        assert isinstance(assignments.current(session, study, anna), assignments.Nothing)
+        assert isinstance(assignments.current(session, study, anna), assignments.NoItem)
         with pytest.raises(TriptychError):
             resubmit(session, anna, work, full_answers(), 30.0)
         assert session.scalars(select(Workbook)).one().cancelled_at is not None

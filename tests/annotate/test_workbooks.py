@@ -16,7 +16,7 @@ from sqlalchemy import func, select
 
 from triptych import clock
 from triptych.annotate import annotations, assignments, drafts, progress, reservations, workbooks
-from triptych.annotate.assignments import Nothing
+from triptych.annotate.assignments import NoItem
 from triptych.errors import Conflict, ImportRefused, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats import read_items
 from triptych.formats.model import CandidateDraft, ItemDraft
@@ -177,9 +177,9 @@ def test_the_items_of_a_workbook_are_reserved_and_balanced(engine, desk):
 
     here = assignments.current(session, study, first)
     assert here.item_id not in {assignment.item_id for assignment in reserved}
-    assert assignments.current(session, study, second) == Nothing.nothing_free
+    assert assignments.current(session, study, second) == NoItem.nothing_free
     submit(session, study, first, full_answers())
-    assert assignments.current(session, study, second) == Nothing.none_left
+    assert assignments.current(session, study, second) == NoItem.none_left
     with pytest.raises(Conflict, match="no item left"):
         workbooks.make(session, study, second.pseudonym, 5, lead.pseudonym)
     assert workbooks.cancel(session, study, workbooks.listed(session, study)[-1].id, lead.pseudonym) == 3
@@ -226,7 +226,7 @@ def test_a_workbook_takes_up_an_expired_assignment(sqlite_engine, make_study, mo
         assert [(assignment.id, assignment.origin, assignment.state) for assignment in stored] == [
             (before.id, "workbook", "reserved")
         ]
-        assert assignments.current(session, study, who) == Nothing.finished
+        assert assignments.current(session, study, who) == NoItem.finished
 
 
 def test_a_workbook_respects_exclusions_and_limits(desk):

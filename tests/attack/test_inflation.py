@@ -13,7 +13,7 @@ import pytest
 from triptych.errors import ImportRefused, NotFound
 from triptych.formats import ReadOptions, parquet, read_items
 from triptych.formats.ratings import read_files
-from triptych.operations import against, capsule
+from triptych.operations import capsule, earlier_head
 
 ROWS = 600
 LONG = "x" * 400_000
@@ -114,7 +114,7 @@ def squeezed(method: int, big: str) -> bytes:
         ("xl/workbook.xml", lambda path: read_items(path.read_bytes(), "items.xlsx", ReadOptions())),
         ("ratings.csv", lambda path: read_files(path.read_bytes(), path.name, "human", {})),
         ("manifest.json", lambda path: capsule.uploaded(path.open("rb"), path.name).__enter__()),
-        ("study.db", lambda path: against.read(str(path))),
+        ("study.db", lambda path: earlier_head.read(str(path))),
     ],
     ids=["items", "ratings", "capsule", "against"],
 )

@@ -28,7 +28,7 @@ from sqlalchemy.pool import StaticPool
 from sqlmodel import Session
 
 from triptych.cli import main
-from triptych.operations import against, fold, verify
+from triptych.operations import earlier_head, fold, verify
 from triptych.operations.fold import PLAIN
 from triptych.storage import events
 from triptych.storage.database import open_engine
@@ -288,8 +288,8 @@ def test_an_unreadable_value_is_reported(attacked):
 def test_a_rewritten_chain_differs_from_an_earlier_head(attacked):
     """The one who rewrites the log computes every hash again, so nothing else shows it."""
     study = attacked.scalars(select(Study)).one()
-    head = against.EarlierHead(study.event_number, (study.event_hash,))
-    assert against.compare(attacked, head).holds
+    head = earlier_head.EarlierHead(study.event_number, (study.event_hash,))
+    assert earlier_head.compare(attacked, head).holds
     previous = ""
     for event in attacked.scalars(select(Event).order_by(Event.number)).all():
         event.previous_hash, event.actor = previous, "somebody"
@@ -298,7 +298,7 @@ def test_a_rewritten_chain_differs_from_an_earlier_head(attacked):
     attacked.flush()
 
     assert events.first_broken(attacked, study.id) is None
-    assert not against.compare(attacked, head).holds
+    assert not earlier_head.compare(attacked, head).holds
 
 
 def test_the_log_says_something_about_every_table():
@@ -386,7 +386,7 @@ def test_an_index_that_hides_rows_is_named(busy, tmp_path):
 def test_an_event_outside_the_chain_proves_no_earlier_head(rebuilt):
     """Without its columns' types, a table holds events that a join finds and the chain does not read."""
     study = rebuilt.scalars(select(Study)).one()
-    head = against.EarlierHead(study.event_number, (study.event_hash,), study.slug)
+    head = earlier_head.EarlierHead(study.event_number, (study.event_hash,), study.slug)
     changed(rebuilt, "CREATE TABLE bare AS SELECT * FROM event")
     columns = ", ".join(f'"{column.name}"' for column in TABLES["event"].columns)
     changed(rebuilt, f"CREATE TABLE untyped ({columns})")
@@ -395,7 +395,7 @@ def test_an_event_outside_the_chain_proves_no_earlier_head(rebuilt):
     changed(rebuilt, "DROP TABLE event")
     changed(rebuilt, "ALTER TABLE untyped RENAME TO event")
 
-    assert not against.compare(rebuilt, head).holds
+    assert not earlier_head.compare(rebuilt, head).holds
 
 
 DEEP = "[" * 5000

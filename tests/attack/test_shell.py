@@ -19,7 +19,7 @@ from triptych import settings
 from triptych.cli import files, main, output, ratings
 from triptych.errors import ImportRefused, NotAllowed, NotFound
 from triptych.formats.ratings.roles import read_mapping
-from triptych.operations import against
+from triptych.operations import earlier_head
 from triptych.privacy import erasure, withdrawal
 from triptych.storage.database import reading, writing
 
@@ -59,7 +59,7 @@ def test_a_deeply_nested_file_is_no_earlier_report(tmp_path):
     path.write_text("[" * 100_000)
 
     with pytest.raises(NotFound, match="cannot be read"):
-        against.read(str(path))
+        earlier_head.read(str(path))
 
 
 def test_a_folder_is_written_whole_or_not_at_all(tmp_path, monkeypatch):

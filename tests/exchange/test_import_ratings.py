@@ -30,9 +30,9 @@ from triptych.people import accounts
 from triptych.reports.build import build_report
 from triptych.results.criterion import criterion_ratings
 from triptych.results.frame.counted import counted_ratings
+from triptych.results.frame.csv_rows import export_ratings
 from triptych.results.frame.highlights import highlight_counts, highlights_of_item
 from triptych.results.frame.model import Counted, Frame
-from triptych.results.frame.rows import export_ratings
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.judges import judges
 from triptych.results.progress import overview
@@ -41,6 +41,7 @@ from triptych.storage import database, events
 from triptych.storage.models import (
     Assignment,
     Event,
+    Explanation,
     Highlight,
     Item,
     Membership,
@@ -346,6 +347,12 @@ def test_an_exported_study_is_imported_with_the_same_ratings(imported, make_stud
     assert before["value"].tolist() == after["value"].tolist()
     assert before["kind"].tolist() == after["kind"].tolist()
     assert (before["submitted_at"].dt.floor("s").to_numpy() == after["submitted_at"].to_numpy()).all()
+
+
+def test_texts_of_an_export_of_another_version_lose_their_protection(imported):
+    header = "item_id,annotator,annotator_kind,system,criterion,value,explanation,explanation_words,design_hash\n"
+    _, frame, session = imported(together(header + "1,w,human,m,c,4,'=1+1,1,x\n"))
+    assert session.scalars(select(Explanation.text)).all() == ["=1+1"]
 
 
 def test_excluded_annotators_of_an_export_stay_excluded(imported):

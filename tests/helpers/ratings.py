@@ -14,7 +14,7 @@ from triptych import clock
 from triptych.annotate import annotations as annotating
 from triptych.annotate import assignments, onboarding
 from triptych.annotate.annotations import SetAsideMessage, SubmitMessage
-from triptych.annotate.assignments import Assigned, Nothing
+from triptych.annotate.assignments import Assigned, NoItem
 from triptych.results.frame.model import Frame
 from triptych.storage import events
 from triptych.storage.models import Assignment, Membership, Study
@@ -41,7 +41,7 @@ def submit(session: Session, study: Study, who: Who, answers: Any = None, second
 def assigned(session: Session, study: Study, who: Who) -> Assigned:
     """The annotator's current item, once they have read the instructions."""
     work = assignments.current(session, study, who)
-    if work == Nothing.entry:
+    if work == NoItem.entry:
         onboarding.read_instructions(session, study, who, onboarding.wording_of(study))
         work = assignments.current(session, study, who)
     assert isinstance(work, Assigned), work

@@ -119,7 +119,7 @@ DOORS = {
         people.accounts.end_links people.accounts.join_open_study people.accounts.use_setup_ticket
         people.accounts.end_logins people.accounts.enrol people.accounts.issue_link
         people.accounts.new_person people.passcodes.begin_try people.passcodes.forget_tries
-        people.tokens.revoke_all people.ways_in.keep_closed
+        people.tokens.revoke_all people.access_after_restore.keep_closed
         people.roster.enrol_lead people.viewers.enrol_viewer privacy.scrub.forget_identity privacy.scrub.forget_words
         storage.events.record_baseline storage.events.write_pending
         storage.writes.add_events storage.writes.add_rows storage.writes.store_annotation

@@ -17,7 +17,7 @@ from sqlmodel import Session
 
 from triptych.errors import Conflict, ImportRefused
 from triptych.exchange import exports
-from triptych.operations import against, arrival, capsule, verify
+from triptych.operations import arrival, capsule, earlier_head, verify
 from triptych.operations.arrival import Arrived
 from triptych.people import accounts
 from triptych.privacy import erasure
@@ -110,9 +110,9 @@ def test_people_arrive_without_logins_under_pseudonyms_of_their_own(journey):
 
 def test_an_earlier_head_and_an_export_still_prove_it(journey):
     with reading(journey.second) as session:
-        heads = against.read(str(journey.file))
+        heads = earlier_head.read(str(journey.file))
         assert {head.slug for head in heads} == {SLUG}
-        assert all(against.compare(session, head).holds for head in heads)
+        assert all(earlier_head.compare(session, head).holds for head in heads)
         study = lifecycle.by_slug(session, f"{SLUG}-2")
         previous = ""
         for event in exports._events(session, study):
@@ -141,7 +141,7 @@ def test_it_goes_on_and_travels_again(journey, tmp_path, ready_sqlite):
     assert set(arrived.renamed) == {"P-new", "P-third"}
     assert faults(third) == {f"{SLUG}-2": ""}
     with reading(third) as session:
-        assert all(against.compare(session, head).holds for head in against.read(str(journey.file)))
+        assert all(earlier_head.compare(session, head).holds for head in earlier_head.read(str(journey.file)))
     third.dispose()
 
 
@@ -177,7 +177,7 @@ def test_it_arrives_in_postgresql_and_travels_on(journey, postgres_engine, make_
         come_in(session, study, "new")
     assert faults(postgres_engine) == {arrived.slug: "", "a-small-study": ""}
     with reading(postgres_engine) as session:
-        assert all(against.compare(session, head).holds for head in against.read(str(journey.file)))
+        assert all(earlier_head.compare(session, head).holds for head in earlier_head.read(str(journey.file)))
     with pytest.raises(Conflict, match="already exists here"):
         capsule.import_study(journey.file, postgres_engine, lead)
     last = home(tmp_path / "last.db", ready_sqlite)

@@ -8,6 +8,7 @@ import json
 import zipfile
 
 import pytest
+from helpers.database_files import migrated
 from helpers.downloads import get
 from helpers.ratings import submit
 from helpers.reports import report_of
@@ -183,11 +184,9 @@ def test_datasheet_answers_go_into_the_next_report(visit, make_study):
     assert sheet["heds-ethics-review_body"]["data"] == {"": "The board of *this* place"}
 
 
-def test_a_database_of_the_first_release_keeps_its_rows(tmp_path, monkeypatch):
+def test_a_database_of_the_first_release_keeps_its_rows(tmp_path):
     engine = database.open_engine(f"sqlite:///{tmp_path / 'old.db'}")
-    with monkeypatch.context() as release:
-        release.setattr(database, "HEAD", "0001")
-        database.migrate(engine)
+    migrated(engine, "0001")
     assert not inspect(engine).has_table("snapshot")
     with database.writing(engine) as session:
         columns = "kind, role, pseudonym, name, created_at"

@@ -12,8 +12,8 @@ from triptych.annotate import assignments
 from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
 from triptych.operations import verify
 from triptych.results import adjudication
+from triptych.results.frame.csv_rows import export_ratings
 from triptych.results.frame.model import Counted
-from triptych.results.frame.rows import export_ratings
 from triptych.results.frame.upkeep import frame_of
 from triptych.storage import events
 from triptych.storage.database import reading, writing

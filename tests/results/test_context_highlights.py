@@ -14,9 +14,9 @@ from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
 from triptych.operations import capsule, verify
 from triptych.privacy import erasure, personal_data
 from triptych.results import texts
+from triptych.results.frame.csv_rows import export_highlights
 from triptych.results.frame.highlights import highlight_counts, highlights_of_item
 from triptych.results.frame.model import Counted
-from triptych.results.frame.rows import export_highlights
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.study_analysis import spans
 from triptych.stats.undefined import Undefined

@@ -194,7 +194,7 @@ def test_a_late_panel_session_shows_the_ending_only(sqlite_engine, make_study):
         second = accounts.join_from_panel(session, study, "prolific", "5f1", "second")
 
         assert second.id == first.id
-        assert assignments.current(session, study, who) == assignments.Nothing.finished
+        assert assignments.current(session, study, who) == assignments.NoItem.finished
         own = select(Membership).where(Membership.study_id == study.id, Membership.role == Role.annotator)
         assert len(session.scalars(own).all()) == 1
         assert len(session.scalars(select(Assignment).where(Assignment.person_id == first.id)).all()) == 2

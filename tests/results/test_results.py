@@ -51,7 +51,7 @@ def test_the_kept_frame_equals_one_built_from_nothing_whatever_happened(sqlite_e
         out: set[int] = set()
         for n, kind, value in steps:
             who = people[n]
-            free = not isinstance(assignments.current(session, study, who), assignments.Nothing)
+            free = not isinstance(assignments.current(session, study, who), assignments.NoItem)
             match kind:
                 case "submit" if free:
                     verdict = ("accept", "unsure", "accept")[value - 1]

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from helpers.database_files import migrated
 from sqlalchemy import Engine, create_engine, insert, inspect, select, text, update
 from sqlalchemy.exc import IntegrityError
 
@@ -54,11 +55,6 @@ def migrated_engine(engine: Engine, request: pytest.FixtureRequest, tmp_path: Pa
     migrated(empty, database.HEAD)
     yield empty
     empty.dispose()
-
-
-def migrated(engine: Engine, target: str) -> None:
-    with database._migrating(engine) as connection:
-        database.run_migrations(connection, target)
 
 
 def parts(engine: Engine) -> dict[str, Any]:

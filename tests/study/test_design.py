@@ -20,8 +20,8 @@ from triptych.reports.build import build_report
 from triptych.reports.facts import facts_of
 from triptych.reports.methods_text import paragraph
 from triptych.reports.numbers import Book
+from triptych.results.frame.csv_rows import export_ratings
 from triptych.results.frame.model import Counted
-from triptych.results.frame.rows import export_ratings
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.files import shipped_rubrics

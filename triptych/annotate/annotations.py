@@ -17,7 +17,7 @@ from sqlmodel import Session
 from triptych import clock
 from triptych.annotate import assignments, reservations
 from triptych.annotate.answer_rows import answer_rows
-from triptych.annotate.assignments import Nothing
+from triptych.annotate.assignments import NoItem
 from triptych.annotate.checks import HIDDEN, WORK
 from triptych.annotate.logged import LoggedAnnotation
 from triptych.annotate.outcomes import LATER, outcomes_of
@@ -89,7 +89,7 @@ class Receipt:
 
     submission: str
     assignment: Assigned
-    next: Assigned | Nothing
+    next: Assigned | NoItem
 
 
 M = TypeVar("M", bound=Message)

@@ -1,4 +1,4 @@
-"""CheckedAnswers answers as rows of the tables, quotes cut from the stored text."""
+"""Checked answers as rows of the tables. Quotes are cut from the stored text."""
 
 from __future__ import annotations
 

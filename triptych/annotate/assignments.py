@@ -48,7 +48,7 @@ from triptych.study.settings import settings_of
 NOT_YOURS = message("This item is not yours, or no longer there.")
 
 
-class Nothing(StrEnum):
+class NoItem(StrEnum):
     """Why there is no item to annotate; each reason has a separate screen."""
 
     not_open = "not open yet"
@@ -65,13 +65,13 @@ class Nothing(StrEnum):
 
 
 NOT_OPEN = {
-    StudyState.draft: Nothing.not_open,
-    StudyState.paused: Nothing.paused,
-    StudyState.closed: Nothing.closed,
+    StudyState.draft: NoItem.not_open,
+    StudyState.paused: NoItem.paused,
+    StudyState.closed: NoItem.closed,
 }
 
 
-def current(session: Session, study: Study, who: Who) -> Assigned | Nothing:
+def current(session: Session, study: Study, who: Who) -> Assigned | NoItem:
     """The annotator's reserved item, or the next one, reserved in the caller's transaction.
 
     Raises NotFound for somebody who is no annotator of the study.
@@ -79,7 +79,7 @@ def current(session: Session, study: Study, who: Who) -> Assigned | Nothing:
     return current_of(session, study, who, locked_membership(session, study.id, who))
 
 
-def current_of(session: Session, study: Study, who: Who, membership: AnnotatorMembership) -> Assigned | Nothing:
+def current_of(session: Session, study: Study, who: Who, membership: AnnotatorMembership) -> Assigned | NoItem:
     """As `current`, for a membership that this transaction has locked already."""
     barred = _barred(study, membership)
     unfinished = unfinished_of(session, study, who)
@@ -91,27 +91,27 @@ def current_of(session: Session, study: Study, who: Who, membership: AnnotatorMe
     return _reserve_next(session, study, who, membership, unfinished)
 
 
-def _barred(study: Study, membership: AnnotatorMembership) -> Nothing | None:
+def _barred(study: Study, membership: AnnotatorMembership) -> NoItem | None:
     """Why this person may get no new item now."""
     if membership.excluded_at is not None:
-        return Nothing.excluded
+        return NoItem.excluded
     if membership.withdrawn_at is not None:
-        return Nothing.withdrawn
+        return NoItem.withdrawn
     if membership.turned_away_as:
-        return Nothing(membership.turned_away_as)
+        return NoItem(membership.turned_away_as)
     if study.state != StudyState.open:
         return NOT_OPEN[study.state]
-    return Nothing.entry if onboarding.unread(study, membership) else None
+    return NoItem.entry if onboarding.unread(study, membership) else None
 
 
-def _may_continue(study: Study, barred: Nothing | None) -> bool:
+def _may_continue(study: Study, barred: NoItem | None) -> bool:
     """Whether a person may continue work that they began or submitted, even when no new items are assigned."""
-    return barred is None or (barred == Nothing.paused and lifecycle.still_takes_work(study))
+    return barred is None or (barred == NoItem.paused and lifecycle.still_takes_work(study))
 
 
 def _reserve_next(
     session: Session, study: Study, who: Who, membership: AnnotatorMembership, expired: Sequence[Assigned]
-) -> Assigned | Nothing:
+) -> Assigned | NoItem:
     """Release expired reservations, then reserve this person's next item, or return why there is none. `expired`: the
     person's own expired reservations; one with a draft is resumed first, so that no work is lost.
     """
@@ -131,7 +131,7 @@ def _reserve_next(
         columns = {"repeat_of": check.repeat_of} if check.repeat_of else {}
         return reservations.reserve(session, study, who, check.item, check.purpose, expired, **columns)
     if _has_reached_limit(session, study, who):
-        return Nothing.finished
+        return NoItem.finished
     item_id = reservations.take_next(session, study, who, planned=membership.has_plan)
     if item_id is not None:
         return reservations.reserve(session, study, who, item_id, Purpose.main, expired)
@@ -140,7 +140,7 @@ def _reserve_next(
 
 def _before_work(
     session: Session, study: Study, who: Who, membership: AnnotatorMembership, expired: Sequence[Assigned]
-) -> Assigned | Nothing | None:
+) -> Assigned | NoItem | None:
     """Training and entry test; None once both are done."""
     training = onboarding.next_training(session, study, who)
     if training is not None:
@@ -150,7 +150,7 @@ def _before_work(
         return None
     gold = entry_test.next_gold(session, study, who, membership, test)
     if gold is None:
-        return Nothing.entry
+        return NoItem.entry
     return reservations.reserve(session, study, who, gold, Purpose.entry_test, expired)
 
 
@@ -211,7 +211,7 @@ def _own_main() -> ColumnElement[bool]:
     return own_assignments() & (Assignment.purpose == Purpose.main)
 
 
-def _why_nothing(session: Session, study: Study, who: Who, *, planned: bool) -> Nothing:
+def _why_nothing(session: Session, study: Study, who: Who, *, planned: bool) -> NoItem:
     """Items that others hold now may come free again; otherwise the person is finished, or came too late for any."""
     held = select(Assignment.item_id).where(
         Assignment.study_id == study.id,
@@ -228,9 +228,9 @@ def _why_nothing(session: Session, study: Study, who: Who, *, planned: bool) -> 
     # on PostgreSQL `take_next` passed over what somebody is reserving at this moment
     passed_over = session.scalars(reservations.next_item(planned), own).first() is not None
     if passed_over or session.scalars(held.limit(1), own).first() is not None:
-        return Nothing.nothing_free
+        return NoItem.nothing_free
     begun = select(Assignment.id).where(_own_main(), Assignment.state != AssignmentState.expired)
-    return Nothing.finished if session.scalars(begun.limit(1), own).first() is not None else Nothing.none_left
+    return NoItem.finished if session.scalars(begun.limit(1), own).first() is not None else NoItem.none_left
 
 
 def by_token(session: Session, who: Who, token: str) -> Assigned:

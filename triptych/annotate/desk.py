@@ -9,7 +9,7 @@ from sqlmodel import Session
 
 from triptych.annotate import assignments, comments, drafts
 from triptych.annotate.annotations import Receipt, SetAsideMessage, SubmitMessage, read_message, set_aside_item, submit
-from triptych.annotate.assignments import Nothing
+from triptych.annotate.assignments import NoItem
 from triptych.annotate.blinding import Feedback, FeedbackRow, Notice, View, view
 from triptych.annotate.checks import compared, in_words
 from triptych.annotate.reservations import Assigned
@@ -35,7 +35,7 @@ class Desk:
     """
 
     view: View | None = None
-    nothing: Nothing | None = None
+    nothing: NoItem | None = None
     showing: str | None = None
 
 
@@ -64,14 +64,14 @@ def _desk(
     session: Session,
     study: Study,
     who: Who,
-    work: Assigned | Nothing,
+    work: Assigned | NoItem,
     *,
     showing: str | None = None,
     receipt: str | None = None,
     notice: str | None = None,
     answers: object = None,
 ) -> Desk:
-    if isinstance(work, Nothing):
+    if isinstance(work, NoItem):
         return Desk(nothing=work)
     rubric = lifecycle.design_of(session, study).rubric
     drafts.expect(study, rubric, work)

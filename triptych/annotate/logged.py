@@ -28,8 +28,8 @@ class LoggedRating(NamedTuple):
 class LoggedHighlight(NamedTuple):
     """One marked span: code points, end exclusive; an imported quote that is not in the text has neither.
 
-    position None: in the context. quote: what such a mark quotes; any other quotes its text. unit: words or letters,
-    None where it is not known. Older logs lack both.
+    position None: in the context. quote: stored only for a span without offsets, since the text has all others. unit:
+    words or letters, None where it is not known. Older logs lack both.
     """
 
     position: int | None

@@ -17,7 +17,7 @@ from sqlalchemy.sql.dml import ReturningInsert, ReturningUpdate
 from sqlmodel import Session
 
 from triptych import clock
-from triptych.annotate.order import candidate_order
+from triptych.annotate.candidate_order import candidate_order
 from triptych.people.membership import membership_of
 from triptych.storage import events, rows
 from triptych.storage.events import EventKind

@@ -12,8 +12,8 @@ from triptych.cli import files
 from triptych.cli.opening import alone, to_read, written
 from triptych.cli.output import Reply, for_people, note
 from triptych.errors import NotFound
-from triptych.operations import against as earlier
 from triptych.operations import backup as backups
+from triptych.operations import earlier_head as earlier
 from triptych.operations import move as moving
 from triptych.operations import verify as verifying
 from triptych.stats.numbers import counted
@@ -43,7 +43,7 @@ def _exported(session: Session, slug: str, name: str) -> Iterator[bytes]:
     from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
     from triptych.formats.writers.model import ExportOptions
     from triptych.formats.writers.writing import in_blocks
-    from triptych.results.frame.rows import export_highlights, export_ratings
+    from triptych.results.frame.csv_rows import export_highlights, export_ratings
 
     database.see_one_state(session)
     study = lifecycle.by_slug(session, slug)

@@ -34,8 +34,8 @@ from triptych.formats.writers.model import (
 )
 from triptych.formats.writers.writing import zipped
 from triptych.results.frame.counted import kinds_by_default
+from triptych.results.frame.csv_rows import export_highlights, export_ratings
 from triptych.results.frame.loading import GIVEN_STATE
-from triptych.results.frame.rows import export_highlights, export_ratings
 from triptych.storage import arrivals, events
 from triptych.storage.answers import ANSWER, select_answers
 from triptych.storage.models import (

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 from triptych.errors import ImportRefused
 from triptych.formats.decode import decode
-from triptych.formats.elsewhere import is_campaign, is_task, segments
 from triptych.formats.model import (
     MAX_COLUMNS,
     MAX_ITEMS,
@@ -21,6 +20,7 @@ from triptych.formats.model import (
     Record,
     Source,
 )
+from triptych.formats.task_files import is_campaign, is_task, segments
 from triptych.formats.values import NotFinite, NumberText, kind_of
 
 MAX_DEPTH = 50

@@ -40,6 +40,8 @@ RATINGS = {
     "exclusion_reason": "Why.",
 }
 RATINGS_HEADER = tuple(RATINGS)
+# which no other program's table has; by them an export of any version is recognised
+OWN_COLUMNS = {"design_hash", "annotator_kind", "explanation_words"}
 # column → its cell, from a row of the database and blind code → the name that may be written
 HIGHLIGHTS: dict[str, Callable[[Any, dict[int, str]], Cell]] = {
     "annotator": lambda row, _: row.pseudonym,

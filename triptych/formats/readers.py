@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from triptych.errors import ImportRefused
 from triptych.formats.decode import refuse_other_content
-from triptych.formats.elsewhere import unpacked
 from triptych.formats.json_files import read_json
 from triptych.formats.layout import ITEMS
 from triptych.formats.model import MAX_UPLOAD, Contents, Findings, ReadOptions, Source
 from triptych.formats.parquet import read_parquet
 from triptych.formats.tables import read_delimited, restored, tally_escaped
+from triptych.formats.task_files import unpacked
 
 Reader = Callable[[bytes, Contents, ReadOptions, Findings], Source]
 BINARY = ("xlsx", "parquet")

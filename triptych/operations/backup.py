@@ -25,7 +25,7 @@ from sqlmodel import Session
 from triptych import clock, settings
 from triptych.errors import NotAllowed, NotFound, TriptychError, UnsafeDatabase
 from triptych.operations import verify
-from triptych.people.ways_in import WaysIn, keep_closed, ways_in
+from triptych.people.access_after_restore import WaysIn, keep_closed, ways_in
 from triptych.results.frame.upkeep import forget
 from triptych.storage import database, events, host, private, working, writes
 from triptych.storage.events import DEPARTURES, EventKind

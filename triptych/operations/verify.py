@@ -1,7 +1,7 @@
 """Checks that the tables of a study match its event log: every row and column, rebuilt from the log alone. `fold` plays
 the log back, and the result is compared with the stored rows; `storage.rows` lists the few columns that no log can
 know. This reveals changes by anyone who does not rewrite the whole log: exports, reports and backups print number and
-hash of the last event, and `against` compares the log with them.
+hash of the last event, and `earlier_head` compares the log with them.
 """
 
 from __future__ import annotations

@@ -56,8 +56,8 @@ NOT_OPEN = {
     StudyState.closed: message("Nobody can join this study now: it is not open any more."),
 }
 SIGNED_OUT = message("You are signed out. Sign in again; what you wrote is kept in this browser.")
-WRONG_PASSCODE = message("This name and passcode do not fit together.")
-WRONG_CODE = message("This name and return code do not fit together in this study.")
+WRONG_PASSCODE = message("This name and passcode do not match.")
+WRONG_CODE = message("This name and return code do not match in this study.")
 
 
 def panel_of(study: Study) -> PanelAddress:

@@ -1,1 +1,1 @@
-"""Reports of a study, frozen at one event. No statistic of its own: it prints those of results/."""
+"""Reports of a study, frozen at one event. No statistic of its own: it prints those of stats/analysis/."""

@@ -16,10 +16,10 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class SheetQuestion:
-    """One question. `id`: of its text box, or of its options without their -1, -2, …, after "heds-".
+    """One question.
 
-    kind: a text, one of the options, or several. asked: the lead is asked; otherwise the study knows. `more`: where
-    options may need words of explanation, there is a box of its own.
+    id: of its field in the form, without the prefix "heds-" and without the -1, -2, … of its options. kind: a text, one
+    of the options, or several. asked: of the lead; otherwise it is answered from what the study contains.
     """
 
     number: str
@@ -29,10 +29,6 @@ class SheetQuestion:
     options: tuple[str, ...] = ()
     asked: bool = False
     per_criterion: bool = False
-
-    @property
-    def more(self) -> bool:
-        return self.kind != "text"
 
 
 def _questions(section: str, content: dict[str, Any]) -> Iterator[SheetQuestion]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from triptych.reports.cells import Cell, Notes, Table, limits, number_cells
 from triptych.reports.numbers import Book
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.stats.analysis import statistics as of
+from triptych.stats.analysis import statistics as tables
 from triptych.stats.analysis.statistics import Statistic, columns
 
 MOST_ROWS = 200
@@ -102,7 +102,7 @@ CONTRASTS = PartTable(
     "contrasts",
     "contrasts",
     "Systems against each other",
-    (*of.DIFFERENCE, *of.WINS, of.SIGNED_RANK),
+    (*tables.DIFFERENCE, *tables.WINS, tables.SIGNED_RANK),
     "Difference by least squares with effects of items, annotators and systems, first system minus second, and the "
     "share of their ratings that it is based on; 95 % intervals for these annotators and for annotators like these, "
     "with the corresponding tests. Wins, ties, losses and Wilcoxon's test use items where one annotator rated both.",
@@ -113,7 +113,7 @@ FINAL_VALUES = PartTable(
     "final values",
     "final_values",
     "Ratings as given and with final values",
-    of.FINAL_VALUES,
+    tables.FINAL_VALUES,
     "As given: the means of all other tables. With final values: the same means, but with final values in place of the "
     "ratings of responses that were decided. They have no interval and no test: a single decision is not a sample of "
     "ratings.",
@@ -125,7 +125,7 @@ MAJORITY = PartTable(
     "systems",
     "majority",
     "Items by majority",
-    of.MAJORITY,
+    tables.MAJORITY,
     "Positive: more than half of the raters of an item chose a positive option.",
     "System",
     "The item",
@@ -136,7 +136,7 @@ APPENDIX = (
         "group differences",
         "group_differences",
         "Systems by group of annotators",
-        of.DIFFERENCE,
+        tables.DIFFERENCE,
         "Mean difference of two systems in each group of annotators, by the same least squares fitted to its ratings "
         "only; then how far these differences are apart in two groups. 95 % intervals for these annotators, and, if "
         "each group has five or more, for annotators like these. The tests within groups are one family, those between "
@@ -147,7 +147,7 @@ APPENDIX = (
         "ordinal",
         "ordinal",
         "Proportional odds",
-        of.ORDINAL_DIFFERENCE,
+        tables.ORDINAL_DIFFERENCE,
         "Cumulative logits with effects of items, annotators and systems: a second analysis that uses only the order "
         "of ratings, next to the differences in points. Differences in logits with 95 % intervals for annotators like "
         "these where there are five or more, else for these; its p-values are not adjusted.",
@@ -157,7 +157,7 @@ APPENDIX = (
         "contrasts",
         "wins",
         "Wins and losses",
-        (*of.WINS, of.BALANCE, of.RANK_BISERIAL),
+        (*tables.WINS, tables.BALANCE, tables.RANK_BISERIAL),
         "Only which of the two an annotator rated higher on an item: -1 to 1, with 95 % intervals for annotators like "
         "these where there are five or more, else for these. Rank-biserial: the effect size of Wilcoxon's test.",
         "Systems",
@@ -166,7 +166,7 @@ APPENDIX = (
         "ranks",
         "ranks",
         "Mean ranks",
-        of.RANKING,
+        tables.RANKING,
         "Systems ranked on each item by their mean rating over the annotators who rated all of them; 1 is the highest. "
         "Friedman's test over items, for these annotators only.",
         across="mean rank",
@@ -175,7 +175,7 @@ APPENDIX = (
         "ranks",
         "nemenyi",
         "Ranks of systems against each other",
-        of.RANK_DIFFERENCE,
+        tables.RANK_DIFFERENCE,
         "Nemenyi's test holds for all pairs of one criterion at once.",
         "Systems",
     ),
@@ -183,7 +183,7 @@ APPENDIX = (
         "strengths",
         "strengths",
         "Strengths",
-        of.STRENGTHS,
+        tables.STRENGTHS,
         "Bradley-Terry strengths with ties (Davidson 1970) from all pairs of responses that one annotator rated on the "
         "same item; 0 is the mean of the systems. 95 % intervals by resampling items, for these annotators.",
         across="strength",
@@ -192,7 +192,7 @@ APPENDIX = (
         "reliability",
         "reliability",
         "Reliability",
-        of.RELIABILITY,
+        tables.RELIABILITY,
         "Intraclass correlations of a single rating, and after the slash of the mean of k ratings; (1) one-way, (A) "
         "absolute agreement, (C) consistency. Needed: ratings per unit whose mean reaches 0.8 by ICC(1).",
     ),
@@ -200,7 +200,7 @@ APPENDIX = (
         "annotator pairs",
         "pair_means",
         "Pairs of annotators on average",
-        of.PAIRS,
+        tables.PAIRS,
         "Means over all pairs of annotators. Kappa: Cohen's, weighted by the level of the scale. All criteria: means "
         "over pairs, with the units of all criteria together; only if all criteria have the same scale.",
     ),
@@ -208,7 +208,7 @@ APPENDIX = (
         "without annotator",
         "without",
         "Agreement without each annotator",
-        of.WITHOUT,
+        tables.WITHOUT,
         "Krippendorff's alpha of the others, over the units that two or more of them rated.",
         "Annotator left out",
     ),
@@ -216,7 +216,7 @@ APPENDIX = (
         "annotator pairs",
         "pairs",
         "Pairs of annotators",
-        of.PAIR,
+        tables.PAIR,
         "Over the units that both rated. Kappa is weighted by the level of the scale; the distance is in its points.",
         "Annotators",
     ),
@@ -224,14 +224,14 @@ APPENDIX = (
         "repeats",
         "repeats",
         "Annotators with themselves",
-        of.AGREEMENT,
+        tables.AGREEMENT,
         "Agreement of annotators with themselves, over what they unknowingly rated twice.",
     ),
     PartTable(
         "repeats",
         "repeats_by_annotator",
         "Self-agreement by annotator",
-        of.REPEATED,
+        tables.REPEATED,
         "Over all criteria. Apart: the mean distance in shares of the scale; another option is a whole scale apart.",
         "Annotator",
     ),
@@ -239,7 +239,7 @@ APPENDIX = (
         "length",
         "length",
         "Length of responses",
-        of.LENGTH,
+        tables.LENGTH,
         "Do longer responses get higher ratings? Correlation of words and mean rating within items, with 95 % "
         "intervals over items, for these annotators.",
     ),
@@ -247,7 +247,7 @@ APPENDIX = (
         "judges",
         "judges",
         "Judges compared with the annotators",
-        (*of.SHARED, *of.STAND_IN, *of.WITHIN_ITEMS, *of.OF_SYSTEMS),
+        (*tables.SHARED, *tables.STAND_IN, *tables.WITHIN_ITEMS, *tables.OF_SYSTEMS),
         "The alternative annotator test (Calderon, Reichart and Dror 2025): epsilon is how much worse a judge may be, "
         "depending on the kind of annotators; from a winning rate of 50 % it may replace one of them. Correlations of "
         "its scores with the mean ratings.",
@@ -257,7 +257,7 @@ APPENDIX = (
         "judges",
         "judges_by_annotator",
         "Judges and each annotator",
-        of.STAND_IN_PAIR,
+        tables.STAND_IN_PAIR,
         "Which of the two agrees with the other annotators at least as well; ties win for both. p is one-sided, "
         "corrected by "
         "Benjamini and Yekutieli.",
@@ -267,7 +267,7 @@ APPENDIX = (
         "metrics",
         "metrics",
         "Metrics compared with the annotators",
-        (*of.SHARED, *of.WITHIN_ITEMS, *of.OF_SYSTEMS),
+        (*tables.SHARED, *tables.WITHIN_ITEMS, *tables.OF_SYSTEMS),
         "Scores that no annotator gave, on their own scale: correlations with the mean ratings of each criterion, with "
         "95 % intervals for these annotators.",
         "Judge and its scores",
@@ -276,7 +276,7 @@ APPENDIX = (
         "effects",
         "effects",
         "Place on screen and time",
-        (*of.POSITION_EFFECT, *of.ORDER_EFFECT),
+        (*tables.POSITION_EFFECT, *tables.ORDER_EFFECT),
         "Do ratings depend on the place on screen? Least squares on places and systems within annotations; Wald's test "
         "that no place shifts them, clustered by item and annotator, or with fewer than five annotators by item only. "
         "First to last: change in points of the scale, of shares in percentage points (pp), from an annotator's first "
@@ -287,7 +287,7 @@ APPENDIX = (
         "effects",
         "shifts",
         "Places on screen",
-        of.AT_PLACE,
+        tables.AT_PLACE,
         "Shift from the mean of all places, in points of the scale, of shares in percentage points (pp), with "
         "95 % intervals as above; how often the response that an annotator rated above all others was there.",
         "Place",
@@ -296,7 +296,7 @@ APPENDIX = (
         "annotators",
         "annotators",
         "Annotators one by one",
-        (*of.LOOK, *of.SPEED, *of.DRIFT),
+        (*tables.LOOK, *tables.SPEED, *tables.DRIFT),
         "Over all criteria. With the others: correlation with their mean, with 95 % intervals. Severity: own rating "
         "minus the mean of the others, in % of the scale; not misconduct. All equal: annotations with the same rating "
         "throughout. Missing: answers marked as missing. Seconds: the median per annotation. Too fast: annotations too "
@@ -308,7 +308,7 @@ APPENDIX = (
         "highlights",
         "highlights",
         "Highlights",
-        of.SPANS,
+        tables.SPANS,
         "F1 of two annotators over the texts that both read, highlights matched one to one if they are the same "
         "passage, or if they overlap; the mean over pairs of annotators. Alpha considers every character as marked or "
         "not.",

@@ -15,7 +15,7 @@ from itertools import chain
 from sqlalchemy import select
 from sqlmodel import Session
 
-from triptych.annotate.order import balanced_order
+from triptych.annotate.candidate_order import balanced_order
 from triptych.formats.long_csv import Cell
 from triptych.formats.writers.writing import as_json
 from triptych.storage.models import Assignment, AssignmentState, Candidate, Item, Person, Slot, Study, System

@@ -56,7 +56,7 @@ def lines(turns: Iterable[Sequence[str]]) -> str:
 def ratings(session: Session, study: Study, number: int, count: int) -> TableRows:
     """All ratings of the next `count` annotations, with the columns of ratings.csv."""
     from triptych.formats.ratings_csv import RATINGS_HEADER
-    from triptych.results.frame.rows import annotations_after, export_ratings
+    from triptych.results.frame.csv_rows import annotations_after, export_ratings
 
     part, has_more = annotations_after(session, study, number, count)
     return _table(RATINGS_HEADER, export_ratings(session, study, part), part, has_more)
@@ -65,7 +65,7 @@ def ratings(session: Session, study: Study, number: int, count: int) -> TableRow
 def highlights(session: Session, study: Study, number: int, count: int) -> TableRows:
     """The next `count` highlights, with the columns of highlights.csv."""
     from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER
-    from triptych.results.frame.rows import export_highlights, highlights_after
+    from triptych.results.frame.csv_rows import export_highlights, highlights_after
 
     part, has_more = highlights_after(session, study, number, count)
     return _table(HIGHLIGHTS_HEADER, export_highlights(session, study, part), part, has_more)

@@ -22,7 +22,7 @@ from triptych import clock
 from triptych.annotate import assignments, entry_test, onboarding, reservations
 from triptych.annotate.annotations import SetAsideMessage, SubmitMessage, set_aside_item, submit
 from triptych.annotate.answer_rows import context_of
-from triptych.annotate.assignments import Nothing
+from triptych.annotate.assignments import NoItem
 from triptych.annotate.reservations import Assigned
 from triptych.exchange import import_ratings
 from triptych.formats import read_items
@@ -217,23 +217,23 @@ class _Crowd:
         for pseudonym, severity in self.demo.people.items():
             who, done = _enrol(self.session, self.study, pseudonym), 0
             work = self._arrive(who)
-            while done < self.demo.items_each and not isinstance(work, Nothing):
+            while done < self.demo.items_each and not isinstance(work, NoItem):
                 self._began_earlier(work)
                 skips = pseudonym == self.demo.skips_first and not done
                 done += work.purpose == Purpose.main
                 work = self._finish(who, work, severity, skips)
-                if work == Nothing.entry:
+                if work == NoItem.entry:
                     work = self._go_on(who)
             _give_back(self.session, self.study)
 
-    def _arrive(self, who: Who) -> Assigned | Nothing:
+    def _arrive(self, who: Who) -> Assigned | NoItem:
         consent = settings_of(self.study).consent
         if consent.text:
             accounts.consent(self.session, self.study, who, consent.version)
         onboarding.read_instructions(self.session, self.study, who, onboarding.wording_of(self.study))
         return assignments.current(self.session, self.study, who)
 
-    def _go_on(self, who: Who) -> Assigned | Nothing:
+    def _go_on(self, who: Who) -> Assigned | NoItem:
         """Begin the entry test, or leave the page with its result."""
         step = onboarding.step(self.session, self.study, who)
         if step and step.stage == onboarding.Stage.test:
@@ -248,7 +248,7 @@ class _Crowd:
         self.session.execute(update(Assignment).where(Assignment.id == work.id).values(values))
         events.record(self.session, work.study_id, EventKind.simulated, events.PROGRAM, assignment_id=work.id)
 
-    def _finish(self, who: Who, work: Assigned, severity: float, skips: bool) -> Assigned | Nothing:
+    def _finish(self, who: Who, work: Assigned, severity: float, skips: bool) -> Assigned | NoItem:
         """Rates the item or sets it aside; returns what comes next."""
         message = {"active_seconds": self.rng.randint(90, 230), **message_of(work.token, work.version, self.rng)}
         if self.ids[work.item_id] == NOTHING_TO_ANSWER:

@@ -30,7 +30,7 @@ from triptych import clock
 from triptych.annotate import assignments
 from triptych.annotate.annotations import SubmitMessage, submit
 from triptych.annotate.answer_rows import context_of
-from triptych.annotate.assignments import Nothing
+from triptych.annotate.assignments import NoItem
 from triptych.errors import NotAllowed
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import build_frame
@@ -247,7 +247,7 @@ def _fill(
         at_work = False
         for who in rng.sample(people, len(people)):
             work = assignments.current(copy, study, who)
-            if isinstance(work, Nothing):
+            if isinstance(work, NoItem):
                 continue
             slots = select(Slot.candidate_id).where(Slot.assignment_id == work.id).order_by(Slot.position)
             candidates = [shown[candidate] for candidate in copy.scalars(slots)]

@@ -11,6 +11,7 @@ Multiway Clustering. docs/statistics.md has the formulas, docs/validation.md wha
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -26,7 +27,7 @@ from .undefined import UndefinedStatistic
 
 NOT_LINKED = "Not defined: no item and annotator link these two systems."
 NOTHING_LEFT = "Not defined: no item or annotator has two ratings to compare."
-MOST_MOVED = 10  # 1 / (1 - 0.9)
+MOST_MOVED = 10  # 1 / (1 - 0.9): the bound for annotators with at most nine tenths of an item's ratings
 _ROUNDING = 1e-9
 _NULL = 1e-8  # eigenvalues below this share of the largest count as 0: the design cannot estimate these directions
 
@@ -139,13 +140,13 @@ class CrossedEffects:
         common = self.difference(system, baseline).mean
         means = []
         for code in (self.systems.index(system), self.systems.index(baseline)):
-            of = self.rows.systems == code
-            people = self.rows.people[of]
+            rated = self.rows.systems == code
+            people = self.rows.people[rated]
             counts = np.bincount(people, minlength=len(self.annotators))
-            sums = np.bincount(people, self.residuals[of], len(self.annotators))
+            sums = np.bincount(people, self.residuals[rated], len(self.annotators))
             means.append(np.divide(sums, counts, out=np.full(len(counts), np.nan), where=counts > 0))
         own = (common + means[0] - means[1]).tolist()
-        return {who: of for who, of in zip(self.annotators, own, strict=True) if of == of}
+        return {who: mean for who, mean in zip(self.annotators, own, strict=True) if not math.isnan(mean)}
 
     def may_turn(self, system: Label, baseline: Label) -> list[Label]:
         """Annotators whose removal could reverse the sign of the difference; only these need another fit.
@@ -157,8 +158,8 @@ class CrossedEffects:
         of_weights, of_residuals = (
             np.bincount(self.rows.people, column**2, len(self.annotators)) for column in (weights, self.residuals)
         )
-        far = MOST_MOVED * np.sqrt(of_weights * of_residuals) >= abs(weights @ self.rows.values)
-        return [who for who, enough in zip(self.annotators, far, strict=True) if enough]
+        could_turn = MOST_MOVED * np.sqrt(of_weights * of_residuals) >= abs(weights @ self.rows.values)
+        return [who for who, could in zip(self.annotators, could_turn, strict=True) if could]
 
     def without(self, annotator: Label) -> CrossedEffects:
         """The fit to the ratings of all others. Raises UndefinedStatistic when nothing is left."""

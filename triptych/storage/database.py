@@ -177,7 +177,7 @@ def open_engine(url: str) -> Engine:
         connect_args={"timeout": 10, "check_same_thread": False},
         hide_parameters=True,  # what people wrote has no place in an error message
     )
-    event.listen(engine, "connect", _settle)
+    event.listen(engine, "connect", _apply_pragmas)
     # a listener of the engine's would have SQLAlchemy ask at every statement who listens to it
     setattr(engine.dialect, "do_begin", _begin)  # noqa: B010 (a method, to the type checker)
     return engine
@@ -257,7 +257,7 @@ def sqlite_path(url: str) -> Path:
     return Path(make_url(url).database or "")
 
 
-def _settle(connection: sqlite3.Connection, _: Any) -> None:
+def _apply_pragmas(connection: sqlite3.Connection, _: Any) -> None:
     """Applies our settings and makes sure that SQLite took each of them."""
     connection.isolation_level = None
     for name, value in PRAGMAS.items():

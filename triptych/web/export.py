@@ -67,7 +67,7 @@ def _csv(request: Request, session: Session, study: Study) -> tuple[str, str, Bl
     from triptych.formats.long_csv import write_csv
     from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
     from triptych.formats.writers.writing import BLOCK_CHARACTERS, in_blocks
-    from triptych.results.frame.rows import export_highlights, export_ratings
+    from triptych.results.frame.csv_rows import export_highlights, export_ratings
 
     files = {
         "ratings": (RATINGS_HEADER, export_ratings),

@@ -29,7 +29,7 @@ from triptych.formats.ratings.model import (
     whole,
 )
 from triptych.formats.ratings.roles import MEANINGS, Roles, RolesNeeded, criterion_of, proposed_roles
-from triptych.formats.ratings_csv import RATINGS_HEADER
+from triptych.formats.ratings_csv import OWN_COLUMNS
 from triptych.formats.tables import restored
 from triptych.formats.values import plain
 from triptych.storage.models import Purpose
@@ -62,7 +62,7 @@ def read(source: Source, into: Gathering, roles: Roles = MappingProxyType({})) -
 
     Raises RolesNeeded where no column says whose ratings they are.
     """
-    if set(RATINGS_HEADER) <= set(source.columns):
+    if set(source.columns) >= OWN_COLUMNS:
         source = restored(source)
     into.roles = proposed_roles(source) | {column: role for column, role in roles.items() if column in source.columns}
     columns = columns_of(into.roles, source.levels)

@@ -18,7 +18,7 @@ from ..proportional_odds import ProportionalOdds
 from ..ranking import Ranking
 from ..spans import SpanAgreement
 from ..undefined import Undefined
-from . import statistics as of
+from . import statistics as tables
 from .annotators import AnnotatorLook, EffectsOf, PeopleOf
 from .contrasts import Contrast, RankingOf
 from .groups import GroupDifference
@@ -49,13 +49,13 @@ class Listing:
     def numbers(self) -> Iterator[Number]:
         """All of them, in the order of results.csv."""
         study = self.study
-        yield from Place("study").all(of.STUDY, study)
+        yield from Place("study").all(tables.STUDY, study)
         for result in study.criteria:
             yield from chain.from_iterable(self._system(result, system) for system in result.systems)
             yield from _positions(result)
         for means in self.beside.finals:
             place = Place("final values", means.criterion, self._name(means.system), share=means.share)
-            yield from place.all(of.FINAL_VALUES, means)
+            yield from place.all(tables.FINAL_VALUES, means)
         yield from chain.from_iterable(map(self._contrast, study.contrasts))
         yield from chain.from_iterable(map(_agreement, study.criteria))
         yield from self._groups()
@@ -65,7 +65,7 @@ class Listing:
             yield from _annotator(look, self.beside.speeds)
         yield from _spans(self.beside.spans)
         if self.beside.pay:
-            yield from Place("pay").all(of.PAY, self.beside.pay)
+            yield from Place("pay").all(tables.PAY, self.beside.pay)
 
     def _name(self, code: int) -> str:
         """A system's name that may be written; nothing for the item itself."""
@@ -73,7 +73,7 @@ class Listing:
 
     def _system(self, result: CriterionNumbers, system: SystemResult) -> Iterator[Number]:
         place = Place("systems", result.variable.key, self._name(system.system), share=result.share)
-        yield from place.all(of.SYSTEM, system)
+        yield from place.all(tables.SYSTEM, system)
         for point, count in zip(result.points, system.counts, strict=False):
             yield place.number(f"answers {point:g}", count, "count")
         if isinstance(system.shares, Shares):
@@ -84,13 +84,13 @@ class Listing:
         for key, won in system.majorities.items():
             yield place.number(f"majority {key}", won, "count")
         if isinstance(system.majority, MajorityShare):
-            yield from place.all(of.MAJORITY, system.majority)
+            yield from place.all(tables.MAJORITY, system.majority)
 
     def _contrast(self, contrast: Contrast) -> Iterator[Number]:
         names = self._name(contrast.system), self._name(contrast.baseline)
         undefined = contrast.difference if isinstance(contrast.difference, Undefined) else None
         place = Place("contrasts", contrast.criterion, *names, contrast.share)
-        yield from place.all_or_why(of.CONTRAST, undefined or contrast, "difference")
+        yield from place.all_or_why(tables.CONTRAST, undefined or contrast, "difference")
 
     def _groups(self) -> Iterator[Number]:
         """Agreement inside declared groups of annotators, and differences of systems by group.
@@ -100,7 +100,7 @@ class Listing:
         for of_group in self.study.group_agreement:
             place = Place("groups", of_group.criterion, of_group.group)
             yield place.number("annotators", of_group.annotators, "count")
-            yield from place.all(of.AGREEMENT, of_group.agreement.table)
+            yield from place.all(tables.AGREEMENT, of_group.agreement.table)
         if self.study.groups:
             yield Place("groups").number("p of different tastes", self.study.group_tastes, "p")
         yield from chain.from_iterable(map(self._group_difference, self.study.group_differences))
@@ -109,7 +109,7 @@ class Listing:
         systems = f"{self._name(of_group.system)} − {self._name(of_group.baseline)}"
         undefined = of_group.difference if isinstance(of_group.difference, Undefined) else None
         place = Place("group differences", of_group.criterion, systems, of_group.place, of_group.share)
-        yield from place.all_or_why(of.DIFFERENCE, undefined or of_group, "difference")
+        yield from place.all_or_why(tables.DIFFERENCE, undefined or of_group, "difference")
 
     def _appendix(self) -> Iterator[Number]:
         """Annotators one by one and two by two, models, ranks, strengths, lengths, repeats, judges."""
@@ -117,63 +117,63 @@ class Listing:
         for ratings, people in zip(study.ratings, study.people, strict=True):
             yield from _people(people, ratings.variable.level == "nominal")
         if study.pairs_over_criteria:
-            yield from Place("annotator pairs").all(of.PAIRS, study.pairs_over_criteria)
+            yield from Place("annotator pairs").all(tables.PAIRS, study.pairs_over_criteria)
         yield from chain.from_iterable(map(self._ordinal, study.ordinal_models))
         for ranking in study.rankings if systems > 2 else ():
             yield from self._ranks(ranking)
             yield from self._strengths(ranking) if systems > 3 else ()
         for length in self.beside.lengths:
-            yield from Place("length", length.criterion).all_or_why(of.LENGTH, length.correlations, "Kendall")
+            yield from Place("length", length.criterion).all_or_why(tables.LENGTH, length.correlations, "Kendall")
         for twice in self.beside.with_self:
-            yield from Place("repeats", twice.criterion).all(of.AGREEMENT, twice.table)
+            yield from Place("repeats", twice.criterion).all(tables.AGREEMENT, twice.table)
         for name, repeated in self.beside.repeated.items():
-            yield from Place("repeats", "", name).all(of.REPEATED, repeated)
+            yield from Place("repeats", "", name).all(tables.REPEATED, repeated)
         yield from chain.from_iterable(map(_judge, self.beside.judges))
 
     def _ordinal(self, fit: OrdinalOf) -> Iterator[Number]:
         place, model = Place("ordinal", fit.criterion), fit.model
         if not isinstance(model, ProportionalOdds):
-            yield from place.all_or_why(of.ORDINAL_DIFFERENCE, model, "difference")
+            yield from place.all_or_why(tables.ORDINAL_DIFFERENCE, model, "difference")
             return
         for pair in model.differences:
             beside = Place("ordinal", fit.criterion, self._name(pair.system), self._name(pair.baseline))
-            yield from beside.all(of.ORDINAL_DIFFERENCE, pair)
+            yield from beside.all(tables.ORDINAL_DIFFERENCE, pair)
 
     def _ranks(self, ranking: RankingOf) -> Iterator[Number]:
         ranked = ranking.ranking
-        yield from Place("ranks", ranking.criterion).all_or_why(of.RANKING, ranked, "Friedman p")
+        yield from Place("ranks", ranking.criterion).all_or_why(tables.RANKING, ranked, "Friedman p")
         if not isinstance(ranked, Ranking):
             return
         for system, rank in zip(ranked.systems, ranked.mean_ranks, strict=True):
             yield Place("ranks", ranking.criterion, self._name(system)).number("mean rank", rank, "number")
         for pair in ranked.differences:
             place = Place("ranks", ranking.criterion, self._name(pair.system), self._name(pair.baseline))
-            yield from place.all(of.RANK_DIFFERENCE, pair)
+            yield from place.all(tables.RANK_DIFFERENCE, pair)
 
     def _strengths(self, ranking: RankingOf) -> Iterator[Number]:
         place, fitted = Place("strengths", ranking.criterion), ranking.preferences
         if not isinstance(fitted, Preferences):
-            yield from place.all_or_why(of.STRENGTH, fitted, "strength")
+            yield from place.all_or_why(tables.STRENGTH, fitted, "strength")
             return
-        yield from place.all(of.STRENGTHS, fitted)
+        yield from place.all(tables.STRENGTHS, fitted)
         for strength in fitted.strengths:
             place = Place("strengths", ranking.criterion, self._name(strength.system))
-            yield from place.all(of.STRENGTH, (strength, fitted.sentence))
+            yield from place.all(tables.STRENGTH, (strength, fitted.sentence))
 
 
 def _positions(result: CriterionNumbers) -> Iterator[Number]:
     for mean in () if isinstance(result.positions, Undefined) else result.positions:
         place = Place("order", result.variable.key, response(mean.position), share=result.share)
-        yield from place.all(of.POSITION, mean)
+        yield from place.all(tables.POSITION, mean)
 
 
 def _agreement(result: CriterionNumbers) -> Iterator[Number]:
     agreement, place = result.agreement, Place("agreement", result.variable.key)
-    yield from place.all(of.AGREEMENT, agreement.table)
+    yield from place.all(tables.AGREEMENT, agreement.table)
     if agreement.category is not None:
-        yield from place.all(of.ALPHA, agreement.category, AS_CATEGORY)
+        yield from place.all(tables.ALPHA, agreement.category, AS_CATEGORY)
     if agreement.apart is not None:
-        yield from place.all(of.AGREEMENT, agreement.apart, SET_APART)
+        yield from place.all(tables.AGREEMENT, agreement.apart, SET_APART)
     for option, won in result.majorities.items():
         yield place.number(f"majority {option}", won, "count")
 
@@ -181,34 +181,34 @@ def _agreement(result: CriterionNumbers) -> Iterator[Number]:
 def _people(people: PeopleOf, nominal: bool) -> Iterator[Number]:
     """Correlation and distance of two annotators only where the scale has an order."""
     key, reliability = people.criterion, people.reliability
-    shown = of.ONE_WAY if isinstance(reliability, Undefined) else of.RELIABILITY
+    shown = tables.ONE_WAY if isinstance(reliability, Undefined) else tables.RELIABILITY
     yield from Place("reliability", key).all(shown, reliability)
     if isinstance(people.without_each, Undefined):
-        yield from Place("without annotator", key).all_or_why(of.WITHOUT, people.without_each, "alpha")
+        yield from Place("without annotator", key).all_or_why(tables.WITHOUT, people.without_each, "alpha")
     else:
         for without in people.without_each:
-            yield from Place("without annotator", key, without.annotator).all(of.WITHOUT, without)
+            yield from Place("without annotator", key, without.annotator).all(tables.WITHOUT, without)
     pairs = () if isinstance(people.pairs, Undefined) else people.pairs
     for pair in pairs:
         place = Place("annotator pairs", key, pair.first, pair.second)
-        yield from place.all(of.NOMINAL_PAIR if nominal else of.PAIR, pair)
+        yield from place.all(tables.NOMINAL_PAIR if nominal else tables.PAIR, pair)
     place = Place("annotator pairs", key)
     yield place.number("pairs", len(pairs), "count")
-    yield from place.all(of.NOMINAL_PAIRS if nominal else of.PAIRS, people.means)
+    yield from place.all(tables.NOMINAL_PAIRS if nominal else tables.PAIRS, people.means)
 
 
 def _judge(comparison: JudgeOf) -> Iterator[Number]:
     """Of a metric, what judges alone gave, no stand-in; in the place of the second name is the criterion it scores."""
     where = comparison.criterion, comparison.judge
     place = Place("metrics", *where, comparison.scores) if comparison.is_metric else Place("judges", *where)
-    yield from place.all(of.SHARED, comparison)
+    yield from place.all(tables.SHARED, comparison)
     if not comparison.is_metric:
         test = comparison.stand_in
-        yield from place.all_or_why(of.STAND_IN, test, "winning rate")
+        yield from place.all_or_why(tables.STAND_IN, test, "winning rate")
         for pair in test.comparisons if isinstance(test, AltTest) else ():
-            yield from Place("judges", *where, str(pair.annotator)).all(of.STAND_IN_PAIR, pair)
-    yield from place.all_or_why(of.WITHIN_ITEMS, comparison.within_items, "within items Kendall")
-    yield from place.all_or_why(of.OF_SYSTEMS, comparison.of_systems, "of systems Kendall")
+            yield from Place("judges", *where, str(pair.annotator)).all(tables.STAND_IN_PAIR, pair)
+    yield from place.all_or_why(tables.WITHIN_ITEMS, comparison.within_items, "within items Kendall")
+    yield from place.all_or_why(tables.OF_SYSTEMS, comparison.of_systems, "of systems Kendall")
 
 
 class AtPlace(NamedTuple):
@@ -234,26 +234,26 @@ def at_places(effects: EffectsOf) -> dict[int, AtPlace]:
 
 def _effects(effects: EffectsOf) -> Iterator[Number]:
     place = Place("effects", effects.criterion, share=effects.share)
-    yield from place.all_or_why(of.POSITION_EFFECT, effects.position, "p")
+    yield from place.all_or_why(tables.POSITION_EFFECT, effects.position, "p")
     for position, effect in at_places(effects).items():
-        yield from replace(place, system=response(position)).all(of.AT_PLACE, effect)
-    yield from place.all_or_why(of.ORDER_EFFECT, effects.order, "first to last")
+        yield from replace(place, system=response(position)).all(tables.AT_PLACE, effect)
+    yield from place.all_or_why(tables.ORDER_EFFECT, effects.order, "first to last")
 
 
 def _annotator(look: AnnotatorLook, speeds: tuple[Speed, ...] | Undefined) -> Iterator[Number]:
     """Over all criteria; distances are shares of the scale's width; seconds of annotations with a time and a text."""
     place = Place("annotators", "", look.annotator)
-    yield from place.all(of.LOOK, look)
-    yield from place.all_or_why(of.DRIFT, look.drift, "drift")
+    yield from place.all(tables.LOOK, look)
+    yield from place.all_or_why(tables.DRIFT, look.drift, "drift")
     rows = () if isinstance(speeds, Undefined) else (speed for speed in speeds if speed.annotator == look.annotator)
     why = speeds if isinstance(speeds, Undefined) else NO_TIME
-    yield from place.all_or_why(of.SPEED, next(iter(rows), why), "seconds")
+    yield from place.all_or_why(tables.SPEED, next(iter(rows), why), "seconds")
 
 
 def _spans(agreements: tuple[SpanAgreement, ...] | Undefined) -> Iterator[Number]:
     """Agreement on highlights whatever their label, then on each label."""
     if isinstance(agreements, Undefined):
-        yield from Place("highlights").all_or_why(of.SPANS, agreements, "F1, same passage")
+        yield from Place("highlights").all_or_why(tables.SPANS, agreements, "F1, same passage")
         return
     for agreement in agreements:
-        yield from Place("highlights", "", agreement.label or "").all(of.SPANS, agreement)
+        yield from Place("highlights", "", agreement.label or "").all(tables.SPANS, agreement)

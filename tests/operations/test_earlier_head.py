@@ -13,7 +13,7 @@ from triptych.cli import main as program
 from triptych.errors import NotFound
 from triptych.exchange import exports
 from triptych.formats.writers.model import ExportOptions
-from triptych.operations import against, backup
+from triptych.operations import backup, earlier_head
 from triptych.operations import capsule as capsules
 from triptych.reports.build import Report
 from triptych.storage import events
@@ -112,10 +112,10 @@ def test_a_file_that_names_no_study_is_compared_as_before(studied, tmp_path):
     old = tmp_path / "old.json"
     old.write_text(json.dumps({"last_event": {"number": study.event_number, "hash": study.event_hash}}))
 
-    (head,) = against.read(str(old))
+    (head,) = earlier_head.read(str(old))
 
     assert head.slug is None
-    assert against.compare(session, head).holds
+    assert earlier_head.compare(session, head).holds
 
 
 def test_a_file_without_a_last_event_is_refused(tmp_path):
@@ -124,4 +124,4 @@ def test_a_file_without_a_last_event_is_refused(tmp_path):
 
     for source in (str(empty), str(tmp_path / "absent.db"), "a word"):
         with pytest.raises(NotFound, match="It does not contain a last event"):
-            against.read(source)
+            earlier_head.read(source)

@@ -1,4 +1,4 @@
-"""What was closed stays closed when the database becomes an earlier one: logins, tokens, links, passcodes, accounts."""
+"""After a backup is restored, every login, token, link, passcode and account that was closed since stays closed."""
 
 from __future__ import annotations
 
