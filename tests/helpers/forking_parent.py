@@ -17,7 +17,6 @@ from pathlib import Path
 gc.disable()
 sys.path[0] = str(Path(__file__).resolve().parents[2])
 
-import alembic.command  # noqa: E402, F401
 import argon2  # noqa: E402, F401
 import httptools  # noqa: E402, F401
 import itsdangerous  # noqa: E402, F401
