@@ -105,6 +105,10 @@ class LimitedHttp(HttpToolsProtocol):
         super().on_message_begin()
         self._await_head()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """No cookie of ours has a backslash, and Python 3.11 unquotes 60 KB of them for seconds, on the event loop."""
+        super().on_header(name, value.replace(b"\\", b"") if name.lower() == b"cookie" else value)
+
     def on_headers_complete(self) -> None:
         self.bytes_of_head = 0
         self._stop_waiting()
