@@ -98,6 +98,15 @@ def test_a_socket_of_tiny_frames_ends(server, first, tiny):
     assert taken < PIECES
 
 
+HANDSHAKES_THAT_ARE_NONE = {"a long line": {"X": "a" * 9000}, "many lines": {f"X{n}": "y" for n in range(200)}}
+
+
+@pytest.mark.parametrize("lines", HANDSHAKES_THAT_ARE_NONE.values(), ids=HANDSHAKES_THAT_ARE_NONE)
+def test_a_handshake_that_cannot_be_read_is_refused(server, lines):
+    """It stayed open for ever, without an answer, and no budget counted it."""
+    assert handshake(server.url, {"Origin": server.url, **lines}).status == 400
+
+
 def test_what_a_socket_asked_is_not_done_after_its_end():
     """A stranger's hundred messages, sent at once, held a place of their address until each had had its turn."""
 
