@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+from functools import partial
 from typing import Any
 
 import pytest
 from helpers.annotations import PEN
+from helpers.asgi import sent
 from helpers.check_items import check_item
 from helpers.present import present
 from helpers.ratings import assigned
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join
 from sqlalchemy import select
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 
 from triptych.annotate import desk
 from triptych.annotate.own_items import own_items
@@ -23,6 +30,7 @@ from triptych.storage.models import Assignment, AssignmentState, Purpose, StudyS
 from triptych.study import lifecycle
 from triptych.study.check_items import add_check_items, sorted_out
 from triptych.study.settings import Checks, StudySettings, stored
+from triptych.web import work as routes
 
 ITEMS = 12  # of which two or more are checks
 MARK = {"slot": "A", "start": 0, "end": 3, "label": "good", "comment": "seen"}
@@ -170,3 +178,21 @@ def test_a_mark_beyond_its_text_is_refused_of_checks(studies):
         beyond = {**full_answers(), "highlights": [{**MARK, "end": 10_000}]}
         with pytest.raises(InvalidAnnotation, match="ends at 10000"):
             _send(session, study, who, item.token, answers=beyond)
+
+
+@pytest.mark.parametrize("version, waits", [(None, []), (1, []), (2, [True]), ("2", [True]), (2.0, [True])])
+def test_an_item_answered_again_is_acknowledged_at_a_fixed_time(monkeypatch, version, waits):
+    """Checks took 6 ms and items 8, and anybody may answer again until they see it."""
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    monkeypatch.setattr(routes.asyncio, "sleep", sleep)
+    monkeypatch.setattr(routes, "login_secret", lambda _: "a secret")
+    app = Starlette(routes=[Route("/", partial(routes.command, lambda *_: JSONResponse({})), methods=["POST"])])
+    body = json.dumps({"action": {"kind": "submit", "version": version}}).encode()
+
+    status, _ = asyncio.run(sent(app, "POST", "/", [(b"x-triptych", b"1")], body))
+
+    assert (status, [0 < seconds <= routes.AGAIN_SECONDS for seconds in slept]) == (200, waits)
