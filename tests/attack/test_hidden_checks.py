@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from helpers.annotations import PEN
@@ -15,11 +15,12 @@ from helpers.present import present
 from helpers.ratings import assigned
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join
 from sqlalchemy import select
+from sqlmodel import Session
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from triptych.annotate import desk
+from triptych.annotate import desk, outcomes
 from triptych.annotate.own_items import own_items
 from triptych.errors import InvalidAnnotation
 from triptych.operations import verify
@@ -123,6 +124,26 @@ def test_a_check_that_is_answered_again_looks_like_an_item(studies, move_clock):
             assert shown[0] == shown[1]
     report = verify.verify(session, study)
     assert report.holds, report.sentence
+
+
+def test_opening_a_check_reads_its_last_answers_only(studies):
+    """It read all that were ever given, so after 300 more it took twice as long as an item, and held the database."""
+    session, study, who = studies[1]
+    token = own_items(session, study, who).items[_places(session, who)[0]].token
+    for _ in range(3):
+        _send(session, study, who, token)
+    check = session.scalars(select(Assignment.id).where(Assignment.token == token)).one()
+    read: list[Any] = []
+
+    class Watched:
+        def execute(self, query: Any) -> list[Any]:
+            read.extend(session.execute(query).all())
+            return read
+
+    later = outcomes.answered_again(cast(Session, Watched()), [check])
+
+    assert len(read) == 1
+    assert later == {check: read[0].new[outcomes.LATER]}
 
 
 def test_skipping_one_after_the_other_finds_no_check(module_engine):
