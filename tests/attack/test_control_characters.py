@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Engine
 
 from components.results import item_review
-from triptych.annotate import exclusions
+from triptych.annotate import desk, exclusions
 from triptych.errors import NotAllowed, NotFound
 from triptych.people import accounts, signing_in
 from triptych.reports import snapshot
@@ -46,6 +46,19 @@ def test_a_typed_nul_ends_in_a_sentence(engine, make_study):
         exclusions.exclude(session, lifecycle.by_slug(session, study.slug), ann.pseudonym, NUL, lead.pseudonym)
     with pytest.raises((NotAllowed, NotFound)), reading(engine) as session:
         snapshot.known_hash(session, study, NUL)
+
+
+@pytest.mark.parametrize("token", [NUL, "\ud800", "\u0661"])
+def test_an_item_that_no_token_names_is_not_looked_up(engine, make_study, token):
+    """Half a character, which JSON can hold, was an error in the log with each message, and NUL on PostgreSQL."""
+    with writing(engine) as session:
+        study, _, (who, _) = make_study(session)
+        for ask in (
+            lambda: desk.act(session, study, who, {"kind": "open", "item": token}),
+            lambda: desk.lay(session, study, who, showing=token),
+        ):
+            with pytest.raises(NotFound):
+                ask()
 
 
 @pytest.mark.parametrize("code", ["9" * 5000, "-1", "1e9", NUL, "\u00b2"])

@@ -18,6 +18,7 @@ from bench.server import Server, running_app
 from bench.world import build_world
 from triptych.web import heads
 from triptych.web.heads import LONGEST_HEAD, LONGEST_SOCKET_MESSAGE, LimitedHttp, LimitedSocket
+from triptych.web.session import COOKIE, cookie_value
 
 PIECE = b"a" * 2**16
 PIECES = 200
@@ -97,6 +98,15 @@ def test_a_socket_of_tiny_frames_ends(server, first, tiny):
     assert taken < PIECES
 
 
+HANDSHAKES_THAT_ARE_NONE = {"a long line": {"X": "a" * 9000}, "many lines": {f"X{n}": "y" for n in range(200)}}
+
+
+@pytest.mark.parametrize("lines", HANDSHAKES_THAT_ARE_NONE.values(), ids=HANDSHAKES_THAT_ARE_NONE)
+def test_a_handshake_that_cannot_be_read_is_refused(server, lines):
+    """It stayed open for ever, without an answer, and no budget counted it."""
+    assert handshake(server.url, {"Origin": server.url, **lines}).status == 400
+
+
 def test_what_a_socket_asked_is_not_done_after_its_end():
     """A stranger's hundred messages, sent at once, held a place of their address until each had had its turn."""
 
@@ -140,12 +150,14 @@ def test_requests_without_sense_fill_no_log(server):
 
 
 async def _until_closed(begin: bytes, monkeypatch) -> bytes:
-    """What a server that waits a tenth of a second for a head answers to these bytes until it hangs up."""
+    """What a server that waits a tenth of a second for a head answers to these bytes until it hangs up: the cookies."""
     monkeypatch.setattr(heads, "HEAD_SECONDS", 0.1)
 
     async def app(scope, receive, send) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
-        await send({"type": "http.response.body", "body": b"ok"})
+        body = dict(scope["headers"]).get(b"cookie", b"none")
+        length = str(len(body)).encode()
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", length)]})
+        await send({"type": "http.response.body", "body": body})
 
     config = uvicorn.Config(app, lifespan="off")
     config.load()
@@ -168,7 +180,17 @@ def test_a_head_that_does_not_come_ends_the_connection(begin, monkeypatch):
 def test_a_second_head_that_does_not_come_ends_it_too(monkeypatch):
     answer = asyncio.run(_until_closed(b"GET / HTTP/1.1\r\n" + HOST + b"\r\nGET /", monkeypatch))
 
-    assert answer.startswith(b"HTTP/1.1 200") and answer.endswith(b"ok")
+    assert answer.startswith(b"HTTP/1.1 200") and answer.endswith(b"none")
+
+
+def test_a_cookie_is_read_without_backslashes(monkeypatch):
+    """Python 3.11 takes time by the square of their number to unquote them: 60 KB kept everybody waiting for 13 s."""
+    signed = f"{COOKIE}={cookie_value('secret')}".encode()
+    begin = b"GET / HTTP/1.1\r\n" + HOST + b'Cookie: other="' + rb"\1\"" * 9000 + b'"; ' + signed + b"\r\n\r\nGET /"
+
+    answer = asyncio.run(_until_closed(begin, monkeypatch))
+
+    assert signed in answer and b"\\" not in answer
 
 
 HALF_A_HEAD = b"GET /healthz HTTP/1.1\r\n" + HOST + b"X: "

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+import json
+from functools import partial
+from typing import Any, cast
 
 import pytest
 from helpers.annotations import PEN
+from helpers.asgi import sent
 from helpers.check_items import check_item
 from helpers.present import present
 from helpers.ratings import assigned
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join
 from sqlalchemy import select
+from sqlmodel import Session
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 
-from triptych.annotate import desk
+from triptych.annotate import desk, outcomes
 from triptych.annotate.own_items import own_items
 from triptych.errors import InvalidAnnotation
 from triptych.operations import verify
@@ -23,6 +31,7 @@ from triptych.storage.models import Assignment, AssignmentState, Purpose, StudyS
 from triptych.study import lifecycle
 from triptych.study.check_items import add_check_items, sorted_out
 from triptych.study.settings import Checks, StudySettings, stored
+from triptych.web import work as routes
 
 ITEMS = 12  # of which two or more are checks
 MARK = {"slot": "A", "start": 0, "end": 3, "label": "good", "comment": "seen"}
@@ -117,6 +126,26 @@ def test_a_check_that_is_answered_again_looks_like_an_item(studies, move_clock):
     assert report.holds, report.sentence
 
 
+def test_opening_a_check_reads_its_last_answers_only(studies):
+    """It read all that were ever given, so after 300 more it took twice as long as an item, and held the database."""
+    session, study, who = studies[1]
+    token = own_items(session, study, who).items[_places(session, who)[0]].token
+    for _ in range(3):
+        _send(session, study, who, token)
+    check = session.scalars(select(Assignment.id).where(Assignment.token == token)).one()
+    read: list[Any] = []
+
+    class Watched:
+        def execute(self, query: Any) -> list[Any]:
+            read.extend(session.execute(query).all())
+            return read
+
+    later = outcomes.answered_again(cast(Session, Watched()), [check])
+
+    assert len(read) == 1
+    assert later == {check: read[0].new[outcomes.LATER]}
+
+
 def test_skipping_one_after_the_other_finds_no_check(module_engine):
     """Where annotators rate so many items, another one came for a skipped item and none for a skipped check."""
     with writing(module_engine) as session:
@@ -170,3 +199,21 @@ def test_a_mark_beyond_its_text_is_refused_of_checks(studies):
         beyond = {**full_answers(), "highlights": [{**MARK, "end": 10_000}]}
         with pytest.raises(InvalidAnnotation, match="ends at 10000"):
             _send(session, study, who, item.token, answers=beyond)
+
+
+@pytest.mark.parametrize("version, waits", [(None, []), (1, []), (2, [True]), ("2", [True]), (2.0, [True])])
+def test_an_item_answered_again_is_acknowledged_at_a_fixed_time(monkeypatch, version, waits):
+    """Checks took 6 ms and items 8, and anybody may answer again until they see it."""
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    monkeypatch.setattr(routes.asyncio, "sleep", sleep)
+    monkeypatch.setattr(routes, "login_secret", lambda _: "a secret")
+    app = Starlette(routes=[Route("/", partial(routes.command, lambda *_: JSONResponse({})), methods=["POST"])])
+    body = json.dumps({"action": {"kind": "submit", "version": version}}).encode()
+
+    status, _ = asyncio.run(sent(app, "POST", "/", [(b"x-triptych", b"1")], body))
+
+    assert (status, [0 < seconds <= routes.AGAIN_SECONDS for seconds in slept]) == (200, waits)

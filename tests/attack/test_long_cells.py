@@ -9,13 +9,19 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
+
+from triptych.errors import InvalidAnnotation
 from triptych.formats import read_items
+from triptych.formats.workbook.columns import value_in
 from triptych.people import invitations
+from triptych.rubric.scales import Likert, Point
 from triptych.storage.database import writing
 
 LONG = 100_000
 SECONDS = 5.0
 GUESTS = f"a{' ' * LONG}b\n"
+MARKS = "a" + "\u0300\u0316" * 16_000  # as long as a cell may be
 ITEMS = f'id,context,cand:a,cand:b\n1,x,"[{" " * LONG}]",z\n'
 
 
@@ -31,6 +37,15 @@ def test_a_long_line_of_guests_is_read_at_once(sqlite_engine, make_study):
         study, _, _ = make_study(session, annotators=0)
         with quick():
             invitations.read_list(session, study, GUESTS.encode())
+
+
+def test_a_long_answer_in_a_workbook_is_read_at_once():
+    """Normalising combining marks takes time by the square of their number, for each such cell again."""
+    points = tuple(Point(value=number) for number in range(1, 6))
+    with quick():
+        for _ in range(5):
+            with pytest.raises(InvalidAnnotation):
+                value_in(Likert(kind="likert", points=points), MARKS, "ABC")
 
 
 def test_a_long_cell_of_items_is_read_at_once():

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import hmac
 import json
+import unicodedata
 from datetime import UTC
 
 import pytest
@@ -227,6 +228,22 @@ def test_a_session_id_is_stored_without_control_characters(engine, study):
 
     with reading(engine) as session:
         assert session.scalars(select(PanelIdentity.session_id)).one() == "a" + "b" * (accounts.LONGEST_PANEL_ID - 1)
+
+
+def test_an_endless_session_id_is_not_normalised_whole(engine, study, monkeypatch):
+    """Combining marks take time by the square of their number: 63 KB of them kept everybody waiting for 2 s."""
+    lengths: list[int] = []
+
+    def normalize(_: str, text: str) -> str:
+        lengths.append(len(text))
+        return text
+
+    monkeypatch.setattr(unicodedata, "normalize", normalize)
+    with writing(engine) as session:
+        here = session.get_one(Study, study.id)
+        accounts.join_from_panel(session, here, "prolific", "sent", "a" + "\u0300\u0316" * 15_000)
+
+    assert 0 < max(lengths) <= 1000
 
 
 def test_keys_differ_between_studies(engine, study, make_study):

@@ -117,6 +117,15 @@ def test_tickets_of_an_address_have_a_budget(served):
     assert [is_refused_until_later(answer) for answer in answers] == [False] * 4 + [True] * 2
 
 
+def test_a_line_end_after_the_address_saves_no_budget(served):
+    """A route also answers to its path with a line end; the gate compared the whole."""
+    server, _ = served
+    headers = {**own(server, "192.0.2.7"), "X-Triptych-Ticket": "guessed"}
+    answers = [ask(server.url, "POST", "/auth/ticket%0a", headers) for _ in range(6)]
+
+    assert [is_refused_until_later(answer) for answer in answers] == [False] * 4 + [True] * 2
+
+
 def test_messages_of_an_account_have_a_budget_of_their_own(served):
     server, world = served
 

@@ -46,6 +46,11 @@ def test_what_is_drawn_as_a_whole_is_one_character() -> None:
     assert visible(text).span(4, 6) == visible(text).span(2, 7) == (2, 3)  # a span that cuts it holds it
 
 
+def test_half_a_character_is_visible() -> None:
+    """JSON can hold one, and so can the turns of a study that was imported."""
+    assert characters("a\ud800*b*") == [(0, 1), (1, 2), (3, 4)]
+
+
 def test_a_span_ending_in_hidden_signs_holds_the_text_inside() -> None:
     text = "Try **bold** now"
     assert visible(text).span(4, 12) == visible(text).span(6, 10) == (4, 8)

@@ -235,6 +235,8 @@ def _why_nothing(session: Session, study: Study, who: Who, *, planned: bool) -> 
 
 def by_token(session: Session, who: Who, token: str) -> Assigned:
     """This person's assignment, as the database has it now. Raises NotFound for any other."""
+    if not token.isascii() or "\0" in token:  # no query takes halves of characters, and PostgreSQL no NUL
+        raise NotFound(_(NOT_YOURS))
     own = (Assignment.token == bindparam("token")) & (Assignment.person_id == bindparam("person"))
     query = select_assigned().where(own)
     row = session.connection().execute(query, {"token": token, "person": who.person_id}).first()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlmodel import Session
 
 from triptych.rubric.model import Rubric
@@ -58,12 +58,10 @@ def _outcome(state: str, reason: str | None, note: str | None, at: datetime | No
 
 def answered_again(session: Session, assignment_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
     """Of checks that were answered again, what was logged of the last time; erased words are passed over."""
-    query = (
-        select(Event.assignment_id, EventDetail.new)
-        .join(EventDetail, EventDetail.event_id == Event.id)
-        .where(Event.assignment_id.in_(assignment_ids), Event.kind == EventKind.check_answered_again)
-        .order_by(Event.id)
-    )
+    again = Event.assignment_id.in_(assignment_ids) & (Event.kind == EventKind.check_answered_again)
+    last = select(func.max(Event.id)).where(again).group_by(Event.assignment_id)
+    details = select(Event.assignment_id, EventDetail.new).join(EventDetail, EventDetail.event_id == Event.id)
+    query = details.where(Event.id.in_(last))
     later: dict[int, dict[str, Any]] = {number: (new or {}).get(LATER, {}) for number, new in session.execute(query)}
     return {number: new for number, new in later.items() if new}
 

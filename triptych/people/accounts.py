@@ -49,6 +49,7 @@ PASSCODE_LIFE = timedelta(minutes=15)  # within which a lead is not asked for it
 INVITATION_LIFE = timedelta(days=90)
 LONGEST_NAME = 80
 LONGEST_PANEL_ID = 200
+LONGEST_TYPED = 1000  # of a name; a text of combining marks takes time by the square of its length to normalise
 PREFIX = {Role.annotator: "A", Role.lead: "L", Role.viewer: "V"}  # of pseudonyms
 NOT_OPEN = {
     StudyState.draft: message("Nobody can join this study now: it is not open yet."),
@@ -75,7 +76,8 @@ def read_name(name: str) -> str:
 
 def tidied(name: str) -> str:
     """The name in NFC, without control characters and with single spaces."""
-    printable = "".join(sign for sign in unicodedata.normalize("NFC", name) if sign.isprintable() or sign == "\t")
+    composed = unicodedata.normalize("NFC", name[:LONGEST_TYPED])
+    printable = "".join(sign for sign in composed if sign.isprintable() or sign == "\t")
     return " ".join(printable.split())
 
 

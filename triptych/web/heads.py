@@ -26,6 +26,7 @@ PIECE = 4 * KB  # of what is received, after which others have their turn where 
 MOST_WAITING = 8  # requests behind one that has no answer yet; browsers send none
 LONGEST_SOCKET_MESSAGE = 4096 * KB  # the values of a page's widgets; uploads come by HTTP
 ENDING = b"Content-Length: 0\r\nConnection: close\r\n\r\n"
+UNREADABLE = b"HTTP/1.1 400 Bad Request\r\n" + ENDING
 TOO_LONG = b"HTTP/1.1 431 Request Header Fields Too Large\r\n" + ENDING
 NO_LENGTH = b"HTTP/1.1 411 Length Required\r\n" + ENDING
 TOO_MANY = b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 5\r\n" + ENDING
@@ -54,6 +55,9 @@ class LimitedSocket(WebSocketsSansIOProtocol):
         for start in range(0, len(data), PIECE):
             if not self.transport.is_closing():
                 super().data_received(data[start : start + PIECE])
+        if self.conn.handshake_exc is not None and not self.transport.is_closing():
+            self.transport.write(UNREADABLE)  # uvicorn would wait for another one, for ever
+            self.transport.close()
 
     def handle_events(self) -> None:
         is_too_much = self.frames_taken.take("", len(self.conn.events)) > 0
@@ -104,6 +108,10 @@ class LimitedHttp(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._await_head()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """No cookie of ours has a backslash, and Python 3.11 unquotes 60 KB of them for seconds, on the event loop."""
+        super().on_header(name, value.replace(b"\\", b"") if name.lower() == b"cookie" else value)
 
     def on_headers_complete(self) -> None:
         self.bytes_of_head = 0

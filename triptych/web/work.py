@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -37,6 +38,7 @@ from triptych.web import budgets
 from triptych.web.session import cookie_in, is_https, is_our_own, login_secret, web_engine
 
 ANSWER_SECONDS = 9.5
+AGAIN_SECONDS = 0.1
 T = TypeVar("T")
 KB = 2**10
 USUAL_BODY = 256 * KB
@@ -76,7 +78,12 @@ async def command(answer: Callable[[str | None, Any], Response], request: Reques
             return unread(refused(401, "signed_out", _(accounts.SIGNED_OUT)))
     if declared > limit:
         return unread(refused(413, "invalid", f"The message is longer than {limit // KB} KB."))
-    return await _in_thread(_parsed, answer, secret, await request.body())
+    body, began = await request.body(), time.monotonic()
+    response, is_again = await _in_thread(_parsed, answer, secret, body)
+    if is_again:
+        # checks, of which the first answer stays, take less time, and anyone may answer an item again until they see it
+        await asyncio.sleep(-(time.monotonic() - began) % AGAIN_SECONDS)
+    return response
 
 
 async def _in_thread(command: Callable[..., T], *arguments: Any) -> T:
@@ -104,13 +111,14 @@ def _longest_body(secret: str) -> int:
         return min(USUAL_BODY + BYTES_PER_CHARACTER * assignments.longest_text(session, who), MAX_BODY) if who else 0
 
 
-def _parsed(answer: Callable[[str | None, Any], Response], secret: str, body: bytes) -> Response:
-    """The answer to a body, which is parsed here, in a thread."""
+def _parsed(answer: Callable[[str | None, Any], Response], secret: str, body: bytes) -> tuple[Response, bool]:
+    """The answer to a body, which is parsed here, in a thread; whether it answers an item again."""
     try:
         message = json.loads(body)
     except (ValueError, RecursionError):
-        return refused(400, "invalid", "The message is not JSON.")
-    return answer(secret, message)
+        return refused(400, "invalid", "The message is not JSON."), False
+    action = _action(message)
+    return answer(secret, message), isinstance(action, dict) and action.get("version") not in (None, 1)
 
 
 def in_transaction(

@@ -45,7 +45,7 @@ FENCE = re.compile(r" {0,3}(\${2,})[^$\n]*$")
 
 def is_formatted(text: str) -> bool:
     """Whether the browser formats a Markdown text, rather than showing it as it was written."""
-    if len(text.encode("utf-16-le")) // 2 > MAX_CHARACTERS:
+    if len(text.encode("utf-16-le", "surrogatepass")) // 2 > MAX_CHARACTERS:
         return False
     lines = LINE.split(text)
     if len(lines) > MAX_LINES or max(line.count("|") for line in lines) * len(lines) > MAX_CELLS:

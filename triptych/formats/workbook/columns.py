@@ -28,6 +28,7 @@ AGREED, REFUSED = message("I agree"), message("I do not agree")
 NONE_OF_THEM = message("none of them")
 LISTED_STEPS = 11
 JOINED_REASONS = 3
+LONGEST_CHOICE = 1000  # characters of an answer that are compared; more take time by their square to normalise
 POINT = re.compile(r"([+-]?\d+(?:[.,]\d+)?)(?:\s*[-:=]\s*|\s+)(.*\D.*)")
 DASHES_AND_QUOTES = str.maketrans({"–": "-", "—": "-", "−": "-", "‐": "-", "’": "'", "‘": "'", "“": '"', "”": '"'})
 NO_LETTERS = re.compile(r"\band\b|[,;/&+=\s]+")
@@ -177,7 +178,8 @@ def label(value: float, title: str) -> str:
 
 def folded(text: str) -> str:
     """What makes two spellings of one answer the same."""
-    return " ".join(unicodedata.normalize("NFKC", text).translate(DASHES_AND_QUOTES).casefold().split()).rstrip(".")
+    composed = unicodedata.normalize("NFKC", text[:LONGEST_CHOICE])
+    return " ".join(composed.translate(DASHES_AND_QUOTES).casefold().split()).rstrip(".")
 
 
 def value_in(scale: Scale, cell: str, letters: str) -> Value:
