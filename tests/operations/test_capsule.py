@@ -152,7 +152,7 @@ def test_what_is_no_capsule_is_refused_in_a_sentence(elsewhere, tmp_path, conten
         "UPDATE study SET settings = '{'",
         "UPDATE study SET created_at = 'nonsense'",
         "UPDATE study SET settings = replace(hex(zeroblob(50000)), '0', '[')",
-        "UPDATE alembic_version SET version_num = '0001'",
+        "UPDATE alembic_version SET version_num = '0000'",
         "PRAGMA writable_schema = 1; UPDATE sqlite_master SET sql = 'x' WHERE name = 'rating'",
     ],
 )
@@ -224,6 +224,7 @@ def test_no_account_or_setting_comes_in_with_a_capsule(packed, elsewhere, tmp_pa
     [
         "CREATE TRIGGER t AFTER INSERT ON person BEGIN UPDATE rating SET number = 1; END",
         "ALTER TABLE rating RENAME TO true_rating; CREATE VIEW rating AS SELECT * FROM true_rating",
+        "UPDATE alembic_version SET version_num = '0001'",
     ],
 )
 def test_a_capsule_that_changes_itself_is_refused(packed, elsewhere, tmp_path, put_in):

@@ -484,6 +484,29 @@ def foreign_parts(connection: Connection) -> list[str]:
     return [f"The database has the {kind} {name!r}, which this program never creates." for kind, name in parts]
 
 
+_SCHEMA = text("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name")
+
+
+def unknown_parts(connection: Connection, plain: Connection) -> list[str]:
+    """A sentence about each table and index of an SQLite file that is not made as in `plain`, a database of ours.
+
+    A column, index or constraint that computes something can take any amount of memory and time when it is used.
+    """
+    unknown = sorted(_parts(connection) - _parts(plain))
+    return [
+        f"The database has the {kind} {name!r} in a form which this program never creates."
+        for kind, name, *_ in unknown
+    ]
+
+
+def _parts(connection: Connection) -> set[tuple[str, ...]]:
+    """Type, name and lines of every table and index; an upgrade writes a table's constraints in any order."""
+    return {
+        (kind, name, *sorted(line.strip().rstrip(",") for line in sql.splitlines()))
+        for kind, name, sql in connection.execute(_SCHEMA)
+    }
+
+
 def damage(connection: Connection) -> list[str]:
     """A sentence about an SQLite file whose parts differ, such as an index that hides rows from some queries."""
     if connection.dialect.name != "sqlite":
@@ -547,7 +570,17 @@ def overwrite_sqlite(engine: Engine, source: Path) -> None:
         new.backup(_driver_connection(connection))
 
 
-def _upgrade(engine: Engine) -> None:
+def create(engine: Engine, version: str) -> None:
+    """Makes the tables of a version in an empty database. Raises UnsafeDatabase for a version that there never was."""
+    from alembic.util import CommandError
+
+    try:
+        _upgrade(engine, version)
+    except CommandError as error:
+        raise UnsafeDatabase(f"There is no version {version!r} of the database") from error
+
+
+def _upgrade(engine: Engine, target: str = HEAD) -> None:
     # alembic takes a third of a second to import and is needed at most once per release
     from alembic import command
     from alembic.config import Config
@@ -557,7 +590,7 @@ def _upgrade(engine: Engine) -> None:
     with _migrating(engine) as connection:
         version = _version(connection)
         config.attributes["connection"] = connection
-        command.upgrade(config, HEAD)
+        command.upgrade(config, target)
         if version not in (None, HEAD):
             _record_baselines(connection)
 
