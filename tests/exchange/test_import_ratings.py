@@ -17,6 +17,7 @@ from helpers.reports import again
 from helpers.studies import SMALL_RUBRIC, add_person, sure
 from sqlalchemy import func, select, update
 
+from triptych.annotate import exclusions
 from triptych.cli.main import main
 from triptych.errors import ImportRefused, InvalidRubric, NotAllowed
 from triptych.exchange import import_ratings
@@ -361,6 +362,17 @@ def test_every_imported_annotation_is_an_event_in_the_chain(imported):
     assert kinds == ["study created", "study open", "ratings imported", *["imported"] * 3, "study closed"]
     assert events.first_broken(session, study.id) is None
     assert events.last_number(session, study.id) == 7
+
+
+def test_imported_simulated_annotators_take_no_places(imported):
+    """Neither `verify` nor an exclusion counts places that they never took."""
+    kind = "item_id,system,annotator,criterion,value,annotator_kind\n"
+    study, _, session = imported(together(kind + "1,a,bot,fluency,1,simulated\n2,a,bot,fluency,2,simulated\n"))
+    robot = session.scalars(select(Person).where(Person.kind == "simulated")).one()
+
+    assert verify.verify(session, study).differences == ()
+    exclusions.exclude(session, study, robot.pseudonym, "no person", "L-1")
+    assert verify.verify(session, study).differences == ()
 
 
 def test_an_imported_study_opens_only_with_texts(imported):
