@@ -8,6 +8,7 @@ SQLite below 3.51.3 cannot happen inside one process.
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 import threading
 import time
@@ -241,7 +242,8 @@ def _make_sure(dialect: Dialect, connection: Any, record: ConnectionPoolEntry, _
 
 
 def sqlite_path(url: str) -> Path:
-    return Path(make_url(url).database or "")
+    """The file itself, also where a link leads to it: locks, copies and permissions belong next to it."""
+    return Path(os.path.realpath(make_url(url).database or ""))
 
 
 def _settle(connection: sqlite3.Connection, _: Any) -> None:
@@ -443,7 +445,8 @@ def lock_server(engine: Engine) -> IO[str] | None:
     if engine.dialect.name != "sqlite":
         return None
     path = sqlite_path(str(engine.url))
-    host.refuse_foreign(path.parent)
+    for used in filter(Path.exists, [path.parent, path]):
+        host.refuse_foreign(used)
     lock = path.with_suffix(".lock")
     place = host.noted(lock)
     last = f" The app was last started at {place.address}." if place else ""
