@@ -401,7 +401,7 @@ def explained() -> Iterator[None]:
         yield
     except DataError as error:
         raise NotAllowed("A character or number in it cannot be stored here. Nothing was stored.") from error
-    except (DBAPIError, PoolExhausted) as error:
+    except (DBAPIError, PoolExhausted, sqlite3.OperationalError) as error:
         if not is_away(error):
             raise
         code = _code(error)
@@ -410,9 +410,9 @@ def explained() -> Iterator[None]:
         raise away from error
 
 
-def _code(error: DBAPIError | PoolExhausted) -> int | str:
+def _code(error: DBAPIError | PoolExhausted | sqlite3.OperationalError) -> int | str:
     """SQLite's primary error code or PostgreSQL's state; "" where there is neither."""
-    cause = getattr(error, "orig", None)
+    cause = getattr(error, "orig", error)
     code = getattr(cause, "sqlite_errorcode", None)
     return getattr(cause, "sqlstate", None) or "" if code is None else code & 0xFF
 
@@ -427,9 +427,9 @@ def answers(engine: Engine) -> bool:
     return True
 
 
-def is_away(error: DBAPIError | PoolExhausted) -> bool:
+def is_away(error: DBAPIError | PoolExhausted | sqlite3.OperationalError) -> bool:
     """Whether the database is missing or cannot store, rather than that it refused a statement."""
-    if isinstance(error, PoolExhausted) or error.connection_invalidated:
+    if isinstance(error, PoolExhausted) or (isinstance(error, DBAPIError) and error.connection_invalidated):
         return True
     code = _code(error)
     if isinstance(code, int):
