@@ -348,6 +348,7 @@ class Wiped(StrEnum):
 
     done = "done"
     somebody_reads = "somebody reads"
+    failed = "failed"
     not_ours = "not ours"
 
 
