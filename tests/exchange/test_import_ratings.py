@@ -157,10 +157,10 @@ def test_a_report_says_neither_metrics_nor_unrated_systems_were_judged(imported,
     study, frame, session = imported(together(PEOPLE, items=items, judge=SCORES.format(name="bertscore")))
     report = build_report(session, study)
 
-    assert "rated responses of 3 of 4 systems to 12 of 12 items" in report.files["methods.md"].decode()
+    assert "rated responses of 3 of 4 systems to 12 of 12 items" in report.files["methods.txt"].decode()
     assert re.search(r"No response of System \d was rated", report.files["report.html"].decode())
     assert re.search(r"Outputs per system: .*System \d: 0", report.files["heds.md"].decode())
-    assert "They judged 1 criterion: fluency (3 points, ordinal)." in report.files["methods.md"].decode()
+    assert "They judged 1 criterion: fluency (3 points, ordinal)." in report.files["methods.txt"].decode()
     assert json.loads(report.files["heds.json"])["heds-criteria-criterion"]["control"] == {"fluency": True}
     assert again(report, tmp_path / "report", monkeypatch) == []
 
