@@ -76,6 +76,7 @@ DOORS = {
         annotate.drafts.save_draft annotate.drafts.save_next_draft annotate.reservations.renew
         annotate.desk.act preview.rubric_form.change operations.capsule.pieces people.accounts.sign_out
         people.accounts.use_ticket people.tokens.note_use
+        storage.database.create
         storage.database.migrate
     """,
     "lead": """

@@ -584,7 +584,7 @@ def create(engine: Engine, version: str) -> None:
         raise UnsafeDatabase(f"There is no version {version!r} of the database") from error
 
 
-def _upgrade(engine: Engine, target: str = HEAD) -> None:
+def _upgrade(engine: Engine, target: str | None = None) -> None:
     # alembic takes a third of a second to import and is needed at most once per release
     from alembic import command
     from alembic.config import Config
@@ -594,7 +594,7 @@ def _upgrade(engine: Engine, target: str = HEAD) -> None:
     with _migrating(engine) as connection:
         version = _version(connection)
         config.attributes["connection"] = connection
-        command.upgrade(config, target)
+        command.upgrade(config, target or HEAD)
         if version not in (None, HEAD):
             _record_baselines(connection)
 
