@@ -240,6 +240,11 @@ def test_without_arguments_the_app_starts_on_a_free_port(started, monkeypatch):
     assert port < chosen < port + server.PORTS_TO_TRY
 
 
+def test_a_name_too_long_is_no_address(started, capsys):
+    assert started("server", "run", "--address", "x" * 300) == (2, [])
+    assert "is not an address of this computer" in capsys.readouterr().err
+
+
 def test_a_taken_port_is_refused_where_it_was_named(started, capsys):
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         code, command = started("server", "run", "--port", str(taken.getsockname()[1]))

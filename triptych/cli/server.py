@@ -59,6 +59,8 @@ def port_for(bound: str, port: int | None = None) -> int:
     """The port to listen on: the one asked for, or the first free one. Raises NotAllowed where there is none."""
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(bound, None, type=socket.SOCK_STREAM)[0]
+    except UnicodeError as error:
+        raise NotAllowed(f"{bound!r:.60} is not an address of this computer.") from error
     except OSError as error:
         raise NotAllowed(f"{bound} is not an address of this computer: {error.strerror}.") from error
     ports = [port] if port else range(FIRST_PORT, FIRST_PORT + PORTS_TO_TRY)

@@ -242,7 +242,8 @@ def _make_sure(dialect: Dialect, connection: Any, record: ConnectionPoolEntry, _
 
 
 def sqlite_path(url: str) -> Path:
-    """The file itself, also where a link leads to it: locks, copies and permissions belong next to it."""
+    """The file itself, also where a link leads to it: its lock and copies are next to it. Raises UnsafeDatabase."""
+    backend_of(url)
     return Path(os.path.realpath(make_url(url).database or ""))
 
 
