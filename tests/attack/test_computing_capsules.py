@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+
 import pytest
 from helpers.capsules import with_sql
 
-from triptych.errors import ImportRefused
-from triptych.operations import capsule
+from triptych.errors import ImportRefused, NotFound
+from triptych.operations import against, capsule
 from triptych.storage import database
 from triptych.storage.database import writing
 
@@ -46,3 +49,14 @@ def test_a_study_whose_tables_compute_something_is_refused(packed, tmp_path, put
 
     assert database.stored_version(elsewhere) is None
     elsewhere.dispose()
+
+
+def test_an_earlier_database_computes_no_long_text(tmp_path):
+    path = tmp_path / "earlier.db"
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("CREATE TABLE study (id, event_number, event_hash, slug AS (hex(zeroblob(100000))))")
+        file.execute("INSERT INTO study VALUES (1, 1, 'x')")
+        file.commit()
+
+    with pytest.raises(NotFound, match="cannot be read"):
+        against.read(str(path))

@@ -550,6 +550,8 @@ def migrate(engine: Engine) -> None:
 def unchanged(path: Path) -> Iterator[sqlite3.Connection]:
     """Open an SQLite file alone, ignoring files next to it; it may be on a read-only disk."""
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as file:
+        # a stored value is no longer than its file; one that the file computes could take a gigabyte
+        file.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, path.stat().st_size + 1000)
         yield file
 
 
