@@ -267,10 +267,13 @@ def is_loopback(bound: str | None) -> bool:
 
 @lru_cache(maxsize=8)
 def _stored_secret(path: Path) -> str:
-    if not path.exists():
+    if not path.exists() or not path.stat().st_size:
+        path.unlink(missing_ok=True)  # empty after a power failure: anyone could sign with it
         fresh = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
         with os.fdopen(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
             file.write(secrets.token_urlsafe(48))
+            file.flush()
+            os.fsync(file.fileno())
         # the first link wins; no process reads a half-written file
         with suppress(FileExistsError):
             path.hardlink_to(fresh)

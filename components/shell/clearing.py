@@ -6,12 +6,14 @@ import streamlit as st
 
 from components.shell import state
 from triptych.privacy import erasure
-from triptych.storage.database import Wiped
+from triptych.storage.database import DatabaseUnavailable, Wiped
 
 UNCLEARED = "left in the files"
 REASONS = {
     Wiped.somebody_reads: "Someone was reading the database, so the erased bytes are still in the file. Try again in a "
     "moment.",
+    Wiped.failed: "The database's file could not be rewritten, so the erased bytes are still in it. Rewriting needs as "
+    "much free space as the file has, and no other program that uses the file. Try again then.",
     Wiped.not_ours: "The erased bytes are still in the database's files, which only the owner of its tables may "
     "rewrite. For the command, the server's administrator should see Erasing somebody in docs/deploying.md.",
 }
@@ -19,7 +21,11 @@ REASONS = {
 
 def clear() -> None:
     """Remove every byte of what was erased from the files; call it outside of every transaction."""
-    state.remember(UNCLEARED, erasure.wipe(state.engine()))
+    try:
+        outcome = erasure.wipe(state.engine())
+    except DatabaseUnavailable:  # what was erased stays erased
+        outcome = Wiped.failed
+    state.remember(UNCLEARED, outcome)
 
 
 def what_is_left() -> None:
@@ -27,6 +33,6 @@ def what_is_left() -> None:
     outcome = state.recall(UNCLEARED, Wiped.done)
     if outcome in REASONS:
         state.say(REASONS[outcome], "warning")
-    if outcome == Wiped.somebody_reads and state.button("Clear", "clear"):
+    if outcome in (Wiped.somebody_reads, Wiped.failed) and state.button("Clear", "clear"):
         clear()
         st.rerun()

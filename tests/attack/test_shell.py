@@ -21,6 +21,7 @@ from triptych.errors import ImportRefused, NotAllowed, NotFound
 from triptych.formats.ratings.roles import read_mapping
 from triptych.operations import earlier_head
 from triptych.privacy import erasure, withdrawal
+from triptych.storage import database
 from triptych.storage.database import reading, writing
 
 
@@ -129,6 +130,32 @@ def test_a_full_disk_is_called_that(sqlite_engine, monkeypatch, capsys):
 
     assert main.main(["study", "export", "a-small-study", "study.zip"]) == 2
     assert capsys.readouterr().err.startswith("The disk of the database is full (database or disk is full).")
+
+
+def test_a_disk_full_while_rewriting_is_called_that(sqlite_engine, monkeypatch):
+    """The rewriting goes by no statement of SQLAlchemy's, and so its errors do not."""
+
+    class Full:
+        def execute(self, _: str) -> None:
+            error = sqlite3.OperationalError("database or disk is full")
+            error.sqlite_errorcode = sqlite3.SQLITE_FULL
+            raise error
+
+    monkeypatch.setattr(database, "_driver_connection", lambda _: Full())
+
+    with pytest.raises(database.DatabaseUnavailable, match="The disk of the database is full"):
+        database.wipe(sqlite_engine, [])
+
+
+@pytest.mark.parametrize("words", [["study", "list", "x\r\x1b[8m\u202e"], ["study", "list", "--x\x1b[8m\u202e"]])
+def test_no_typed_name_of_a_file_steers_the_terminal(monkeypatch, words):
+    """A shell puts the names of somebody's files in the place of *."""
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True  # type: ignore[method-assign]  # otherwise click leaves colours out
+    monkeypatch.setattr("sys.stderr", terminal)
+
+    assert main.main(words) == 2
+    assert terminal.getvalue().replace("\n", "").isprintable()
 
 
 @pytest.mark.parametrize("mapping", ["[" * 5000, '{"roles": {"a": []}}', '{"roles": {"a": {}}}', '{"roles": 1e999}'])

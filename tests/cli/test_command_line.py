@@ -14,7 +14,6 @@ import zipfile
 import click
 import pytest
 from helpers.command_reference import reference
-from helpers.database_files import migrated
 from helpers.ratings import submit
 from helpers.studies import ROOT, SMALL_RUBRIC
 from sqlalchemy import select
@@ -165,7 +164,7 @@ def test_a_reading_command_creates_and_changes_no_database(run, tmp_path, monkey
     assert list(tmp_path.iterdir()) == []
 
     engine = database.open_engine(f"sqlite:///{tmp_path / 'triptych.db'}")
-    migrated(engine, "0002")
+    database.create_version(engine, "0002")
     before = {path.name: path.read_bytes() for path in tmp_path.glob("*.db")}
     code, output, complaint = run(*words)
     assert (code, output) == (2, "")

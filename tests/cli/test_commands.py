@@ -240,6 +240,11 @@ def test_without_arguments_the_app_starts_on_a_free_port(started, monkeypatch):
     assert port < chosen < port + server.PORTS_TO_TRY
 
 
+def test_a_name_too_long_is_no_address(started, capsys):
+    assert started("server", "run", "--address", "x" * 300) == (2, [])
+    assert "is not an address of this computer" in capsys.readouterr().err
+
+
 def test_a_taken_port_is_refused_where_it_was_named(started, capsys):
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         code, command = started("server", "run", "--port", str(taken.getsockname()[1]))
@@ -269,7 +274,7 @@ def test_an_impossible_home_is_refused_in_a_sentence(started, monkeypatch, tmp_p
 def serving(monkeypatch, tmp_path):
     """A server on this home, as its lock file shows it."""
     monkeypatch.delenv("TRIPTYCH_DATABASE_URL", raising=False)
-    lock = host.lock_file(tmp_path / host.LOCK, "")
+    lock = host.lock_file(host.lock_in(tmp_path), "")
     host.write_note(lock, host.RunningAt("http://127.0.0.1:8507", 8507, "127.0.0.1"))
     with closing(lock):
         yield lock
@@ -300,7 +305,7 @@ def test_the_app_locks_the_file_that_the_command_looks_at(sqlite_engine, monkeyp
     lock = database.lock_server(database.open_engine(f"sqlite:///{settings.local_folder() / 'triptych.db'}"))
     assert lock is not None
     with closing(lock):
-        assert host.is_locked(settings.local_folder() / host.LOCK)
+        assert host.is_locked(host.lock_in(settings.local_folder()))
 
 
 def test_sharing_shows_the_address_in_the_network(run, serving, monkeypatch):

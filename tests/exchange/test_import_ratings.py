@@ -17,6 +17,7 @@ from helpers.reports import again
 from helpers.studies import SMALL_RUBRIC, add_person, sure
 from sqlalchemy import func, select, update
 
+from triptych.annotate import exclusions
 from triptych.cli.main import main
 from triptych.errors import ImportRefused, InvalidRubric, NotAllowed
 from triptych.exchange import import_ratings
@@ -157,10 +158,10 @@ def test_a_report_says_neither_metrics_nor_unrated_systems_were_judged(imported,
     study, frame, session = imported(together(PEOPLE, items=items, judge=SCORES.format(name="bertscore")))
     report = build_report(session, study)
 
-    assert "rated responses of 3 of 4 systems to 12 of 12 items" in report.files["methods.md"].decode()
+    assert "rated responses of 3 of 4 systems to 12 of 12 items" in report.files["methods.txt"].decode()
     assert re.search(r"No response of System \d was rated", report.files["report.html"].decode())
     assert re.search(r"Outputs per system: .*System \d: 0", report.files["heds.md"].decode())
-    assert "They judged 1 criterion: fluency (3 points, ordinal)." in report.files["methods.md"].decode()
+    assert "They judged 1 criterion: fluency (3 points, ordinal)." in report.files["methods.txt"].decode()
     assert json.loads(report.files["heds.json"])["heds-criteria-criterion"]["control"] == {"fluency": True}
     assert again(report, tmp_path / "report", monkeypatch) == []
 
@@ -368,6 +369,17 @@ def test_every_imported_annotation_is_an_event_in_the_chain(imported):
     assert kinds == ["study created", "study open", "ratings imported", *["imported"] * 3, "study closed"]
     assert events.first_broken(session, study.id) is None
     assert events.last_number(session, study.id) == 7
+
+
+def test_imported_simulated_annotators_take_no_places(imported):
+    """Neither `verify` nor an exclusion counts places that they never took."""
+    kind = "item_id,system,annotator,criterion,value,annotator_kind\n"
+    study, _, session = imported(together(kind + "1,a,bot,fluency,1,simulated\n2,a,bot,fluency,2,simulated\n"))
+    robot = session.scalars(select(Person).where(Person.kind == "simulated")).one()
+
+    assert verify.verify(session, study).differences == ()
+    exclusions.exclude(session, study, robot.pseudonym, "no person", "L-1")
+    assert verify.verify(session, study).differences == ()
 
 
 def test_an_imported_study_opens_only_with_texts(imported):

@@ -24,12 +24,6 @@ def files_of(engine) -> bytes:
     return b"".join(file.read_bytes() for file in Path(place, "base", str(number)).glob("*") if file.is_file())
 
 
-def migrated(engine: Engine, version: str) -> None:
-    """An empty database gets the tables of a version, by the migrations from the first on."""
-    with database._migrating(engine) as connection:
-        database.run_migrations(connection, version)
-
-
 @contextmanager
 def copied(file: Path, home: Path) -> Iterator[Engine]:
     """A copy of the database file as that of a home."""

@@ -152,6 +152,7 @@ def test_what_is_no_capsule_is_refused_in_a_sentence(elsewhere, tmp_path, conten
         "UPDATE study SET settings = '{'",
         "UPDATE study SET created_at = 'nonsense'",
         "UPDATE study SET settings = replace(hex(zeroblob(50000)), '0', '[')",
+        "UPDATE alembic_version SET version_num = '0000'",
         "UPDATE alembic_version SET version_num = '0001'",
         "PRAGMA writable_schema = 1; UPDATE sqlite_master SET sql = 'x' WHERE name = 'rating'",
     ],

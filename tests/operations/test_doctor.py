@@ -125,7 +125,11 @@ def test_an_empty_postgresql_without_create_rights_is_a_problem(postgres, postgr
 
 @pytest.mark.parametrize(
     "address, sentence",
-    [("postgresql:nonsense", "not the address of a database"), ("mysql://lab/x", "mysql:// is not one")],
+    [
+        ("postgresql:nonsense", "not the address of a database"),
+        ("/srv/triptych.db\n", "not the address of a database"),
+        ("mysql://lab/x", "mysql:// is not one"),
+    ],
 )
 def test_a_wrong_address_is_named(monkeypatch, capsys, address, sentence):
     monkeypatch.setenv("TRIPTYCH_DATABASE_URL", address)

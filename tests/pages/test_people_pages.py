@@ -249,6 +249,28 @@ def test_removing_an_invited_lead_leaves_no_name_in_the_files(visit, people_stud
     assert b"Theodora" not in database.sqlite_path(str(web_engine().url)).read_bytes()
 
 
+def test_a_lead_learns_that_erased_bytes_could_not_be_cleared(visit, people_study, monkeypatch):
+    """The file is rewritten, for which a full disk has no room."""
+    study, lead, _ = people_study
+    page = visit(lead, "people.py", study=study.slug)
+    invite(page, "Theodora", "lead")
+    page.selectbox(key="fellow").set_value(roster_of(study)["Theodora"].pseudonym).run()
+    page.checkbox(key=f"certain-remove-{study.slug}-sure").check()
+
+    def full(*_: object) -> None:
+        raise database.DatabaseUnavailable(database.FULL)
+
+    with monkeypatch.context() as disk:
+        disk.setattr(database, "wipe", full)
+        button(page, "Remove this lead").click().run()
+    assert "Theodora" not in roster_of(study)
+    assert any("the erased bytes are still in it" in warning.value for warning in page.warning)
+
+    button(page, "Clear").click().run()
+    assert not any("erased bytes" in warning.value for warning in page.warning)
+    assert b"Theodora" not in database.sqlite_path(str(web_engine().url)).read_bytes()
+
+
 def test_the_last_lead_of_a_study_cannot_be_removed(visit, people_study):
     study, lead, _ = people_study
     with database.writing(web_engine()) as session:

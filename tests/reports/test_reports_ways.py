@@ -8,7 +8,6 @@ import json
 import zipfile
 
 import pytest
-from helpers.database_files import migrated
 from helpers.downloads import get
 from helpers.ratings import submit
 from helpers.reports import report_of
@@ -92,7 +91,7 @@ def test_the_kind_of_annotators_is_stored_with_a_reason(sqlite_engine, make_stud
     assert [margin(frame) for frame in (before, after)] == [0.15, 0.2]
     assert json.loads(report.files["codebook.json"])["epsilon"] == 0.2
     assert (amendment.parts, amendment.reason) == (("expertise",), "They are editors.")
-    assert "They are editors." in report.files["methods.md"].decode()
+    assert "They are editors." in report.files["methods.txt"].decode()
 
 
 def test_a_report_names_counted_kinds_and_removed_items(sqlite_engine, make_study):
@@ -104,7 +103,7 @@ def test_a_report_names_counted_kinds_and_removed_items(sqlite_engine, make_stud
         session.get_one(Person, people[2].person_id).kind = Kind.judge
         session.execute(update(Item).where(Item.external_id == "item-1").values(retired=True, retired_reason="a twin"))
     report = report_of(engine, study)
-    methods = report.files["methods.md"].decode()
+    methods = report.files["methods.txt"].decode()
     who = "2 annotators (human) rated responses of 3 systems to 2 of 2 items (1 of them taken out of the study)"
     assert who in methods
     assert "2 (human)." in report.files["heds.md"].decode()
@@ -186,7 +185,7 @@ def test_datasheet_answers_go_into_the_next_report(visit, make_study):
 
 def test_a_database_of_the_first_release_keeps_its_rows(tmp_path):
     engine = database.open_engine(f"sqlite:///{tmp_path / 'old.db'}")
-    migrated(engine, "0001")
+    database.create_version(engine, "0001")
     assert not inspect(engine).has_table("snapshot")
     with database.writing(engine) as session:
         columns = "kind, role, pseudonym, name, created_at"

@@ -61,7 +61,7 @@ def test_a_report_gives_both_versions_and_who_decided(decided, tmp_path, monkeyp
     report = report_of(engine, study)
     page = report.files["report.html"].decode()
     assert "Ratings as given and with final values" in page
-    assert "final values were decided afterwards" in report.files["methods.md"].decode()
+    assert "final values were decided afterwards" in report.files["methods.txt"].decode()
     assert "Who decided final values" in page and lead.pseudonym in page and "read both again" in page
     assert "mean with final values" in report.files["results.csv"].decode()
     assert again(report, tmp_path / "report", monkeypatch) == []

@@ -217,7 +217,7 @@ def test_recruitment_and_pay_are_in_methods_datasheet_and_numbers(sqlite_engine,
                 submit(session, study, who, seconds=seconds)
     report = report_of(sqlite_engine, study)
 
-    methods = report.files["methods.md"].decode()
+    methods = report.files["methods.txt"].decode()
     assert "Recruitment: Posted on Prolific. Eligibility, as the panel enforced it: Approval rate 98 %; " in methods
     assert (
         "The pay was GBP 0.25 per item. With a median active time of 60.00 seconds per item, pauses over 120 seconds "

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from helpers.database_files import migrated
 from sqlalchemy import Engine, create_engine, insert, inspect, select, text, update
 from sqlalchemy.exc import IntegrityError
 
@@ -52,7 +51,7 @@ def migrated_engine(engine: Engine, request: pytest.FixtureRequest, tmp_path: Pa
         request.getfixturevalue("postgres_admin").execute(text(f"CREATE DATABASE {name}"))
         url = f"{request.getfixturevalue('postgres')}/{name}"
     empty = database.open_engine(url)
-    migrated(empty, database.HEAD)
+    database.create_version(empty, database.HEAD)
     yield empty
     empty.dispose()
 
@@ -103,7 +102,7 @@ def test_a_migration_that_copies_a_table_keeps_references(sqlite_engine, make_st
         make_study(session, items=3)
     later = f"sqlite:///{tmp_path / 'older.db'}"
     older = database.open_engine(later)
-    migrated(older, "0002")
+    database.create_version(older, "0002")
     tables = ["person", "rubric", "study", "criterion", "item", "system", "candidate"]
     with sqlite3.connect(tmp_path / "older.db") as raw:
         raw.execute("ATTACH ? AS full", (str(tmp_path / "triptych.db"),))

@@ -18,7 +18,7 @@ from triptych.errors import Conflict, NotAllowed
 from triptych.people import roster
 from triptych.storage import events
 from triptych.storage.events import EventKind
-from triptych.storage.models import IN_PLACE, Assignment, AssignmentState, Origin, Purpose, Study
+from triptych.storage.models import IN_PLACE, Assignment, AssignmentState, Purpose, Study
 
 LONGEST_REASON = 500
 
@@ -96,7 +96,7 @@ def in_place(session: Session, study: Study, person_id: int) -> Sequence[tuple[i
         Assignment.person_id == person_id,
         Assignment.purpose == Purpose.main,
         Assignment.state.in_(IN_PLACE),
-        Assignment.origin != Origin.judge,
+        reservations.takes_places(study),
     )
     return [(row.id, row.item_id) for row in session.execute(query.order_by(Assignment.item_id))]
 

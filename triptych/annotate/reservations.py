@@ -106,6 +106,12 @@ def reservation_life(study: Study) -> timedelta:
     return timedelta(minutes=settings_of(study).reservation_minutes)
 
 
+def takes_places(study: Study) -> ColumnElement[bool]:
+    """Condition on assignments that count for their item's places: simulated ones do in a demo study, judges' never."""
+    apart = (Origin.judge,) if study.demo else (Origin.judge, Origin.simulated)
+    return Assignment.origin.not_in(apart)
+
+
 def take_place(session: Session, item_id: int) -> bool:
     """Counts one more place of the item, if one is free. The row decides, so nobody races past the last one."""
     is_free = (Item.id == item_id) & (Item.taken < Item.raters) & ~Item.retired

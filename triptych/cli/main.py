@@ -39,7 +39,9 @@ def main(words: Sequence[str] | None = None) -> int:
         program = settings.program()
         code = command.main(words, program, complete_var="_TRIPTYCH_COMPLETE", standalone_mode=False)
     except click.ClickException as error:
-        error.show()
+        text = io.StringIO()
+        error.show(text)  # it quotes what was typed, which may be the name of somebody's file
+        complain(text.getvalue().rstrip("\n"))
         return error.exit_code if error.exit_code != 1 else REFUSED
     except click.Abort:
         return INTERRUPTED

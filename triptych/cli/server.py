@@ -29,7 +29,7 @@ PLAIN_HTTP = (
 def run(address: str | None, port: int | None) -> Reply:
     """Becomes the app, started from the folder that holds it. Raises UnsafeDatabase, NotAllowed."""
     home = settings.local_folder().resolve()
-    _refuse_second(home / host.LOCK)
+    _refuse_second(host.lock_in(home))
     bound = address or os.environ.get("STREAMLIT_SERVER_ADDRESS") or LOOPBACK
     if port or "STREAMLIT_SERVER_PORT" not in os.environ:
         port = port_for(bound, port)
@@ -59,6 +59,8 @@ def port_for(bound: str, port: int | None = None) -> int:
     """The port to listen on: the one asked for, or the first free one. Raises NotAllowed where there is none."""
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(bound, None, type=socket.SOCK_STREAM)[0]
+    except UnicodeError as error:
+        raise NotAllowed(f"{bound!r:.60} is not an address of this computer.") from error
     except OSError as error:
         raise NotAllowed(f"{bound} is not an address of this computer: {error.strerror}.") from error
     ports = [port] if port else range(FIRST_PORT, FIRST_PORT + PORTS_TO_TRY)
@@ -101,7 +103,7 @@ def share() -> Reply:
 
 def _address_in_network() -> str:
     """The address of the app that runs on the home, as other computers of the network reach it."""
-    lock = settings.local_folder() / host.LOCK
+    lock = host.lock_in(settings.local_folder())
     place = host.noted(lock) if settings.uses_own_file() and host.is_locked(lock) else None
     start = f"{settings.program()} server run --address 0.0.0.0"
     if place is None:

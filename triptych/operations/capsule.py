@@ -219,7 +219,7 @@ def checked(file: Path | IO[bytes], name: str, largest: int, max_rows: int | Non
         manifest = _unpacked(file, name, path, largest)
         with backup.opened(path) as source:
             with _explained(name):
-                _refuse_foreign_parts(source)
+                _refuse_foreign_parts(source, private_folder)
                 if max_rows is not None:
                     _refuse_many(source, name, max_rows)
                 database.migrate(source)
@@ -271,10 +271,18 @@ def _written(archive: zipfile.ZipFile, member: str, into: Path, limit: int) -> s
     return backup.file_hash(into)
 
 
-def _refuse_foreign_parts(source: Engine) -> None:
-    with database.reading(source) as session:
-        for part in database.foreign_parts(session.connection()):
-            raise ImportRefused(f"The study in the capsule failed verification. {part}")
+def _refuse_foreign_parts(source: Engine, private_folder: Path) -> None:
+    """Raises ImportRefused for a database with anything that no empty one of its version or of today's has."""
+    older, newest = private_folder / "older.db", private_folder / "newest.db"
+    with backup.opened(older) as then, backup.opened(newest) as now, database.reading(source) as session:
+        connection = session.connection()
+        database.create_version(then, database.stored_version(source) or "")
+        database.migrate(now)
+        with then.connect() as of_then, now.connect() as of_now:
+            unknown = database.unknown_parts(connection, of_then, of_now)
+        parts = [*database.foreign_parts(connection), *unknown]
+    for part in parts:
+        raise ImportRefused(f"The study in the capsule failed verification. {part}")
 
 
 def _refuse_many(source: Engine, called: str, max_rows: int) -> None:

@@ -19,6 +19,7 @@ from sqlalchemy.types import NullType
 from sqlmodel import Session
 
 from triptych.annotate.logged import LoggedHighlight
+from triptych.annotate.reservations import takes_places
 from triptych.operations import frozen, sealed
 from triptych.operations.fold import fold, hidden_mark
 from triptych.operations.folded import FoldedAnswer, FoldedStudy, FoldedWork
@@ -35,7 +36,6 @@ from triptych.storage.models import (
     Highlight,
     Item,
     Membership,
-    Origin,
     Person,
     Purpose,
     Rating,
@@ -417,13 +417,13 @@ def _place(position: int | None) -> str:
 
 
 def _of_places(session: Session, study: Study) -> Iterator[str]:
-    """An item counts the places that are held or filled; excluded annotators and judges fill none."""
+    """An item counts the places that are held or filled; excluded annotators, judges and simulated ones fill none."""
     member = and_(Membership.person_id == Assignment.person_id, Membership.study_id == Assignment.study_id)
     held = (
         select(Assignment.item_id)
         .outerjoin(Membership, and_(member, Membership.role == "annotator", Membership.excluded_at.is_not(None)))
         .where(Assignment.study_id == study.id, Assignment.purpose == Purpose.main, Membership.id.is_(None))
-        .where(Assignment.state.in_([AssignmentState.reserved, *IN_PLACE]), Assignment.origin != Origin.judge)
+        .where(Assignment.state.in_([AssignmentState.reserved, *IN_PLACE]), takes_places(study))
     )
     places = Counter(session.scalars(held))
     for number, name, taken in session.execute(select(Item.id, Item.external_id, Item.taken).where(_in(study))):

@@ -67,7 +67,7 @@ ABOUT = {
     "figures.tex": "the figures for one column, with captions; LaTeX with graphicx",
     "figures/": "each figure as SVG and PDF, for one column and for the full width of a page",
     "methods.tex": "a methods paragraph, LaTeX",
-    "methods.md": "the same paragraph as plain text",
+    "methods.txt": "the same paragraph as plain text",
     "results.csv": "every number of the report, one per row",
     "results.xlsx": "the tables as printed, and every number",
     "results.parquet": "every number, with types",
@@ -252,7 +252,7 @@ def _documents(parts: ReportParts) -> Iterator[File]:
     for figure in (figure for of_criterion in parts.figures.values() for figure in of_criterion):
         yield from (File(f"figures/{name}", iter([content])) for name, content in figure.files.items())
     yield _tex(parts, "methods.tex", [tex.escaped(f"{parts.methods} {parts.seal}") + "\n"])
-    yield text_file("methods.md", f"{parts.methods}\n\n{parts.seal}\n")
+    yield text_file("methods.txt", f"{parts.methods}\n\n{parts.seal}\n")
     yield csv_file("results.csv", HEADER, data.number_rows(parts.book, parts.sha256))
     yield File("results.xlsx", iter([data.workbook([t for t in parts.tables if t.rows], parts.book, parts.sha256)]))
     yield _parquet(parts)

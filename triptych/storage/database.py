@@ -8,6 +8,8 @@ SQLite below 3.51.3 cannot happen inside one process.
 from __future__ import annotations
 
 import logging
+import os
+import re
 import sqlite3
 import threading
 import time
@@ -254,7 +256,9 @@ def _make_sure(dialect: Dialect, connection: Any, record: ConnectionPoolEntry, _
 
 
 def sqlite_path(url: str) -> Path:
-    return Path(make_url(url).database or "")
+    """The file itself, also where a link leads to it: its lock and copies are next to it. Raises UnsafeDatabase."""
+    backend_of(url)
+    return Path(os.path.realpath(make_url(url).database or ""))
 
 
 def _apply_pragmas(connection: sqlite3.Connection, _: Any) -> None:
@@ -359,6 +363,7 @@ class Wiped(StrEnum):
 
     done = "done"
     somebody_reads = "somebody reads"
+    failed = "failed"
     not_ours = "not ours"
 
 
@@ -412,7 +417,7 @@ def explained() -> Iterator[None]:
         yield
     except DataError as error:
         raise NotAllowed("A character or number in it cannot be stored here. Nothing was stored.") from error
-    except (DBAPIError, PoolExhausted) as error:
+    except (DBAPIError, PoolExhausted, sqlite3.OperationalError) as error:
         if not is_away(error):
             raise
         code = _code(error)
@@ -421,9 +426,9 @@ def explained() -> Iterator[None]:
         raise away from error
 
 
-def _code(error: DBAPIError | PoolExhausted) -> int | str:
+def _code(error: DBAPIError | PoolExhausted | sqlite3.OperationalError) -> int | str:
     """SQLite's primary error code or PostgreSQL's state; "" where there is neither."""
-    cause = getattr(error, "orig", None)
+    cause = getattr(error, "orig", error)
     code = getattr(cause, "sqlite_errorcode", None)
     return getattr(cause, "sqlstate", None) or "" if code is None else code & 0xFF
 
@@ -438,9 +443,9 @@ def answers(engine: Engine) -> bool:
     return True
 
 
-def is_away(error: DBAPIError | PoolExhausted) -> bool:
+def is_away(error: DBAPIError | PoolExhausted | sqlite3.OperationalError) -> bool:
     """Whether the database is missing or cannot store, rather than that it refused a statement."""
-    if isinstance(error, PoolExhausted) or error.connection_invalidated:
+    if isinstance(error, PoolExhausted) or (isinstance(error, DBAPIError) and error.connection_invalidated):
         return True
     code = _code(error)
     if isinstance(code, int):
@@ -456,7 +461,8 @@ def lock_server(engine: Engine) -> IO[str] | None:
     if engine.dialect.name != "sqlite":
         return None
     path = sqlite_path(str(engine.url))
-    host.refuse_foreign(path.parent)
+    for used in filter(Path.exists, [path.parent, path]):
+        host.refuse_foreign(used)
     lock = path.with_suffix(".lock")
     place = host.noted(lock)
     last = f" The app was last started at {place.address}." if place else ""
@@ -497,6 +503,31 @@ def foreign_parts(connection: Connection) -> list[str]:
     return [f"The database has the {kind} {name!r}, which this program never creates." for kind, name in parts]
 
 
+_SCHEMA = text("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name")
+_FRAGMENT_ENDS = re.compile("[(),]")
+
+
+def unknown_parts(connection: Connection, *ours: Connection) -> list[str]:
+    """A sentence about each table and index of an SQLite file that has anything which none of ours has.
+
+    A column, index or constraint that computes something can take any amount of memory and time when it is used.
+    """
+    unknown = _fragments(connection).difference(*(_fragments(other) for other in ours))
+    return [
+        f"The database has the {kind} {name!r} in a form which this program never creates."
+        for kind, name in sorted({(kind, name) for kind, name, _ in unknown})
+    ]
+
+
+def _fragments(connection: Connection) -> set[tuple[str, str, str]]:
+    """Type, name and what is between brackets and commas: the order depends on how a database came to its version."""
+    return {
+        (kind, name, " ".join(fragment.split()))
+        for kind, name, sql in connection.execute(_SCHEMA)
+        for fragment in _FRAGMENT_ENDS.split(sql)
+    }
+
+
 def damage(connection: Connection) -> list[str]:
     """A sentence about an SQLite file whose parts differ, such as an index that hides rows from some queries."""
     if connection.dialect.name != "sqlite":
@@ -535,6 +566,8 @@ def migrate(engine: Engine) -> None:
 def unchanged(path: Path) -> Iterator[sqlite3.Connection]:
     """Open an SQLite file alone, ignoring files next to it; it may be on a read-only disk."""
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as file:
+        # a stored value is no longer than its file; one that the file computes could take a gigabyte
+        file.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, path.stat().st_size + 1000)
         yield file
 
 
@@ -566,7 +599,7 @@ def _upgrade(engine: Engine) -> None:
         if version is None:
             _create(connection)
         elif version != HEAD:
-            run_migrations(connection, HEAD)
+            _run_migrations(connection, HEAD)
             _record_baselines(connection)
 
 
@@ -577,8 +610,21 @@ def _create(connection: Connection) -> None:
     connection.execute(insert(VERSION).values(version_num=HEAD))
 
 
-def run_migrations(connection: Connection, target: str) -> None:
-    """Alembic's migrations up to a version, in the caller's transaction."""
+def create_version(engine: Engine, version: str) -> None:
+    """Makes the tables of a version in an empty database, by the migrations from the first on.
+
+    Raises UnsafeDatabase for a version that there never was.
+    """
+    from alembic.util import CommandError
+
+    try:
+        with _migrating(engine) as connection:
+            _run_migrations(connection, version)
+    except CommandError as error:
+        raise UnsafeDatabase(f"There is no version {version!r} of the database") from error
+
+
+def _run_migrations(connection: Connection, target: str) -> None:
     # alembic takes a third of a second to import and is needed at most once per release
     from alembic import command
     from alembic.config import Config

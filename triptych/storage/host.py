@@ -13,7 +13,6 @@ from typing import IO
 from triptych import settings
 from triptych.errors import UnsafeDatabase
 
-LOCK = "triptych.lock"  # of the database in the data folder
 EPHEMERAL = "TRIPTYCH_EPHEMERAL"
 # a variable that such hosts set, and their name
 FORGETFUL = {
@@ -32,14 +31,27 @@ SYNCHRONISED = ("onedrive", "dropbox", "icloud", "google drive", "googledrive", 
 
 
 def lock_file(path: Path, message: str) -> IO[str]:
-    """Lock the file exclusively until the returned handle is closed. Raises UnsafeDatabase if it is locked."""
-    handle = path.open("a+")
+    """Lock the file until the returned handle is closed. Raises UnsafeDatabase if it is locked, or a link."""
+    try:
+        handle = open(path, "a+", encoding="utf-8", opener=_unfollowed)  # noqa: SIM115 (the caller closes it)
+    except OSError as error:
+        raise UnsafeDatabase(f"{path} cannot be used as a lock: {error.strerror}.") from error
     try:
         _lock(handle)
     except OSError as error:
         handle.close()
         raise UnsafeDatabase(message) from error
     return handle
+
+
+def lock_in(home: Path) -> Path:
+    """The lock of the database in a data folder; next to the file itself, where that is a link."""
+    return (home / "triptych.db").resolve().with_suffix(".lock")
+
+
+def _unfollowed(path: str, flags: int) -> int:
+    """Opens no link, by which another user would have a file of this user overwritten, and waits for no pipe."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0), 0o666)
 
 
 @dataclass(frozen=True)
@@ -62,7 +74,7 @@ def write_note(lock: IO[str], place: RunningAt) -> None:
 def noted(path: Path) -> RunningAt | None:
     """What the last server noted in a lock file; None where it can't be read. It may have stopped since."""
     # on Windows a locked file cannot be read
-    with suppress(OSError, ValueError, TypeError), path.open(encoding="utf-8") as file:
+    with suppress(OSError, ValueError, TypeError), open(path, encoding="utf-8", opener=_unfollowed) as file:
         place = RunningAt(**json.loads(file.read(MAX_NOTE)))
         if [type(value) for value in vars(place).values()] == [str, int, str]:
             return place
@@ -110,16 +122,16 @@ def forgetful() -> str:
     return next(named, streamlit_cloud)
 
 
-def is_foreign(folder: Path) -> bool:
-    """Whether another user owns a folder, the administrator aside, who may use any."""
-    return os.name != "nt" and os.geteuid() != 0 and folder.stat().st_uid not in (0, os.geteuid())
+def is_foreign(place: Path) -> bool:
+    """Whether another user owns a folder or file, the administrator aside, who may use any."""
+    return os.name != "nt" and os.geteuid() != 0 and place.stat().st_uid not in (0, os.geteuid())
 
 
-def refuse_foreign(folder: Path) -> None:
-    """Raises UnsafeDatabase for a folder of another user, who could put another database in the place of this one."""
-    if is_foreign(folder) and not settings.group_may():
+def refuse_foreign(place: Path) -> None:
+    """Raises UnsafeDatabase for a folder or file of another user, who could put another in its place."""
+    if is_foreign(place) and not settings.group_may():
         raise UnsafeDatabase(
-            f"{folder} belongs to another user. {ADVICE} TRIPTYCH_GROUP=1 allows a folder that a group shares."
+            f"{place} belongs to another user. {ADVICE} TRIPTYCH_GROUP=1 allows a folder that a group shares."
         )
 
 

@@ -91,7 +91,8 @@ def refuse_unusable() -> None:
             next(path.iterdir(), None)
             host.refuse_foreign(path)
             tempfile.TemporaryFile(dir=path).close()
-        for path in _of_database():
+        for path in filter(Path.exists, [*_of_database(), settings.local_folder() / "cookie.secret"]):
+            host.refuse_foreign(path)
             path.open("r+b").close()
     except OSError as error:
         place = path if isinstance(path, Path) else error.filename or path

@@ -1,0 +1,93 @@
+"""Files that somebody put into a data folder: links, pipes, a database or a secret of their own."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+
+import pytest
+
+from triptych import settings
+from triptych.cli import main
+from triptych.errors import UnsafeDatabase
+from triptych.storage import database, host, private
+
+SOMEBODY, THIS_USER = 4321, 1234
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setenv("TRIPTYCH_HOME", str(tmp_path / "home"))
+    return settings.local_folder()
+
+
+@pytest.fixture
+def somebody_elses(monkeypatch):
+    """Makes a file belong to another user than the one who runs the app."""
+    if os.geteuid() != 0:
+        pytest.skip("only the administrator gives files away")
+
+    def given_away(path: Path) -> None:
+        os.chown(path.parent, THIS_USER, -1)
+        os.chown(path, SOMEBODY, -1)
+        monkeypatch.setattr("os.geteuid", lambda: THIS_USER)
+
+    return given_away
+
+
+def test_a_link_starts_no_second_server_on_a_database(home, tmp_path):
+    engine = database.open_engine(settings.database_url())
+    database.migrate(engine)
+    (tmp_path / "linked.db").symlink_to(home / "triptych.db")
+    linked = database.open_engine(f"sqlite:///{tmp_path / 'linked.db'}")
+
+    with database.lock_server(engine), pytest.raises(UnsafeDatabase, match="Another Triptych is using triptych.db"):
+        database.lock_server(linked)
+
+    assert not (tmp_path / "linked.lock").exists()
+
+
+def test_a_link_in_the_place_of_the_lock_overwrites_nothing(home, tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    host.lock_in(home).symlink_to(victim)
+
+    with pytest.raises(UnsafeDatabase):
+        host.lock_file(host.lock_in(home), "refused")
+
+    assert victim.read_text() == "precious"
+    assert host.noted(host.lock_in(home)) is None
+
+
+def test_a_pipe_in_the_place_of_the_lock_stalls_nobody(home):
+    os.mkfifo(host.lock_in(home))
+
+    assert host.noted(host.lock_in(home)) is None
+
+
+@pytest.mark.parametrize("name", ["triptych.db", "cookie.secret"])
+def test_a_file_of_another_user_is_not_used(home, somebody_elses, name):
+    (home / name).touch()
+    somebody_elses(home / name)
+
+    with pytest.raises(UnsafeDatabase, match=f"{name} belongs to another user"):
+        private.refuse_unusable()
+
+
+def test_commands_write_into_no_database_of_another_user(home, somebody_elses, monkeypatch, capsys):
+    (home / "triptych.db").touch()
+    somebody_elses(home / "triptych.db")
+    monkeypatch.setattr("sys.stdin", io.StringIO("correct horse battery\n"))
+
+    assert main.main(["people", "add-lead", "Ada"]) == 2
+    assert "triptych.db belongs to another user" in capsys.readouterr().err
+
+
+def test_an_empty_secret_signs_nothing(home, monkeypatch):
+    """As a power failure leaves it."""
+    monkeypatch.delenv(settings.SECRET, raising=False)
+    (home / "cookie.secret").touch()
+
+    assert not settings.is_weak(settings.cookie_secret())
+    assert settings.cookie_secret() == (home / "cookie.secret").read_text() != ""
