@@ -869,6 +869,17 @@ def test_a_reason_leads_a_phone_to_the_next_response(open_view):
     expect(page.locator('.tw-current[data-tw-question="B:appropriate"]')).to_be_visible()
 
 
+def test_an_answered_question_is_ticked_on_a_phone(open_view):
+    """A dashed border is the sign of a response that is still locked."""
+    page = open_view("dialogue", 390, 844)
+    number = page.locator('.tw-number[data-tw-fold="contextual"]')
+    number.click()
+    tick = "button => getComputedStyle(button, '::after').content"
+    assert number.evaluate(tick) == "none"
+    radio(page, "A:contextual", "yes").check()
+    assert number.evaluate(tick) == '"✓"'
+
+
 def test_no_button_goes_on_where_all_responses_are_shown(open_view):
     page = open_view("dialogue")
     expect(page.locator('[data-layout="dock"]')).to_be_visible()
