@@ -119,15 +119,14 @@ export function createNotices() {
     },
 
     /**
-     * A draft was refused, and why; with `takeOver`, how to continue in this tab.
-     * @param {string} text @param {(() => void) | null} takeOver
+     * A draft was refused, and why; with `remedy`, what to do about it.
+     * @param {string} text @param {Choice} [remedy]
      */
-    showRefusal(text, takeOver) {
+    showRefusal(text, remedy) {
       refusal?.remove();
       find(box, "[data-tw-notice]")?.remove(); // it has the same reason, of a submit
-      const choices = takeOver ? [{ label: _("Continue here"), act: takeOver, data: { "tw-take": "1" } }] : [];
-      refusal = show("warning", text, choices);
-      find(refusal, "button")?.focus();
+      refusal = show("warning", text, remedy ? [remedy] : []);
+      find(refusal, "[data-tw-take]")?.focus(); // another remedy does not interrupt who is typing
     },
 
     /**

@@ -995,6 +995,21 @@ def test_each_tab_has_its_own_pen_across_reloads(open_view):
     assert page.evaluate("sessionStorage.getItem('triptych-pen')") == pen
 
 
+def test_signing_in_again_is_offered_without_taking_the_focus(open_view, server):
+    page = open_view()
+    server.refusal = (401, {"refused": "signed_out", "message": "You are signed out."})
+    answer = radio(page, "A:fluency", 5)
+    answer.focus()
+    answer.check()
+    again = page.get_by_role("button", name="Sign in")
+    expect(again).to_be_visible()
+    expect(answer).to_be_focused()
+    server.refusal = None
+    page.evaluate("window.isOld = true")
+    again.click()
+    page.wait_for_function("!window.isOld && window.ready")
+
+
 def is_all_saved(page) -> bool:
     """What the page that signs out hears."""
     return page.evaluate("""() => new Promise((resolve) => window.dispatchEvent(
