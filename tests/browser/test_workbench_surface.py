@@ -880,6 +880,18 @@ def test_an_answered_question_is_ticked_on_a_phone(open_view):
     assert number.evaluate(tick) == '"✓"'
 
 
+def test_answers_stay_in_view_below_long_descriptions(open_view):
+    """A laptop's window at 200 %."""
+    page = open_view("conversation", 640, 360)
+    page.evaluate("""() => {
+      const view = views.conversation({work: {token: 't-0'}, progress: {done: 0, total: 40, minutes_left: null}});
+      for (const criterion of view.rubric.criteria) criterion.definition = 'What it means, at length. '.repeat(30);
+      show(view);
+    }""")
+    expect(page.locator(".tw-here .tw-definition")).to_be_visible()
+    expect(page.locator(".tw-current .tw-points")).to_be_in_viewport(ratio=0.95)
+
+
 def test_no_button_goes_on_where_all_responses_are_shown(open_view):
     page = open_view("dialogue")
     expect(page.locator('[data-layout="dock"]')).to_be_visible()
