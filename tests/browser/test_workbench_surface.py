@@ -1076,6 +1076,14 @@ def test_guidelines_open_next_to_the_task_at_the_criterion(open_view):
     expect(page.locator("[data-tw-guidelines]")).to_be_hidden()
 
 
+def test_guidelines_are_as_high_as_the_window_below_its_head(open_view):
+    """Not only as high as a context above the responses."""
+    page = open_view("dialogue", 1200, 720)
+    expect(page.locator('[data-layout="dock"][data-context="top"]')).to_be_visible()
+    page.locator("[data-tw-guidelines-open]").click()
+    assert page.locator("[data-tw-guidelines]").bounding_box()["height"] > 500
+
+
 def test_guidelines_stay_open_from_item_to_item_if_wanted(open_view):
     page = open_view()
     page.keyboard.press("g")
