@@ -1084,6 +1084,12 @@ def test_guidelines_are_as_high_as_the_window_below_its_head(open_view):
     assert page.locator("[data-tw-guidelines]").bounding_box()["height"] > 500
 
 
+def test_chinese_questions_are_not_slanted_in_the_guidelines(open_view):
+    question = open_view("dialogue").locator(".tw-guide-question").first
+    slant = "(e, code) => { e.lang = code; return getComputedStyle(e).fontStyle; }"
+    assert [question.evaluate(slant, code) for code in ("zh", "de")] == ["normal", "italic"]
+
+
 def test_guidelines_stay_open_from_item_to_item_if_wanted(open_view):
     page = open_view()
     page.keyboard.press("g")
