@@ -339,6 +339,9 @@ export function createLayout({ root, listen, preferences, item, page, onLaid, re
     return true;
   }
 
+  // a tap beside the drawer closes it
+  listen(root, "click", ({ target }) => root.dataset.layout === "phone" && target.closest(".tw-panes") && openContext(false));
+
   return {
     arrange,
     openContext,

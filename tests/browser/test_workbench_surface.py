@@ -869,6 +869,16 @@ def test_a_reason_leads_a_phone_to_the_next_response(open_view):
     expect(page.locator('.tw-current[data-tw-question="B:appropriate"]')).to_be_visible()
 
 
+def test_a_tap_on_the_response_closes_the_drawer(open_view):
+    page = open_view("dialogue", 390, 844)
+    page.locator("[data-tw-context]").click()
+    drawer = page.locator(".tw-context")
+    expect(drawer).to_be_visible()
+    panes = page.locator(".tw-panes").bounding_box()
+    page.mouse.click(panes["x"] + 10, panes["y"] + panes["height"] - 10)
+    expect(drawer).to_be_hidden()
+
+
 def test_an_answered_question_is_ticked_on_a_phone(open_view):
     """A dashed border is the sign of a response that is still locked."""
     page = open_view("dialogue", 390, 844)
