@@ -29,7 +29,6 @@ SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 LOOKS = [(scheme, size) for scheme in SCHEMES for size in (WIDE, NARROW)]
 SHIPPED_PICTURES = {
     "annotate": "annotate-reviews-light-1440",
-    "annotate-dark": "annotate-reviews-dark-1440",
     "annotate-phone": "annotate-posts-light-390",
     "guidelines": "guidelines-light-1440",
     "new-study": "new-study-light-1440",

@@ -66,7 +66,7 @@ const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.round(seco
 /** "today 16:50", in the time of this computer. @param {string} at */
 function localTime(at) {
   const date = new Date(at);
-  const time = date.toLocaleTimeString(locale(), { hour: "2-digit", minute: "2-digit" });
+  const time = date.toLocaleTimeString(locale(), { hour: "numeric", minute: "2-digit" });
   const isToday = date.toDateString() === new Date().toDateString();
   return isToday ? _("today {time}", { time }) : `${date.toLocaleDateString(locale())} ${time}`;
 }

@@ -97,8 +97,9 @@ export function scroller(element) {
 export function placeNear(element, rect) {
   const { offsetWidth: width, offsetHeight: height } = element;
   const left = Math.max(8, Math.min(rect.left, innerWidth - width - 8));
-  const below = rect.bottom + 8;
-  const top = below + height < innerHeight - 8 ? below : Math.max(8, rect.top - height - 8);
+  const gap = matchMedia("(pointer: coarse)").matches ? 32 : 8; // a phone's handles hang below a selection
+  const below = rect.bottom + gap;
+  const top = below + height < innerHeight - 8 ? below : Math.max(8, rect.top - height - gap);
   element.style.left = `${left}px`;
   element.style.top = `${top}px`;
 }

@@ -7,7 +7,7 @@ import { all, find, part, write } from "./dom.js";
 import { _ } from "./language.js";
 import { optionsOf } from "./scale.js";
 import { personOf } from "./store.js";
-import { wordCount } from "./textpoints.js";
+import { lengthInWords } from "./textpoints.js";
 
 /** @import { Listen } from "./controls.js" */
 /** @import { Item } from "./item.js" */
@@ -73,7 +73,7 @@ export function placesOf({ width, panes, abreast, hasContext, longest, letters }
 /** Words of an item's longest response. @param {View} view */
 function longestWords({ item }) {
   const texts = item.candidates.map(({ text, turns }) => text ?? turns.map((turn) => turn.text).join(" "));
-  return Math.max(0, ...texts.map(wordCount));
+  return Math.max(0, ...texts.map(lengthInWords));
 }
 
 /** @typedef {ReturnType<typeof createLayout>} Arrangement */
@@ -340,6 +340,9 @@ export function createLayout({ root, listen, preferences, item, page, onLaid, re
     if (!open) refocus();
     return true;
   }
+
+  // a tap beside the drawer closes it
+  listen(root, "click", ({ target }) => root.dataset.layout === "phone" && target.closest(".tw-panes") && openContext(false));
 
   return {
     arrange,

@@ -22,7 +22,6 @@ export function createNotices() {
   let latest = null;
   /** @type {HTMLElement | null} */
   let refusal = null;
-  let noteSeen = false;
 
   /**
    * A banner whose buttons close it.
@@ -50,12 +49,6 @@ export function createNotices() {
     const element = banner(kind, text, choices);
     box.append(element);
     return element;
-  }
-
-  /** @param {string} text */
-  function showContentNote(text) {
-    noteSeen = true;
-    box.prepend(banner("info", text, [close()], { "tw-content-note": "1" }));
   }
 
   function toast(text = "", undoable = false) {
@@ -93,16 +86,11 @@ export function createNotices() {
       if (notice) box.prepend(banner(notice.kind, notice.text, [close()], { "tw-notice": "1" }));
     },
 
-    /** The content note opens before the first item, unless it was seen. @param {string} text */
-    openContentNote(text) {
-      if (text && !noteSeen) showContentNote(text);
-    },
-
     /** @param {string} text */
     toggleContentNote(text) {
       const note = find(box, "[data-tw-content-note]");
       if (note) note.remove();
-      else showContentNote(text);
+      else box.prepend(banner("info", text, [close()], { "tw-content-note": "1" }));
       box.scrollIntoView({ block: "nearest" });
     },
 
@@ -119,15 +107,14 @@ export function createNotices() {
     },
 
     /**
-     * A draft was refused, and why; with `takeOver`, how to continue in this tab.
-     * @param {string} text @param {(() => void) | null} takeOver
+     * A draft was refused, and why; with `remedy`, what to do about it.
+     * @param {string} text @param {Choice} [remedy]
      */
-    showRefusal(text, takeOver) {
+    showRefusal(text, remedy) {
       refusal?.remove();
       find(box, "[data-tw-notice]")?.remove(); // it has the same reason, of a submit
-      const choices = takeOver ? [{ label: _("Continue here"), act: takeOver, data: { "tw-take": "1" } }] : [];
-      refusal = show("warning", text, choices);
-      find(refusal, "button")?.focus();
+      refusal = show("warning", text, remedy ? [remedy] : []);
+      find(refusal, "[data-tw-take]")?.focus(); // another remedy does not interrupt who is typing
     },
 
     /**

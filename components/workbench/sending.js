@@ -295,11 +295,14 @@ export function createSending({
         if (!keepMine) adopt(draft ?? {});
         drafts.takeOver(stored ?? 0);
       };
-      notices.showRefusal(text, refused !== "open_elsewhere" ? null : () => {
+      const takeOver = () => {
         const list = item().unsent.size ? differences(item(), draft ?? {}) : [];
         if (list.length) notices.showBoth(differenceTable(list), continueHere);
         else continueHere(false);
-      });
+      };
+      if (refused === "open_elsewhere") notices.showRefusal(text, { label: _("Continue here"), act: takeOver, data: { "tw-take": "1" } });
+      else if (refused === "signed_out") notices.showRefusal(text, { label: _("Sign in"), act: () => location.reload(), data: { "tw-sign-in": "1" } });
+      else notices.showRefusal(text);
     },
 
     /** Brings an open list of problems up to date. */

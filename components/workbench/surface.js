@@ -233,7 +233,6 @@ export function createSurface(parent, firstView, act) {
     drawing.lay();
     if (isOffline) showState();
     notices.showNotice(view.notice);
-    if (view.progress.done === 0) notices.openContentNote(view.rubric.content_note);
     if (current.older) notices.showOlder(current.older.time, (use) => rating.adopt(current.settleOlder(use)));
     current.sendAgain();
     sending.sendAgain();

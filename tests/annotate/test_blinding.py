@@ -8,7 +8,7 @@ import pytest
 from helpers.ratings import assigned
 from helpers.studies import SYSTEMS, add_person, join
 from pydantic import ValidationError
-from sqlalchemy import delete, select
+from sqlalchemy import delete, select, update
 
 from triptych.annotate import blinding
 from triptych.annotate.blinding import View, Work
@@ -52,6 +52,15 @@ def test_the_view_has_exactly_the_fields_of_the_contract(sqlite_engine, make_stu
         seen = json.loads(see(session, study, who).model_dump_json(exclude={"rubric"}))
 
     assert paths(seen) == PATHS
+
+
+@pytest.mark.parametrize(("text", "words"), [("语" * 800, 400), ("four words of English", 4)])
+def test_the_longest_response_counts_scripts_without_spaces(engine, make_study, text, words):
+    with writing(engine) as session:
+        study, _, (who, _) = make_study(session)
+        session.execute(update(Candidate).values(text=text))
+
+        assert see(session, study, who).study.longest_words == words
 
 
 @pytest.mark.parametrize("positions", [(1, 2, 3), (2, 4, 5), ()])

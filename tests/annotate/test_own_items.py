@@ -17,10 +17,10 @@ from triptych.annotate.own_items import own_items, shortened
 from triptych.operations import verify
 from triptych.storage import events
 from triptych.storage.database import writing
-from triptych.storage.models import Assignment, Event, Purpose, Rating, StudyState
+from triptych.storage.models import Assignment, Event, Item, Purpose, Rating, StudyState
 from triptych.study import lifecycle
 from triptych.study.check_items import add_check_items, sorted_out
-from triptych.study.settings import Checks, StudySettings, stored
+from triptych.study.settings import Checks, Formats, StudySettings, stored
 
 
 @pytest.fixture
@@ -169,3 +169,11 @@ def test_checks_look_like_any_other_item(make):
 )
 def test_a_longer_text_says_that_it_goes_on(begins, shown):
     assert shortened(begins) == shown
+
+
+def test_markdown_begins_without_its_signs(make):
+    session, study, who = make()
+    study.settings = stored(StudySettings(formats=Formats(context="markdown")))
+    item = assigned(session, study, who).item_id
+    session.get_one(Item, item).context = "# A *plain* title\n\nand **text**"
+    assert own_items(session, study, who).items[0].begins == "A plain title and text"

@@ -288,6 +288,7 @@ def test_the_workbench_shows_imported_and_rubric_texts_literally(app, world, wat
     browser.signed_in(page.context, app, reader)
     browser.open_workbench(page, app, world.slug)
     page.locator("[data-tw-guidelines-open]").click()
+    page.locator("[data-tw-note-toggle]").click()
     for place in (".tw-context", ".tw-main", "[data-tw-guidelines]", ".tw-notices"):
         assert missing(page, place) == [], place
     for hook in ("skip", "ignore"):

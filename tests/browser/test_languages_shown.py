@@ -23,7 +23,8 @@ PEOPLE: dict[str, int] = {}
 
 def fill(session: Any) -> None:
     study, _ = open_study(session, SLUG)
-    PEOPLE["Amal"] = join(session, study, add_person(session, "Amal")).person_id
+    for name in ("Amal", "Badr"):
+        PEOPLE[name] = join(session, study, add_person(session, name)).person_id
 
 
 @pytest.fixture(scope="module")
@@ -64,3 +65,16 @@ def test_arabic_is_mirrored_answered_by_keys_and_stored(app, chromium):
         assert session.get_one(Person, PEOPLE["Amal"]).language == "de"
     browser.open_workbench(page, app, SLUG)
     expect(page.locator("[data-tw-submit]")).to_have_text("Abschicken")
+
+
+def test_my_work_in_arabic_suits_a_finger_and_the_window(app, chromium):
+    size = {"width": 390, "height": 844}
+    phone = chromium.new_context(viewport=size, locale="ar-EG", has_touch=True, is_mobile=True)
+    page = browser.signed_in(phone, app, PEOPLE["Badr"]).new_page()
+    page.goto(app.url)
+    browser.settled(page)
+    buttons = page.locator('[data-testid="stButton"] button, .triptych-account-out')
+    assert min(buttons.evaluate_all("all => all.map((button) => button.offsetHeight)")) >= 44
+    logo = page.locator('[data-testid="stHeaderLogo"]:visible').bounding_box()
+    assert logo["x"] + logo["width"] < size["width"]
+    phone.close()

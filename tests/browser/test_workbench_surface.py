@@ -869,6 +869,39 @@ def test_a_reason_leads_a_phone_to_the_next_response(open_view):
     expect(page.locator('.tw-current[data-tw-question="B:appropriate"]')).to_be_visible()
 
 
+def test_a_tap_on_the_response_closes_the_drawer(open_view):
+    page = open_view("dialogue", 390, 844)
+    page.locator("[data-tw-context]").click()
+    drawer = page.locator(".tw-context")
+    expect(drawer).to_be_visible()
+    panes = page.locator(".tw-panes").bounding_box()
+    page.mouse.click(panes["x"] + 10, panes["y"] + panes["height"] - 10)
+    expect(drawer).to_be_hidden()
+
+
+def test_an_answered_question_is_ticked_on_a_phone(open_view):
+    """A dashed border is the sign of a response that is still locked."""
+    page = open_view("dialogue", 390, 844)
+    number = page.locator('.tw-number[data-tw-fold="contextual"]')
+    number.click()
+    tick = "button => getComputedStyle(button, '::after').content"
+    assert number.evaluate(tick) == "none"
+    radio(page, "A:contextual", "yes").check()
+    assert number.evaluate(tick) == '"✓"'
+
+
+def test_answers_stay_in_view_below_long_descriptions(open_view):
+    """A laptop's window at 200 %."""
+    page = open_view("conversation", 640, 360)
+    page.evaluate("""() => {
+      const view = views.conversation({work: {token: 't-0'}, progress: {done: 0, total: 40, minutes_left: null}});
+      for (const criterion of view.rubric.criteria) criterion.definition = 'What it means, at length. '.repeat(30);
+      show(view);
+    }""")
+    expect(page.locator(".tw-here .tw-definition")).to_be_visible()
+    expect(page.locator(".tw-current .tw-points")).to_be_in_viewport(ratio=0.95)
+
+
 def test_no_button_goes_on_where_all_responses_are_shown(open_view):
     page = open_view("dialogue")
     expect(page.locator('[data-layout="dock"]')).to_be_visible()
@@ -961,17 +994,15 @@ def test_an_invalid_draft_says_why_and_changes_are_sent(open_view, server):
     assert server.drafts[-1]["draft"]["ratings"] == {"A": {"fluency": 4}}
 
 
-def test_the_content_note_comes_first_and_can_be_reopened(open_view):
+def test_the_content_note_opens_and_closes_by_its_button(open_view):
+    """Before the first item it is read with the instructions."""
     page = open_view("conversation")
-    note = page.locator("[data-tw-content-note]")
+    note, button = page.locator("[data-tw-content-note]"), page.locator("[data-tw-note-toggle]")
     expect(note).to_have_count(0)
-    page.locator("[data-tw-note-toggle]").click()
+    button.click()
     expect(note).to_contain_text("You may stop at any time")
-    page.reload()
-    page.wait_for_function("window.ready")
-    page.evaluate("""show(views.conversation({
-      work: {token: 't-0'}, progress: {done: 0, total: 40, minutes_left: null}}))""")
-    expect(note).to_contain_text("You may stop at any time")
+    button.click()
+    expect(note).to_have_count(0)
 
 
 def test_each_tab_has_its_own_pen_across_reloads(open_view):
@@ -982,6 +1013,21 @@ def test_each_tab_has_its_own_pen_across_reloads(open_view):
     page.reload()
     page.wait_for_function("window.ready")
     assert page.evaluate("sessionStorage.getItem('triptych-pen')") == pen
+
+
+def test_signing_in_again_is_offered_without_taking_the_focus(open_view, server):
+    page = open_view()
+    server.refusal = (401, {"refused": "signed_out", "message": "You are signed out."})
+    answer = radio(page, "A:fluency", 5)
+    answer.focus()
+    answer.check()
+    again = page.get_by_role("button", name="Sign in")
+    expect(again).to_be_visible()
+    expect(answer).to_be_focused()
+    server.refusal = None
+    page.evaluate("window.isOld = true")
+    again.click()
+    page.wait_for_function("!window.isOld && window.ready")
 
 
 def is_all_saved(page) -> bool:
@@ -1038,6 +1084,20 @@ def test_guidelines_open_next_to_the_task_at_the_criterion(open_view):
     expect(page.locator('[data-tw-text="A"]')).to_be_visible()
     page.keyboard.press("g")
     expect(page.locator("[data-tw-guidelines]")).to_be_hidden()
+
+
+def test_guidelines_are_as_high_as_the_window_below_its_head(open_view):
+    """Not only as high as a context above the responses."""
+    page = open_view("dialogue", 1200, 720)
+    expect(page.locator('[data-layout="dock"][data-context="top"]')).to_be_visible()
+    page.locator("[data-tw-guidelines-open]").click()
+    assert page.locator("[data-tw-guidelines]").bounding_box()["height"] > 500
+
+
+def test_chinese_questions_are_not_slanted_in_the_guidelines(open_view):
+    question = open_view("dialogue").locator(".tw-guide-question").first
+    slant = "(e, code) => { e.lang = code; return getComputedStyle(e).fontStyle; }"
+    assert [question.evaluate(slant, code) for code in ("zh", "de")] == ["normal", "italic"]
 
 
 def test_guidelines_stay_open_from_item_to_item_if_wanted(open_view):

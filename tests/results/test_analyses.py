@@ -19,6 +19,7 @@ from helpers.ratings import BEST_RUBRIC, first_work, resubmit, submit
 from helpers.studies import SMALL_RUBRIC, full_answers
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlalchemy import update
 
 from triptych.results import texts
 from triptych.results.annotators import speeds_of
@@ -34,7 +35,7 @@ from triptych.stats.analysis.annotators import NO_TIMES
 from triptych.stats.analysis.ratings import NO_ORDER
 from triptych.stats.undefined import Undefined
 from triptych.storage import database
-from triptych.storage.models import Kind
+from triptych.storage.models import Item, Kind
 
 SECTIONS = (
     "criteria",
@@ -499,6 +500,13 @@ def test_readings_hold_those_who_marked_nothing_too(marked):
     assert (every.texts, every.spans, good.label, good.exact) == (3, 1, "good", 0.0)
     alone = Counted(annotators=frozenset({frame.ratings["annotator"].iloc[0]}))
     assert spans(texts.readings_of(session, study, frame, alone)) == Undefined("No text was read by two annotators.")
+
+
+def test_two_chinese_characters_are_a_word_to_read(marked, monkeypatch):
+    session, study, _ = marked
+    monkeypatch.setattr(texts, "_texts", {})
+    session.execute(update(Item).values(context="语气轻松，与病人的担忧不符。"))
+    assert texts.texts_of(session, study).contexts == {"item-1": 6}
 
 
 def test_words_to_read_include_context_and_all_candidates(marked):

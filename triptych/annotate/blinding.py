@@ -31,6 +31,8 @@ from triptych.storage.models import SEEN, Assignment, Candidate, Item, Purpose, 
 from triptych.study.persons import Who
 from triptych.study.settings import Formats, settings_of
 
+LONGEST_MEAN_WORD = 12  # characters, with its space; a text above it separates no words
+
 # items before the main work are counted separately
 PROGRESS = {Purpose.training: progress.of_training, Purpose.entry_test: progress.of_test}
 # the parts of a rubric that are sent unchanged
@@ -232,8 +234,10 @@ def _seen_study(session: Session, study: Study) -> SeenStudy:
 
 
 def _longest_words(study: Study) -> Select[int]:
-    """Words as SQL counts them, by the spaces between them."""
-    words = func.length(Candidate.text) - func.length(func.replace(Candidate.text, " ", "")) + 1
+    """Words as SQL counts them, by the spaces between them; in a script without spaces two characters are one."""
+    characters = func.length(Candidate.text)
+    spaced = characters - func.length(func.replace(Candidate.text, " ", "")) + 1
+    words = case((characters > LONGEST_MEAN_WORD * spaced, characters // 2), else_=spaced)
     return select(func.max(words)).join(Item, Item.id == Candidate.item_id).where(Item.study_id == study.id)
 
 

@@ -15,12 +15,15 @@ from triptych.annotate.blinding import Seen
 from triptych.annotate.checks import WORK
 from triptych.annotate.outcomes import HowItEnded, outcomes_of
 from triptych.annotate.reservations import own_assignments
+from triptych.formats.texts.markdown import visible_text
 from triptych.rubric.model import Rubric
 from triptych.storage.models import SEEN, Assignment, AssignmentState, Item, Origin, Study, Turn
 from triptych.study import lifecycle
 from triptych.study.persons import Who
+from triptych.study.settings import formats_of
 
 BEGINS = 60  # characters
+MARKUP = 4  # raw characters to read for a visible one
 
 
 class OwnItem(Seen):
@@ -60,14 +63,15 @@ def own_items(session: Session, study: Study, who: Who) -> OwnItems:
     at_screen = (Assignment.state == AssignmentState.reserved) & (Assignment.origin == Origin.web)
     shown = own_assignments() & Assignment.purpose.in_(WORK) & or_(Assignment.state.in_(SEEN), at_screen)
     first_turn = select(Turn.text).where(Turn.item_id == Item.id, Turn.position == 0).scalar_subquery()
-    begins = func.substr(func.coalesce(func.nullif(Item.context, ""), first_turn), 1, BEGINS + 1)
+    begins = func.substr(func.coalesce(func.nullif(Item.context, ""), first_turn), 1, MARKUP * BEGINS)
     query = select(Assignment.id, Assignment.token, Assignment.state, Assignment.draft, begins)
     ordered = query.join(Item, Item.id == Assignment.item_id).where(shown).order_by(Assignment.id)
     own = {"study": study.id, "person": who.person_id}
     rows = [_ItemRow(*row) for row in session.execute(ordered, own)]
     outcomes = outcomes_of(session, [row.id for row in rows if row.state != AssignmentState.reserved])
     rubric = lifecycle.design_of(session, study).rubric
-    items = tuple(_item(number, row, outcomes.get(row.id), rubric) for number, row in enumerate(rows, 1))
+    is_markdown = formats_of(study).context == "markdown"
+    items = tuple(_item(number, row, outcomes.get(row.id), rubric, is_markdown) for number, row in enumerate(rows, 1))
     done, seconds = progress.of_work(session, study, who), [item.seconds for item in items if item.state != "open"]
     return OwnItems(
         items=items,
@@ -78,7 +82,8 @@ def own_items(session: Session, study: Study, who: Who) -> OwnItems:
     )
 
 
-def _item(number: int, row: _ItemRow, outcome: HowItEnded | None, rubric: Rubric) -> OwnItem:
+def _item(number: int, row: _ItemRow, outcome: HowItEnded | None, rubric: Rubric, is_markdown: bool) -> OwnItem:
+    begins = row.begins or ""
     note = outcome.note if outcome else (row.draft or {}).get("note")
     return OwnItem(
         number=number,
@@ -86,13 +91,13 @@ def _item(number: int, row: _ItemRow, outcome: HowItEnded | None, rubric: Rubric
         state=outcome.state if outcome else "open",
         reason=outcome.reason_in(rubric) if outcome else "",
         noted=bool(note),
-        begins=shortened(row.begins or ""),
+        begins=shortened(visible_text(begins) if is_markdown else begins),
         at=outcome.at if outcome else None,
         seconds=round(outcome.seconds) if outcome else 0,
     )
 
 
 def shortened(begins: str) -> str:
-    """The first words, on one line; `begins` is a character longer than what is shown of a longer text."""
-    text = " ".join(begins.split())
+    """The first words, on one line; `begins` is longer than what is shown of a longer text."""
+    text = " ".join(begins[: BEGINS + 1].split())
     return text if len(begins) <= BEGINS else f"{text[:BEGINS].rsplit(' ', 1)[0]} …"

@@ -16,6 +16,7 @@ from triptych.results.frame.counted import counted_items, people_counted
 from triptych.results.frame.highlights import highlights_of
 from triptych.results.frame.loading import membership_of
 from triptych.results.frame.model import Counted, Frame, StudyName, name_of
+from triptych.rubric.wording import length_in_words
 from triptych.storage.models import (
     RATED,
     Assignment,
@@ -83,7 +84,7 @@ def _counted_texts(session: Session, study: Study) -> Texts:
         .where(*main)
     )
     rows = [
-        (candidate, item, system, turn, len(text), len(text.split()))
+        (candidate, item, system, turn, len(text), length_in_words(text))
         for candidate, item, system, whole, turns in session.execute(candidates)
         for turn, text in (enumerate(turn_text for _, turn_text in turns) if turns else ((WHOLE, whole or ""),))
         if text
@@ -96,7 +97,7 @@ def _counted_texts(session: Session, study: Study) -> Texts:
     columns = ["candidate", "item", "system", "turn", "characters", "words"]
     return Texts(
         pd.DataFrame(rows, columns=columns),
-        {item: len(text.split()) for item, text in contexts.items()},
+        {item: length_in_words(text) for item, text in contexts.items()},
         sum(count for text, count in alike.items() if text and count > 1),
     )
 

@@ -23,7 +23,9 @@ WIDE_PUNCTUATION = re.compile(r"[\u3000-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\
 
 
 def length_in_words(text: str) -> int:
-    """Words as the limits of free texts count them: no white space is between ideographs, so two are one word."""
+    """Words as limits and lengths count them: no white space is between ideographs, so two are one word."""
+    if text.isascii():
+        return len(text.split())
     return len(IDEOGRAPHS.sub(" x ", WIDE_PUNCTUATION.sub(" ", text)).split())
 
 

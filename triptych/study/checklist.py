@@ -15,6 +15,7 @@ from sqlmodel import Session
 from triptych import settings
 from triptych.rubric.files import EMPTY_RUBRIC
 from triptych.rubric.model import Rubric
+from triptych.rubric.wording import length_in_words
 from triptych.stats.numbers import counted
 from triptych.storage import host
 from triptych.storage.models import Access, Item, Purpose, Study
@@ -127,7 +128,7 @@ def _consent(draft: _Draft) -> Iterator[CheckPoint]:
     consent = draft.settings.consent
     if consent.text:
         unsaid = " It does not state what is published." if consent.sharing == "not_asked" else ""
-        words = counted(len(consent.text.split()), "word")
+        words = counted(length_in_words(consent.text), "word")
         yield CheckPoint(SetupSection.way_in, Mark.done, f"A consent text of {words}.{unsaid}")
     elif consent.not_needed:
         yield CheckPoint(

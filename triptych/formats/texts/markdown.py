@@ -111,6 +111,15 @@ def visible(text: str) -> Visible:
     return Visible.of(characters(text))
 
 
+def visible_text(text: str) -> str:
+    """The drawn characters of a Markdown text, with a space between blocks."""
+    places = [(0, 0), *characters(text)]
+    return "".join(
+        f"{' ' if LINE.search(text[before:start]) else ''}{text[start:end]}"
+        for (_, before), (start, end) in pairwise(places)
+    ).strip()
+
+
 def characters(text: str) -> list[Character]:
     """The drawn characters of a Markdown text in order, each as [start, end) of the raw text."""
     if not is_formatted(text):
