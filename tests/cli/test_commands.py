@@ -94,7 +94,7 @@ def test_the_earlier_report_command_leads_on(run, sqlite_engine):
     code, _, complaint = run("report", "nowhere", "folder")
 
     assert code == 2
-    assert "is now called `python -m triptych report make`" in complaint
+    assert "is now called `.venv/bin/python -m triptych report make`" in complaint
     assert "no study called 'nowhere'" in complaint
 
 
@@ -202,7 +202,7 @@ def test_a_fault_of_the_program_has_its_own_code(run, monkeypatch, sqlite_engine
 )
 def test_wrong_arguments_are_refused_with_the_usage(run, words):
     code, output, complaint = run(*words)
-    assert (code, output, "Usage: python -m triptych" in complaint) == (2, "", True)
+    assert (code, output, "Usage: .venv/bin/python -m triptych" in complaint) == (2, "", True)
 
 
 def test_a_shell_completes_commands(run, monkeypatch):
