@@ -229,6 +229,10 @@ def test_files_of_one_system_each_are_joined(run, tmp_path):
         (("data", "restore", "nowhere.db"), "There is no file nowhere.db"),
         (("study", "open-capsule", "nowhere.zip", "Dr New"), "not a study capsule"),
         (("study", "create", "L", "T", "dialogue_response", "nowhere.csv"), "nowhere.csv cannot be read"),
+        (
+            ("study", "create", "L", "T", "dialog", ITEMS),
+            "dialog is no file and no shipped rubric: dialogue_response, ",
+        ),
     ],
 )
 def test_a_refused_command_prints_one_sentence_with_exit_code_2(run, sqlite_engine, words, complaint):
