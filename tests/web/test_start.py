@@ -8,9 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import aiohttp
 import pytest
 from helpers.studies import ROOT
 
+from bench.client import PageSession
 from bench.server import running_app, start_server
 from bench.world import build_world
 
@@ -54,10 +56,15 @@ def test_numpy_comes_after_the_limit_of_its_threads(tmp_path):
 
 
 @pytest.mark.skipif(not MAPS.exists(), reason="only Linux lists the files that a process has loaded")
-def test_an_annotators_first_page_loads_no_pandas(tmp_path):
+def test_an_annotators_first_pages_load_no_pandas(tmp_path):
     world = build_world(tmp_path, items=2)
 
     async def visit(url: str) -> None:
+        jar = aiohttp.CookieJar(unsafe=True)
+        async with aiohttp.ClientSession(cookies=world.cookies[0], cookie_jar=jar) as http:
+            page = PageSession(http, url)
+            await page.open()
+            await page.close()
         async with world.annotator(url, 0):
             pass
 
