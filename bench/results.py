@@ -69,14 +69,14 @@ def large_study(options: Options, home: Path) -> list[Figure]:
     world = rated_world(home, LARGE)
     with running_app(home) as server, sync_playwright() as player, _of_lead(player, world, server) as page:
         page.goto(f"{server.url}/log?study={world.slug}")
-        first = _cost(server, lambda: _opened(page, "Results", MEANS))
+        first = _cost_of_opening(server, page, MEANS)
         verdicts, after = [_cost(server, lambda: page.wait_for_selector(COMPUTED))], []
         computed = page.locator(COMPUTED).inner_text()
         for _ in range(options.rounds(5)):
             _opened(page, "Log", CONTENT)
             with ThreadPoolExecutor(1) as pool:  # the browser has an event loop in this thread
                 pool.submit(lambda: asyncio.run(_one_more(world, server))).result()
-            after.append(_cost(server, lambda: _opened(page, "Results", PICTURE)))
+            after.append(_cost_of_opening(server, page, PICTURE))
         page.wait_for_selector("text=are being computed")
         verdicts.append(_cost(server, lambda: page.wait_for_function(NEWER, arg=computed)))
         memory = server.peak_mb()
@@ -140,6 +140,12 @@ def _opened(page: Page, place: str, what: str) -> float:
 async def _one_more(world: World, server: Server) -> None:
     async with world.annotator(server.url, ANNOTATORS) as annotator:
         await annotate(annotator)
+
+
+def _cost_of_opening(server: Server, page: Page, what: str) -> float:
+    """CPU seconds of the server from the click on *Results* until the element is drawn; the page before has ended."""
+    page.wait_for_selector(AT_REST)
+    return _cost(server, lambda: _opened(page, "Results", what))
 
 
 def _cost(server: Server, act: Callable[[], Any]) -> float:

@@ -51,8 +51,13 @@ def version() -> str:
 
 
 def program() -> str:
-    """How this program is called on a command line."""
-    return "triptych" if is_installed() else "python -m triptych"
+    """How this program is called on a command line; in a checkout by the environment that `make run` made."""
+    return "triptych" if is_installed() else ".venv/bin/python -m triptych"
+
+
+def start_for_network() -> str:
+    """The command that starts the app for other computers too."""
+    return f"{program()} server run --address 0.0.0.0"
 
 
 def local_folder() -> Path:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from triptych.annotate.own_items import OwnItem
@@ -25,7 +25,7 @@ def finished_work(items: Sequence[OwnItem]) -> None:
             st.dataframe(_work_table(items), hide_index=True, width="stretch")
 
 
-def _work_table(items: Sequence[OwnItem]) -> pd.DataFrame:
+def _work_table(items: Sequence[OwnItem]) -> list[dict[str, Any]]:
     """The annotator's own items, newest first, with the numbers that the workbench shows."""
     rows = [
         {
@@ -36,4 +36,4 @@ def _work_table(items: Sequence[OwnItem]) -> pd.DataFrame:
         }
         for item in items
     ]
-    return pd.DataFrame(rows[::-1])
+    return rows[::-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import streamlit as st
@@ -33,7 +34,12 @@ def arrive(ticket: str, *, drop: list[str], study: str = "", go: bool = True) ->
 
     study: the study it opens then; the one in the address where empty.
     """
-    words = {
+    # no list or dict in it: Streamlit searches those for Arrow tables, and imports pandas to do so
+    data: dict[str, str | bool] = {
+        "ticket": ticket,
+        "drop": json.dumps(drop),
+        "study": study,
+        "go": go,
         "arriving": _("Signing you in …"),
         "noAnswer": _("The server did not answer. Reload the page and try again."),
         "noCookies": _(
@@ -41,15 +47,16 @@ def arrive(ticket: str, *, drop: list[str], study: str = "", go: bool = True) ->
         ),
         "failed": _("Signing in did not work. Reload the page and try again."),
     }
-    _arrive(data={"ticket": ticket, "drop": drop, "study": study, "go": go, "words": words}, key="arrive")
+    _arrive(data=data, key="arrive")
 
 
 def account(pseudonym: str) -> None:
     """Who is signed in, and the sign-out button, in the corner of the top bar."""
-    words = {
+    data = {
+        "pseudonym": pseudonym,
         "group": _("Your account"),
         "out": _("Sign out"),
         "unsent": _("Some answers have not reached the server. Sign out and lose them?"),
         "failed": _("Not signed out: no answer. Try again"),
     }
-    _account(data={"pseudonym": pseudonym, "words": words}, key="account")
+    _account(data=data, key="account")

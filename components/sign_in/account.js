@@ -50,12 +50,12 @@ async function signOut(button, words) {
   }
 }
 
-/** @param {{ data: { pseudonym: string, words: Words }, parentElement: HTMLElement }} component */
+/** @param {{ data: Words & { pseudonym: string }, parentElement: HTMLElement }} component */
 export default function ({ data, parentElement }) {
   const name = /** @type {HTMLElement} */ (parentElement.querySelector(".triptych-account-name"));
   const button = /** @type {HTMLButtonElement} */ (parentElement.querySelector(".triptych-account-out"));
   name.textContent = data.pseudonym;
-  button.textContent = data.words.out;
-  button.parentElement?.setAttribute("aria-label", data.words.group);
-  button.onclick = () => signOut(button, data.words);
+  button.textContent = data.out;
+  button.parentElement?.setAttribute("aria-label", data.group);
+  button.onclick = () => signOut(button, data);
 }

@@ -28,16 +28,18 @@ function cleanAddress(drop, study) {
   return url.href;
 }
 
-/** @param {{ data?: { ticket: string, drop: string[], study: string, go: boolean, words: Words }, parentElement: HTMLElement }} component */
+/** @typedef {Words & { ticket: string, drop: string, study: string, go: boolean }} Data `drop` is a list as JSON */
+
+/** @param {{ data?: Data, parentElement: HTMLElement }} component */
 export default function ({ data, parentElement }) {
   if (!data?.ticket) return;
-  const { ticket, drop, study, go, words } = data;
+  const { ticket, drop, study, go } = data;
   const line = /** @type {HTMLElement} */ (parentElement.querySelector(".triptych-arriving"));
-  line.textContent = words.arriving;
-  const signedIn = used.get(ticket) ?? post(ticket, words).catch(() => words.noAnswer);
+  line.textContent = data.arriving;
+  const signedIn = used.get(ticket) ?? post(ticket, data).catch(() => data.noAnswer);
   used.set(ticket, signedIn);
   signedIn.then((problem) => {
-    if (!problem && go) location.replace(cleanAddress(drop, study));
+    if (!problem && go) location.replace(cleanAddress(JSON.parse(drop), study));
     else line.textContent = problem ?? "";
   });
 }

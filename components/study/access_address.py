@@ -5,13 +5,14 @@ from __future__ import annotations
 import streamlit as st
 
 from components.shell import addresses, state
+from triptych import settings
 from triptych.people import places
 from triptych.storage.models import Access, Study, StudyState
 from triptych.study.settings import settings_of
 
 ONLY_HERE = (
-    "These addresses work on this computer only. To let others connect, start Triptych with HOST=0.0.0.0 and open this "
-    "page at the address it prints."
+    "These addresses work on this computer only. To let others connect, stop Triptych, start it with `{command}` and "
+    "open this page at the address it prints."
 )
 
 
@@ -21,7 +22,7 @@ def access_address(study: Study) -> None:
         st.write("This study is closed: nobody can join or annotate. *Setup* reopens it.")
         return
     if addresses.reaches_this_computer_only():
-        st.caption(ONLY_HERE)
+        st.caption(ONLY_HERE.format(command=settings.start_for_network()))
     if study.access == Access.panel:
         st.write("Give this address to the panel; it fills in the two ids.")
         st.code(addresses.panel_address(study), language=None, wrap_lines=True)

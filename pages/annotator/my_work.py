@@ -102,7 +102,7 @@ own, demos = ([part for part in parts if part[0].demo == is_demo] for is_demo in
 joinable, to_try = ([study for study in others if study.demo == is_demo] for is_demo in (False, True))
 for part in own:
     draw(*part)
-if not own:
+if not parts:
     st.write(_(NO_STUDY))
 if joinable:
     st.header(_("Studies you can join"), anchor=False)

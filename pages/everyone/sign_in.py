@@ -57,7 +57,7 @@ def take_part(studies: list[Study], why_not: str) -> None:
         name = st.text_input(_("Your name"), max_chars=accounts.LONGEST_NAME, autocomplete="name")
         st.caption(_("Only the lead of the study sees your name. In results you appear under a pseudonym."))
         if state.form_button(_("Start"), "take_part", type="primary", width="stretch"):
-            state.sign_in_by(lambda: signing_in.newcomer(state.engine(), slug, name))
+            state.sign_in_by(lambda: signing_in.newcomer(state.engine(), slug, name), slug)
 
 
 def come_back(studies: list[Study]) -> None:
@@ -71,7 +71,7 @@ def come_back(studies: list[Study]) -> None:
         st.caption(_("Lost it? The lead of your study can send you a personal link."))
         if state.form_button(_("Continue"), "come_back", type="primary", width="stretch"):
             study = next(study for study in studies if study.slug == slug)
-            state.sign_in_by(lambda: signing_in.returning(state.engine(), study, name, code, state.browser()))
+            state.sign_in_by(lambda: signing_in.returning(state.engine(), study, name, code, state.browser()), slug)
 
 
 def lead(has_lead: bool) -> None:

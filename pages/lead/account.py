@@ -9,7 +9,7 @@ from triptych.people import signing_in, tokens
 from triptych.storage.models import Person
 from triptych.study import lifecycle
 
-CONSEQUENCE = "You have been signed out in every other browser, and your tokens were revoked."
+CONSEQUENCE = "A new passcode signs you out in every other browser and revokes your tokens."
 
 
 def change_passcode() -> Person:

@@ -132,7 +132,7 @@ def test_an_unavailable_database_is_reported(run, monkeypatch, words):
 
     assert (code, output) == (2, "")
     assert complaint.startswith("The database does not respond: ")
-    assert complaint.rstrip().endswith("python -m triptych server doctor")
+    assert complaint.rstrip().endswith(".venv/bin/python -m triptych server doctor")
     assert "geheim" not in complaint
 
 
@@ -169,7 +169,7 @@ def test_a_reading_command_creates_and_changes_no_database(run, tmp_path, monkey
     code, output, complaint = run(*words)
     assert (code, output) == (2, "")
     assert "version 0002" in complaint
-    assert complaint.rstrip().endswith("python -m triptych data migrate")
+    assert complaint.rstrip().endswith(".venv/bin/python -m triptych data migrate")
     assert {path.name: path.read_bytes() for path in tmp_path.glob("*.db")} == before
     assert database.stored_version(engine) == "0002"
     engine.dispose()
@@ -227,6 +227,10 @@ def test_files_of_one_system_each_are_joined(run, tmp_path):
         (("data", "restore", "nowhere.db"), "There is no file nowhere.db"),
         (("study", "open-capsule", "nowhere.zip", "Dr New"), "not a study capsule"),
         (("study", "create", "L", "T", "dialogue_response", "nowhere.csv"), "nowhere.csv cannot be read"),
+        (
+            ("study", "create", "L", "T", "dialog", ITEMS),
+            "dialog is no file and no shipped rubric: dialogue_response, ",
+        ),
     ],
 )
 def test_a_refused_command_prints_one_sentence_with_exit_code_2(run, sqlite_engine, words, complaint):
@@ -285,7 +289,7 @@ def test_one_of_a_thing_is_singular(run, sqlite_engine, tmp_path):
 def test_a_hint_is_a_whole_command(run, sqlite_engine):
     lead_in(sqlite_engine, "O'Neil")
     _, output, _ = run("study", "create", "O'Neil", "Next", "dialogue_response", ITEMS, "--write")
-    hint = output.rpartition("Launch it: python -m triptych ")[2]
+    hint = output.rpartition("Launch it: .venv/bin/python -m triptych ")[2]
 
     assert run(*shlex.split(hint), "--no-consent", "Staff try it.")[:2] == (0, "next is open.\n")
 

@@ -21,9 +21,10 @@ from sqlalchemy import text
 from triptych import settings
 from triptych.cli import files, server
 from triptych.cli import main as program
-from triptych.cli.commands import ENCODINGS, FORMER, RENAMED, LazyCommand, root
+from triptych.cli.commands import ENCODINGS, FORMER, RENAMED, TABLES, ZIPPED, LazyCommand, root
 from triptych.errors import NotAllowed, UnsafeDatabase
 from triptych.formats import decode
+from triptych.formats.writers import FORMATS
 from triptych.storage import database, host, private
 from triptych.storage.database import writing
 from triptych.storage.models import Access, Round, StudyState
@@ -77,7 +78,13 @@ def test_choices_are_those_of_the_program():
     assert choices["access"] == list(Access)
     assert choices["round"] == list(Round)
     assert choices["state"] == [state for state in StudyState if state != StudyState.draft]
+    assert choices["format"] == [*TABLES, *ZIPPED] == [*TABLES, *FORMATS]
     assert tuple(decode.ENCODINGS) == ENCODINGS
+
+
+@pytest.mark.parametrize("group", sorted({path[:-1] for path in COMMANDS}), ids=" ".join)
+def test_lists_of_commands_show_whole_sentences(run, group):
+    assert "..." not in run(*group, "--help")[1].partition("Commands:")[2]
 
 
 @pytest.mark.parametrize("former", FORMER)
@@ -94,7 +101,7 @@ def test_the_earlier_report_command_leads_on(run, sqlite_engine):
     code, _, complaint = run("report", "nowhere", "folder")
 
     assert code == 2
-    assert "is now called `python -m triptych report make`" in complaint
+    assert "is now called `.venv/bin/python -m triptych report make`" in complaint
     assert "no study called 'nowhere'" in complaint
 
 
@@ -202,7 +209,7 @@ def test_a_fault_of_the_program_has_its_own_code(run, monkeypatch, sqlite_engine
 )
 def test_wrong_arguments_are_refused_with_the_usage(run, words):
     code, output, complaint = run(*words)
-    assert (code, output, "Usage: python -m triptych" in complaint) == (2, "", True)
+    assert (code, output, "Usage: .venv/bin/python -m triptych" in complaint) == (2, "", True)
 
 
 def test_a_shell_completes_commands(run, monkeypatch):

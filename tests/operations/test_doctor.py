@@ -120,7 +120,7 @@ def test_an_empty_postgresql_without_create_rights_is_a_problem(postgres, postgr
     code, out = code_and_output(capsys)
 
     assert code == 1
-    assert "this role may not create them. Run as the owner: python -m triptych data migrate" in out
+    assert "this role may not create them. Run as the owner: .venv/bin/python -m triptych data migrate" in out
 
 
 @pytest.mark.parametrize(

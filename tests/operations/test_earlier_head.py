@@ -85,7 +85,7 @@ def test_a_log_cut_since_is_found(sqlite_engine, studied, reported, tmp_path, ca
     session.close()
 
     assert program.main(["data", "verify", "--against", source]) == 0
-    assert f"Event {study.event_number} of a-small-study is in the log" in capsys.readouterr().out
+    assert capsys.readouterr().out.count(f"Event {study.event_number} of a-small-study is in the log") == 1
     cut(sqlite_engine, study)
     assert program.main(["data", "verify", "--against", source]) == 1
     assert "the log was truncated or rewritten since" in capsys.readouterr().out

@@ -205,6 +205,12 @@ def ignoring(work: reservations.Assigned) -> SetAsideMessage:
     return SetAsideMessage(kind="ignore", reason="empty", **whole)
 
 
+@pytest.mark.parametrize(("more", "words"), [(1, "1 more difference."), (2, "2 more differences.")])
+def test_further_differences_are_counted(more, words):
+    verdict = verify.Verdict("a", 9, "hash", None, tuple(f"Row {n} differs." for n in range(1 + more)))
+    assert verdict.sentence == f"Row 0 differs. {words}"
+
+
 def test_the_command_prints_every_head_and_fails_on_changed_rows(sqlite_engine, filled, capsys):
     assert program.main(["data", "verify"]) == 0
     assert filled.slug in capsys.readouterr().out

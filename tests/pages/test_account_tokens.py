@@ -53,6 +53,10 @@ def test_a_token_is_shown_once_listed_and_revoked(visit, ada):
     assert stored() == []
 
 
+def test_the_consequence_of_a_new_passcode_is_announced(visit, ada):
+    assert "A new passcode signs you out in every other browser" in words(visit(ada, "account.py"))
+
+
 def test_one_that_unblinds_asks_for_passcode_and_study(visit, ada, monkeypatch):
     monkeypatch.setattr(accounts, "passcode_is_fresh", lambda session, who, typed_at: False)
     page = visit(ada, "account.py")

@@ -8,7 +8,7 @@ import pytest
 from helpers.annotations import submitting
 from helpers.present import present
 from helpers.sign_in import ROUTER, be, press, shown
-from helpers.studies import ROOT
+from helpers.studies import ROOT, add_person, join
 from sqlalchemy import update
 from streamlit.testing.v1 import AppTest
 
@@ -79,6 +79,16 @@ def test_a_newcomer_sees_demo_studies_as_demos(make_study, monkeypatch):
     start, of_demo, *others = app.button
     assert [start.proto.type, of_demo.proto.type] == ["primary", "secondary"]
     assert {button.label for button in others} == {"Try it"}
+
+
+def test_people_in_a_demo_alone_are_in_a_study(monkeypatch):
+    demo.load_demo(web_engine())
+    with database.writing(web_engine()) as session:
+        who = join(session, lifecycle.open_to_all(session)[0], add_person(session, "Anna"))
+    be(monkeypatch, who)
+    page = AppTest.from_file(ROUTER, default_timeout=30).run()
+
+    assert "not in a study" not in shown(page)
 
 
 @pytest.mark.usefixtures("finished")

@@ -148,6 +148,24 @@ def test_a_newcomer_sees_their_return_code_once(engine, study):
     assert who.person_id == again.id
 
 
+def test_the_study_that_people_choose_opens_after_signing_in(engine, make_study, study):
+    with writing(engine) as session:
+        make_study(session, title="Another study")
+    test = app()
+    choice = next(box for box in test.selectbox if box.key == "join_study")
+    choice.select(study.slug)
+    field(test, "Your name").input("Anna")
+    press(test, "Start")
+    first = present(arrival(test))
+
+    test = app()
+    next(box for box in test.selectbox if box.key == "return_study").select(study.slug)
+    field(test, "Your name in this study").input("Anna")
+    field(test, "Return code").input(present(first.return_code))
+    press(test, "Continue")
+    assert [first.study, present(arrival(test)).study] == [study.slug, study.slug]
+
+
 @pytest.mark.parametrize(
     ("now", "message"),
     [

@@ -131,14 +131,18 @@ def test_results_are_the_numbers_of_a_report(client, study, sqlite_engine, tmp_p
     place = ("systems", "fluency", "System 1", "", "mean")
     mean = numbers.set_index(["part", "criterion", "system", "baseline", "statistic"]).loc[place]
     assert mean["value"] == pytest.approx(float(values[place]["value"]))
+    assert mean["low"] == pytest.approx(float(values[(*place[:4], "interval low")]["value"]))
     with_intervals = numbers.dropna(subset=["low", "high"])
-    assert not with_intervals.empty
     assert (with_intervals["low"] <= with_intervals["high"]).all()
     for row in with_intervals.itertuples():
         where = (row.part, row.criterion, row.system, row.baseline)
-        assert float(values[(*where, f"{row.statistic} low")]["value"]) == pytest.approx(row.low)
-    ends = [p for p in values for end in (" low", " high") if (*p[:4], p[4].removesuffix(end)) in values.keys() - {p}]
-    assert len(numbers) + len(ends) == len(values)
+        name = "interval" if row.statistic == "mean" else row.statistic
+        assert float(values[(*where, f"{name} low")]["value"]) == pytest.approx(row.low)
+    assert not numbers["statistic"].str.contains(r" (?:low|high)$").any()
+    contrast = numbers[numbers["part"] == "contrasts"].set_index("statistic")
+    assert list(contrast.loc["these annotators", "value"]) == list(contrast.loc["difference", "value"])
+    alike = contrast.loc["annotators like these"]
+    assert (alike["low"].isna() & alike["text"].str.startswith("No interval: ")).all()
     assert set(study.results("agreement")["part"]) == {"agreement"}
     assert list(study.reports()["sha256"]) == [made.sha256]
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
+from pathlib import Path
 
+import aiohttp
 import pytest
 from helpers.studies import ROOT
 
-from bench.server import start_server
+from bench.client import PageSession
+from bench.server import running_app, start_server
+from bench.world import build_world
+
+MAPS = Path("/proc/self/maps")
 
 STARTED = """
 import asyncio, os, sys
@@ -46,3 +53,21 @@ def test_numpy_comes_after_the_limit_of_its_threads(tmp_path):
     ran = subprocess.run([sys.executable, "-c", STARTED], cwd=ROOT, env=home, capture_output=True, text=True)
 
     assert ran.stdout.split()[-2:] == ["False", "1"], ran.stderr
+
+
+@pytest.mark.skipif(not MAPS.exists(), reason="only Linux lists the files that a process has loaded")
+def test_an_annotators_first_pages_load_no_pandas(tmp_path):
+    world = build_world(tmp_path, items=2)
+
+    async def visit(url: str) -> None:
+        jar = aiohttp.CookieJar(unsafe=True)
+        async with aiohttp.ClientSession(cookies=world.cookies[0], cookie_jar=jar) as http:
+            page = PageSession(http, url)
+            await page.open()
+            await page.close()
+        async with world.annotator(url, 0):
+            pass
+
+    with running_app(tmp_path) as server:
+        asyncio.run(visit(server.url))
+        assert "/pandas/" not in MAPS.parent.with_name(str(server.process.pid)).joinpath("maps").read_text()

@@ -15,6 +15,8 @@ from triptych import settings
 from triptych.cli.output import Reply, complain
 
 ENCODINGS = ("Shift-JIS", "GB18030", "Windows-1252")
+TABLES = ("ratings", "highlights")
+ZIPPED = ("csv", "parquet", "huggingface", "trl", "llm-comparator", "label-studio", "argilla", "potato", "events")
 # old name: the group it is in now; its name there is the same unless RENAMED says otherwise
 FORMER = {
     "run": "server",
@@ -140,7 +142,7 @@ STUDY = _group(
         "study:create",
         [
             _lead(),
-            _argument("title", "Its title."),
+            _argument("title", "The study's title."),
             _argument("rubric", "A rubric file, or the key of a shipped rubric."),
             _argument(
                 "files",
@@ -162,9 +164,10 @@ STUDY = _group(
                 multiple=True,
             ),
             _encoding(),
-            _flag("--write", "Make the study; without it the command only shows what it would make."),
+            _flag("--write", "Store the study; without this, the command only shows what it would store."),
         ],
-        help="Check files of items and show the resulting study; with --write, create it as a draft.",
+        help="Create a study from files of items. Without --write, the command checks the files and shows the study; "
+        "with it, the study is stored as a draft.",
     ),
     LazyCommand(
         "set-state",
@@ -203,7 +206,8 @@ STUDY = _group(
             ),
             _option(
                 "--duplicates",
-                "How to treat a second rating of the same unit by the same annotator.",
+                "How to treat a second rating of the same unit by the same annotator. [default: as --mapping says, or "
+                "error]",
                 type=click.Choice(["error", "first", "last", "repeats"]),
             ),
             _option("--rubric", "A rubric file. [default: derived from the values]", metavar="FILE"),
@@ -214,17 +218,17 @@ STUDY = _group(
                 metavar="CRITERION=OPTION",
             ),
             _encoding(),
-            _flag("--write", "Make the study; without it the command only shows what it would make."),
+            _flag("--write", "Store the study; without this, the command only shows what it would store."),
         ],
-        help="Check finished ratings from elsewhere and show the resulting study; with --write, create it as a closed "
-        "study.",
+        help="Create a closed study from finished ratings. Without --write, the command checks the ratings and shows "
+        "the study; with it, the study is stored.",
     ),
     LazyCommand(
         "export",
         "study:export",
         [_study(), _output()],
-        help="Write a study with its log, texts and ratings to one zip file, for import elsewhere. It contains "
-        "pseudonyms only, and the names of systems.",
+        help="Write a study to one zip file, for import elsewhere. It contains the log, texts, ratings and the names "
+        "of systems, and of people only pseudonyms.",
     ),
     LazyCommand(
         "archive",
@@ -250,23 +254,23 @@ STUDY = _group(
                 metavar="FILE",
             ),
         ],
-        help="Write a closed study as web pages that open offline, with the CSV files behind them. It contains only "
-        "what annotators agreed to publish, without pseudonyms and without people who withdrew. The archive is "
+        help="Write a closed study as web pages that open offline. The CSV files behind them are included. The archive "
+        "contains only what annotators agreed to publish, without pseudonyms and without people who withdrew, and is "
         "logged.",
     ),
     LazyCommand(
         "import",
         "study:import_study",
         [_argument("file", "The zip file; - means standard input."), _lead()],
-        help="Add a study written by `study export` to this database, after checking every row against its log. Its "
-        "annotators arrive as pseudonyms without logins.",
+        help="Add a study that `study export` wrote. Every row is checked against its log first; its annotators arrive "
+        "as pseudonyms without logins.",
     ),
     LazyCommand(
         "open-capsule",
         "study:open_capsule",
         [_argument("file", "The zip file."), _argument("lead", "The name of the lead to create.")],
-        help="Open an exported study in an empty database (set TRIPTYCH_HOME to a new folder) and create a lead for "
-        "it. The passcode is read from the terminal or from the first line of standard input.",
+        help="Open an exported study in an empty database. Set TRIPTYCH_HOME to a new folder. The command also creates "
+        "a lead; the passcode is read from the terminal or from the first line of standard input.",
     ),
 )
 PEOPLE = _group(
@@ -282,7 +286,7 @@ PEOPLE = _group(
         "reset-passcode",
         "people:reset_passcode",
         [_argument("name", "The lead's name.")],
-        help="Set a new passcode for a lead, read from the terminal or from the first line of standard input.",
+        help="Set a new passcode for a lead. It is read from the terminal or from the first line of standard input.",
     ),
     LazyCommand(
         "identity",
@@ -291,7 +295,7 @@ PEOPLE = _group(
             _argument("person", "A pseudonym, or a lead's name.", required=False),
             _argument("identity", "The identity that the proxy sends; omit it to remove the identity.", required=False),
         ],
-        help="Assign a single sign-on identity to a person, or list all identities. See docs/deploying.md.",
+        help="Assign a single sign-on identity, or list all. See docs/deploying.md.",
     ),
     LazyCommand(
         "invite",
@@ -302,13 +306,14 @@ PEOPLE = _group(
             _argument("names", "The names of annotators.", nargs=-1, required=False),
             _option(
                 "--list",
-                "A CSV file with name and, optionally, email and role; - for standard input.",
+                "A CSV file with the columns name, email, group and role (annotator or lead), all optional; - for "
+                "standard input.",
                 metavar="FILE",
             ),
             _option("--address", "The app's address, for the links.", default="http://localhost:8501", metavar="URL"),
             _encoding(),
         ],
-        help="Create a personal link for each person named or on a CSV list. Links are shown once and not stored.",
+        help="Create personal links. Each person named or on a CSV list gets one; links are shown once and not stored.",
     ),
 )
 DATA = _group(
@@ -317,11 +322,22 @@ DATA = _group(
     LazyCommand(
         "export",
         "data:export",
-        [_study(), _argument("format", "ratings or highlights (CSV), or any format of the app (zip)."), _output()],
-        help="Write a study's data.",
+        [
+            _study(),
+            _argument(
+                "format",
+                f"ratings or highlights for one CSV file; for a zip: {', '.join(ZIPPED)}.",
+                type=click.Choice([*TABLES, *ZIPPED]),
+                metavar="FORMAT",
+            ),
+            _output(),
+        ],
+        help="Write a study's data to a file.",
     ),
     LazyCommand(
-        "backup", "data:backup", help="Back up the database, even while it is in use, to the folder backups next to it."
+        "backup",
+        "data:backup",
+        help="Back up the database, even while it is in use. The folder backups next to it gets the file.",
     ),
     LazyCommand(
         "restore",
@@ -338,9 +354,15 @@ DATA = _group(
                 "The address of an empty database: postgresql://… or sqlite:///…; put a password in PGPASSWORD "
                 "instead.",
             ),
-            _option("--study", "A study's short name; can be repeated.", multiple=True),
+            _option(
+                "--study",
+                "A study to copy, by its short name; can be repeated. [default: all]",
+                multiple=True,
+                metavar="STUDY",
+            ),
         ],
-        help="Copy the database, or individual studies, to another one (SQLite or PostgreSQL), and compare every row.",
+        help="Copy the database, or some studies, to another one. Either may be SQLite or PostgreSQL; every row is "
+        "compared afterwards.",
     ),
     LazyCommand("migrate", "data:migrate", help="Upgrade the database to this version's schema, after a backup."),
     LazyCommand(
@@ -353,7 +375,7 @@ DATA = _group(
                 metavar="FILE",
             )
         ],
-        help="Check every study against its event log; reports the first event or row that was changed or removed "
+        help="Check every study against its event log. Reports the first event or row that was changed or removed "
         "outside the app.",
     ),
 )
@@ -364,7 +386,8 @@ REPORT = _group(
         "make",
         "report:make",
         [_study(), _argument("folder", "A new or empty folder; - writes a zip to standard output.")],
-        help="Write the current report of a study: tables, figures, datasheet, data, a script.",
+        help="Write the current report of a study. It contains tables, figures, a datasheet, the data and a script "
+        "that recomputes every number.",
     ),
 )
 PORT = click.IntRange(1, 65535)
@@ -399,13 +422,13 @@ RUBRIC = _group(
         [_argument("files", "Rubric files; - means standard input.", nargs=-1, required=False)],
         help="Check rubric files, by default the shipped ones.",
     ),
-    LazyCommand("schema", "rubric:schema", help="Write rubrics/schema.json, with which editors complete rubric files."),
+    LazyCommand("schema", "rubric:schema", help="Write rubrics/schema.json for completion in editors."),
 )
 SHARE = LazyCommand(
     "share",
     "server:share",
     with_database=False,
-    help="Show the address and a QR code for colleagues on the same network.",
+    help="Show what colleagues on this network open, with a QR code.",
 )
 COMPLETION = LazyCommand(
     "completion",
@@ -413,7 +436,7 @@ COMPLETION = LazyCommand(
     [_argument("shell", "Your shell.", type=click.Choice(["bash", "zsh", "fish"]))],
     with_database=False,
     with_json=False,
-    help='Print what completes commands in a shell: eval "$(triptych completion bash)".',
+    help='Print shell completion. To use it: eval "$(triptych completion bash)".',
 )
 
 

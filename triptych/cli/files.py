@@ -35,7 +35,11 @@ def rubric_text(name: str) -> str:
             return read(name).decode("utf-8")
         except UnicodeDecodeError as error:
             raise InvalidRubric("Standard input cannot be read as UTF-8 text.") from error
-    return read_rubric(shipped_rubrics().get(name, Path(name)))
+    shipped = shipped_rubrics()
+    path = shipped.get(name, Path(name))
+    if not path.suffix and not path.exists():
+        raise InvalidRubric(f"{name} is no file and no shipped rubric: {', '.join(shipped)}.")
+    return read_rubric(path)
 
 
 def read(path: str, encoding: str | None = None) -> bytes:

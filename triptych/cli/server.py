@@ -105,7 +105,7 @@ def _address_in_network() -> str:
     """The address of the app that runs on the home, as other computers of the network reach it."""
     lock = host.lock_in(settings.local_folder())
     place = host.noted(lock) if settings.uses_own_file() and host.is_locked(lock) else None
-    start = f"{settings.program()} server run --address 0.0.0.0"
+    start = settings.start_for_network()
     if place is None:
         raise NotFound(f"No app is running on {lock.parent}. Start one that the network can reach: {start}")
     scheme, _, rest = place.address.partition("://")

@@ -61,7 +61,7 @@ def read(source: str) -> list[EarlierHead]:
         return [EarlierHead(None, (source.strip(),))]
     path = Path(source)
     try:
-        heads = list(_in_file(path))
+        heads = list(dict.fromkeys(_in_file(path)))
     except (*sealed.UNREADABLE, sqlite3.Error, RecursionError) as error:
         raise NotFound(f"{source} cannot be read. {NO_HEAD}") from error
     if not heads:

@@ -80,8 +80,8 @@ class Verdict:
             return self.broken
         if self.differences:
             more = len(self.differences) - 1
-            count = f"At least {more}" if len(self.differences) == MAX_DIFFERENCES else str(more)
-            return self.differences[0] + (f" {count} more differ." if more else "")
+            least = "At least " if len(self.differences) == MAX_DIFFERENCES else ""
+            return self.differences[0] + (f" {least}{counted(more, 'more difference')}." if more else "")
         gone = f" Values erased with their annotator: {counted(self.erased, 'annotation')}." if self.erased else ""
         number = counted(self.events, "event")
         holds = f"The log of {number} is valid, and every row matches it; last hash {self.hash[:12]}."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sqlmodel import Session
@@ -23,6 +23,11 @@ from triptych.study.system_names import system_names
 
 COLUMNS = ("part", "criterion", "system", "baseline", "statistic", "value", "low", "high", "text")
 LOW, HIGH = " low", " high"
+MEAN, INTERVAL_OF_MEAN = "mean", "interval"
+# intervals with a name of their own, and what they are about
+ESTIMATES = dict.fromkeys(("these annotators", "annotators like these", "equivalence interval"), "difference")
+Row = list[str | float | None]
+Numbers = dict[tuple[str, ...], Number]
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,7 @@ def read(session: Session, study: Study) -> ReadNumbers:
     """The numbers of the results page and of a report made now, with the default filters."""
     frame = frame_of(session, study)
     analysis = analyse(frame, Counted(kinds_by_default(study)), system_names(session, study))
-    rows: list[list[str | float | None]] = []
+    rows: list[Row] = []
     collection = None
     if not frame.ratings.empty:
         collection = analysis.collection
@@ -48,20 +53,37 @@ def read(session: Session, study: Study) -> ReadNumbers:
     return ReadNumbers(Results(event_number=frame.number, blind=blind, columns=list(COLUMNS), rows=rows), collection)
 
 
-def listed(analysis: StudyAnalysis) -> list[list[str | float | None]]:
+def listed(analysis: StudyAnalysis) -> list[Row]:
     """The numbers of an analysis alone."""
     return with_intervals(Book.of(analysis).numbers)
 
 
-def with_intervals(numbers: Iterable[Number]) -> list[list[str | float | None]]:
-    """A row for each number; the ends of an interval are in the row of what they are about."""
-    by_place = {number.place: number for number in numbers}
-    ends = {(*place[:4], f"{place[4]}{end}") for place in by_place for end in (LOW, HIGH) if not place[4].endswith(end)}
-    rows: list[list[str | float | None]] = []
-    for place, number in by_place.items():
-        if place in ends and (*place[:4], place[4].removesuffix(LOW).removesuffix(HIGH)) in by_place:
-            continue
-        low, high = (by_place.get((*place[:4], f"{place[4]}{end}")) for end in (LOW, HIGH))
-        interval = [None if end is None else end.value for end in (low, high)]
-        rows.append([*place, number.value, *interval, number.printed])
+def with_intervals(numbers: Iterable[Number]) -> list[Row]:
+    """A row for each number, with the ends of its interval; an interval with a name of its own is a row, too."""
+    by_place: Numbers = {number.place: number for number in numbers}
+    rows: list[Row] = []
+    for (*where, name), number in by_place.items():
+        stem = name.removesuffix(LOW).removesuffix(HIGH)
+        low, high = _ends(by_place, where, stem)
+        if name == stem or not (low and high):
+            if name == MEAN and not low:
+                low, high = _ends(by_place, where, INTERVAL_OF_MEAN)
+            rows.append([*where, name, number.value, _value(low), _value(high), number.printed])
+        elif name.endswith(LOW) and (*where, stem) not in by_place and not _is_in_row_of_mean(stem, low):
+            estimate = by_place.get((*where, ESTIMATES.get(stem, "")))
+            text = low.printed if low.value is None else f"{low.printed} to {high.printed}"
+            rows.append([*where, stem, _value(estimate), low.value, high.value, text])
     return rows
+
+
+def _ends(by_place: Numbers, where: Sequence[str], statistic: str) -> tuple[Number | None, Number | None]:
+    return by_place.get((*where, f"{statistic}{LOW}")), by_place.get((*where, f"{statistic}{HIGH}"))
+
+
+def _value(number: Number | None) -> float | None:
+    return None if number is None else number.value
+
+
+def _is_in_row_of_mean(statistic: str, low: Number) -> bool:
+    """Whether the mean's row has this interval; where it is not defined, its own row says why."""
+    return statistic == INTERVAL_OF_MEAN and low.value is not None

@@ -73,13 +73,15 @@ def build_frame(session: Session, study: Study, number: int | None = None) -> Fr
     number = events.last_number(session, study.id) if number is None else number
     work, ratings = load(session, study, None)
     meta = select(Item.external_id, Item.meta).where(Item.study_id == study.id, Item.purpose == Purpose.main)
+    # on the connection, since the ORM takes as long again for every item
+    by_item: dict[str, dict[str, str]] = dict(session.connection().execute(meta).all())
     return Frame(
         lifecycle.design_of(session, study),
         study.round,
         number,
         work,
         ratings,
-        dict(map(tuple, session.execute(meta))),
+        by_item,
         _leads_of(session, study),
         study.unblinded_at,
         name_of(study),
