@@ -126,12 +126,13 @@ def agreement_sentence(result: CriterionResult) -> str:
     fine = not result.points and not isinstance(result.criterion.scale, Choice)
     same = ""
     if not fine and not isinstance(agreement.percent, Undefined):
-        same = f"two annotators give the same rating {percent(agreement.percent)} of the time; "
+        same = f"two annotators give the same rating {percent(agreement.percent)} of the time"
     if isinstance(agreement.alpha, Undefined):
-        return f"Agreement: {same}{agreement.alpha}"
+        alpha = f". Krippendorff's alpha: {agreement.alpha}" if same else agreement.alpha
+        return f"Agreement: {same}{alpha}"
     interval = "" if isinstance(agreement.interval, Undefined) else f" ({limits(*agreement.interval)})"
     parts = (
-        f"Agreement: {same}Krippendorff's alpha {number(agreement.alpha)}{interval}.",
+        f"Agreement: {same + '; ' if same else ''}Krippendorff's alpha {number(agreement.alpha)}{interval}.",
         agreement.band,
         agreement.note,
     )

@@ -89,6 +89,11 @@ def test_only_the_clearest_differences_are_drawn_within_the_scale():
     assert len(plot.labels) == printed.MAX_PAIRS
 
 
+def test_undefined_agreement_is_a_sentence_of_its_own():
+    (result,) = rated(OPTIONS, option=lambda *_: "a").criteria
+    assert "100 % of the time. Krippendorff's alpha: Not defined" in comparisons.agreement_sentence(result)
+
+
 def test_a_fine_scale_shows_its_answers_in_parts():
     study_analysis = rated(FINE, value=lambda i, a, s: 30 + 40 * s + 3 * i + a)
     (result,) = study_analysis.criteria
