@@ -113,7 +113,7 @@ def _candidates(values: Column, items: Column, systems: Column, metric: Column) 
 
 
 def _tied(means: np.ndarray) -> np.ndarray:
-    """The means, where means that differ by rounding errors alone are made equal, so that they tie.
+    """The means, made equal where they differ by rounding errors alone, so that they tie.
 
     Means are not rounded: two neighbours on either side of half a digit would be separated.
     """
@@ -135,7 +135,7 @@ def _with_another(
 
 
 def _pairs_within(groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(first, second) row numbers of every pair of rows of one group; rows are sorted by group, then shifted."""
+    """(first, second) row numbers of all pairs within groups: rows sorted by group are paired with those 1, 2, … later."""
     order = np.argsort(groups, kind="stable")
     sizes = np.bincount(groups)
     ends = []
