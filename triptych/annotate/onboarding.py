@@ -43,7 +43,7 @@ class Stage(StrEnum):
 
 
 def stage(session: Session, study: Study, membership: AnnotatorMembership, who: Who) -> Stage:
-    """The step the annotator is at. If the study is not open or they have left it, the desk says so: that is `work`."""
+    """The step the annotator is at; `work` too if the study is not open or they have left it, as the desk says so."""
     if membership.turned_away_as:
         return Stage(membership.turned_away_as)
     if study.state != StudyState.open or membership.excluded_at or membership.withdrawn_at:

@@ -20,7 +20,7 @@ STATES: dict[str, State] = {AssignmentState.ignored: "ignored", AssignmentState.
 
 
 def as_given(state: AssignmentState, reason: str | None) -> AssignmentState:
-    """The state as shown to the annotator, who must not see `surplus`: only items of the work have places, checks none."""
+    """The state as shown to the annotator, never `surplus`: as only main items have places, it would reveal checks."""
     if state != AssignmentState.surplus:
         return state
     return AssignmentState.ignored if reason else AssignmentState.submitted

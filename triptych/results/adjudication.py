@@ -327,7 +327,7 @@ def _made(session: Session, study: Study, item: Item, who: Who) -> Assignment:
 
 
 def _hand_over(session: Session, assignment: Assignment, person_id: int, *, order_known: bool) -> None:
-    """Empties the assignment and gives it to this person; a browser that still has it open can no longer store in it."""
+    """Empties the assignment and gives it to this person; a browser that still has it open can store nothing in it."""
     own_slots = Slot.assignment_id == assignment.id
     for statement in (
         delete(Rating).where(Rating.assignment_id == assignment.id),

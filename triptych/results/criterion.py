@@ -118,7 +118,7 @@ def criterion_ratings(frame: Frame, counted: Counted) -> tuple[StudyRatings, ...
 
 
 def group_names(frame: Frame) -> dict[str, str]:
-    """Item → its group of items with related errors, from the field that the lead named; without one, the item itself."""
+    """Item → its group of related items, from the items file's field that the lead named; without it, the item."""
     field = frame.settings.group_field
     values = {item: frame.meta.get(item, {}).get(field) for item in frame.ratings["item"].cat.categories}
     return {item: item if value in (None, "") else str(value) for item, value in values.items()}

@@ -136,9 +136,11 @@ def _most_apart(ratings: StudyRatings) -> Iterator[tuple[str, int, int, float, f
     more, less = int(systems[share.argmax()]), int(systems[share.argmin()])
     if share.max() - share.min() < MISSING_GAP:
         return
-    rows, system_places = np.nonzero(~np.isnan(missing))
-    items, annotators, groups = (column[first][rows] for column in (ratings.item, ratings.annotator, ratings.group))
-    columns = missing[rows, system_places], items, annotators, systems[system_places], groups
+    known_rows, system_places = np.nonzero(~np.isnan(missing))
+    items, annotators, groups = (
+        column[first][known_rows] for column in (ratings.item, ratings.annotator, ratings.group)
+    )
+    columns = missing[known_rows, system_places], items, annotators, systems[system_places], groups
     effects = or_undefined(CrossedEffects.build, *columns)
     difference = effects if isinstance(effects, Undefined) else or_undefined(effects.difference, more, less)
     if isinstance(difference, Undefined):

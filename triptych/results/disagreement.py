@@ -86,7 +86,7 @@ def disagreement(every: Sequence[Ratings], items: Sequence[str], people: Sequenc
 
 
 def _ranked(scores: np.ndarray, counts: np.ndarray, keys: list[str]) -> list[tuple[int, int, float, dict[str, float]]]:
-    """(column, count, mean score, key → score) of the columns with a count, highest mean first; scores, counts: (C, G)."""
+    """(column, count, mean, key → score) of the columns with a count, highest mean first; scores, counts: (C, G)."""
     has = counts > 0
     total = counts.sum(axis=0)
     means = np.where(has, scores, 0).sum(axis=0) / np.maximum(has.sum(axis=0), 1)

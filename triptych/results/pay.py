@@ -74,7 +74,7 @@ class PayMeter:
 
 
 def meter_of(pay: Pay, frame: Frame, kinds: Collection[str]) -> PayMeter | Undefined:
-    """The pay of all annotators of these kinds, excluded or not, or why there is none; seconds as in exports (tenths)."""
+    """The pay of all annotators of these kinds, excluded or not, or why there is none; seconds to a tenth."""
     work = frame.work[frame.work["state"].isin(FINISHED) & frame.work["kind"].isin(kinds)]
     return or_undefined(meter, pay, work["annotator"], [round(seconds, 1) for seconds in work["active_seconds"]])
 

@@ -161,7 +161,7 @@ def _in_contexts(session: Session, study: Study, items: frozenset[str], counted:
 
 
 def _with_marks(rows: pd.DataFrame, marks: Iterable[Any], of: str) -> pd.DataFrame:
-    """The rows, repeated for each mark in their text; of: the column that, together with the turn, identifies the text."""
+    """The rows, repeated for each mark in their text; of: the column that, with the turn, identifies the text."""
     marked = pd.DataFrame(
         [(*row[:2], WHOLE if row[2] is None else row[2], *row[3:]) for row in marks],
         columns=["assignment", of, "turn", "start", "end", "label"],

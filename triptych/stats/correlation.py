@@ -97,7 +97,8 @@ def system_correlation(
         _with_interval(value, drawn, n_items, confidence)
         for value, drawn in zip((kendall, pearson), resampled, strict=True)
     )
-    words = f"Means of {count} systems over {n_items} items. {_interval_sentence((tau, r), confidence, 'systems and items')}"
+    interval = _interval_sentence((tau, r), confidence, "systems and items")
+    words = f"Means of {count} systems over {n_items} items. {interval}"
     return Correlations(tau, r, count * (count - 1) // 2, n_items, count, words)
 
 
@@ -135,7 +136,7 @@ def _with_another(
 
 
 def _pairs_within(groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(first, second) row numbers of all pairs within groups: rows sorted by group are paired with those 1, 2, … later."""
+    """(first, second) row numbers of every pair of rows of one group: sorted rows, each paired with later ones."""
     order = np.argsort(groups, kind="stable")
     sizes = np.bincount(groups)
     ends = []

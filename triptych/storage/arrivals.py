@@ -22,7 +22,7 @@ OWN_NUMBERS = ("person", "rubric")  # tables not renumbered: people have pseudon
 
 @dataclass(frozen=True)
 class FormerNumbers:
-    """How to read an earlier event: shift: increase of row numbers since then; former: pseudonym now → pseudonym then."""
+    """How an earlier event was logged. shift: increase of row numbers since; former: pseudonym now → then."""
 
     shift: int = 0
     former: Mapping[str, str] = field(default_factory=dict)
@@ -44,7 +44,7 @@ HERE = FormerNumbers()
 
 @dataclass(frozen=True)
 class StudyArrival:
-    """One arrival. number: its event's number; slug: the study's earlier short name; renamed: pseudonym before → after."""
+    """One arrival. number: its event; slug: the study's earlier short name; renamed: pseudonym before → after."""
 
     number: int
     slug: str

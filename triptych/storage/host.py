@@ -1,4 +1,4 @@
-"""Functions that depend on the operating system: file locks, safe folders for a database, whether a screen is present."""
+"""Functions that depend on the operating system: file locks, safe folders for a database, detecting a screen."""
 
 from __future__ import annotations
 

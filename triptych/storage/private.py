@@ -38,7 +38,7 @@ def right_mode(path: Path) -> int:
 
 
 def wrong() -> list[Path]:
-    """Files and folders of the app with wrong permissions: others have access, or the group lacks access it should have."""
+    """Files and folders of the app with wrong permissions: others have access, or the group wrongly has none."""
     return [path for path in _made() if stat.S_IMODE(path.lstat().st_mode) != right_mode(path)]
 
 
