@@ -36,7 +36,7 @@ from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.study.settings import formats_of
 
-MAX_COUNT = 2**30  # PostgreSQL counts to twice as many, and each submission adds one
+MAX_COUNT = 2**30  # half of PostgreSQL's largest integer, since each submission adds one
 OF_ANOTHER = message("This submission belongs to another item.")
 OPEN_ELSEWHERE = message("This item is open in another tab or on another computer.")
 ALREADY_SUBMITTED = message("This item was submitted before.")
@@ -57,9 +57,9 @@ class Message(BaseModel):
 
 
 class FinalMessage(Message):
-    """What ends the work on an item; `base` is the last draft number the browser knows to be stored.
+    """A message that ends the work on an item; base: number of the last draft that the browser knows is stored.
 
-    text_view: how Markdown was shown, where it is known. language: of the page.
+    text_view: how Markdown was shown, if known. language: language of the page.
     """
 
     kind: str
@@ -70,7 +70,7 @@ class FinalMessage(Message):
 
 
 class SubmitMessage(FinalMessage):
-    """`arrangement`: how the responses were shown when it was sent; None where there was no choice."""
+    """arrangement: how the responses were shown at submission; None where annotators cannot choose."""
 
     answers: dict[str, Any]
     arrangement: Literal["side_by_side", "one_at_a_time"] | None = None
@@ -85,7 +85,7 @@ class SetAsideMessage(FinalMessage):
 
 @dataclass(frozen=True)
 class Receipt:
-    """The same submission always gets the same receipt; `next` is what the annotator does now."""
+    """Confirms a submission; the same submission always gets the same receipt. next: the annotator's next item."""
 
     submission: str
     assignment: Assigned
@@ -111,10 +111,10 @@ def capped_seconds(reserved_at: datetime, seconds: float) -> float:
 
 
 def _seconds(session: Session, assignment: Assigned, message: FinalMessage) -> float:
-    """Active seconds of what this message ends.
+    """Active seconds of the annotation that this message ends.
 
-    An edit adds at most the time since the person last submitted anything: an hour would count for every item of it
-    otherwise, and who hurried through them could claim to have read each for as long.
+    An edit adds at most the time since the person's last submission. Otherwise somebody who edits many items within an
+    hour could claim the whole hour for each of them.
     """
     claimed = capped_seconds(assignment.reserved_at, message.active_seconds)
     if assignment.submitted_at is None:
@@ -144,7 +144,7 @@ def set_aside_item(session: Session, who: Who, message: SetAsideMessage) -> Rece
 
 
 def hand_in(session: Session, who: Who, message: SubmitMessage | SetAsideMessage) -> Assigned:
-    """As `submit` and `set_aside_item`, for work that was not done on the workbench: no next item is reserved."""
+    """Like `submit` and `set_aside_item`, for work done outside the workbench: no next item is reserved."""
     membership, assignment = assignments.locked(session, who, message.assignment)
     return _finish(session, who, membership, assignment, message)
 
@@ -209,7 +209,7 @@ def _is_adjudicated(session: Session, assignment: Assigned) -> bool:
 def _store_answers(session: Session, study: Study, assignment: Assigned, who: Who, message: SubmitMessage) -> Assigned:
     design = lifecycle.design_of(session, study)
     checked = check_answers(design.rubric, study.round, assignment.candidates, parse_answers(message.answers))
-    rows = answer_rows(session, design, assignment.id, checked)  # which also looks whether the marks fit their texts
+    rows = answer_rows(session, design, assignment.id, checked)  # also checks that highlights fit their texts
     if _is_settled_check(assignment):
         return _note_later(session, study, assignment, who, message, AssignmentState.submitted, checked)
     previous = _logged_before(session, assignment)
@@ -249,7 +249,7 @@ def _store_set_aside(
 
 
 def _is_settled_check(assignment: Assigned) -> bool:
-    """Whether the first answer is in, which counts."""
+    """Whether the assignment is a check that was answered before; only the first answer counts."""
     return assignment.purpose in HIDDEN and assignment.submitted_at is not None
 
 
@@ -262,8 +262,8 @@ def _note_later(
     state: AssignmentState,
     checked: CheckedAnswers | None = None,
 ) -> Assigned:
-    """A check is answered again: the log and the annotator's own screen have it, the stored answers stay the first."""
-    seen = replace(
+    """Record a later answer to a check: only the log and the annotator's own screen show it, the first one counts."""
+    answered = replace(
         assignment,
         state=state,
         active_seconds=_seconds(session, assignment, message),
@@ -271,26 +271,26 @@ def _note_later(
         version=assignment.version + 1,
         arrangement=message.arrangement if isinstance(message, SubmitMessage) else assignment.arrangement,
     )
-    logged = LoggedAnnotation.of(seen, checked).to_json() if checked else {}
+    logged = LoggedAnnotation.of(answered, checked).to_json() if checked else {}
     if isinstance(message, SetAsideMessage):
         facts = {"state": state, "reason": message.reason, "note": message.text.strip() or None}
-        logged = {**facts, "seconds": seen.active_seconds, "at": clock.now().isoformat()}
+        logged = {**facts, "seconds": answered.active_seconds, "at": clock.now().isoformat()}
     draft, seq = assignment.draft, assignment.draft_seq
     if isinstance(message, SubmitMessage):
         draft, seq = message.answers, seq + 1
-    columns = {"version": seen.version, "draft": draft, "draft_seq": seq, "pen": None, **_page(study, message)}
-    submission = _submission(seen, message)
-    if not writes.store_annotation(session, seen.id, columns, submission, AnswerRows(), first=True):
+    columns = {"version": answered.version, "draft": draft, "draft_seq": seq, "pen": None, **_page(study, message)}
+    submission = _submission(answered, message)
+    if not writes.store_annotation(session, answered.id, columns, submission, AnswerRows(), first=True):
         raise NotFound(_(OF_ANOTHER))
-    carried = written(Assignment, [{"id": seen.id, **columns}]) | written(Submission, [submission])
+    carried = written(Assignment, [{"id": answered.id, **columns}]) | written(Submission, [submission])
     kind, new = EventKind.check_answered_again, {LATER: logged}
-    events.record(session, study.id, kind, who.pseudonym, assignment_id=seen.id, new=new, rows=carried)
-    events.write_pending(session)  # what comes next depends on it
-    return replace(assignment, version=seen.version, draft=draft, draft_seq=seq, pen=None)
+    events.record(session, study.id, kind, who.pseudonym, assignment_id=answered.id, new=new, rows=carried)
+    events.write_pending(session)  # the choice of the next item reads it
+    return replace(assignment, version=answered.version, draft=draft, draft_seq=seq, pen=None)
 
 
 def _page(study: Study, message: FinalMessage) -> dict[str, Any]:
-    """The columns about the page that it was answered on."""
+    """Columns about the page that the annotation was made on."""
     return {
         "text_view": message.text_view if formats_of(study).markdown else TextView.written,
         "language": message.language if message.language in language.codes() else None,
@@ -309,12 +309,12 @@ def _submission(finished: Assigned, message: FinalMessage) -> dict[str, Any]:
 
 
 def _logged_before(session: Session, assignment: Assigned) -> dict[str, Any] | None:
-    """What an edit is about to replace, for the event log."""
+    """The annotation that an edit is about to replace, for the event log; None before the first submission."""
     return LoggedAnnotation.stored(session, assignment.id).to_json() if assignment.submitted_at else None
 
 
 def _settled(session: Session, assignment: Assigned, message: FinalMessage, state: AssignmentState) -> Assigned:
-    """The assignment as this message ends it; its item's place is taken or freed as the new state asks for."""
+    """The assignment after this message; its place on the item is taken or freed to match the new state."""
     return replace(
         assignment,
         state=_settle_place(session, assignment, state),
@@ -351,7 +351,7 @@ def _store_final(
 ) -> dict[str, Any]:
     """Stores answers, final columns and the submission's id; returns the rows for the log.
 
-    Raises NotFound if another item has that id.
+    Raises NotFound if the submission's id belongs to another item.
     """
     columns = {name: getattr(finished, name) for name in FINAL_COLUMNS}
     columns |= {"note": note, "reason": reason, **_page(study, message)}

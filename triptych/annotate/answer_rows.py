@@ -15,9 +15,10 @@ from triptych.storage.models import Assignment, Candidate, Item, Slot, Turn
 from triptych.storage.writes import AnswerRows, Explained
 from triptych.study.lifecycle import Design
 
-# of an annotation's highlights: their quotes are stored, and a message of 70 KB can mark a long text a thousand times
-MOST_QUOTED = 100_000  # characters, or so many times those of the item's texts
-TIMES_QUOTED = 5
+# Limit for an annotation's highlights: quotes are stored, and a message of 70 KB can mark a long text a thousand times.
+# The larger of the two counts.
+MOST_QUOTED = 100_000  # characters
+TIMES_QUOTED = 5  # times the characters of the item's texts
 
 
 def answer_rows(session: Session, design: Design, assignment_id: int, checked: CheckedAnswers) -> AnswerRows:
@@ -38,9 +39,10 @@ def answer_rows(session: Session, design: Design, assignment_id: int, checked: C
 def highlight_rows(
     session: Session, assignment_id: int, marks: Collection[tuple[int | None, Any]]
 ) -> list[dict[str, Any]]:
-    """Rows of (position, span) with the quote cut from the stored text.
+    """Rows of the marks (position, span), each with its quote cut from the stored text.
 
-    Raises InvalidAnnotation for a span off it, and for spans that together are many times as long as the texts.
+    Raises InvalidAnnotation for a span outside its text, and for spans that together are many times as long as the
+    texts.
     """
     if not marks:
         return []

@@ -80,7 +80,7 @@ def current(session: Session, study: Study, who: Who) -> Assigned | NoItem:
 
 
 def current_of(session: Session, study: Study, who: Who, membership: AnnotatorMembership) -> Assigned | NoItem:
-    """As `current`, for a membership that this transaction has locked already."""
+    """Like `current`, for a membership that this transaction has locked already."""
     barred = _barred(study, membership)
     unfinished = unfinished_of(session, study, who)
     reserved = next((own for own in unfinished if own.state == AssignmentState.reserved), None)
@@ -201,7 +201,10 @@ def _has_reached_limit(session: Session, study: Study, who: Who) -> bool:
 
 
 def _skipped_checks(session: Session, study: Study, who: Who) -> int:
-    """In their place comes another item too: who skips one after the other would learn which are checks."""
+    """How many checks this person skipped.
+
+    Skipped checks are replaced like other items: otherwise somebody who skips every item would learn which are checks.
+    """
     own_checks = select(Assignment.id).where(own_assignments(), Assignment.purpose.in_(HIDDEN))
     ids = session.scalars(own_checks, {"study": study.id, "person": who.person_id}).all()
     return sum(outcome.state == "skipped" for outcome in outcomes_of(session, ids).values())
@@ -212,11 +215,11 @@ def _own_main() -> ColumnElement[bool]:
 
 
 def _why_nothing(session: Session, study: Study, who: Who, *, planned: bool) -> NoItem:
-    """Items that others hold now may come free again; otherwise the person is finished, or came too late for any."""
+    """Why there is no next item: others hold the remaining ones, the person is finished, or they came too late."""
     held = select(Assignment.item_id).where(
         Assignment.study_id == study.id,
         Assignment.state == AssignmentState.reserved,
-        Assignment.origin != Origin.workbook,  # nobody waits weeks for a workbook
+        Assignment.origin != Origin.workbook,  # a workbook may hold items for weeks, too long to wait
         Assignment.purpose == Purpose.main,
         Assignment.person_id != who.person_id,
         Assignment.item_id.not_in(select(Assignment.item_id).where(own_assignments())),
@@ -225,7 +228,7 @@ def _why_nothing(session: Session, study: Study, who: Who, *, planned: bool) -> 
         own_plan = (PlannedItem.study_id == study.id) & (PlannedItem.person_id == who.person_id)
         held = held.where(Assignment.item_id.in_(select(PlannedItem.item_id).where(own_plan)))
     own = {"study": study.id, "person": who.person_id}
-    # on PostgreSQL `take_next` passed over what somebody is reserving at this moment
+    # on PostgreSQL `take_next` skipped items that somebody is reserving at this moment
     passed_over = session.scalars(reservations.next_item(planned), own).first() is not None
     if passed_over or session.scalars(held.limit(1), own).first() is not None:
         return NoItem.nothing_free
@@ -234,8 +237,8 @@ def _why_nothing(session: Session, study: Study, who: Who, *, planned: bool) -> 
 
 
 def by_token(session: Session, who: Who, token: str) -> Assigned:
-    """This person's assignment, as the database has it now. Raises NotFound for any other."""
-    if not token.isascii() or "\0" in token:  # no query takes halves of characters, and PostgreSQL no NUL
+    """This person's assignment, read from the database now. Raises NotFound for anyone else's assignment."""
+    if not token.isascii() or "\0" in token:  # queries refuse lone surrogates, and PostgreSQL refuses NUL
         raise NotFound(_(NOT_YOURS))
     own = (Assignment.token == bindparam("token")) & (Assignment.person_id == bindparam("person"))
     query = select_assigned().where(own)
@@ -247,8 +250,9 @@ def by_token(session: Session, who: Who, token: str) -> Assigned:
 
 def locked(session: Session, who: Who, token: str) -> tuple[AnnotatorMembership, Assigned]:
     """This person's membership and their assignment, both locked. Raises NotFound for anyone else's assignment.
-    PostgreSQL locks in the order of the list and returns each row as it is after waiting, when another tab has
-    committed.
+
+    PostgreSQL locks in the order of the selected columns and, if it had to wait for another tab's commit, returns the
+    rows as they are after it.
     """
     own = {"token": token, "person": who.person_id, "now": clock.now()}
     row = session.connection().execute(_locked(), own).first()
@@ -267,7 +271,7 @@ def _locked() -> Select[*tuple[Any, ...]]:
 
 
 def asked_by(session: Session, login_secret: str | None, token: str) -> tuple[Who, Study]:
-    """Whose login it is, and the study that this assignment of theirs belongs to. Raises SignedOut, NotFound."""
+    """The person with this login secret, and the study of their assignment. Raises SignedOut, NotFound."""
     login = {"secret": passcodes.secret_hash(login_secret or ""), "now": clock.now()}
     row = session.execute(_asked(), {"token": token, **login}).first()
     if row is None:
@@ -293,9 +297,9 @@ def longest_text(session: Session, who: Who) -> int:
 
 
 def neighbour(session: Session, study: Study, who: Who, token: str, step: int) -> str | None:
-    """The token of the item that was shown before (-1) or after (+1) this one of the person's finished work.
+    """The token of the person's finished item that was shown before (-1) or after (+1) this one.
 
-    None past the newest; the oldest for the one before it. Checks are items like any other.
+    None after the newest; before the oldest, the oldest itself. Checks count like other items.
     """
     query = select(Assignment.token).where(own_assignments(), Assignment.purpose.in_(WORK), Assignment.state.in_(SEEN))
     own = {"study": study.id, "person": who.person_id}
@@ -305,7 +309,7 @@ def neighbour(session: Session, study: Study, who: Who, token: str, step: int) -
 
 
 def changeable(session: Session, study: Study, who: Who, token: str | None = None) -> str | None:
-    """The token of what the person submitted last, or this one, if they may still go back to it; otherwise None."""
+    """The token of the person's last submitted item (or `token`) if they may still change it; otherwise None."""
     if not _may_continue(study, _barred(study, membership_of(session, study, who))):
         return None
     return neighbour(session, study, who, token, 0) if token else neighbour(session, study, who, "", -1)

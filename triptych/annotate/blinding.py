@@ -49,8 +49,10 @@ class Seen(BaseModel):
 
 
 class SeenStudy(Seen):
-    """`arrangement`: whether the annotator may choose how responses are shown; `mark_unit`: what a selection grows to
-    at first; `longest_words`: of any response, None if it is not known.
+    """The study's settings for the workbench.
+
+    arrangement: whether the annotator may choose how responses are shown; mark_unit: what a selection is extended to at
+    first; longest_words: words of the study's longest response, None if not known.
     """
 
     title: str
@@ -170,8 +172,8 @@ def view(
 ) -> View:
     """The blinded view of this person's assignment.
 
-    In succession it holds the responses that may be read by now, judged by `answers`, else by the stored draft. Raises
-    InvalidAnnotation if `answers` do not fit.
+    In succession, the view contains only the responses that may be read by now, judged by `answers` or, without them,
+    by the stored draft. Raises InvalidAnnotation if `answers` do not fit.
     """
     rubric = rubric.in_language(language.used())
     done = PROGRESS.get(assignment.purpose, progress.of_work)(session, study, who)
@@ -188,7 +190,7 @@ def view(
             draft_seq=assignment.draft_seq,
             store_key=store_key(assignment, who),
             state="reserved" if assignment.submitted_at is None else "submitted",
-            # checks pass for items like any other
+            # checks look like other items
             purpose=assignment.purpose if assignment.purpose in BEFORE_WORK else Purpose.main,
             active_seconds=outcome.seconds if outcome else assignment.active_seconds,
             can_go_back=number > 1 and assignment.purpose not in BEFORE_WORK,
@@ -209,7 +211,7 @@ def view(
 
 
 def _number(session: Session, study: Study, who: Who, assignment: Assigned) -> int:
-    """The place of a submitted item among the person's own, as they were shown."""
+    """The number of a submitted item among the person's items, in the order they were shown."""
     shown = own_assignments() & Assignment.purpose.in_(WORK) & Assignment.state.in_(SEEN)
     query = select(func.count()).where(shown, Assignment.id <= assignment.id)
     return session.execute(query, {"study": study.id, "person": who.person_id}).scalar_one()
@@ -219,7 +221,10 @@ _longest: dict[tuple[str, str, str], int | None] = {}
 
 
 def _seen_study(session: Session, study: Study) -> SeenStudy:
-    """The longest response is looked up once per process: a layout that it decides must not change between items."""
+    """The study's settings for the workbench; the longest response is looked up once per process.
+
+    It determines the layout, which must not change between items.
+    """
     name = (study.created_at.isoformat(), study.seed, study.design_hash or "")
     if name not in _longest:
         _longest[name] = session.scalar(_longest_words(study))
@@ -234,7 +239,7 @@ def _seen_study(session: Session, study: Study) -> SeenStudy:
 
 
 def _longest_words(study: Study) -> Select[int]:
-    """Words as SQL counts them, by the spaces between them; in a script without spaces two characters are one."""
+    """Words of the longest response, counted in SQL by spaces; without spaces, two characters count as a word."""
     characters = func.length(Candidate.text)
     spaced = characters - func.length(func.replace(Candidate.text, " ", "")) + 1
     words = case((characters > LONGEST_MEAN_WORD * spaced, characters // 2), else_=spaced)
@@ -252,7 +257,7 @@ def _in_turn(item: SeenItem, study: Study, rubric: Rubric, assignment: Assigned,
 
 
 def store_key(assignment: Assigned, who: Who) -> str:
-    """Opaque name of the draft kept in the browser: the person's part, a full stop, the part of this assignment."""
+    """Opaque name of the draft stored in the browser: a part for the person, a full stop, a part for the assignment."""
     person = hashlib.blake2b(who.pseudonym.encode(), digest_size=8).hexdigest()
     return f"{person}.{hashlib.blake2b(f'{who.pseudonym}|{assignment.token}'.encode(), digest_size=12).hexdigest()}"
 
@@ -261,7 +266,7 @@ _rubrics: dict[tuple[str, str, str, str, str, str, bool], dict[str, Any]] = {}
 
 
 def _cached_rubric(rubric: Rubric, study: Study, *, trained: bool) -> dict[str, Any]:
-    """The rubric as seen, cached per process: it is the same for every item of a study, until its own words change."""
+    """`rubric_in`, cached per process: the result is the same for all items until the study's own texts change."""
     words = repr((_own_words(study), _content_note(rubric, study)))
     page = language.used()
     name = (study.created_at.isoformat(), study.seed, study.presentation, study.design_hash or "", page, words, trained)
@@ -271,7 +276,7 @@ def _cached_rubric(rubric: Rubric, study: Study, *, trained: bool) -> dict[str, 
 
 
 def rubric_in(rubric: Rubric, study: Study, *, trained: bool = False) -> dict[str, Any]:
-    """The rubric as seen in this study, the study's own words in its guidelines and its content note.
+    """The parts of the rubric that annotators of this study see, with the study's own texts added.
 
     trained: training is over, so its items may be read again with the scores that were shown as feedback.
     """
@@ -283,7 +288,7 @@ def rubric_in(rubric: Rubric, study: Study, *, trained: bool = False) -> dict[st
 
 
 def rated_example(rubric: Rubric, study_round: str, item: RatedItem) -> dict[str, Any]:
-    """An item as annotators see it, with its scores in the words of the screen; of criteria asked in this round."""
+    """An item as annotators see it, with its scores for the criteria of this round in the words of the screen."""
     asked = {criterion.key: criterion.title for criterion in rubric.asked(study_round)}
     turns = [] if isinstance(item.context, str) else [(turn.speaker, turn.text) for turn in item.context]
     context = item.context if isinstance(item.context, str) else ""
@@ -306,7 +311,7 @@ def rated_example(rubric: Rubric, study_round: str, item: RatedItem) -> dict[str
 
 
 def _content_note(rubric: Rubric, study: Study) -> str:
-    """What may distress, and with it who to write to or call; empty where there is no such note."""
+    """The note on distressing content and who to contact about it; empty where there is no such note."""
     own = settings_of(study)
     notes = [text for text in (rubric.content_note, own.content_note) if text]
     return "\n\n".join([*notes, own.contact]).rstrip() if notes else ""
@@ -324,7 +329,7 @@ def seen_rubric(rubric: Rubric, study_round: str, presentation: str) -> dict[str
     criteria = [_criterion(criterion) for criterion in rubric.asked(study_round)]
     example = rubric.worked_example and rated_example(rubric, study_round, rubric.worked_example)
     as_it_is = rubric.model_dump(include=SEEN_AS_IT_IS)
-    # of what is not translated only what is shown: the rest holds the reasons of the entry test
+    # from the untranslated parts only what is shown: the others contain the reasons of the entry test
     untranslated = sorted(rubric.untranslated & set(_texts_in([as_it_is, criteria])))
     wording = {"wording": rubric.wording, "untranslated": untranslated}
     return {**as_it_is, **wording, "presentation": presentation, "criteria": criteria, "worked_example": example}
@@ -372,7 +377,7 @@ def seen_item(session: Session, rubric: Rubric, study_round: str, assignment: As
 
 @cache  # for every item shown, see `storage.writes`
 def _item_rows() -> Select[*tuple[Any, ...]]:
-    """A row for each slot, or one without where imported ratings are about the item only."""
+    """A row for each slot; one row without a slot where imported ratings are about the item only."""
     of_assignment, other = bindparam("assignment", type_=Integer), aliased(Slot)
     first_position = select(func.min(other.position)).where(other.assignment_id == of_assignment).scalar_subquery()
     is_first = or_(Slot.position.is_(None), Slot.position == first_position)
@@ -382,7 +387,7 @@ def _item_rows() -> Select[*tuple[Any, ...]]:
             Slot.position,
             Candidate.text,
             Candidate.turns,
-            # the item's own, in one row only: its context may be long
+            # the item's columns, in one row only: its context may be long
             case((is_first, Item.context)).label("context"),
             case((is_first, Item.meta)).label("meta"),
             case((is_first, Item.extra_texts)).label("extra_texts"),
@@ -404,7 +409,10 @@ def _turn_rows() -> Select[*tuple[Any, ...]]:
 def as_seen(
     rubric: Rubric, study_round: str, item: Any, context_turns: list[tuple[str, str]], slots: Iterable[Any]
 ) -> SeenItem:
-    """An item as annotators see it; `item` has context, meta and extra_texts, a slot position, text and turns."""
+    """An item as annotators see it.
+
+    item: has context, meta and extra_texts; slots: each has position, text and turns.
+    """
     return SeenItem(
         context=_context(rubric, study_round, item, context_turns),
         candidates=tuple(
@@ -415,7 +423,7 @@ def as_seen(
 
 
 def _turns(rubric: Rubric, turns: Any) -> tuple[SeenTurn, ...]:
-    """Speakers under their names on screen; an unknown speaker keeps the name in the file."""
+    """The turns, with the speakers' names on screen; an unknown speaker keeps the name from the file."""
     speakers = {name: speaker for speaker in rubric.speakers for name in speaker.names}
     return tuple(
         SeenTurn(

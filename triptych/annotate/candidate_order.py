@@ -1,4 +1,4 @@
-"""In which order the candidates of an item are shown: each system equally often at each position.
+"""The order in which an item's candidates are shown: each system equally often at each position.
 
 Joins slot → candidate → system to balance the order; `annotations` and `blinding` never do.
 """
@@ -24,7 +24,7 @@ CANDIDATE, TO_PERSON, WITH_ITEM = range(3)  # kinds of rows
 
 
 def candidate_order(session: Session, study: Study, who: Who, item_id: int, repeat_of: int | None) -> tuple[int, ...]:
-    """Candidate ids in the order of their slots; a repeat (of this assignment) differs from the first time."""
+    """Candidate ids in the order of their slots; repeat_of: the assignment whose order a repeat must differ from."""
     run = session.connection().execute
     rows = run(_shown(), {"study": study.id, "person": who.person_id, "item": item_id}).all()
     candidates = sorted((row.system_id, row.place) for row in rows if row.kind == CANDIDATE)
@@ -45,7 +45,11 @@ def candidate_order(session: Session, study: Study, who: Who, item_id: int, repe
 
 @cache  # see `storage.writes`
 def _shown() -> CompoundSelect[*tuple[Any, ...]]:
-    """Rows (system, place, times, kind): the item's candidates by id, and how often a position had a system."""
+    """Rows (system, place, times, kind).
+
+    Kind CANDIDATE: place is the candidate's id. Other kinds: how often the system was shown at position `place`, to
+    this person or with this item.
+    """
     candidates = select(
         Candidate.system_id, Candidate.id.label("place"), literal(0).label("times"), literal(CANDIDATE).label("kind")
     ).where(Candidate.item_id == bindparam("item"))
@@ -73,9 +77,9 @@ def balanced_order(
 ) -> tuple[int, ...]:
     """The order that keeps system × position counts most even, for the annotator and (weight 4) for the item.
 
-    `systems`: one per candidate; the counts: (system, position) → times shown there; `other_than`: the order that it
-    is not to be where there is a choice. Returns, per position, the place of the candidate in `systems`. Minimisation
-    after Pocock & Simon (1975); ties by blake2b of the seed.
+    systems: one per candidate; person_counts, item_counts: (system, position) → times shown there; other_than: an order
+    to avoid if there is another. Returns, per position, the index of the candidate in `systems`. Minimisation after
+    Pocock & Simon (1975); ties are broken by blake2b of the seed.
     """
     orders = [order for order in _orders(len(systems), seed) if order != other_than]
     return min(
@@ -84,12 +88,12 @@ def balanced_order(
     )
 
 
-def _orders(m: int, seed: str) -> Iterable[tuple[int, ...]]:
-    """All orders of up to four candidates; above, 24 drawn by the seed."""
-    if m <= 4:
-        return permutations(range(m))
+def _orders(count: int, seed: str) -> Iterable[tuple[int, ...]]:
+    """All orders of up to four candidates; with more candidates, 24 orders drawn with the seed."""
+    if count <= 4:
+        return permutations(range(count))
     drawn = random.Random(seed)  # noqa: S311 (an order, no secret)
-    return [tuple(drawn.sample(range(m), m)) for _ in range(24)]
+    return [tuple(drawn.sample(range(count), count)) for _ in range(24)]
 
 
 def _cost(

@@ -1,4 +1,4 @@
-"""Checks among the items: attention, gold and repeated ones, and what an answer is compared with.
+"""Checks among the items (attention, gold, repeats), and what their answers are compared with.
 
 When a check is due is a pure function of what an annotator has done: the same study, person and history give the same
 check. Checks look like any other item to the annotator. Rates: docs/statistics.md, "Checks among the items".
@@ -30,7 +30,7 @@ from triptych.storage.models import (
 from triptych.study.settings import Checks
 
 HIDDEN = (Purpose.attention, Purpose.gold, Purpose.repeat)
-WORK = (Purpose.main, *HIDDEN)  # what annotators see as items, one like the other
+WORK = (Purpose.main, *HIDDEN)  # purposes that annotators cannot tell apart
 # the first attention check comes after so many main items, so that it is the fifth to tenth item shown
 FIRST_ATTENTION = (4, 7)
 
@@ -47,7 +47,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What is due: an item, and for a repeat the assignment that it repeats."""
+    """A check that is due: its item and, for a repeat, the assignment that it repeats."""
 
     purpose: Purpose
     item: int
@@ -59,8 +59,8 @@ def due(
 ) -> Check | None:
     """The check that comes next, or None for a main item.
 
-    `seed`: of study and person. `history`: the annotator's main items and checks in the order they saw them. `total`:
-    how many main items they may get. `attention`, `gold`: the check items that they have not had in this study.
+    seed: derived from study and person. history: the annotator's main items and checks in the order they saw them.
+    total: how many main items they may get. attention, gold: check items that they have not seen in this study.
     """
     if not history or history[-1].purpose in HIDDEN:
         return None
@@ -87,7 +87,7 @@ def _repeatable(rules: Checks, history: Sequence[Shown]) -> list[Check]:
 
 
 def _is_due(rules: Checks, seed: str, history: Sequence[Shown], total: int, purpose: Purpose) -> bool:
-    """One more of this kind is due, and the last one, which may have come late, is long enough ago."""
+    """Whether another check of this kind is due; the last one, which may have come late, must be long enough ago."""
     start, every = _blocks(rules, total, purpose)
     if not every:
         return False
@@ -102,7 +102,7 @@ def _is_due(rules: Checks, seed: str, history: Sequence[Shown], total: int, purp
 
 
 def _blocks(rules: Checks, total: int, purpose: Purpose) -> tuple[float, float]:
-    """Main items before the first block, and in each block; every block holds one check. (0, 0): there is none."""
+    """(main items before the first block, main items per block); each block has one check. (0, 0): no checks."""
     match purpose:
         case Purpose.attention:
             return 0, rules.attention_every
@@ -134,7 +134,7 @@ def _places(rules: Checks, seed: str, total: int, purpose: Purpose) -> Iterator[
 
 
 def _draw(seed: str, purpose: str, what: object) -> float:
-    """A number from 0 to 1 that looks random and is always the same."""
+    """A pseudo-random number from 0 to 1, always the same for the same arguments."""
     digest = hashlib.blake2b(f"{seed}|{purpose}|{what}".encode(), digest_size=8).digest()
     return int.from_bytes(digest) / 2**64
 
@@ -170,7 +170,7 @@ def verdict(answer: float | str | None, accepted: str, close: float) -> str:
 
 
 def in_words(rubric: Rubric, criterion: str, value: float | str | None) -> str:
-    """A value, or the accepted ones, as the screen names them."""
+    """A value, or several accepted values, as the screen names them."""
     if value is None:
         return "–"
     scale = rubric.criterion(criterion).scale
@@ -185,7 +185,7 @@ def in_words(rubric: Rubric, criterion: str, value: float | str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One reference next to the answer; `position` is the slot that the annotator saw, None about the item."""
+    """A reference and the annotator's answer; position: the slot that the annotator saw, None about the item."""
 
     assignment_id: int
     criterion: str
@@ -197,10 +197,10 @@ class Compared:
 
 
 def compared(session: Session, which: ColumnElement[bool]) -> list[Compared]:
-    """Every reference of the items of these assignments next to the answer, in the order of criteria and references.
+    """Every reference of the assignments' items with the answer, in the order of criteria and references.
 
-    `which`: a condition on Assignment. A reference counts the candidates as the item's file had them, whatever order
-    the annotator saw.
+    which: a condition on Assignment. References number the candidates in the order of the items file, not in the order
+    that the annotator saw.
     """
     slots: dict[int, list[int]] = defaultdict(list)
     placed = select(Slot.assignment_id, Slot.position).join(Assignment, Assignment.id == Slot.assignment_id)

@@ -73,7 +73,7 @@ class Thread:
 
 @dataclass(frozen=True)
 class GivenRating:
-    """What the annotator gave: letter of the response, empty about the item; title of the criterion; the value."""
+    """One rating by the annotator; letter: of the response, empty about the item; criterion: its title."""
 
     letter: str
     criterion: str
@@ -82,7 +82,7 @@ class GivenRating:
 
 @dataclass(frozen=True)
 class OwnThread:
-    """A thread as its annotator reads it, with the item and what they gave; number: of the item in their own order."""
+    """A thread as its annotator reads it, with the item and their ratings; number: the item's in their own order."""
 
     number: int
     token: str
@@ -110,9 +110,9 @@ def ask(session: Session, study: Study, item: str, pseudonym: str, text: str, wh
 
 
 def answer(session: Session, study: Study, who: Who, token: str, text: str) -> None:
-    """Stores an annotator's answer to a comment on this annotation of theirs, also after the study is closed.
+    """Stores an annotator's answer to a comment on one of their annotations, even after the study is closed.
 
-    Raises NotFound for an annotation of somebody else, Conflict where nobody asked, NotAllowed for a text that is
+    Raises NotFound for somebody else's annotation, Conflict where there is no comment, NotAllowed for a text that is
     empty or too long, or after they withdrew.
     """
     membership = locked_membership(session, study.id, who)
@@ -188,7 +188,7 @@ def threads_of(session: Session, study: Study, who: Who) -> list[OwnThread]:
 
 
 def open_question(session: Session, assignment_id: int) -> str | None:
-    """The comment on this annotation that waits for an answer."""
+    """The comment on this annotation that the annotator has not answered; None if there is none."""
     asked = (
         select(Comment.text, Comment.author == Person.pseudonym)
         .join(Assignment, Assignment.id == Comment.assignment_id)
@@ -212,7 +212,7 @@ def _commented(study: Study) -> Select[*tuple[Any, ...]]:
 
 
 def _threads(session: Session, query: Select[*tuple[Any, ...]]) -> list[Thread]:
-    """Threads of rows that come in the order of their annotations."""
+    """The rows as threads; the query must order them by annotation."""
     return [_thread(list(rows)) for _, rows in groupby(session.execute(query), lambda row: row.id)]
 
 

@@ -30,8 +30,8 @@ STEPS = {"back": -1, "forward": 1}
 class Desk:
     """Either the blinded view of an item, or why there is none.
 
-    `showing` is the token of an earlier item the annotator went back to, or of a training item with its feedback;
-    None means the current item.
+    showing: token of an earlier item that the annotator went back to, or of a training item with its feedback; None
+    for the current item.
     """
 
     view: View | None = None
@@ -53,7 +53,7 @@ def lay(
 
 
 def _own(session: Session, study: Study, who: Who, token: str) -> Assigned:
-    """Raises NotFound."""
+    """One of the person's assignments. Raises NotFound."""
     work = assignments.by_token(session, who, token)
     if work.study_id != study.id:
         raise NotFound(_(assignments.NOT_YOURS))
@@ -76,10 +76,10 @@ def _desk(
     rubric = lifecycle.design_of(session, study).rubric
     drafts.expect(study, rubric, work)
     trained = work.purpose == Purpose.training and work.submitted_at is not None
-    asked = comments.open_question(session, work.id) if work.submitted_at is not None else None
-    said = Notice(kind="warning", text=notice) if notice else None
-    if asked and not notice:
-        said = Notice(kind="info", text=_(ASKED, question=asked))
+    question = comments.open_question(session, work.id) if work.submitted_at is not None else None
+    shown_notice = Notice(kind="warning", text=notice) if notice else None
+    if question and not notice:
+        shown_notice = Notice(kind="info", text=_(ASKED, question=question))
     seen = view(
         session,
         study,
@@ -88,7 +88,7 @@ def _desk(
         who,
         receipt=receipt,
         feedback=_feedback(session, rubric.in_language(language.used()), work) if trained else None,
-        notice=said,
+        notice=shown_notice,
         answers=answers,
     )
     return Desk(view=seen, showing=showing)
@@ -135,14 +135,14 @@ def act(session: Session, study: Study, who: Who, action: Any) -> Desk:
         return lay(session, study, who, showing=item.token if item.submitted_at else None)
     if kind == "continue":
         return lay(session, study, who)
-    if kind == "next_response":  # in succession: what may be read with these answers
+    if kind == "next_response":  # in succession: the responses that may be read after these answers
         own = _own(session, study, who, str(action.get("assignment")))
         return _desk(session, study, who, own, answers=action.get("answers"))
     raise InvalidAnnotation("The workbench asked for something that does not exist.")
 
 
 def _after(session: Session, study: Study, who: Who, receipt: Receipt) -> Desk:
-    """A training item stays on the desk with its feedback; otherwise the next one comes."""
+    """The desk after a submission: a training item stays, with its feedback; otherwise the next item."""
     done = receipt.assignment
     if done.purpose == Purpose.training:
         return _desk(session, study, who, done, showing=done.token, receipt=receipt.submission)

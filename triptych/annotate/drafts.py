@@ -42,7 +42,7 @@ class DraftMessage(Message):
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a draft was not stored, with what is stored instead."""
+    """Why a draft was not stored; draft, draft_seq: the draft that is stored instead; receipt: of a submission."""
 
     reason: str
     message: str
@@ -53,7 +53,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class _Expected:
-    """What the drafts of an assignment are checked against; one that is given out again has another `reserved_at`."""
+    """What the drafts of an assignment are checked against; `reserved_at` changes when it is assigned again."""
 
     assignment_id: int
     rubric: Rubric
@@ -69,8 +69,8 @@ _expected: dict[str, _Expected] = {}  # by token
 def expect(study: Study, rubric: Rubric, assignment: Assigned) -> None:
     """Remembers what the drafts of this assignment will be checked against."""
     life = reservation_life(study)
-    here = _Expected(assignment.id, rubric, study.round, assignment.candidates, assignment.reserved_at, life)
-    _remember(assignment.token, here)
+    expected = _Expected(assignment.id, rubric, study.round, assignment.candidates, assignment.reserved_at, life)
+    _remember(assignment.token, expected)
 
 
 def _remember(token: str, expected: _Expected) -> None:
@@ -80,10 +80,10 @@ def _remember(token: str, expected: _Expected) -> None:
 
 
 def save_next_draft(engine: Engine, login_secret: str, message: DraftMessage) -> bool:
-    """Stores one more draft of an assignment that this process knows, in a transaction of its own.
+    """Stores the next draft of an assignment that is cached in this process, in a separate transaction.
 
-    False if it is not known here or must be refused: `save_draft` then says why. Raises InvalidAnnotation,
-    DatabaseUnavailable.
+    Returns False if the assignment is not cached or the draft must be refused; `save_draft` then says why. Raises
+    InvalidAnnotation, DatabaseUnavailable.
     """
     expected = _expected.get(message.assignment)
     if expected is None:
@@ -97,8 +97,8 @@ def save_next_draft(engine: Engine, login_secret: str, message: DraftMessage) ->
 def save_draft(session: Session, who: Who, message: DraftMessage) -> int | Refusal:
     """Stores the draft if it is newer than the stored one and comes from the tab that holds the pen.
 
-    Another tab may take the pen if nothing was stored since it looked (`base`), or on request (`take`).
-    Returns the sequence number stored, or why not. Raises NotFound, InvalidAnnotation.
+    Another tab may take the pen if no draft was stored since it loaded the item (`base`), or on request (`take`).
+    Returns the stored sequence number, or why the draft was refused. Raises NotFound, InvalidAnnotation.
     """
     row = session.execute(_drafted(), {"token": message.assignment, "person": who.person_id}).first()
     if row is None:
@@ -162,10 +162,10 @@ def _drafted() -> Select[*tuple[Any, ...]]:
 
 @cache
 def _draft_update() -> Update:
-    """This one statement decides every race between tabs."""
+    """The update that stores a draft; this one statement decides every race between tabs."""
     has_pen = Assignment.pen == bindparam("new_pen")
     may_take_pen = (Assignment.draft_seq == bindparam("base")) | bindparam("take", type_=Boolean)
-    # what was submitted took the time it took; an edit counts when it is submitted
+    # the time of a submitted annotation does not change with drafts; an edit counts when it is submitted
     is_first = Assignment.submitted_at.is_(None)
     return (
         update(Assignment.__table__)

@@ -1,7 +1,7 @@
 """The entry test: questions of the rubric or gold items, a pass mark in per cent, a number of attempts.
 
-Answers are stored as they are given, so a reload loses none and gives no second try. Right answers leave the server
-only after the attempt has ended, and while the same questions may be tried again not even then.
+Answers are stored one by one, so a reload loses none and gives no second try. Correct answers leave the server only
+after the attempt has ended, and only if the same questions cannot be tried again.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Question:
 
 @dataclass(frozen=True)
 class AnsweredQuestion:
-    """An answer afterwards; `right` and `reason` are empty while the same question may come again."""
+    """An answer after the attempt; right, reason: empty while the same question may be asked again."""
 
     text: str
     given: str
@@ -78,7 +78,7 @@ class AnsweredQuestion:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an attempt ended: right answers of those asked, the pass mark, and how many attempts are left."""
+    """How an attempt ended: correct answers, questions asked, the pass mark, and how many attempts are left."""
 
     right: int
     asked: int
@@ -94,9 +94,9 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Sheet:
-    """What the test's page shows: the study page before an attempt, the questions during it, no right answer.
+    """What the test's page shows: the study page before an attempt, the questions during it, no correct answer.
 
-    `number`: of the attempt. `asked` counts questions, or gold items. `last`: how the attempt before ended.
+    number: number of the attempt. asked: number of questions or gold items. last: how the previous attempt ended.
     """
 
     title: str
@@ -110,7 +110,7 @@ class Sheet:
 
 
 def asked_of(session: Session, study: Study) -> EntryTest | None:
-    """The entry test that the settings and the rubric ask for in this round."""
+    """The entry test of this round, from the settings and the rubric; None if there is none."""
     rules, asked = settings_of(study).entry, lifecycle.design_of(session, study).rubric.entry_test
     if rules.kind == "gold":
         return EntryTest("gold", rules.pass_percent or GOLD_PERCENT, rules.attempts or GOLD_ATTEMPTS, rules.gold_items)
@@ -120,7 +120,7 @@ def asked_of(session: Session, study: Study) -> EntryTest | None:
 
 
 def _test_of(session: Session, study: Study) -> EntryTest:
-    """As `asked_of`. Raises Conflict where there is no test."""
+    """Like `asked_of`, but raises Conflict where there is no test."""
     test = asked_of(session, study)
     if test is None:
         raise Conflict(_(MOVED_ON))
@@ -140,7 +140,7 @@ def outstanding(session: Session, study: Study, membership: AnnotatorMembership,
     test = asked_of(session, study)
     if test is None or (test.kind == "gold" and not _gold(session, study)):
         return None
-    # nobody who was at work before the study had a test is tested afterwards
+    # people who began work before the study had a test are not tested afterwards
     is_over = any(_let_in(session, study, membership, who)) or _is_waived(session, study, membership, who)
     return None if is_over else test
 
@@ -156,7 +156,7 @@ def _is_waived(session: Session, study: Study, membership: AnnotatorMembership, 
 
 
 def has_just_passed(session: Session, study: Study, membership: AnnotatorMembership, who: Who) -> bool:
-    """Whether they have passed and hold no item of the work yet: the moment to show how the test went."""
+    """Whether they have passed but have no item of the work yet: the moment to show the test's outcome."""
     if asked_of(session, study) is None:
         return False
     has_passed, is_at_work = _let_in(session, study, membership, who)
@@ -164,7 +164,7 @@ def has_just_passed(session: Session, study: Study, membership: AnnotatorMembers
 
 
 def _let_in(session: Session, study: Study, membership: AnnotatorMembership, who: Who) -> tuple[bool, bool]:
-    """(has passed, has been given items of the work): one round trip, for every item of a study with a test asks."""
+    """(has passed, has been assigned items of the work), in one round trip, because this runs for every item."""
     passed = exists().where(EntryAttempt.membership_id == membership.id, EntryAttempt.passed.is_(True))
     own = (Assignment.study_id == study.id) & (Assignment.person_id == who.person_id)
     of_work = Assignment.purpose.not_in(BEFORE_WORK) & (Assignment.state != AssignmentState.expired)
@@ -216,7 +216,7 @@ def outcome(session: Session, study: Study, membership: AnnotatorMembership) -> 
         return None
     rubric, passed = lifecycle.design_of(session, study).rubric, bool(attempt.passed)
     tries_left = 0 if passed else max(test.attempts - attempt.number, 0)
-    # on a panel, those who failed could pass the answers on to those who come later
+    # on a panel, people who failed could pass on the answers
     shows_answers = passed or study.access != Access.panel
     if test.kind == "gold":
         items, next_items = (_gold_of(session, study, test, attempt.number + later) for later in (0, 1))
@@ -285,9 +285,9 @@ def start(session: Session, study: Study, who: Who) -> None:
 
 
 def answer(session: Session, study: Study, who: Who, question: str, option: str) -> None:
-    """Stores one answer; until the test is handed in it may be changed.
+    """Stores one answer, which can be changed until the test is handed in.
 
-    Raises InvalidAnnotation for a question or an option that is not there, Conflict if no attempt is under way.
+    Raises InvalidAnnotation for an unknown question or option, Conflict if no attempt is under way.
     """
     attempt = _under_way(session, study, who)
     spec = next((spec for spec in _spec_of(session, study).questions if spec.key == question), None)
@@ -345,7 +345,7 @@ def _under_way(session: Session, study: Study, who: Who) -> EntryAttempt:
 
 
 def _end(session: Session, study: Study, who: Who, attempt: EntryAttempt, right: int, **more: Any) -> None:
-    """Grades an attempt; after the last one that is not passed there is no work in this study."""
+    """Grades an attempt; people who fail the last one are turned away from the study."""
     test = _test_of(session, study)
     attempt.right, attempt.finished_at = right, clock.now()
     attempt.passed = 100 * right >= test.percent * attempt.asked
@@ -373,7 +373,7 @@ def _gold(session: Session, study: Study) -> list[int]:
 
 
 def _gold_of(session: Session, study: Study, test: EntryTest, number: int) -> list[int]:
-    """The gold items of one attempt: each attempt has its own while there are enough, then the first ones again."""
+    """The gold items of one attempt; attempts have different items if there are enough, else the first ones again."""
     items = _gold(session, study)
     own = items[(number - 1) * test.items : number * test.items]
     return own if len(own) == test.items else items[: test.items]
@@ -395,7 +395,7 @@ def next_gold(session: Session, study: Study, who: Who, membership: AnnotatorMem
 
 
 def _rated(study: Study, membership: AnnotatorMembership, attempt: EntryAttempt) -> ColumnElement[bool]:
-    """Their finished assignments of this attempt, the last one."""
+    """Condition on Assignment: finished gold items of this attempt, which must be the person's last."""
     person = select(Membership.person_id).where(Membership.id == membership.id).scalar_subquery()
     return (
         (Assignment.study_id == study.id)
@@ -408,7 +408,7 @@ def _rated(study: Study, membership: AnnotatorMembership, attempt: EntryAttempt)
 
 
 def gold_progress(session: Session, study: Study, who: Who) -> tuple[int, int]:
-    """Gold items done and asked in the attempt under way, or in the last one."""
+    """(gold items done, gold items asked) in the attempt under way, or else in the last one."""
     membership = membership_of(session, study, who)
     attempt, test = _last_attempt(session, membership), _test_of(session, study)
     if attempt is None:

@@ -24,7 +24,7 @@ LONGEST_REASON = 500
 
 
 def exclude(session: Session, study: Study, pseudonym: str, reason: str, actor: str) -> None:
-    """Leaves the annotator out of the results and reopens their places; what they were doing is kept.
+    """Leaves the annotator out of the results and reopens their places; their drafts are kept.
 
     Raises NotFound, NotAllowed without a reason, Conflict if they are excluded already.
     """
@@ -41,7 +41,7 @@ def exclude(session: Session, study: Study, pseudonym: str, reason: str, actor: 
 
 
 def reinstate(session: Session, study: Study, pseudonym: str, reason: str, actor: str) -> None:
-    """Reinstates the annotator; where their place is filled by now their annotation is surplus.
+    """Reinstates the annotator; where their place has been filled meanwhile, their annotation is surplus.
 
     Raises NotFound, NotAllowed without a reason, Conflict if they are not excluded.
     """
@@ -89,7 +89,7 @@ def _read_reason(reason: str) -> str:
 def in_place(session: Session, study: Study, person_id: int) -> Sequence[tuple[int, int]]:
     """(assignment, item) of finished main work that fills a place while its annotator is not excluded.
 
-    By item, so that two who change places never wait for each other in a circle.
+    Ordered by item, so that concurrent changes of places cannot deadlock.
     """
     query = select(Assignment.id, Assignment.item_id).where(
         Assignment.study_id == study.id,

@@ -24,9 +24,9 @@ SECONDS_PER_ANSWER = 5
 
 
 class Instructions(Seen):
-    """What the page shows. minutes: for one item, None where there is none; pay: for one item, empty if none is set.
+    """What the page shows. minutes: time for one item, None if unknown; pay: pay for one item, empty if none is set.
 
-    changed: the annotator has read an earlier wording. own: the study's own texts.
+    changed: the annotator has read an earlier version. own: the study's own texts.
     """
 
     language: str
@@ -66,7 +66,7 @@ def instructions_for(session: Session, study: Study, who: Who) -> Instructions:
 
 
 def minutes_per_item(session: Session, study: Study) -> float | None:
-    """The median active time of the annotations so far; before there are enough, from the length of the texts."""
+    """Median active time of the annotations so far; while there are too few, an estimate from the texts' length."""
     rated = (Assignment.study_id == study.id) & (Assignment.purpose == Purpose.main) & Assignment.state.in_(RATED)
     seconds = session.scalars(select(Assignment.active_seconds).where(rated, Assignment.active_seconds > 0)).all()
     if len(seconds) >= MIN_TIMED:

@@ -14,7 +14,7 @@ from triptych.storage.models import Assignment, AssignmentState, Highlight, Rati
 
 
 class LoggedRating(NamedTuple):
-    """One answer; position None is about the item. Logs hold it as a list in this order."""
+    """One answer; position None is about the item. Logs contain it as a list in this order."""
 
     position: int | None
     criterion: str
@@ -26,10 +26,10 @@ class LoggedRating(NamedTuple):
 
 
 class LoggedHighlight(NamedTuple):
-    """One marked span: code points, end exclusive; an imported quote that is not in the text has neither.
+    """One highlight: start and end in code points, end exclusive; both None for an imported quote not in the text.
 
-    position None: in the context. quote: stored only for a span without offsets, since the text has all others. unit:
-    words or letters, None where it is not known. Older logs lack both.
+    position: None in the context. quote: stored only for a highlight without start and end; others are cut from the
+    text. unit: words or letters, None where not known. Older logs contain neither quote nor unit.
     """
 
     position: int | None
@@ -50,11 +50,11 @@ class LoggedSetAside(NamedTuple):
 
 
 class LoggedAnnotation(BaseModel):
-    """The values of an event about an annotation. What is not set is not in the log.
+    """The values of an event about an annotation. Fields that are not set are not in the log.
 
-    Imports log ratings and highlights only, an item that was set aside its state, reason and note; older versions of
-    the program left out more, so readers of a log use `model_fields_set`. version: of the annotation, from 1.
-    seconds: active time. arrangement: how several responses were shown. at: submitted, ISO 8601. reason: of a final
+    Imports log ratings and highlights only; a skipped or ignored item logs its state, reason and note. Older versions
+    logged less, so readers of a log use `model_fields_set`. version: of the annotation, from 1. seconds: active time.
+    arrangement: how several responses were shown. at: time of submission, ISO 8601. reason: the reason for a final
     value, or why the item was set aside.
     """
 
@@ -72,7 +72,7 @@ class LoggedAnnotation(BaseModel):
 
     @classmethod
     def of(cls, assignment: Any, checked: CheckedAnswers) -> Self:
-        """What has just been written for this assignment: the same as `stored` reads."""
+        """The annotation that has just been written for this assignment, equal to what `stored` reads."""
         return cls(
             state=assignment.state,
             version=assignment.version - 1,
@@ -95,7 +95,7 @@ class LoggedAnnotation(BaseModel):
 
     @classmethod
     def stored(cls, session: Session, assignment_id: int) -> Self:
-        """The annotation as the tables hold it now."""
+        """The annotation as stored in the tables now."""
         run = session.connection().execute
         answers = select_answers(*ANSWER).where(Rating.assignment_id == assignment_id)
         ordered = answers.order_by(StoredCriterion.position, Rating.position)
@@ -125,5 +125,5 @@ class LoggedAnnotation(BaseModel):
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The event's values: what was set, rows as lists."""
+        """The event's values: the fields that were set, rows as lists."""
         return self.model_dump(mode="json", exclude_unset=True)

@@ -1,4 +1,4 @@
-"""The way in: consent, instructions, training, entry test, work. Each step is stored, none is passed over."""
+"""Onboarding: consent, instructions, training, entry test, work. Each step is stored, and none can be skipped."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Stage(StrEnum):
 
 
 def stage(session: Session, study: Study, membership: AnnotatorMembership, who: Who) -> Stage:
-    """The step the annotator is at. If the study is not open or they have left it, the desk says so: that is `work`."""
+    """The step the annotator is at; `work` too if the study is not open or they have left it, as the desk says so."""
     if membership.turned_away_as:
         return Stage(membership.turned_away_as)
     if study.state != StudyState.open or membership.excluded_at or membership.withdrawn_at:
@@ -59,7 +59,10 @@ def stage(session: Session, study: Study, membership: AnnotatorMembership, who: 
 
 
 def unread(study: Study, membership: AnnotatorMembership) -> Stage | None:
-    """The consent text or the instructions, if they are still to be read; a changed text is shown again."""
+    """The step of the consent text or the instructions, if the annotator must still read them; None otherwise.
+
+    A changed text must be read again.
+    """
     settings = settings_of(study)
     if settings.consent.text and membership.consent_version != settings.consent.version:
         return Stage.consent
@@ -67,13 +70,13 @@ def unread(study: Study, membership: AnnotatorMembership) -> Stage | None:
 
 
 def has_read(study: Study, membership: AnnotatorMembership) -> bool:
-    """Whether the annotator has read the instructions as they are now; earlier versions noted the time only."""
-    known = membership.instructions_version in (None, wording_of(study))
-    return membership.instructions_read_at is not None and known
+    """Whether the annotator has read the current instructions; earlier versions of the app stored the time only."""
+    is_current = membership.instructions_version in (None, wording_of(study))
+    return membership.instructions_read_at is not None and is_current
 
 
 def wording_of(study: Study) -> str:
-    """Changes with the instructions. After launch those of the rubric cannot change, the study's own can."""
+    """Version of the instructions. After launch the rubric's texts cannot change, but the study's own texts can."""
     settings = settings_of(study)
     return hashlib.sha256(f"{settings.instructions}\n\0{settings.content_note}".encode()).hexdigest()[:12]
 
@@ -115,9 +118,9 @@ def training_progress(session: Session, study: Study, who: Who) -> tuple[int, in
 
 
 def read_instructions(session: Session, study: Study, who: Who, version: str) -> None:
-    """Records that the annotator has read them in this version, see `wording_of`.
+    """Records that the annotator has read the instructions in this version, see `wording_of`.
 
-    Raises Conflict if the consent comes first or they have changed since, StudyNotOpen.
+    Raises Conflict if the consent comes first or the instructions have changed since, StudyNotOpen.
     """
     membership = locked_membership(session, study.id, who)
     lifecycle.refuse_unless_writable(study)
@@ -130,7 +133,7 @@ def read_instructions(session: Session, study: Study, who: Who, version: str) ->
 
 
 def refuse(session: Session, study: Study, who: Who) -> None:
-    """Ends the part of somebody who does not consent. Raises Conflict if no consent is asked of them, StudyNotOpen."""
+    """Turn away a person who does not consent. Raises Conflict if no consent is asked of them, StudyNotOpen."""
     membership = locked_membership(session, study.id, who)
     lifecycle.refuse_unless_writable(study)
     if membership.turned_away_as or unread(study, membership) != Stage.consent:
@@ -153,14 +156,14 @@ def way_back(study: Study, code: str) -> str | None:
 
 @dataclass(frozen=True)
 class Ending:
-    """What somebody leaves with: a completion code and the panel's address with it, where there are any."""
+    """A completion code, and the panel's address that contains it, if there is one."""
 
     code: str
     address: str | None
 
 
 def ending(study: Study, reason: str) -> Ending:
-    """The ending for a reason why there is no item; only being finished, failing and refusing have a code."""
+    """The ending for a reason why there is no item; only finished, failed and refused have a code."""
     codes = settings_of(study).codes
     code_of = {"finished": codes.finished, entry_test.FAILED: codes.failed_test, SCREENED_OUT: codes.screened_out}
     code = code_of.get(reason, "")
@@ -180,7 +183,7 @@ class Step:
 
 
 def step(session: Session, study: Study, who: Who) -> Step | None:
-    """The page of the annotator's step; None where the desk is next: for training, gold items and the work."""
+    """The page of the annotator's step; None for steps on the desk: training, gold items and the work."""
     membership = membership_of(session, study, who)
     now = stage(session, study, membership, who)
     match now:

@@ -1,4 +1,4 @@
-"""How an annotator sees that an item of theirs ended. Of a check the first answer counts; they see their latest."""
+"""How an annotator's items ended, as they see it. For a check the first answer counts, but they see their latest."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from triptych.rubric.model import Rubric
 from triptych.storage.events import EventKind
 from triptych.storage.models import Assignment, AssignmentState, Event, EventDetail
 
-LATER = "later"  # what the event of a check that was answered again calls the answers
+LATER = "later"  # key of the answers in the event of a check that was answered again
 State = Literal["rated", "ignored", "skipped"]
 STATES: dict[str, State] = {AssignmentState.ignored: "ignored", AssignmentState.skipped: "skipped"}
 
 
 def as_given(state: AssignmentState, reason: str | None) -> AssignmentState:
-    """The state as its annotator knows it: only items of the work have places to be too late for, checks have none."""
+    """The state as shown to the annotator, never `surplus`: as only main items have places, it would reveal checks."""
     if state != AssignmentState.surplus:
         return state
     return AssignmentState.ignored if reason else AssignmentState.submitted
@@ -28,7 +28,7 @@ def as_given(state: AssignmentState, reason: str | None) -> AssignmentState:
 
 @dataclass(frozen=True)
 class HowItEnded:
-    """reason: the key of why it was left out, empty where it was rated."""
+    """How one item ended; reason: key of the reason for leaving it out, empty if it was rated."""
 
     state: State
     reason: str
@@ -37,14 +37,14 @@ class HowItEnded:
     seconds: float
 
     def reason_in(self, rubric: Rubric) -> str:
-        """The reason as the screen has it."""
+        """The reason as shown on the screen."""
         offer = {"ignored": rubric.ignore_item, "skipped": rubric.skip}.get(self.state)
         titles = {reason.key: reason.title for reason in offer.reasons} if offer else {}
         return titles.get(self.reason, self.reason)
 
 
 def outcomes_of(session: Session, assignment_ids: Sequence[int]) -> dict[int, HowItEnded]:
-    """Assignment → how it ended, of those that were submitted or left out."""
+    """Assignment → how it ended, for assignments that were submitted or left out."""
     names = Assignment.state, Assignment.reason, Assignment.note, Assignment.submitted_at, Assignment.active_seconds
     rows = session.execute(select(Assignment.id, *names).where(Assignment.id.in_(assignment_ids)))
     outcomes = {number: _outcome(as_given(state, reason), reason, *facts) for number, state, reason, *facts in rows}
@@ -57,7 +57,7 @@ def _outcome(state: str, reason: str | None, note: str | None, at: datetime | No
 
 
 def answered_again(session: Session, assignment_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """Of checks that were answered again, what was logged of the last time; erased words are passed over."""
+    """Assignment → the logged values of the latest answer, for checks that were answered again and are not erased."""
     again = Event.assignment_id.in_(assignment_ids) & (Event.kind == EventKind.check_answered_again)
     last = select(func.max(Event.id)).where(again).group_by(Event.assignment_id)
     details = select(Event.assignment_id, EventDetail.new).join(EventDetail, EventDetail.event_id == Event.id)

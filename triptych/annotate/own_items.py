@@ -1,4 +1,4 @@
-"""An annotator's own items, numbered as they were shown. Hidden checks and repeats are items like any other."""
+"""An annotator's own items, numbered in the order shown. Hidden checks and repeats look like other items."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from triptych.study.persons import Who
 from triptych.study.settings import formats_of
 
 BEGINS = 60  # characters
-MARKUP = 4  # raw characters to read for a visible one
+MARKUP = 4  # raw characters to read for each visible character
 
 
 class OwnItem(Seen):
-    """One item of the list; `open` while it is not submitted. reason: why it was left out, as the screen has it."""
+    """One item of the list. state: `open` until submitted. reason: why it was left out, as shown on the screen."""
 
     number: int
     token: str
@@ -40,7 +40,7 @@ class OwnItem(Seen):
 
 
 class OwnItems(Seen):
-    """The list, and how far the annotator is. seconds_per_item: their mean so far, None before the first."""
+    """The list and the annotator's progress. seconds_per_item: their mean so far, None before the first."""
 
     items: tuple[OwnItem, ...]
     done: int
@@ -98,6 +98,6 @@ def _item(number: int, row: _ItemRow, outcome: HowItEnded | None, rubric: Rubric
 
 
 def shortened(begins: str) -> str:
-    """The first words, on one line; `begins` is longer than what is shown of a longer text."""
+    """The first words of a text on one line; begins: its beginning, longer than what is shown."""
     text = " ".join(begins[: BEGINS + 1].split())
     return text if len(begins) <= BEGINS else f"{text[:BEGINS].rsplit(' ', 1)[0]} …"

@@ -1,4 +1,4 @@
-"""How far an annotator is: items done and to do, and a guess of the time left."""
+"""An annotator's progress: items done and to do, and an estimate of the time left."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MIN_TIMED_ITEMS = 3  # fewer are not enough to estimate the time per item
 
 @dataclass(frozen=True)
 class Progress:
-    """How far one annotator is: items done and to do, and a guess of the minutes left (None: no base yet)."""
+    """One annotator's progress; minutes_left: an estimate, None while there are too few timed items."""
 
     done: int
     total: int
@@ -29,9 +29,9 @@ class Progress:
 
 
 def of_work(session: Session, study: Study, who: Who) -> Progress:
-    """Counted over the items of the work, hidden checks like any other; nobody sees from it which is which.
+    """Progress over the items of the work. Hidden checks count like other items, so that nobody can recognise them.
 
-    Time from the mean of the person's own active seconds, from three items on.
+    The time left is estimated from the mean of the person's active seconds, from three items on.
     """
     row = session.connection().execute(_counts(), {"study": study.id, "person": who.person_id}).one()
     done, mean_seconds, has_plan, own_planned, attention, gold = row
@@ -58,7 +58,7 @@ def _item_limit(study: Study, available: int) -> int:
 @cache  # see `storage.writes`
 def _counts() -> Select[*tuple[Any, ...]]:
     is_done = has_value(Assignment.purpose, Purpose.main, *HIDDEN) & has_value(Assignment.state, *SEEN)
-    # of a check that was answered again the assignment keeps the time of the first answer
+    # a check that was answered again keeps the time of its first answer
     is_last = (Submission.assignment_id == Assignment.id) & (Submission.version == Assignment.version - 1)
     counted = func.count(), func.avg(func.coalesce(Submission.active_seconds, Assignment.active_seconds))
     query = select(*counted, *_planned(), _items(Purpose.attention), _items(Purpose.gold)).select_from(Assignment)
@@ -66,7 +66,7 @@ def _counts() -> Select[*tuple[Any, ...]]:
 
 
 def _planned() -> tuple[ColumnElement[bool], ColumnElement[int]]:
-    """Whether the study has an explicit plan, and how many items of it are the person's."""
+    """Whether the study has an explicit plan, and how many of its items are this person's."""
     in_study = PlannedItem.study_id == bindparam("study")
     own = select(func.count()).where(in_study, PlannedItem.person_id == bindparam("person"))
     return exists().where(in_study), own.scalar_subquery()
@@ -83,11 +83,11 @@ def check_seed(study: Study, who: Who) -> str:
 
 
 def of_test(session: Session, study: Study, who: Who) -> Progress:
-    """Counted over the gold items of the person's entry test."""
+    """Progress over the gold items of the person's entry test."""
     done, asked = entry_test.gold_progress(session, study, who)
     return Progress(done, max(asked, done), None)
 
 
 def of_training(session: Session, study: Study, who: Who) -> Progress:
-    """Counted over the study's training items."""
+    """Progress over the study's training items."""
     return Progress(*onboarding.training_progress(session, study, who), None)

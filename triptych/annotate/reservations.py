@@ -41,7 +41,7 @@ WORKBOOK_LIFE = timedelta(days=3650)  # a workbook stays with its annotator unti
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """An assignment's columns, read without the object mapper: every submission reads some."""
+    """An assignment's columns, read without the ORM: every submission reads assignments."""
 
     id: int
     token: str
@@ -72,7 +72,7 @@ def select_assigned() -> Select[*tuple[Any, ...]]:
 
 
 def own_assignments() -> ColumnElement[bool]:
-    """Condition on Assignment: those of the person `:person` in the study `:study`."""
+    """Condition on Assignment: belongs to the person `:person` in the study `:study`."""
     return (Assignment.study_id == bindparam("study")) & (Assignment.person_id == bindparam("person"))
 
 
@@ -85,7 +85,7 @@ def seen_items() -> Select[int]:
 
 
 def unfinished_of(session: Session, study: Study, who: Who) -> list[Assigned]:
-    """What this person holds on the web, and what ran out before it was submitted; newest first."""
+    """This person's open reservations on the web and those that expired before submission, newest first."""
     rows = session.connection().execute(_unfinished(), {"study": study.id, "person": who.person_id})
     return [Assigned(*row) for row in rows]
 
@@ -107,20 +107,20 @@ def reservation_life(study: Study) -> timedelta:
 
 
 def takes_places(study: Study) -> ColumnElement[bool]:
-    """Condition on assignments that count for their item's places: simulated ones do in a demo study, judges' never."""
-    apart = (Origin.judge,) if study.demo else (Origin.judge, Origin.simulated)
-    return Assignment.origin.not_in(apart)
+    """Condition on Assignment: it takes a place of its item. Simulated ones do only in a demo study, judges' never."""
+    left_out = (Origin.judge,) if study.demo else (Origin.judge, Origin.simulated)
+    return Assignment.origin.not_in(left_out)
 
 
 def take_place(session: Session, item_id: int) -> bool:
-    """Counts one more place of the item, if one is free. The row decides, so nobody races past the last one."""
+    """Takes one place of the item, if one is free. The condition is in the update, so no race over-assigns an item."""
     is_free = (Item.id == item_id) & (Item.taken < Item.raters) & ~Item.retired
     taking = update(Item.__table__).where(is_free).values(taken=Item.taken + 1)
     return session.connection().execute(taking).rowcount == 1
 
 
 def free_place(session: Session, item_id: int) -> None:
-    """Counts one place of the item less."""
+    """Frees one place of the item."""
     session.connection().execute(update(Item.__table__).where(Item.id == item_id).values(taken=Item.taken - 1))
 
 
@@ -128,7 +128,7 @@ def free_place(session: Session, item_id: int) -> None:
 def next_item(planned: bool) -> Select[int]:
     """The item that `:person` gets next: by priority (0 first), then fewest taken, then the study's random rank.
 
-    Never one that they have seen. `planned`: only items of their part of the study's plan, in its order.
+    Items that they have seen are left out. planned: only items of their part of the study's plan, in its order.
     """
     query = select(Item.id).where(
         Item.study_id == bindparam("study"),
@@ -148,7 +148,7 @@ def next_item(planned: bool) -> Select[int]:
 def take_next(session: Session, study: Study, who: Who, *, planned: bool) -> int | None:
     """Takes a place on the person's next item; returns its id.
 
-    On PostgreSQL the query passes over an item whose place somebody is taking at this moment, so nobody waits.
+    On PostgreSQL the query skips an item whose place somebody is taking at this moment, so nobody waits.
     """
     return session.connection().execute(_take_next(planned), {"study": study.id, "person": who.person_id}).scalar()
 
@@ -169,9 +169,9 @@ def reserve(
     expired: Sequence[Assigned],
     **columns: Any,
 ) -> Assigned:
-    """A new assignment with its slots; the person's own that ran out on this item is taken up again as it was.
+    """A new assignment with its slots; if the person's reservation of this item expired, that one is reactivated.
 
-    `columns`: of the new row, where they differ from those of a reservation on the web.
+    columns: columns of the new row that differ from those of a reservation on the web.
     """
     before = next((own for own in expired if (own.item_id, own.purpose) == (item_id, purpose)), None)
     if before is not None:
@@ -212,15 +212,15 @@ def _add_assignment() -> ReturningInsert[Any]:
     return insert(Assignment.__table__).returning(Assignment.__table__.c.id)
 
 
-def extend(session: Session, study: Study, own: Assigned) -> Assigned:
-    """Extends a reservation; one that ran out is taken up again, with the order it had and its draft."""
+def extend(session: Session, study: Study, assignment: Assigned) -> Assigned:
+    """Extends a reservation; an expired one is reactivated, with its order and its draft."""
     until = clock.now() + reservation_life(study)
-    update_row(session, Assignment, own.id, {"state": AssignmentState.reserved, "expires_at": until})
-    return replace(own, state=AssignmentState.reserved)
+    update_row(session, Assignment, assignment.id, {"state": AssignmentState.reserved, "expires_at": until})
+    return replace(assignment, state=AssignmentState.reserved)
 
 
 def renew(session: Session, who: Who, token: str) -> bool:
-    """Extends a live reservation of this person; False if it ran out."""
+    """Extends a live reservation of this person; returns False if it has expired."""
     own = (Assignment.token == token) & (Assignment.person_id == who.person_id)
     study = session.scalars(select(Study).join(Assignment, Assignment.study_id == Study.id).where(own)).first()
     if study is None:
@@ -234,7 +234,7 @@ def renew(session: Session, who: Who, token: str) -> bool:
 
 
 def give_back_expired(session: Session, study: Study) -> None:
-    """Places whose reservation ran out become free; drafts stay with their assignment."""
+    """Frees the places of expired reservations; drafts stay with their assignments."""
     run = session.connection().execute
     # on PostgreSQL somebody may be submitting one of them at this moment: it is left alone
     overdue = (
@@ -249,7 +249,7 @@ def give_back_expired(session: Session, study: Study) -> None:
         .values(state=AssignmentState.expired)
         .returning(Assignment.item_id, Assignment.purpose)
     )
-    # places are freed in one order, so that two who do this never wait for each other in a circle
+    # places are always freed in the same order, so that concurrent calls cannot deadlock
     for item_id in sorted(item for item, purpose in run(giving_back) if purpose == Purpose.main):
         free_place(session, item_id)
 
@@ -278,7 +278,7 @@ def reserve_for_workbook(session: Session, study: Study, who: Who, count: int, w
 
 
 def free_workbook(session: Session, workbook_id: int) -> int:
-    """Frees the places that a workbook still holds; returns how many. On the web its items are as if never taken."""
+    """Frees the places that a workbook still holds; returns how many. Its items can then be assigned on the web."""
     held = (Assignment.workbook_id == workbook_id) & (Assignment.state == AssignmentState.reserved)
     freeing = (
         update(Assignment.__table__)

@@ -103,7 +103,7 @@ class Returned:
 
 @dataclass(frozen=True)
 class Stored:
-    """The same workbook again, unchanged, gets the same receipt."""
+    """Result of importing a workbook; importing the same unchanged workbook again gives the same receipt."""
 
     pseudonym: str
     stored: int
@@ -149,8 +149,8 @@ def make_for_new(session: Session, study: Study, name: str, count: int, actor: s
 def make(session: Session, study: Study, pseudonym: str, count: int, actor: str) -> WorkbookLine:
     """Reserves the annotator's next items, at most `count`, for a new workbook.
 
-    Raises NotFound for a pseudonym that is not in the study, StudyNotOpen, NotAllowed for somebody who may not go on or
-    a number that is none, Conflict if no item is left for them, ImportRefused for a text that no cell can hold.
+    Raises NotFound for a pseudonym that is not in the study, StudyNotOpen, NotAllowed for an annotator who may not
+    continue or an invalid count, Conflict if no item is left for them, ImportRefused for a text that no cell can hold.
     """
     who = _annotator(session, study, pseudonym)
     study = session.get_one(Study, study.id)
@@ -172,7 +172,7 @@ def make(session: Session, study: Study, pseudonym: str, count: int, actor: str)
 
 
 def _annotator(session: Session, study: Study, pseudonym: str) -> Who:
-    """The annotator, their membership locked. Raises NotFound, NotAllowed if they may store nothing more."""
+    """The annotator, with their membership locked. Raises NotFound, NotAllowed if they can no longer annotate."""
     membership, person = roster.find(session, study, pseudonym)
     ends = {
         "was excluded": membership.excluded_at,
@@ -209,7 +209,7 @@ def _refuse_long_texts(book: WorkbookContents) -> None:
 
 
 def file_of(session: Session, study: Study, workbook_id: int) -> tuple[str, bytes]:
-    """(file name, file) of a workbook as it is given out, its answer cells empty. Raises NotFound, Conflict."""
+    """(file name, file) of a workbook as given to its annotator, with empty answer cells. Raises NotFound, Conflict."""
     workbook, who = _workbook(session, study, workbook_id)
     with language.using(languages.of_person(session, who.person_id, study, None)):
         book = _book(session, study, workbook, who, _asks_consent(session, study, who))
@@ -217,7 +217,7 @@ def file_of(session: Session, study: Study, workbook_id: int) -> tuple[str, byte
 
 
 def cancel(session: Session, study: Study, workbook_id: int, actor: str) -> int:
-    """Frees what the workbook still holds; returns how many items. What was handed in stays.
+    """Frees the items that the workbook still holds and returns how many. Annotations handed in stay.
 
     Raises NotFound, Conflict if it was cancelled before or everything was handed in.
     """
@@ -234,7 +234,7 @@ def cancel(session: Session, study: Study, workbook_id: int, actor: str) -> int:
 
 def _workbook(session: Session, study: Study, workbook_id: int) -> tuple[Workbook, Who]:
     query = select(Workbook, Person).join(Person, Person.id == Workbook.person_id)
-    # compared as texts: a number too long for the database is no error but a workbook that is not there
+    # compared as texts, so that a number too long for the database is not found instead of an error
     is_it = cast(Workbook.id, String) == str(workbook_id)
     row = session.execute(query.where(is_it, Workbook.study_id == study.id)).first()
     if row is None:
@@ -278,7 +278,7 @@ def _book(session: Session, study: Study, workbook: Workbook, who: Who, ask_cons
 
 
 def _consent_text(consent: Consent) -> str:
-    """The text, and what is published."""
+    """The consent text, and what will be published."""
     shared = SHARED.get(consent.sharing, "")
     return "\n\n".join(filter(None, (consent.text, shared and _(shared))))
 
@@ -294,7 +294,7 @@ def _guidelines(study: Study) -> Iterator[tuple[str, str]]:
 
 
 def _row_token(workbook: Workbook, assignment: Assignment) -> str:
-    """Names an assignment inside its workbook only: the token used on the web is not written to the file."""
+    """Identifies an assignment inside its workbook; the token used on the web must not be in the file."""
     return hashlib.blake2b(f"{workbook.token}|{assignment.token}".encode(), digest_size=8).hexdigest()
 
 
@@ -322,10 +322,10 @@ def _context(context: SeenContext | None) -> str:
 
 
 def check(session: Session, study: Study, data: bytes, *, partly: bool = False) -> Returned:
-    """What is in a filled workbook, line by line, and what it would change. Stores nothing.
+    """Check a filled workbook line by line and return what importing it would change. Stores nothing.
 
-    `partly`: items that were not begun are left for later instead of being errors. Raises ImportRefused for a file that
-    is no workbook of this study, Conflict for a cancelled one, NotAllowed if its annotator may not go on.
+    partly: items that were not begun are left for later instead of being errors. Raises ImportRefused for a file that
+    is not a workbook of this study, Conflict for a cancelled workbook, NotAllowed if its annotator may not continue.
     """
     filled = read_filled(data)
     workbook, who = _given_out(session, study, filled)
@@ -334,9 +334,9 @@ def check(session: Session, study: Study, data: bytes, *, partly: bool = False) 
 
 
 def take_back(session: Session, study: Study, data: bytes, actor: str, *, partly: bool = False) -> Stored:
-    """Stores what a filled workbook changes: all of it, or nothing if it has an error.
+    """Stores all changes of a filled workbook, or none if it has an error.
 
-    Raises what `check` raises, ImportRefused while an error is left, StudyNotOpen.
+    Raises what `check` raises, ImportRefused if there is an error, StudyNotOpen.
     """
     filled = read_filled(data)
     workbook, who = _given_out(session, study, filled)
@@ -408,7 +408,7 @@ def _browser_edit(item: ReadItem, at: datetime) -> CellProblem:
 
 
 def _edited_in_browser(session: Session, workbook: Workbook) -> dict[int, datetime]:
-    """Assignments whose last version came from a browser → when."""
+    """Assignment → time of its last version, for assignments whose last version came from a browser."""
     query = select(Submission.assignment_id, Submission.pen, Submission.received_at).join(
         Assignment, Assignment.id == Submission.assignment_id
     )
@@ -418,7 +418,7 @@ def _edited_in_browser(session: Session, workbook: Workbook) -> dict[int, dateti
 
 
 def _is_stored(book: WorkbookContents, assignment: Assignment, item: ReadItem, responses: int) -> bool:
-    """Whether the database has these answers already."""
+    """Whether these answers are stored already."""
     if item.way_out is not None:
         kind, reason = item.way_out
         before = assignment.state, assignment.reason, assignment.note
@@ -433,7 +433,7 @@ def _is_stored(book: WorkbookContents, assignment: Assignment, item: ReadItem, r
 
 
 def _message(assignment: Assignment, item: ReadItem) -> SubmitMessage | SetAsideMessage:
-    """What the workbench would send, without active seconds: nothing measured them."""
+    """The message that the workbench would send for this item, without active seconds, which nothing measured."""
     sent = {
         "assignment": assignment.token,
         "version": assignment.version,

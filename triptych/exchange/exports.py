@@ -1,7 +1,7 @@
-"""A study's finished work as files for other programs: one read, in batches, and a zip that is written while it reads.
+"""A study's finished work as files for other programs: read once, in batches, while a zip is written.
 
-The texts, the order on screen and all that was given for an item come together here; systems appear under the names
-that may be written (`study.system_names`), so that a blind study stays blind outside too.
+This module joins the texts, the order on screen and all annotations of an item. Systems have the names of
+`study.system_names`, so that exports of a blind study are blind too.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ Groups = dict[Any, list[Any]]
 
 
 def check_request(session: Session, study: Study, key: str, options: ExportOptions) -> None:
-    """Raises NotFound for a format or criterion that is not there, NotAllowed for a margin that is no margin."""
+    """Raises NotFound for an unknown format or criterion, NotAllowed for an invalid margin."""
     if key not in FORMATS:
         raise NotFound(f"There is no format {key!r}; there are {', '.join(FORMATS)}.")
     if not (math.isfinite(options.margin) and options.margin >= 0):
@@ -90,7 +90,7 @@ def export_zip(
 
 
 def _counts(session: Session, study: Study) -> tuple[int, int]:
-    """How many items and ratings there are to write."""
+    """(items, ratings): how many will be written."""
     items = session.scalar(select(func.count()).where(Item.study_id == study.id))
     given = select(func.count()).select_from(Rating).join(Assignment, Assignment.id == Rating.assignment_id)
     ratings = session.scalar(given.where(Assignment.study_id == study.id, Assignment.state.in_(SEEN)))
@@ -98,7 +98,7 @@ def _counts(session: Session, study: Study) -> tuple[int, int]:
 
 
 def first_lines(session: Session, study: Study, key: str, options: ExportOptions) -> Iterator[tuple[str, str]]:
-    """Name and beginning of each file of an export that is text, without the README, which counts what was written."""
+    """(name, beginning) of each text file of an export, except the README, which needs the complete files' counts."""
     for file in documents(read_finished(session, study), FORMATS[key], options, []):
         if file.name.endswith(TEXTS):
             block = next(iter(file.blocks), b"").decode()
@@ -106,7 +106,7 @@ def first_lines(session: Session, study: Study, key: str, options: ExportOptions
 
 
 def read_finished(session: Session, study: Study) -> Finished:
-    """The study as writers see it; items, ratings, highlights and events are read when they are walked."""
+    """The study for writers; items, ratings, highlights and events are read while they are iterated."""
     names = system_names(session, study)
     main = and_(Item.study_id == study.id, Item.purpose == Purpose.main)
     per_item = select(func.count()).select_from(Candidate).join(Item).where(main).group_by(Candidate.item_id)
@@ -143,13 +143,13 @@ def _annotators(study: Study) -> Select[*tuple[Any, ...]]:
 
 
 def _has_conversations(session: Session, main: ColumnElement[bool]) -> bool:
-    # a JSON column holds the value null, too, which SQL does not take for NULL
+    # a JSON column may contain the JSON value null, which is not NULL in SQL
     without_text = select(Candidate.turns).join(Item).where(main, Candidate.text.is_(None))
     return any(session.scalars(without_text.execution_options(yield_per=BATCH)))
 
 
 def _items(session: Session, study: Study, names: dict[int, str], selection: Selection) -> Iterator[FinishedItem]:
-    """Items with all that belongs to them, a batch at a time, in the order of import."""
+    """Items with their candidates and annotations, read in batches, in the order of import."""
     query = select(Item.id).where(Item.study_id == study.id, *_selected(study, names, selection))
     ids = session.scalars(query.order_by(Item.id)).all()
     for start in range(0, len(ids), BATCH):
@@ -169,7 +169,7 @@ def _selected(study: Study, names: dict[int, str], selection: Selection) -> Iter
 
 
 def _work(selection: Selection) -> list[ColumnElement[bool]]:
-    """Which assignments of an item are walked, for a query that joins Person to Assignment."""
+    """Conditions on the selected assignments, for a query that joins Person to Assignment."""
     conditions: list[ColumnElement[bool]] = [Assignment.state.in_(SEEN)]
     if selection.main_only:
         conditions.append(Assignment.purpose == Purpose.main)
@@ -203,7 +203,7 @@ def _complete(
 
 
 def _grouped(session: Session, query: Select[*tuple[Any, ...]], key: Any, ids: Sequence[int]) -> Groups:
-    """Rows by their first column, which is the key."""
+    """Rows grouped by their first column."""
     groups: Groups = defaultdict(list)
     for row in session.execute(query.where(key.in_(ids))) if ids else ():
         groups[row[0]].append(row)
@@ -258,7 +258,7 @@ def _annotations(selection: Selection) -> Select[*tuple[Any, ...]]:
 
 
 def _after_unblinding() -> ColumnElement[bool]:
-    """Whether a lead submitted it when the names were known to leads, as the frame of the results marks it."""
+    """Condition: a lead of the study submitted the annotation after unblinding, as in the frame of the results."""
     part = aliased(Membership)
     of_lead = exists().where(
         part.study_id == Assignment.study_id, part.person_id == Assignment.person_id, part.role == Role.lead
@@ -273,7 +273,7 @@ def _annotation(row: Any, slots: list[FinishedSlot], ratings: Groups, highlights
 
 
 def _of_work(query: Select[*tuple[Any, ...]], table: Any, selection: Selection) -> Select[*tuple[Any, ...]]:
-    """Rows that belong to an assignment, only of the work that is walked."""
+    """The query for rows of a table below Assignment, limited to the selected assignments."""
     to_work = query.join(Assignment, Assignment.id == table.assignment_id)
     return to_work.join(Person, Person.id == Assignment.person_id).where(*_work(selection))
 
@@ -328,12 +328,12 @@ def _highlights(session: Session, ids: Sequence[int], selection: Selection) -> G
 
 
 def _rows(session: Session, query: Select[*tuple[Any, ...]], ids: Sequence[int]) -> Iterable[Any]:
-    """Rows of the work on these items."""
+    """The query's rows for annotations of these items."""
     return session.execute(query.where(Assignment.item_id.in_(ids)))
 
 
 def _events(session: Session, study: Study) -> Iterator[dict[str, Any]]:
-    """The log in order, as hashed. While the study is blind, values that would reveal systems are withheld."""
+    """The log in order, with the fields that are hashed; values that reveal systems are withheld in a blind study."""
     journey = arrivals.arrivals(session, study.id)
     for entry in events.entries(session, study):
         logged = entry.event.model_dump(exclude={"id", "at"})

@@ -59,8 +59,8 @@ ASKED_FOR_SCORES = (
     "Annotators would be asked for {titles}, which only judges scored. Close the study, or leave these scores out."
 )
 ITEMS_ONLY = "{names}: these are items without ratings. Create a new study from them, or add the file with the ratings."
-MAX_NAMED = 500  # items that one query names
-VERSION = 2  # an annotation that was submitted once has version 2
+MAX_NAMED = 500  # items listed in one query
+VERSION = 2  # version of an annotation that was submitted once
 PREFIXES: dict[str, str] = {Kind.human: "A", Kind.judge: "J", Kind.simulated: "S"}
 ORIGINS: dict[str, Origin] = {Kind.human: Origin.imported, Kind.judge: Origin.judge, Kind.simulated: Origin.simulated}
 
@@ -87,10 +87,7 @@ def asked_as_proposed(title: str, files: Sequence[FinishedRatings], criteria: Se
 
 
 def _labels(files: Sequence[FinishedRatings]) -> dict[str, str]:
-    """Every label of the highlights, and where it is marked.
-
-    In the context, if all its rows leave out the system that ratings name.
-    """
+    """Label → where it is marked: in the context, if ratings name systems but none of the label's rows does."""
     name_systems = any(rating.system not in (None, UNKNOWN_SYSTEM) for rating in _ratings(files))
     marks = [mark for file in files for mark in file.highlights]
     in_responses = {mark.label for mark in marks if mark.system is not None or not name_systems}
@@ -98,7 +95,7 @@ def _labels(files: Sequence[FinishedRatings]) -> dict[str, str]:
 
 
 def asked_by(rubric_yaml: str, files: Sequence[FinishedRatings]) -> Asked:
-    """How to read the files by a rubric that exists; scores of judges that it has no scale for are added to it.
+    """How to read the files with an existing rubric; criteria are added for judges' scores without a fitting scale.
 
     Raises InvalidRubric.
     """
@@ -113,10 +110,10 @@ def _ratings(files: Sequence[FinishedRatings]) -> Iterator[ImportedRating]:
 def import_ratings(
     session: Session, plan: StudyPlan, ratings: Assembled, who: Who, *, stays_open: bool = False
 ) -> Study:
-    """Writes the study: closed, or open for further annotators; unless it is open it takes nobody.
+    """Creates the study with its ratings: closed or, with `stays_open`, open for further annotators.
 
-    Raises NotAllowed for anybody but a lead or an unusable plan, and ImportRefused where an error is left, or the
-    study should stay open without texts, or with criteria that only a judge can answer.
+    Raises NotAllowed for anybody but a lead or an invalid plan, and ImportRefused if there is an error, or if the study
+    should stay open but lacks texts or has criteria that only a judge can answer.
     """
     if not ratings.ok:
         raise ImportRefused("There are still errors, so nothing was imported. Correct them and upload the files again.")
@@ -137,9 +134,9 @@ def import_ratings(
 
 
 def write(session: Session, study: Study, ratings: Assembled, actor: str, *, stays_open: bool = False) -> None:
-    """Writes ratings without errors into the draft that was made of their items, and launches it."""
+    """Writes ratings without errors into the draft that was created from their items, and launches it."""
     writer = WorkWriter(session, study, ratings, study.raters_per_item if stays_open else 0)
-    writer.give_places()  # they are part of the design that opening hashes
+    writer.give_places()  # places are part of the design that the launch hashes
     lifecycle.set_state(session, study, StudyState.open, actor)
     writer.write(actor)
     if not stays_open:
@@ -153,14 +150,14 @@ def _as_file(ratings: Assembled) -> ItemFile:
 
 
 def _raters(ratings: Assembled, kind: Kind = Kind.human) -> Counter[str]:
-    """Item → annotators of this kind who rated it: nobody excluded, no repeat."""
+    """Item → number of annotators of this kind who rated it, without excluded ones and repeats."""
     people = (work for work in ratings.works if work.kind == kind and work.annotator not in ratings.excluded)
     return Counter(work.item for work in people if not work.of)
 
 
 @dataclass(frozen=True)
 class _Row:
-    """One annotation with the ids that its rows need, and its columns; `positions`: system → place."""
+    """One annotation with its columns and the ids for its rows; positions: system → place."""
 
     work: ItemWork
     columns: Mapping[str, Any]
@@ -170,7 +167,7 @@ class _Row:
 
 
 class WorkWriter:
-    """Writes one import, table by table. names: blind code → what the files call a system, where not by its name."""
+    """Writes one import, table by table. names: blind code → the system's name in the files, if not its real name."""
 
     def __init__(
         self,
@@ -199,11 +196,11 @@ class WorkWriter:
         self._record(rows, slots, actor)
 
     def append(self, people: Mapping[tuple[str, str], Person], actor: str) -> None:
-        """Writes work of people who take part already."""
+        """Writes annotations of people who are in the study already."""
         self._record(*self._work(people), actor)
 
     def _work(self, people: Mapping[tuple[str, str], Person]) -> tuple[list[_Row], list[dict[str, Any]]]:
-        """Writes all annotations; returns them, and the rows of their slots."""
+        """Writes all annotations and returns them with the rows of their slots."""
         rows = self._assignments(people, self._items())
         slots = self._slots(rows)
         self._ratings(rows)
@@ -229,13 +226,13 @@ class WorkWriter:
         return {row.external_id: row.id for row in rows}
 
     def _main(self) -> list[ColumnElement[bool]]:
-        """The study's main items; of many, those alone that the ratings name, if they are few."""
+        """Conditions for the study's main items; if the ratings name few items, only for these."""
         named = {item.external_id for item in self.ratings.items}
         few = [Item.external_id.in_(named)] if len(named) <= MAX_NAMED else []
         return [Item.study_id == self.study.id, Item.purpose == Purpose.main, *few]
 
     def _people(self) -> dict[tuple[str, str], Person]:
-        """A person of this study for every name, its kind with it."""
+        """(kind, name) → a new person of this study."""
         taken = set(self.session.scalars(select(Person.pseudonym)))
         people = {}
         for kind, name in self.ratings.annotators:
@@ -256,7 +253,7 @@ class WorkWriter:
         return membership
 
     def _assignments(self, people: Mapping[tuple[str, str], Person], items: Mapping[str, int]) -> list[_Row]:
-        """First the main annotations, then the repeats, which point at them."""
+        """Writes the main annotations first, then the repeats, which refer to them."""
         works = [work for work in self.ratings.works if not work.of]
         repeats = [work for work in self.ratings.works if work.of]
         rows = self._inserted(works, people, items, {})
@@ -354,9 +351,9 @@ class WorkWriter:
         self._insert(Highlight, marks)
 
     def give_places(self) -> None:
-        """An item has as many places as people rated it, and more if the study goes on; judges take none.
+        """Sets the places of items: one for each person who rated it, more if the study stays open; judges take none.
 
-        In a demo study simulated annotators take them.
+        In a demo study, simulated annotators take places too.
         """
         raters = _raters(self.ratings, Kind.simulated if self.study.demo else Kind.human)
         filling = update(Item.__table__).where(Item.id == bindparam("item"))
@@ -375,7 +372,7 @@ def pseudonyms(prefix: str) -> Iterator[str]:
 
 
 def _positions(work: ItemWork) -> dict[str, int]:
-    """System → place: the one in the file, and for the others what is left."""
+    """System → position: from the file or, where it gives none, a remaining one."""
     taken = {position for position in work.systems.values() if position is not None}
     free = (position for position in range(len(work.systems) + len(taken)) if position not in taken)
     return {system: next(free) if place is None else place for system, place in work.systems.items()}

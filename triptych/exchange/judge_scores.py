@@ -35,13 +35,13 @@ from triptych.storage.models import (
 from triptych.study import lifecycle
 from triptych.study.system_names import system_names
 
-NAMED_AT_ONCE = 500  # items in one query
-MAX_NAMED = 5  # items that a message names
+NAMED_AT_ONCE = 500  # items listed in one query
+MAX_NAMED = 5  # items listed in a message
 
 
 @dataclass(frozen=True)
 class JudgeScore:
-    """One value. system: what a lead may call it, None for a criterion about the item."""
+    """One value. system: its name for leads, None for a criterion about the item."""
 
     item_id: str
     system: str | None
@@ -52,7 +52,7 @@ class JudgeScore:
 
 @dataclass(frozen=True)
 class Appended:
-    """judge: the pseudonym."""
+    """The numbers of stored items and ratings; judge: the judge's pseudonym."""
 
     judge: str
     items: int
@@ -60,7 +60,7 @@ class Appended:
 
 
 def append(session: Session, study: Study, judge: str, scores: Sequence[JudgeScore], actor: str) -> Appended:
-    """Stores all scores, or nothing. They count where a lead counts judges; no place of an annotator is filled.
+    """Stores all scores, or none. They count where results include judges, and fill no annotator's place.
 
     Raises Conflict for a draft and for items that the judge has scored before, NotAllowed for an unusable name or a
     judge who was excluded, ImportRefused with a line for each score that fits no item, response or scale.
@@ -80,7 +80,7 @@ def append(session: Session, study: Study, judge: str, scores: Sequence[JudgeSco
 def _assembled(
     session: Session, study: Study, judge: str, scores: Sequence[JudgeScore], labels: dict[int, str]
 ) -> Assembled:
-    """The annotations to be. Raises ImportRefused."""
+    """The scores as annotations to store. Raises ImportRefused."""
     items = _items(session, study, {score.item_id for score in scores}, labels)
     unknown = [
         f"Score {row}: the study has no item {score.item_id!r}."
@@ -127,7 +127,7 @@ def _rating(score: JudgeScore, judge: str, row: int) -> ImportedRating:
 
 
 def _items(session: Session, study: Study, names: set[str], labels: dict[int, str]) -> dict[str, ItemDraft]:
-    """Those of these items that there are, with what a lead may call the systems of their candidates."""
+    """The existing items among these names, with the systems' names for leads."""
     systems: dict[str, list[str]] = {}
     printable = sorted(name for name in names if name.isprintable())
     for start in range(0, len(printable), NAMED_AT_ONCE):
@@ -148,7 +148,7 @@ def _items(session: Session, study: Study, names: set[str], labels: dict[int, st
 
 
 def _judge(session: Session, study: Study, name: str) -> Person:
-    """The study's judge of this name, who takes part from now on if there was none. Raises NotAllowed."""
+    """The study's judge with this name, created if there is none. Raises NotAllowed."""
     of_study = (Membership.study_id == study.id) & (Membership.role == Role.annotator)
     query = select(Person, Membership).join(Membership, Membership.person_id == Person.id)
     for person, membership in session.execute(query.where(of_study, Person.kind == Kind.judge)):

@@ -1,5 +1,6 @@
-"""The progress of exports being downloaded, for the page: a streamed zip has no known length. Kept per process: a page
-served by another process shows no bar, but the download works.
+"""The progress of exports being downloaded, for the page, because a streamed zip has no known length.
+
+It is stored per process: a page served by another process shows no bar, but the download works.
 """
 
 from __future__ import annotations
@@ -11,15 +12,15 @@ from typing import TypeVar
 
 from triptych.formats.writers.model import File, Finished
 
-PATIENCE_SECONDS = 30.0  # between the click on a link and the browser's request
+PATIENCE_SECONDS = 30.0  # longest time between the click on a link and the browser's request
 T = TypeVar("T")
 
 
 @dataclass
 class Underway:
-    """One export. file: which of its files is being written; walked: rows of the study for it, of `rows` (0: unknown).
+    """One export. file: the file being written; walked: number of rows read for it, of `rows` in total (0: unknown).
 
-    sent: bytes so far; is_whole: nothing is missing in what was sent.
+    sent: bytes so far; is_whole: the complete zip was sent.
     """
 
     asked_at: float = field(default_factory=time.monotonic)
@@ -33,7 +34,7 @@ class Underway:
 
     @property
     def share(self) -> float:
-        """Of the file that is being written."""
+        """Share of the current file that is written, 0 to 1."""
         return min(self.walked / self.rows, 1.0) if self.rows else 0.0
 
     def naming(self, files: Iterable[File]) -> Iterator[File]:
@@ -42,7 +43,7 @@ class Underway:
             yield file
 
     def counting(self, finished: Finished, items: int, ratings: int) -> Finished:
-        """The same study; who walks it moves the bar. items, ratings: how many there are."""
+        """The study, whose iterators update the progress. items, ratings: how many there are."""
         return replace(
             finished,
             items=lambda selection: self._counted(finished.items(selection), items),
@@ -73,12 +74,12 @@ _newest: dict[tuple[int, str], Underway] = {}
 
 
 def ask(person_id: int, slug: str) -> None:
-    """Someone followed the link of an export."""
+    """Note that somebody followed the link of an export."""
     _newest[person_id, slug] = Underway()
 
 
 def newest(person_id: int, slug: str) -> Underway | None:
-    """This person's latest export of the study; None also where the browser never asked for it."""
+    """This person's latest export of the study; None if there is none, or the browser never requested it."""
     latest = _newest.get((person_id, slug))
     waited = latest is not None and time.monotonic() - latest.asked_at
     return None if latest and not latest.has_begun and waited > PATIENCE_SECONDS else latest

@@ -38,7 +38,7 @@ __all__ = [
 
 
 def read_items(data: bytes, filename: str, options: ReadOptions = _DEFAULT) -> ItemFile:
-    """Read a file of items. The name gives the format, the content must agree.
+    """Read a file of items. The name determines the format, and the content must match it.
 
     Raises ImportRefused with a sentence for the lead where nothing can be read.
     """

@@ -12,7 +12,7 @@ MOST_NAMED = 5
 
 
 def differences(before: ItemFile, after: ItemFile) -> list[str]:
-    """Sentences about errors, items and systems that came, went or changed; rows alone are no difference."""
+    """Sentences about added, removed and changed errors, items and systems; different rows alone are no difference."""
     old, new = ({item.external_id: item for item in file.items} for file in (before, after))
     changed = [name for name in new if name in old and _content(new[name]) != _content(old[name])]
     parts = [

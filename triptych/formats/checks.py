@@ -1,4 +1,4 @@
-"""What only shows when all items of a file are looked at together."""
+"""Checks that need all items of a file together."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _check_system_names(items: Sequence[ItemDraft], findings: Findings) -> None:
 
 
 def _check_missing(items: Sequence[ItemDraft], findings: Findings) -> None:
-    """A missing candidate: an error where all items share their systems, a warning where each has its own."""
+    """Missing candidates: an error if all items have the same systems, a warning if systems differ between items."""
     sets = [frozenset(candidate.system for candidate in item.candidates) for item in items]
     every = frozenset().union(*sets)
     largest = max((len(systems) for systems in sets), default=0)

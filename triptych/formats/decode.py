@@ -1,6 +1,6 @@
-"""From bytes to text: what kind of file it is, and which encoding it has.
+"""From bytes to text: detecting other kinds of content, and the encoding.
 
-An encoding that the file does not name is guessed, and read only once somebody has seen its first lines and agreed.
+An encoding that the file does not declare is guessed, and used only after the lead has confirmed its first lines.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SIGNATURES = (
     (b"MZ\x90", "a program"),
     (b"{\\rtf", "an RTF document"),
 )
-# what a lead may confirm → the codec; Windows' own forms, which hold the standards' letters and a few more
+# encoding that a lead may confirm → codec; Windows' variants, which contain the standards' letters and a few more
 ENCODINGS = {"Shift-JIS": "cp932", "GB18030": "gb18030", "Windows-1252": "cp1252"}
 SAMPLE_CHARACTERS = 20_000
 PREVIEW_LINES, PREVIEW_CHARACTERS = 4, 120
@@ -51,7 +51,7 @@ _HIGH_LETTERS = bytes(range(0xC0, 0x100))
 
 
 class UnconfirmedEncoding(ImportRefused):
-    """The file is in an encoding that it does not name: the likely one, and its first lines read so."""
+    """The file's encoding is not declared; contains the likely encoding, and the first lines decoded with it."""
 
     def __init__(self, at_fault: str, encoding: str, lines: str) -> None:
         self.at_fault, self.encoding, self.lines = at_fault, encoding, lines
@@ -112,7 +112,7 @@ def recoded(data: bytes, encoding: str) -> bytes:
 
 
 def _decode_as(data: bytes, encoding: str) -> str:
-    """Text in an encoding that the file does not name (a key of ENCODINGS). Raises ImportRefused."""
+    """Text in an encoding that the file does not declare (a key of ENCODINGS). Raises ImportRefused."""
     try:
         return data.decode(ENCODINGS[encoding])
     except UnicodeDecodeError as error:
@@ -132,7 +132,7 @@ def _decode_marked(data: bytes, encoding: str) -> str:
 
 
 def _likely(data: bytes, at_fault: str) -> str:
-    """The encoding whose letters are those of a language. Raises ImportRefused where none is likely."""
+    """The encoding in which the bytes look like text of a language. Raises ImportRefused where none is likely."""
     for encoding, is_typical in TYPICAL.items():
         try:
             text = data.decode(ENCODINGS[encoding])
@@ -149,7 +149,10 @@ def _likely(data: bytes, at_fault: str) -> str:
 
 
 def _is_japanese(letters: Sequence[str]) -> bool:
-    """Japanese has kana in every sentence; other encodings read as Shift-JIS give half-width ones, which are rare."""
+    """Whether the letters look like Japanese.
+
+    Japanese has kana in every sentence; other encodings decoded as Shift-JIS give half-width kana, which are rare.
+    """
     kana = sum("\u3040" <= letter <= "\u30ff" for letter in letters)
     usual = kana + sum(
         "\u3000" <= c <= "\u303f" or "\u4e00" <= c <= "\u9fff" or "\uff00" <= c <= "\uff60" for c in letters
@@ -158,9 +161,10 @@ def _is_japanese(letters: Sequence[str]) -> bool:
 
 
 def _is_chinese(letters: Sequence[str]) -> bool:
-    """Four fifths are frequent ideographs (ordered by their sound: rows 0xB0 to 0xD7 of GB 2312) or punctuation.
+    """Whether the letters look like Chinese.
 
-    A tenth must sound like s to z: Korean text read as Chinese ends before.
+    Four fifths must be frequent ideographs (rows 0xB0 to 0xD7 of GB 2312, ordered by sound) or punctuation. A tenth
+    must have a sound from s to z: Korean text decoded as Chinese uses earlier rows only.
     """
     rows = Counter("".join(letters).encode("gb2312", "ignore")[::2])
     punctuation = rows[0xA1] + rows[0xA3]
@@ -173,7 +177,7 @@ TYPICAL: dict[str, Callable[[Sequence[str]], bool]] = {"Shift-JIS": _is_japanese
 
 
 def _preview(text: str) -> str:
-    """The first line, and the first ones that hold more than ASCII."""
+    """The first line, and the first lines with characters beyond ASCII."""
     first, *others = text.splitlines()
     lines = [first, *(line for line in others if not line.isascii())][:PREVIEW_LINES]
     return "\n".join(line[:PREVIEW_CHARACTERS] for line in lines)

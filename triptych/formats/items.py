@@ -1,4 +1,4 @@
-"""Records → items: id, context, candidates and other fields of each, with every problem by row."""
+"""Makes items from records: their ids, contexts, candidates and other fields, and all problems by row."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Content = str | tuple[TurnDraft, ...]
 
 @dataclass(frozen=True)
 class RawCandidate:
-    """A candidate as found: its system, what the file gives for it, and where."""
+    """A candidate in the file: its system, its raw value, and its row and column."""
 
     system: str
     value: Json
@@ -58,7 +58,7 @@ class RawCandidate:
 
 @dataclass(frozen=True)
 class Reading:
-    """What the functions of this module share while they read one file."""
+    """State shared by the functions of this module while they read one file."""
 
     source: Source
     layout: Layout
@@ -70,9 +70,9 @@ class Reading:
 def make_items(source: Source, options: ReadOptions, findings: Findings, system: str | None = None) -> ItemFile:
     """All items of a file with their problems; nothing is left out silently.
 
-    `system`: all candidates are of this one ("": not known yet), because the file is joined with others on the item
-    id; so it may lack candidates, but not the id.
-    Raises ImportRefused where the columns make no sense together, or for more than 100,000 items.
+    system: the system of all candidates ("": not known yet), if the file will be joined with others on the item id;
+    such a file may lack candidates, but not ids.
+    Raises ImportRefused where the columns do not fit together, or for more than 100,000 items.
     """
     joined = system is not None
     layout = chosen_layout(dict(options.roles)) if options.roles else find_layout(source.columns)
@@ -101,7 +101,7 @@ def make_items(source: Source, options: ReadOptions, findings: Findings, system:
 
 
 def _systems_by_column(source: Source, layout: Layout, findings: Findings) -> dict[str, str]:
-    """Columns of texts without a known name, next to an id and a context: the responses of a system each."""
+    """Columns of texts without a known name, next to an id and a context: each has the responses of one system."""
     taken = {layout.item_id, layout.context}
     others = [c for c in source.columns if c not in taken and c not in layout.meta and not is_known(c)]
     columns = [column for column in others if _holds_texts(source, column)] if None not in taken else []
@@ -113,9 +113,10 @@ def _systems_by_column(source: Source, layout: Layout, findings: Findings) -> di
 
 
 def _guess(source: Source, layout: Layout, findings: Findings) -> dict[str, str]:
-    """The responses of a file whose columns are not known by name: the texts after the first, which is the context.
+    """Guess the columns of a file without known names: the first column of texts is the context, the others responses.
 
-    The id is the first column of single words that are all different. Nothing is guessed from fewer than three texts.
+    The id is the first column of single words that are all different. Nothing is guessed from fewer than three columns
+    of texts.
     """
     free = [column for column in source.columns if not is_known(column)]
     values = {column: [plain(record.get(column) or "").strip() for record in source.records] for column in free}
@@ -136,7 +137,7 @@ def _guess(source: Source, layout: Layout, findings: Findings) -> dict[str, str]
 
 
 def _samples(source: Source, column: str) -> str:
-    """The first values of a column, each cut short."""
+    """The first values of a column, each shortened."""
     values = dict.fromkeys(" ".join(plain(record.get(column) or "").split()) for record in source.records[:20])
     first = [value for value in values if value][:SAMPLES]
     return " · ".join(f"{v[:SAMPLE_CHARACTERS]}…" if len(v) > SAMPLE_CHARACTERS else v for v in first)
@@ -149,13 +150,13 @@ def _holds_texts(source: Source, column: str) -> bool:
 
 
 def _grouped(reading: Reading) -> Iterable[list[Record]]:
-    """Records of one item: one each, or in a long file all rows with the same id."""
+    """The records of each item: a single record or, in a long file, all rows with the same id."""
     if not reading.layout.is_long:
         return ([record] for record in reading.source.records)
     groups: dict[str, list[Record]] = {}
     for record in reading.source.records:
         value = record.get(reading.layout.item_id or reading.layout.context)
-        # Rows without an id belong to no item; each is reported separately.
+        # rows without an id belong to no item; each is reported separately
         key = value.strip() if isinstance(value, str) and value.strip() else f"\0{record.row}"
         groups.setdefault(key, []).append(record)
     return groups.values()
@@ -184,7 +185,7 @@ def _item(reading: Reading, rows: Sequence[Record]) -> ItemDraft | None:
 
 
 def _external_id(reading: Reading, record: Record) -> str | None:
-    """The id as text, without blanks around it; leading zeros and long numbers stay."""
+    """The id as text, without surrounding blanks; leading zeros and long numbers are kept."""
     column = reading.layout.item_id
     if column is None:
         return str(record.row)
@@ -281,7 +282,7 @@ def _raw_candidates(reading: Reading, rows: Sequence[Record]) -> list[RawCandida
     record = rows[0]
     if layout.container is not None:
         return _contained(reading, record)
-    # With more columns than an item may have candidates, each item has its own few; blank cells are none.
+    # With more columns than an item may have candidates, items use different columns; blank cells are no candidates.
     blank_is_none = reading.source.tabular and len(layout.candidates) > MAX_CANDIDATES
     return [
         RawCandidate(_named_system(layout, record, column) or system, record.values[column], record.row, column)
@@ -291,7 +292,7 @@ def _raw_candidates(reading: Reading, rows: Sequence[Record]) -> list[RawCandida
 
 
 def _named_system(layout: Layout, record: Record, column: str) -> str:
-    """The system that the record itself names for the candidate of a column; blank where it names none."""
+    """The system that the record itself gives for the candidate in a column; empty where it gives none."""
     value = record.get(layout.namers.get(column))
     return plain(value).strip() if value is not None else ""
 
@@ -356,7 +357,7 @@ def _draft(reading: Reading, raw: RawCandidate, system: str) -> CandidateDraft:
 
 
 def _named(reading: Reading, rows: Sequence[Record], columns: dict[str, str], container: str | None) -> dict[str, str]:
-    """Meta fields or extra texts, from columns and from a dict; of a long file the first row counts."""
+    """Meta fields or extra texts, from columns and from a dict; in a long file, the item's first row counts."""
     record = rows[0]
     inside = record.get(container)
     if inside is not None and not isinstance(inside, dict):

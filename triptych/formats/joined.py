@@ -24,7 +24,7 @@ _DEFAULT = ReadOptions()
 
 @dataclass(frozen=True)
 class SystemFile:
-    """One of the files: its name, the system that wrote its texts, what was read, and where problems are noted."""
+    """One of the files: its name, the system that wrote its texts, its content, and the findings about it."""
 
     name: str
     system: str
@@ -33,15 +33,15 @@ class SystemFile:
 
     @property
     def has_texts(self) -> bool:
-        """False for a file that only holds contexts."""
+        """Whether the file has responses; False for a file with contexts only."""
         return any(item.candidates for item in self.file.items)
 
 
 def join_files(files: Sequence[tuple[str, bytes, str]], options: ReadOptions = _DEFAULT) -> ItemFile:
-    """Read files (name, content, system) and join them: the same item id in each, the texts of one system in each.
+    """Read files (name, content, system), each with the texts of one system, and join them on the item id.
 
-    Contexts, meta fields and extra texts may be in any of them; a file without texts gives only those. What
-    disagrees, is missing or repeated is a problem that names file and row.
+    Contexts, meta fields and extra texts may be in any of the files; a file may contain only these. Contradictions and
+    missing or repeated items are problems that name file and row.
     Raises ImportRefused where a file cannot be read at all; the message names it.
     """
     whole = Findings()
@@ -80,7 +80,7 @@ def _check_systems(parts: Sequence[SystemFile], findings: Findings) -> None:
 
 
 def _check_lookalikes(parts: Sequence[SystemFile]) -> None:
-    """Ids that look the same in two files; those within one are found when it is read."""
+    """Ids that look the same in two files; look-alikes within one file are found when it is read."""
     lookalikes = Lookalikes()
     for number, part in enumerate(parts):
         for item in part.file.items:
@@ -107,7 +107,7 @@ def _part(name: str, data: bytes, system: str, options: ReadOptions) -> SystemFi
 
 
 def _check_missing(part: SystemFile, parts: Sequence[SystemFile]) -> None:
-    """Items that other files have and this one lacks, each with its place there."""
+    """Items that other files have and this one lacks, each with file and row where it is."""
     own = {item.external_id for item in part.file.items if item.candidates}
     others: dict[str, tuple[str, int]] = {}
     for other in parts:
@@ -127,13 +127,13 @@ def _joined(parts: Sequence[SystemFile], ids: Iterable[str]) -> Iterable[ItemDra
     by_id: dict[str, list[tuple[SystemFile, ItemDraft]]] = {name: [] for name in ids}
     for part in parts:
         for item in part.file.items:
-            if not any(owner is part for owner, _ in by_id[item.external_id]):  # a double id is an error already
+            if not any(owner is part for owner, _ in by_id[item.external_id]):  # a repeated id is reported already
                 by_id[item.external_id].append((part, item))
     return (_item(pairs) for pairs in by_id.values())
 
 
 def _item(pairs: Sequence[tuple[SystemFile, ItemDraft]]) -> ItemDraft:
-    """One item from the rows that the files have for it."""
+    """One item, joined from its rows in all files."""
     with_context = [(part, item) for part, item in pairs if item.context_text or item.context_turns]
     part, context = with_context[0] if with_context else pairs[0]
     for other, item in with_context[1:]:
@@ -148,7 +148,7 @@ def _item(pairs: Sequence[tuple[SystemFile, ItemDraft]]) -> ItemDraft:
 
 
 def _named(pairs: Sequence[tuple[SystemFile, ItemDraft]], which: str) -> dict[str, str]:
-    """Meta fields or extra texts of all rows of an item; the first file that has one counts."""
+    """Meta fields or extra texts of all rows of an item; if files differ, the first counts."""
     values: dict[str, str] = {}
     for part, item in pairs:
         for name, value in getattr(item, which).items():

@@ -30,7 +30,7 @@ OBJECT_EXAMPLE = '{"item_id": "1", "context": "…", "candidates": {"model-a": "
 
 
 class RepeatedKey(dict[str, Json]):
-    """An object that has one key twice; JSON readers silently keep the last."""
+    """An object with a repeated key, for which JSON readers silently keep the last value."""
 
     def __init__(self, pairs: list[tuple[str, Json]], key: str) -> None:
         super().__init__(pairs)
@@ -83,7 +83,7 @@ def _object(pairs: list[tuple[str, Json]]) -> JsonObject:
 
 
 def _has_lines(text: str) -> bool:
-    """Whether this is meant as JSON Lines: one of its first lines is a whole object."""
+    """Whether the text is meant as JSON Lines: one of its first lines is a complete object."""
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines[0].lstrip().startswith("{"):
         return False
@@ -140,7 +140,7 @@ def _refuse_number(items: int) -> None:
 
 
 def _only_list(value: JsonObject) -> tuple[str, list[Json]]:
-    """The one list of objects inside an object, with its path; 'items' at the top comes first."""
+    """(path, list) of the only list of objects inside an object; 'items' at the top has priority."""
     if isinstance(value.get("items"), list):
         return "items", value["items"]
     lists: list[tuple[str, list[Json]]] = []
@@ -171,7 +171,7 @@ def _record(row: int, value: Json, findings: Findings) -> Record | None:
 
 
 def _flaws(value: Json, column: str | None = None) -> Iterator[tuple[str | None, str]]:
-    """What strict JSON does not have: NaN, Infinity, and keys that are repeated in one object, by field."""
+    """(field, flaw) of each value that strict JSON does not allow: NaN, Infinity, and repeated keys of an object."""
     if isinstance(value, NotFinite):
         yield column, f"is {value}, which is not a JSON value; write null or a text."
     elif isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Which column or field is what: id, context, candidates, meta, extra texts."""
+"""The role of each column or field: id, context, candidates, meta, extra texts."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ _KNOWN = {
 
 @dataclass
 class Layout:
-    """Columns by their role. `candidates`, `meta` and `extra` map a column to its short name.
+    """Columns by their role. candidates, meta, extra: column → its short name.
 
-    `namers` maps a candidate's column to the one that says which system wrote it (response_a → system_a).
+    namers: candidate's column → the column with the system that wrote it (response_a → system_a).
     """
 
     item_id: str | None = None
@@ -61,7 +61,7 @@ class Layout:
 
     @property
     def is_long(self) -> bool:
-        """One row per item and system."""
+        """Whether the file has one row per item and system."""
         return self.system is not None
 
     @property
@@ -98,7 +98,7 @@ def known_columns(names: Iterable[str]) -> int:
 
 
 def is_header(names: Sequence[str]) -> bool:
-    """Two known names make a header; prose that happens to be one of the words does not."""
+    """Whether a row is a header: it has two known names, as a single one may be prose."""
     return known_columns(names) >= 2
 
 
@@ -106,9 +106,9 @@ ITEMS = Contents(ITEMS_EXAMPLE, is_header, foreign=True)
 
 
 def find_layout(columns: Sequence[str]) -> Layout:
-    """Assign every column its part.
+    """Assign a role to every column.
 
-    Raises ImportRefused where nothing can be made of them.
+    Raises ImportRefused where the columns do not form items.
     """
     layout = Layout()
     for column in columns:
@@ -129,7 +129,7 @@ def find_layout(columns: Sequence[str]) -> Layout:
 def chosen_layout(roles: Mapping[str, str]) -> Layout:
     """The layout that a lead chose: column → one of ITEM_ROLES.
 
-    Raises ImportRefused where a role has two columns that it can have once, or no column is a response.
+    Raises ImportRefused where two columns have a role that is allowed once, or no column is a response.
     """
     layout = Layout()
     of = {role: [column for column, chosen in roles.items() if chosen == role] for role in set(roles.values())}
@@ -148,14 +148,14 @@ def chosen_layout(roles: Mapping[str, str]) -> Layout:
 
 
 def _short_names(columns: Iterable[str]) -> dict[str, str]:
-    """Column → its name without the part before the colon that says what it is."""
+    """Column → its name without the prefix before the colon, which is the role."""
     return {
         column: match[2].strip() if (match := _PREFIXED.fullmatch(column.strip())) else column for column in columns
     }
 
 
 def roles_of(layout: Layout, columns: Sequence[str]) -> dict[str, str]:
-    """Column → role as a lead may change it; nothing where candidates are nested in a field or name each other."""
+    """Column → role that a lead may change; empty where candidates are in a nested field or have columns of systems."""
     if layout.container or layout.namers or layout.meta_container or layout.extra_container:
         return {}
     known: dict[str | None, str] = {
@@ -168,7 +168,7 @@ def roles_of(layout: Layout, columns: Sequence[str]) -> dict[str, str]:
 
 
 def as_one_text(column: str | None, value: Json) -> Json:
-    """Several texts of a context, such as reviews, as one text with blank lines between them; else the value."""
+    """Several texts of a context, such as reviews, joined with blank lines; any other value unchanged."""
     is_list = isinstance(value, list) and all(isinstance(text, str) for text in value)
     if column is None or simple(column) not in TEXT_LISTS or not isinstance(value, list) or not is_list:
         return value
@@ -206,7 +206,7 @@ def _place_checks(layout: Layout, columns: Sequence[str]) -> None:
 
 
 def _place_texts(layout: Layout, columns: Sequence[str]) -> None:
-    """A text column is a candidate, or the context where candidates have columns of their own."""
+    """A column `text` is the candidate or, where candidates have separate columns, the context."""
     text = _first(columns, TEXT_NAMES)
     if layout.candidates or layout.container:
         if layout.context is None:

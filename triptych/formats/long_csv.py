@@ -1,7 +1,7 @@
-"""Writing CSV that a spreadsheet cannot be made to run.
+"""Writing CSV files in which a spreadsheet finds no formula to run.
 
 A text cell that starts with = + - @, tab, carriage return or NUL is a formula (or hides one) for Excel and
-LibreOffice. `safe_cell` puts a ' in front of it, and of texts that already look so protected, so that
+LibreOffice. `safe_cell` puts a ' before such a text, and before texts that look as if they had been protected, so that
 `restore_cell` is its exact inverse: restore_cell(safe_cell(text)) == text for every text.
 Numbers stay numbers. The rule changes data on purpose; JSON exports carry the texts untouched.
 Source: OWASP, "CSV Injection"; ASVS 5.0.0, 1.2.10.
@@ -28,17 +28,17 @@ def safe_cell(text: str) -> str:
 
 
 def restore_cell(cell: str) -> str:
-    """The text that `safe_cell` was given."""
+    """The original text of a cell written by `safe_cell`."""
     return cell[1:] if is_escaped(cell) else cell
 
 
 def is_escaped(cell: str) -> bool:
-    """Whether the cell looks as if `safe_cell` had put its first '."""
+    """Whether the cell looks as if `safe_cell` had added its first '."""
     return cell.startswith("'") and cell.lstrip("'").startswith(FORMULA_STARTS)
 
 
 def write_csv(rows: Iterable[Sequence[Cell]], header: Sequence[str]) -> Iterator[str]:
-    """Pieces of a CSV file (RFC 4180, CRLF): the header, then some rows at a time, so that it needs no memory.
+    """Pieces of a CSV file (RFC 4180, CRLF): the header, then some rows at a time, to save memory.
 
     None is an empty cell. Raises ValueError for NaN and infinity, because what is undefined is written as None, and
     for rows of different lengths.
@@ -56,7 +56,7 @@ def write_csv(rows: Iterable[Sequence[Cell]], header: Sequence[str]) -> Iterator
 
 
 def _written(column: tuple[Cell, ...]) -> Sequence[Cell]:
-    """A column with its dangerous cells made safe; a cell that comes again and again is looked at once."""
+    """A column with dangerous cells made safe; repeated cells are checked once."""
     changed = {cell: safe for cell in set(column) if (safe := _safe(cell)) is not cell}
     return [changed.get(cell, cell) for cell in column] if changed else column
 

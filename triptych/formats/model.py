@@ -1,6 +1,6 @@
-"""What a reader of item files gives back, and the limits that every reader keeps.
+"""The results of readers of item files, and the limits that all readers apply.
 
-A file is read completely, then looked at, then imported or refused as a whole; so all of this is frozen.
+A file is read completely, then shown, then imported or refused as a whole; so all of these classes are frozen.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_ROWS = 400_000
 MAX_ITEMS = 100_000
 MAX_CANDIDATES = 6
 MAX_PROBLEMS = 200
-MAX_ALIKE = 5  # problems of one kind that are named one by one
+MAX_ALIKE = 5  # problems of one kind that are listed individually
 VARIED = re.compile(r"'.*?'(?!\w)|[\d.,]*\d", re.DOTALL)  # quoted or numbers: what differs between problems of one kind
 
 
@@ -39,7 +39,7 @@ class TurnDraft:
 
 @dataclass(frozen=True)
 class CandidateDraft:
-    """One system's output for one item: a text or turns. Both are None where the file has null (an error)."""
+    """One system's output for one item: a text or turns; both None where the file has null, which is an error."""
 
     system: str
     text: str | None
@@ -48,7 +48,7 @@ class CandidateDraft:
 
 @dataclass(frozen=True)
 class ItemDraft:
-    """One item as the file gives it. `context_text` is None exactly when the context is a list of turns.
+    """One item in a file. `context_text` is None exactly if the context is a list of turns.
 
     `row` is the row that a spreadsheet shows (the header is row 1), the line of a JSON Lines file, or the
     number of the object in a JSON list.
@@ -91,12 +91,12 @@ class Problem:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What the lead chose about a file.
+    """The lead's choices for reading a file.
 
     sheet                the sheet of a workbook
     append_field         a field whose text becomes the last turn; `append_speaker` says it
     judge_conversation   items without candidates are judged by their own conversation
-    roles                pairs (column, role) where the lead chose what the columns are
+    roles                pairs (column, role) for columns whose role the lead chose
     restore_formulas     take off the ' that a CSV export puts before = + - @ (see `long_csv.restore_cell`)
     """
 
@@ -110,9 +110,9 @@ class ReadOptions:
 
 @dataclass(frozen=True)
 class ItemFile:
-    """A file that was read: its items, what was recognised, what was not, and every problem found.
+    """A file that was read: its items, recognised and ignored columns, and all problems.
 
-    roles: column → role, as a lead may change it (`layout.roles_of`); samples: column → the first values in it.
+    roles: column → role that a lead may change (`layout.roles_of`); samples: column → its first values.
     """
 
     kind: str
@@ -135,11 +135,12 @@ class ItemFile:
 
 @dataclass(frozen=True)
 class Contents:
-    """What a file is about: how its header looks, for example and for a program.
+    """The kind of content that a file must have.
 
-    one_object: a JSON file that is one object is one record, whatever is in it.
-    foreign: a first row that could be names is a header even where none of the names is known; a lead maps them.
-    most_bytes, most_lines: of a CSV file; other kinds, which take more memory, hold at most MAX_UPLOAD bytes.
+    example: a header to show in messages; is_header: whether a row is a header.
+    one_object: a JSON file with a single object is one record, whatever the object contains.
+    foreign: a first row that could be names is a header even if no name is known; a lead then assigns roles.
+    most_bytes, most_lines: limits for CSV files; other formats, which take more memory, may have MAX_UPLOAD bytes.
     """
 
     example: str
@@ -153,7 +154,7 @@ class Contents:
 
 @dataclass(frozen=True)
 class Record:
-    """One row of a table or one object of a JSON file. A value is a str, or what JSON has."""
+    """One row of a table or one object of a JSON file; values are texts or other JSON values."""
 
     row: int
     values: JsonObject
@@ -166,7 +167,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Source:
-    """The records of a file before anything is made of them. `tabular`: every record has every column.
+    """The raw records of a file. tabular: every record has every column.
 
     levels: columns that were positions or outer keys in the file.
     """
@@ -181,9 +182,9 @@ class Source:
 
 @dataclass
 class Findings:
-    """Collects the problems of one file: of each kind the first ones, and how many more.
+    """Collects the problems of one file: the first of each kind, and the number of further ones.
 
-    `file` is written before each problem where several files are read together.
+    file: name put before each problem where several files are read together.
     """
 
     file: str | None = None
@@ -201,7 +202,7 @@ class Findings:
         self._add(Problem("note", row, column, message, self.file))
 
     def tally(self, message: str, number: int = 1) -> None:
-        """Count something that is worth one note for the whole file, `{n}` standing for the number."""
+        """Count something that gives one note for the whole file, in which `{n}` is replaced by the number."""
         if number:
             self.tallies[message] += number
 

@@ -1,4 +1,4 @@
-"""Ids and names of systems: what they may hold, and which of them look the same to a reader."""
+"""Ids and names of systems: which characters are allowed, and which names look the same to a reader."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MAX_NAME_CHARACTERS = 500  # an index of PostgreSQL takes 2,700 bytes
 MAX_SHOWN = 80
 # the property Bidi_Control of Unicode
 BIDI_CONTROL = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-# drawn as nothing, besides the format characters (category Cf): joiners, fillers, variation selectors
+# invisible characters besides the format characters (category Cf): joiners, fillers, variation selectors
 INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
@@ -24,7 +24,7 @@ def seen_as(name: str) -> str:
 
 
 def fault_of(name: str) -> str | None:
-    """Why this can be no id and no name of a system; None where it can."""
+    """Why this is not a valid id or system name; None if it is."""
     if len(name) > MAX_NAME_CHARACTERS:
         return f"'{name[:20]}…' has {len(name):,} characters; an id or a name has at most {MAX_NAME_CHARACTERS}"
     control = BIDI_CONTROL.search(name)
@@ -36,7 +36,7 @@ def fault_of(name: str) -> str | None:
 
 
 def spelled(name: str) -> str:
-    """The name in quotes with what is not ASCII written as its number, so that look-alikes differ."""
+    """The name in quotes, with characters beyond ASCII as numbers, so that look-alikes differ."""
     return ascii(name if len(name) <= MAX_SHOWN else f"{name[:MAX_SHOWN]}…")
 
 

@@ -25,7 +25,9 @@ from triptych.formats.values import NumberText
 MAX_INFLATED = 200 * 2**20
 ROWS_PER_BATCH = 5_000
 VALUE_BYTES = 8
-GROWING = "DELTA_BYTE_ARRAY"  # a text is written as how much of the one before it repeats: a small file holds gigabytes
+GROWING = (
+    "DELTA_BYTE_ARRAY"  # texts are stored as differences from the previous one, so a small file can contain gigabytes
+)
 
 
 def read_parquet(data: bytes, contents: Contents, options: ReadOptions, findings: Findings) -> Source:
@@ -57,7 +59,7 @@ def _refuse_size(metadata: Any) -> None:
     groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]
     chunks = [(group.column(n), metadata.schema.column(n)) for group in groups for n in range(group.num_columns)]
     _refuse_inflated(sum(group.total_byte_size for group in groups))
-    # a run of equal values takes a few bytes in the file, however long it is
+    # a run of equal values takes a few bytes in the file, whatever its length
     _refuse_inflated(sum(chunk.num_values * max(VALUE_BYTES, column.length or 0) for chunk, column in chunks))
     if any(GROWING in chunk.encodings for chunk, _ in chunks):
         raise ImportRefused(
@@ -107,7 +109,7 @@ def _values_of(column: Any) -> list[Any]:
     """A column's values; rows with the same text share it."""
     if not hasattr(column, "dictionary"):
         return list(column.to_pylist())
-    if len(column.dictionary) > len(column):  # it is of a whole group of rows
+    if len(column.dictionary) > len(column):  # the dictionary belongs to a whole group of rows
         return list(column.dictionary_decode().to_pylist())
     texts = column.dictionary.to_pylist()
     return [None if number is None else texts[number] for number in column.indices.to_pylist()]

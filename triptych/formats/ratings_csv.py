@@ -1,8 +1,8 @@
 """The long CSV of ratings and the CSV of highlights: one row per rating, one per highlight.
 
-What is not there is an empty cell: no system and position for a rating about the item or a highlight in its context, no
-position where the order shown is not known, no value where an option was chosen. Positions count from 0, offsets are
-Unicode code points with the end exclusive, times are UTC. `repeat_of` is the item that a repeat repeats.
+Absent values are empty cells: system and position for a rating about the item or a highlight in its context, the
+position where the order shown is not known, the value where an option was chosen. Positions count from 0, offsets are
+Unicode code points with the end exclusive, times are UTC. `repeat_of` is the item that a repeat shows again.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ RATINGS = {
     "exclusion_reason": "Why.",
 }
 RATINGS_HEADER = tuple(RATINGS)
-# which no other program's table has; by them an export of any version is recognised
+# columns that no other program's table has; they identify an export of any version
 OWN_COLUMNS = {"design_hash", "annotator_kind", "explanation_words"}
-# column → its cell, from a row of the database and blind code → the name that may be written
+# column → function that gets its cell from a row of the database and (blind code → printable name)
 HIGHLIGHTS: dict[str, Callable[[Any, dict[int, str]], Cell]] = {
     "annotator": lambda row, _: row.pseudonym,
     "item_id": lambda row, _: row.external_id,
@@ -62,9 +62,9 @@ NO_EXPLANATION = ("", "", 0)
 
 
 def rating_rows(study: Any, names: dict[int, str], work: Any, ratings: Iterable[Any]) -> Iterator[tuple[Cell, ...]]:
-    """The ratings of one annotation; names: blind code → the name that may be written.
+    """The ratings of one annotation as rows; names: blind code → printable name.
 
-    work: what is the same for all of them. ratings: rows as triptych.results.frame.loading reads them.
+    work: columns of the annotation, shared by all its ratings. ratings: rows from triptych.results.frame.loading.
     """
     before = (study.slug, study.round, work.design_hash, work.pseudonym, work.kind, work.external_id)
     after = (

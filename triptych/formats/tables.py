@@ -1,7 +1,7 @@
-"""Tables: delimited text (CSV, TSV, semicolons) and what all tables share.
+"""Tables: delimited text (CSV, TSV, semicolons) and functions for all tables.
 
-The standard parser is strict about quotes here; after a broken one it starts again with the next line, so that one
-mistake does not hide the rows behind it.
+The standard parser is strict about quotes here; after a broken quote it starts again at the next line, so that one
+mistake does not hide the rows after it.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ def read_delimited(data: bytes, contents: Contents, options: ReadOptions, findin
 
 
 def parse(text: str, delimiter: str, findings: Findings) -> Iterator[Cells]:
-    """Rows of delimited text, from 1. A broken quote is reported; the line after the start of its row is read next.
+    """Rows of delimited text, from 1. A broken quote is reported; reading continues at the line after its row's start.
 
-    Raises ImportRefused for a row of more cells than columns can be read.
+    Raises ImportRefused for a row with too many cells.
     """
     lines = list(io.StringIO(text, newline=""))
     row, start, broken = 1, 0, 0
@@ -87,9 +87,9 @@ def parse(text: str, delimiter: str, findings: Findings) -> Iterator[Cells]:
 def as_table(
     rows: Sequence[Cells], within: int, contents: Contents, findings: Findings
 ) -> tuple[list[str], list[Cells]]:
-    """The header, looked for among the first rows that are not blank, and the rows below it; blank rows are left out.
+    """(header, rows below it), without blank rows; the header must be among the first `within` rows.
 
-    Raises ImportRefused where there is none, or nothing below it.
+    Raises ImportRefused without a header, or without rows below it.
     """
     filled = [row for row in rows if any(cell.strip() for cell in row[1])]
     at = next((at for at, (_, cells) in enumerate(filled[:within]) if contents.is_header(cells)), None)
@@ -108,7 +108,7 @@ def as_table(
 
 
 def _could_be_names(cells: Sequence[str]) -> bool:
-    """Whether a row can name columns: each of its cells another short name that begins with a letter."""
+    """Whether a row could be column names: different short names that begin with a letter."""
     names = [cell.strip() for cell in cells if cell.strip()]
     return len(names) > 1 and len(set(names)) == len(names) and all(map(_NAME.fullmatch, names))
 
@@ -116,7 +116,7 @@ def _could_be_names(cells: Sequence[str]) -> bool:
 def as_source(
     header: Sequence[str], rows: Sequence[Cells], kind: str, findings: Findings, sheets: tuple[str, ...] = ()
 ) -> Source:
-    """A table as records. Columns without a name are left out, columns of one name are numbered.
+    """A table as records. Columns without a name are left out, columns with the same name are numbered.
 
     Raises ImportRefused where two columns have the same meaning.
     """
@@ -140,7 +140,7 @@ def restored(source: Source) -> Source:
 
 
 def _delimiter(text: str) -> tuple[int, str]:
-    """Where the table starts and what separates its cells."""
+    """(start of the table, delimiter of its cells)."""
     separator = _SEPARATOR_LINE.match(text)
     if separator:
         return separator.end(), separator[1]
@@ -154,12 +154,12 @@ def _delimiter(text: str) -> tuple[int, str]:
 
 
 def _with_marks(row: Cells, width: int) -> Cells:
-    """The row with empty cells where Mechanical Turk names columns to fill in, for which it writes no cells."""
+    """The row with empty cells added for columns that Mechanical Turk names in the header but does not write."""
     return (row[0], [*row[1], "", ""]) if len(row[1]) == width - len(REVIEW_MARKS) else row
 
 
 def _even(rows: Sequence[Cells], width: int, delimiter: str, findings: Findings) -> list[Cells]:
-    """The rows that are as wide as the header; the others are errors. Cells that may have swallowed rows are named."""
+    """The rows with as many cells as the header; others are errors. Reports cells that may contain further rows."""
     for row, cells in rows:
         while len(cells) > width and not cells[-1].strip():
             cells.pop()
@@ -175,7 +175,7 @@ def _even(rows: Sequence[Cells], width: int, delimiter: str, findings: Findings)
 
 
 def _swallowed(cell: str, at: int, width: int, delimiter: str) -> bool:
-    """Whether a multi-line cell has just the delimiters to fill this row and to begin another."""
+    """Whether a multi-line cell has exactly the delimiters that would complete this row and begin another."""
     if "\n" not in cell or width < 3:
         return False
     first, *_, last = cell.split("\n")
@@ -183,7 +183,7 @@ def _swallowed(cell: str, at: int, width: int, delimiter: str) -> bool:
 
 
 def tally_escaped(source: Source, findings: Findings) -> None:
-    """Say that there are cells which an export may have protected from spreadsheets."""
+    """Add a note if there are cells that an export may have protected from spreadsheets."""
     cells = (cell for record in source.records for cell in record.values.values())
     for _ in filter(is_escaped, cells if source.tabular else ()):
         findings.tally(ESCAPED_FORMULAS)
@@ -225,7 +225,7 @@ def _no_header(filled: Sequence[Cells], example: str) -> str:
 
 
 def row_ranges(numbers: Sequence[int]) -> str:
-    """Row numbers as a reader likes them: 3, 5–9, 12."""
+    """Row numbers as ranges: 3, 5–9, 12."""
     if not numbers:
         return ""
     ordered = sorted(set(numbers))

@@ -1,8 +1,8 @@
 """Task files of Label Studio, Argilla, Potato and Pearmut and our own tables of items, unpacked into plain records.
 
-Their shape identifies them. What is unpacked is read like any other file: response_a, response_b, … are candidates,
-system_a or model_a next to response_a says who wrote it. Ratings that such a file holds are left to the import of
-finished ratings.
+Files are recognised by their shape. The unpacked records are read like any other file: response_a, response_b, … are
+candidates, and system_a or model_a names the system that wrote response_a. Ratings in such a file are ignored here; the
+import of finished ratings reads them.
 Layouts: Label Studio "Import data / JSON", Argilla 2 records, Potato `data_files` with attention and gold items,
 Pearmut campaigns (documents of segments, or annotator tasks of documents of segments). Expected answers of attention
 and gold items become the fields `purpose` and `reference`.
@@ -44,9 +44,9 @@ SAYS_WHO = ("annotator", "annotation_id")
 
 @dataclass(frozen=True)
 class Program:
-    """How the tasks of one program are recognised, and one of them unpacked into plain fields.
+    """How the tasks of one program are recognised (fits), and how a task is unpacked into plain fields.
 
-    `per_annotation`: an item has as many rows as annotations.
+    per_annotation: an item has one row per annotation.
     """
 
     name: str
@@ -75,7 +75,7 @@ def segments(campaign: JsonObject) -> list[tuple[int, Json]]:
     entries: list[tuple[int, Json]] = []
     for number, (place, segment) in enumerate(_leaves(campaign["data"], ()), 1):
         if isinstance(segment, dict) and not any(simple(name) in ID_NAMES for name in segment):
-            # the places of one document differ in the last number only
+            # the places of segments in one document differ in the last number only
             segment = {**segment, "item_id": "/".join(map(str, place))}
         entries.append((number, segment))
     return entries
@@ -86,7 +86,7 @@ def unpacked(source: Source, findings: Findings) -> Source:
     program = next((candidate for candidate in PROGRAMS if candidate.fits(source)), None)
     if program is None:
         return source
-    # a table of ours has a ' before what a spreadsheet could take for a formula
+    # our own tables have a ' before texts that a spreadsheet could take for formulas
     whole = restored(source) if program.unpack is _exported else source
     records = []
     for record in whole.records:
@@ -114,7 +114,7 @@ def _leaves(part: list[Json], place: tuple[int, ...]) -> Iterator[tuple[tuple[in
 
 
 def _flat(record: Record, findings: Findings, inside: str, meta_name: str) -> JsonObject | None:
-    """The fields of a task as fields of the record; its own id only where they have none."""
+    """The fields of a task as fields of the record; the task's id is used only if the fields contain none."""
     fields = record.values.get(inside)
     if not isinstance(fields, dict):
         findings.error(f"is {kind_of(fields)}; the texts of the task were expected there.", record.row, inside)
@@ -192,7 +192,7 @@ def _check(purpose: str, expected: list[dict[str, str]], reason: Json, findings:
 
 
 def _refuse_addresses(values: JsonObject, row: int, findings: Findings) -> None:
-    """A text that is nothing but an address refers to a file that is not here, and nothing is ever fetched."""
+    """Report texts that consist of an address only: they refer to a file that is missing, and nothing is fetched."""
     for name, value in values.items():
         is_text = isinstance(value, str) and is_known(name) and simple(name) not in ID_NAMES
         if is_text and _ADDRESS.fullmatch(value):
@@ -211,7 +211,7 @@ def _once(records: Sequence[Record], findings: Findings) -> list[Record]:
 
 
 def _holds(source: Source, name: str) -> bool:
-    """Whether the texts are inside this field and not next to it."""
+    """Whether the texts are inside this field instead of next to it."""
     if source.tabular or any(
         column in ("candidates", "outputs") or NUMBERED.fullmatch(column) for column in source.columns
     ):
@@ -221,7 +221,7 @@ def _holds(source: Source, name: str) -> bool:
 
 
 def _is_potato(source: Source) -> bool:
-    """Texts to compare in a list, or the answers that Potato expects."""
+    """Whether the file is from Potato: it has lists of texts to compare, or expected answers in Potato's form."""
     listed = (text for record in source.records if isinstance(text := record.get("text"), list) and text)
     has_text_lists = any(all(isinstance(entry, str) for entry in text) for text in listed)
     return not source.tabular and (has_text_lists or not {*_ANSWERS, _TRAINED}.isdisjoint(source.columns))

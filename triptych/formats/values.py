@@ -1,4 +1,4 @@
-"""One value of a file → text or turns, cleaned the same way in all formats. Changes: Windows and old Mac line ends
+"""Converts a file's value to text or turns, cleaned the same way in all formats. Changes: Windows and old Mac line ends
 become LF (one note per file), control characters other than line feed and tab are removed (a warning each). Nothing
 else changes: no trimming, no Unicode normalisation, so that offsets of highlights hold.
 """
@@ -79,7 +79,7 @@ def as_text(value: Json, findings: Findings) -> str:
 
 
 def as_content(value: Json, findings: Findings, from_cell: bool) -> str | tuple[TurnDraft, ...]:
-    """A context or candidate: a text, or turns. `from_cell`: the value is a cell, turns in it are JSON.
+    """A context or candidate: a text, or turns. from_cell: the value is a cell, in which turns are written as JSON.
 
     Raises UnfitValueError.
     """
@@ -93,7 +93,7 @@ def as_content(value: Json, findings: Findings, from_cell: bool) -> str | tuple[
 
 
 def as_turns(values: list[Json]) -> tuple[TurnDraft, ...] | str:
-    """Turns from objects {speaker, text}, {role, content} or pairs [speaker, text]; an empty list is no text.
+    """Turns from objects {speaker, text}, {role, content} or pairs [speaker, text]; an empty list is an empty text.
 
     Raises UnfitValueError that names the turn.
     """
@@ -106,20 +106,20 @@ def as_turns(values: list[Json]) -> tuple[TurnDraft, ...] | str:
 
 
 def kind_of(value: Json) -> str:
-    """What a JSON value is, in words."""
+    """The type of a JSON value, in words."""
     names = {type(None): "null", bool: "true or false", list: "a list", dict: "an object", NumberText: "a number"}
     return names.get(type(value), "a text")
 
 
 def plain(value: Json) -> str:
-    """Json JSON value as text, for meta fields."""
+    """A JSON value as text, for meta fields."""
     if isinstance(value, str):
         return str(value)
     return json.dumps(value, ensure_ascii=False)
 
 
 def json_in(cell: Json) -> Json:
-    """The JSON in a cell, or the cell where it holds none."""
+    """The parsed JSON of a cell; the cell itself if it does not contain JSON."""
     if not isinstance(cell, str) or not cell.lstrip().startswith(("[", "{")):
         return cell
     try:
@@ -147,7 +147,7 @@ def _cell_content(cell: str, findings: Findings) -> str | tuple[TurnDraft, ...]:
 
 
 def _unwrap(value: JsonObject) -> Json:
-    """{"dialogue": […]}, {"turns": […]} or {"text": "…"}: the one thing that is inside."""
+    """The value inside {"dialogue": […]}, {"turns": […]} or {"text": "…"}."""
     names = ("turns", "dialogue", "dialog", "conversation", "messages", "context", "text", "content")
     inside: list[Json] = [value[name] for name in names if name in value]
     if not inside:

@@ -23,7 +23,7 @@ class Rounded(str):
 
 
 def read_workbook(data: bytes, contents: Contents, options: ReadOptions, findings: Findings) -> Source:
-    """Records of one sheet. Where the sheet is not clear, no records and the error 'choose a sheet'.
+    """Records of one sheet; if several sheets could be meant, no records and the error 'choose a sheet'.
 
     Raises ImportRefused.
     """
@@ -65,7 +65,7 @@ def read_sheets(zipped: bytes, names: Sequence[str]) -> dict[str, list[Cells]]:
         grids = {name: book.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in names}
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as error:  # a panic of the Rust reader is no Exception
+    except BaseException as error:  # a panic of the Rust reader is not an Exception
         raise ImportRefused("The workbook is damaged: open it in Excel or LibreOffice and save it again.") from error
     return {
         name: [(number, [_cell_text(cell) for cell in row]) for number, row in enumerate(grid, 1)]
@@ -85,7 +85,7 @@ def _cell_text(cell: object) -> str:
 
 
 def _report_layout(sheet: SheetSurvey, rows: Sequence[int], findings: Findings) -> None:
-    """Merged cells leave rows without values of their own; hidden rows are easily imported by mistake."""
+    """Report merged cells, which leave rows without values, and hidden rows, which are easily imported by mistake."""
     for first, last, ref in sheet.merged:
         if bisect_left(rows, first) == bisect_right(rows, last):
             continue

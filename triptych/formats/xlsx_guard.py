@@ -1,8 +1,8 @@
-"""What a workbook may be before any reader touches it.
+"""Checks of a workbook before any reader opens it.
 
-An .xlsx file is a zip of XML. Small ones can hold gigabytes, entities, or a cell in the last corner of the
-sheet that makes a reader allocate the whole of it. So every member is inflated here within limits, and every sheet
-is looked through. Only what passed is given to the reader, in a new zip (two programs may read one zip differently).
+An .xlsx file is a zip of XML. A small file can contain gigabytes, entities, or a cell in the last corner of the sheet
+that makes a reader allocate the whole sheet. So every member is inflated here within limits, and every sheet is
+examined. Readers get only the checked content, in a new zip (two programs may read one zip differently).
 Limits: 200 members, 64 MiB inflated, 100 : 1 where that is more than 8 MiB, 100,000 cells.
 """
 
@@ -42,7 +42,7 @@ class Members(dict[str, bytes]):
     """Name -> content of the members that passed."""
 
     def part(self, path: str) -> bytes:
-        """A member by its path, whose case does not count for Excel."""
+        """A member by its path; Excel ignores the path's case."""
         return next((content for name, content in self.items() if name.casefold() == path.casefold()), b"<none/>")
 
     def as_zip(self) -> bytes:
@@ -137,9 +137,9 @@ def _sheet_paths(members: Members) -> Iterable[tuple[SheetSurvey, str]]:
 
 
 def _look_through(sheet: SheetSurvey, content: bytes) -> Iterator[int | None]:
-    """Fills in the survey of one sheet; gives each cell's number in the list of shared texts, None where it has none.
+    """Fills in the survey of one sheet; yields each cell's index in the list of shared texts, None without one.
 
-    UNKNOWN is a number that the reader of the cells may take for another one.
+    UNKNOWN is yielded for an index that the reader of the cells may read as another number.
     """
     is_plain = not WITH_MARKUP.search(content)
     row = column = last_row = last_column = 0

@@ -18,7 +18,7 @@ DAMAGED = (zipfile.BadZipFile, zlib.error, struct.error, OSError, EOFError, Valu
 
 
 class UnusualCompression(zipfile.BadZipFile):
-    """A member is compressed by a method of which Python inflates all that was read at once, gigabytes too."""
+    """A member is compressed by a method that Python inflates in one piece, even if that takes gigabytes."""
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def unzipped(data: bytes, kind: str, max_members: int, max_bytes: int, remedy: s
                 left -= len(members[entry.filename])
                 if left < 0:
                     raise ImportRefused(f"{kind} holds more than {max_bytes // 2**20} MB when it is opened{remedy}")
-    except (UnusualCompression, NotImplementedError) as error:  # the latter is zipfile's own, of a newer kind of zip
+    except (UnusualCompression, NotImplementedError) as error:  # zipfile raises the latter for newer kinds of zip
         raise ImportRefused(f"{kind} is compressed in an unusual way. Pack it again with deflate.") from error
     except DAMAGED as error:
         raise ImportRefused(f"{kind} is damaged: it does not match the zip's directory.") from error

@@ -1,8 +1,8 @@
-"""Final values: what is to count where annotators disagree. The annotations themselves stay as they were given.
+"""Final values: the values that count where annotators disagree. The annotations themselves stay unchanged.
 
-A lead records them having read everybody's; or a chosen annotator gives theirs on the workbench, without seeing the
-others'. Either way they are the one assignment of its item with purpose adjudication: exported under that purpose and
-in none of the numbers, for these are about what annotators gave independently.
+Either a lead records final values after reading all annotations, or a chosen annotator gives them on the workbench
+without seeing the other annotations. Final values are the item's one assignment with purpose adjudication. They are
+exported under that purpose and excluded from all statistics, which are about independent annotations.
 """
 
 from __future__ import annotations
@@ -58,16 +58,17 @@ from triptych.study.persons import Who
 
 ABOUT_ITEM = 0
 LONGEST_REASON = 500
-# decided, or asked for; taken back, or skipped by the annotator asked, it is open again
+# states in which a final value is recorded or asked for; if it is taken back or skipped, the item is open again
 STANDING = (AssignmentState.submitted, AssignmentState.reserved, AssignmentState.expired)
 Values = dict[tuple[int, str], float | str | None]
 
 
 @dataclass(frozen=True)
 class FinalValue:
-    """The final value of one item: whose, when, why, and (blind code, 0 about the item; criterion) → number or option.
+    """The final values of one item, who recorded them, when and why.
 
-    waiting: a chosen annotator was asked and has not answered yet.
+    values: (blind code, 0 about the item; criterion) → number or option. waiting: a chosen annotator was asked and has
+    not answered yet.
     """
 
     by: str
@@ -89,11 +90,11 @@ class FinalAgreement:
 def record(
     session: Session, study: Study, item: str, values: Mapping[tuple[int, str], Any], reason: str, who: Who
 ) -> None:
-    """Stores a lead's final values of an item, in place of those before.
+    """Stores a lead's final values of an item; earlier ones are replaced.
 
-    `values`: (blind code, 0 about the item; criterion) → a value of its scale; of the question for the best one, 1 or
-    0. What is left out has no final value. Raises NotFound, NotAllowed without a reason, InvalidAnnotation for a
-    value off its scale or none at all.
+    values: (blind code, 0 about the item; criterion) → a value on the criterion's scale, 1 or 0 where the question is
+    which is best. Criteria that are left out have no final value. Raises NotFound, NotAllowed without a reason,
+    InvalidAnnotation for a value off its scale or without any value.
     """
     study = lifecycle.lock(session, study.id)
     neat, item_row = _read_reason(reason), _item(session, study, item)
@@ -138,7 +139,7 @@ def ask(session: Session, study: Study, item: str, pseudonym: str, who: Who) -> 
 
 
 def take_back(session: Session, study: Study, item: str, reason: str, who: Who) -> None:
-    """The item has no final value any more, or nobody is asked for one. Raises NotFound, NotAllowed, Conflict."""
+    """Removes the item's final value, or the request for one. Raises NotFound, NotAllowed, Conflict."""
     study = lifecycle.lock(session, study.id)
     neat, assignment = _read_reason(reason), _assignment_of(session, _item(session, study, item))
     if assignment is None or assignment.state not in STANDING:
@@ -160,7 +161,7 @@ def take_back(session: Session, study: Study, item: str, reason: str, who: Who) 
 
 
 def final_values(session: Session, study: Study, item: str | None = None) -> dict[str, FinalValue]:
-    """Item → its final value, of those that have one or wait for one."""
+    """Item → its final value, for all items that have one or wait for one."""
     adjudicated = (
         select(Assignment, Item.external_id, Person.pseudonym)
         .join(Item, Item.id == Assignment.item_id)
@@ -183,7 +184,7 @@ def final_values(session: Session, study: Study, item: str | None = None) -> dic
 
 
 def agreement(frame: Frame, counted: Counted, finals: Mapping[str, FinalValue]) -> list[FinalAgreement]:
-    """Per annotator the share of their ratings that equal the final value; nothing where there is none."""
+    """Per annotator, how many of their ratings equal the final value; empty where there is no final value."""
     decided = {
         (item, code, criterion): value
         for item, final in finals.items()
@@ -203,7 +204,7 @@ def agreement(frame: Frame, counted: Counted, finals: Mapping[str, FinalValue]) 
 
 
 def both_versions(analysis: StudyAnalysis, finals: Mapping[str, FinalValue]) -> tuple[FinalMeans, ...]:
-    """Per criterion and system, where anything was decided."""
+    """Means with and without final values, per criterion and system with a final value."""
     if not finals:
         return ()
     frame, replaced = decided_frame(analysis.frame, finals)
@@ -216,19 +217,19 @@ def both_versions(analysis: StudyAnalysis, finals: Mapping[str, FinalValue]) -> 
 
 
 def decided_ones(finals: Mapping[str, FinalValue]) -> list[FinalValue]:
-    """Those that do not wait for an annotator."""
+    """The final values that are recorded, without those that wait for an annotator."""
     return [final for final in finals.values() if not final.waiting]
 
 
 def decided_frame(frame: Frame, finals: Mapping[str, FinalValue]) -> tuple[Frame, np.ndarray]:
-    """The frame with the final value in place of every rating of what was decided about, and (n,) which those are."""
+    """The frame with every rating replaced by the final value, where there is one; and (n,) which ratings those are."""
     values = {(item, *place): value for item, final in finals.items() for place, value in final.values.items()}
     ratings = frame.ratings
     decided = np.zeros(len(ratings), dtype=bool)
     numbers, missing = ratings["value"].to_numpy(copy=True), ratings["missing"].to_numpy(copy=True)
     options, unanswered = ratings["option"].astype(object).to_numpy(copy=True), _missing_options(frame)
-    about = ratings["item"].isin(list(finals)).to_numpy()
-    for row in np.flatnonzero(about).tolist():
+    has_final = ratings["item"].isin(list(finals)).to_numpy()
+    for row in np.flatnonzero(has_final).tolist():
         item, system, criterion = (ratings[name].iat[row] for name in ("item", "system", "criterion"))
         value = values.get((item, system, criterion))
         if value is not None:
@@ -326,12 +327,12 @@ def _made(session: Session, study: Study, item: Item, who: Who) -> Assignment:
 
 
 def _hand_over(session: Session, assignment: Assignment, person_id: int, *, order_known: bool) -> None:
-    """Empty, and this person's from now on; a browser that still has it open can store nothing in it."""
-    here = Slot.assignment_id == assignment.id
+    """Empties the assignment and gives it to this person; a browser that still has it open can store nothing in it."""
+    own_slots = Slot.assignment_id == assignment.id
     for statement in (
         delete(Rating).where(Rating.assignment_id == assignment.id),
         delete(Highlight).where(Highlight.assignment_id == assignment.id),
-        update(Slot).where(here).values(order_known=order_known, set_aside=None),
+        update(Slot).where(own_slots).values(order_known=order_known, set_aside=None),
     ):
         session.execute(statement.execution_options(synchronize_session=False))
     assignment.person_id, assignment.token, assignment.version = (
@@ -386,7 +387,7 @@ def _row(criterion_row: CriterionRow, criterion: Criterion, position: int | None
 
 
 def _logged(session: Session, assignment: Assignment) -> dict[str, Any]:
-    """As annotations are logged, with the reason."""
+    """The final values as an annotation is logged, with the reason."""
     annotation = LoggedAnnotation.stored(session, assignment.id)
     return annotation.model_copy(update={"reason": assignment.reason}).to_json()
 

@@ -1,4 +1,4 @@
-"""Annotators of a frame: diagnostics, speed, and what they rated twice."""
+"""Annotators of a frame: diagnostics, speed, and items that they rated twice."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from triptych.storage.models import RATED
 
 
 def workers(frame: Frame, counted: Counted) -> Iterator[Worker]:
-    """Everybody whose ratings count."""
+    """Every annotator whose ratings count."""
     work = counted_work(frame, counted)
     work = work.loc[work["state"].isin(RATED), ["annotator", "kind", "excluded"]].astype(
         {"annotator": str, "kind": str}
@@ -40,10 +40,10 @@ def speed_flag(speed: Speed) -> str:
 
 
 def with_self(twice: Frame, counted: Counted) -> tuple[WithSelf, ...]:
-    """Agreement of annotators with themselves per criterion; `twice` as triptych.results.twice_rated gives it."""
+    """Agreement of annotators with themselves per criterion; twice: the result of `frame.upkeep.twice_rated`."""
     return tuple(annotators.with_self(ratings) for ratings in criterion_ratings(twice, counted))
 
 
 def repeated(twice: Frame, counted: Counted) -> dict[str, Repeated]:
-    """By annotator: what they rated twice; `twice` as triptych.results.twice_rated gives it."""
+    """By annotator: a summary of what they rated twice; twice: the result of `frame.upkeep.twice_rated`."""
     return annotators.repeated(criterion_ratings(twice, counted), twice.ratings["annotator"].cat.categories)

@@ -27,10 +27,10 @@ from triptych.stats.undefined import Undefined
 from triptych.storage.events import EventKind
 from triptych.storage.models import AssignmentState, Event, Study, System
 
-CEILING_SHARE = 0.5  # of the answers at one end of a scale
-MIN_POINTS = 3  # of a scale that can have a ceiling
-USED_SHARE = 0.95  # of the ratings that a comparison is based on
-LARGE_SHARE = 0.1  # of annotations: how many surplus or excluded ones move a result
+CEILING_SHARE = 0.5  # share of the answers at one end of a scale from which it has a ceiling
+MIN_POINTS = 3  # points of a scale that can have a ceiling
+USED_SHARE = 0.95  # share of the ratings below which a comparison leaves out too many
+LARGE_SHARE = 0.1  # share of annotations above which surplus or excluded ones can change a result
 
 # kind of event: (weight, what is counted, the rest of the sentence)
 MENTIONED: dict[EventKind, tuple[int, str, str]] = {
@@ -127,7 +127,7 @@ NOT_MENTIONED: dict[EventKind, str] = {
     ),
 }
 
-# class that flags an annotator or a criterion: the kind of finding that mentions it
+# class that flags an annotator or a criterion → the kind of finding that mentions it
 FLAGS: dict[str, str] = {
     "AnnotatorAgreement": "annotator",
     "AnnotatorLook": "annotator",
@@ -140,7 +140,7 @@ FLAGS: dict[str, str] = {
 }
 IN_METHODS = "the methods text reports what was done with it"
 BEFORE_RATINGS = "it is about how people work, not about numbers computed from their ratings"
-# setting or filter that changes what is computed: the kind of finding that mentions it, or why there is none
+# setting or filter that changes what is computed → the kind of finding that mentions it, or why there is none
 SETTINGS: dict[str, str] = {
     **dict.fromkeys(
         (
@@ -194,7 +194,7 @@ SETTINGS: dict[str, str] = {
 
 
 def caveats(session: Session, study: Study, analysis: StudyAnalysis) -> tuple[Finding, ...]:
-    """The whole list."""
+    """The complete list of findings, most serious first."""
     in_ratings = findings(analysis)
     texts = texts_of(session, study)
     speeds = speeds_of(analysis.frame, analysis.scope, texts)
@@ -222,7 +222,7 @@ def caveats(session: Session, study: Study, analysis: StudyAnalysis) -> tuple[Fi
 
 
 def _speed(speeds: Collection[Speed] | Undefined) -> Iterator[Finding]:
-    """How many annotations took too little time to read, and whose."""
+    """Annotations that were too fast for the texts to be read, and their annotators."""
     if isinstance(speeds, Undefined) or not speeds:
         return
     unread, timed = sum(speed.unread for speed in speeds), sum(speed.n for speed in speeds)
@@ -232,8 +232,8 @@ def _speed(speeds: Collection[Speed] | Undefined) -> Iterator[Finding]:
         yield Finding(84 if unread > LARGE_SHARE * timed else 47, "speed", sentence)
     for speed in speeds:
         if flag := speed_flag(speed):
-            who = Filters(annotators=frozenset({str(speed.annotator)}))
-            yield Finding(46, "speed", f"{speed.annotator}: {flag}", who)
+            filters = Filters(annotators=frozenset({str(speed.annotator)}))
+            yield Finding(46, "speed", f"{speed.annotator}: {flag}", filters)
 
 
 def _checks(session: Session, study: Study, analysis: StudyAnalysis) -> Iterator[Finding]:
@@ -241,13 +241,13 @@ def _checks(session: Session, study: Study, analysis: StudyAnalysis) -> Iterator
     workers = {worker.annotator for worker in analysis.workers}
     for standing in standings(session, study, analysis.scope.kinds):
         if standing.annotator in workers:
-            who = Filters(annotators=frozenset({standing.annotator}))
+            filters = Filters(annotators=frozenset({standing.annotator}))
             for flag in standing.flags:
-                yield Finding(49, "checks", f"{standing.annotator}: {flag}", who)
+                yield Finding(49, "checks", f"{standing.annotator}: {flag}", filters)
 
 
 def _unrated(session: Session, study: Study, analysis: StudyAnalysis) -> Iterator[Finding]:
-    """Systems that no rating is about, where others have some."""
+    """Systems without a rating, where other systems have ratings."""
     systems = select(System.blind_code).where(System.study_id == study.id).order_by(System.blind_code)
     unrated = [code for code in session.scalars(systems) if code not in analysis.systems]
     if unrated and analysis.systems:
@@ -287,9 +287,9 @@ def _ceilings(analysis: StudyAnalysis) -> Iterator[Finding]:
 
 
 def _left_out(analysis: StudyAnalysis, decisive: bool) -> Iterator[Finding]:
-    """How much work of excluded annotators there is, and whether it counts.
+    """How many annotations are by excluded annotators, and whether these count.
 
-    decisive: whether a comparison turns by it, which other findings say.
+    decisive: whether they change the outcome of a comparison, which another finding reports.
     """
     work = analysis.frame.work
     excluded = work[work["excluded"]]
@@ -313,7 +313,7 @@ def _surplus(analysis: StudyAnalysis) -> Iterator[Finding]:
 
 
 def _unblinding(session: Session, study: Study, analysis: StudyAnalysis) -> Iterator[Finding]:
-    """When names became known to leads, and what came in or was changed after it."""
+    """When the systems' names became known to leads, and which annotations came in or changed afterwards."""
     at = analysis.frame.unblinded_at
     if at is None:
         return
@@ -359,13 +359,13 @@ def _imported(session: Session, study: Study) -> Iterator[Finding]:
 
 
 def _unfilled(session: Session, study: Study) -> Iterator[Finding]:
-    """Places that nobody present can fill."""
+    """Places that none of the present annotators can fill."""
     if places := unfilled(session, study):
         yield Finding(67, "unfilled", places.sentence)
 
 
 def _logged(session: Session, study: Study) -> Iterator[Finding]:
-    """Events that were counted."""
+    """Findings from the number of events of each kind."""
     counts = _counts(session, study)
     for kind, (weight, noun, rest) in MENTIONED.items():
         if kind in counts:

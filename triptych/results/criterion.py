@@ -29,9 +29,10 @@ FEW_APPROXIMATE = "Intervals of single means are approximate. Compare systems by
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StudyRatings(Ratings):
-    """Ratings with what only the frame knows, as arrays (n,).
+    """Ratings with further columns (n,) from the frame.
 
-    explained: whether; reasons: codes of the frame's labels; rows: row numbers in the frame.
+    explained: whether the rating has a free-text explanation; reasons: codes of the frame's labels; rows: row numbers
+    in the frame.
     """
 
     criterion: Criterion
@@ -42,7 +43,7 @@ class StudyRatings(Ratings):
 
 @dataclass(frozen=True)
 class ReasonCount:
-    """How often a tag was given as a reason, per system; texts are the sentences annotators ticked."""
+    """How often reasons with one tag were ticked, per system; texts: the sentences that annotators ticked."""
 
     tag: str
     texts: tuple[str, ...]
@@ -52,7 +53,7 @@ class ReasonCount:
 
 @dataclass(frozen=True, kw_only=True)
 class CriterionResult(CriterionNumbers):
-    """All about one criterion."""
+    """All results of one criterion."""
 
     criterion: Criterion
     reasons: tuple[ReasonCount, ...]
@@ -94,7 +95,7 @@ def ends_of(criterion: Criterion) -> tuple[float, float]:
 
 
 def _points(criterion: Criterion) -> tuple[float, ...]:
-    """Points to count answers on; a scale with very many has none."""
+    """The scale's points, to count answers by; empty for a scale with very many."""
     scale = criterion.scale
     if isinstance(scale, Likert):
         return tuple(map(float, scale.values))
@@ -117,7 +118,7 @@ def criterion_ratings(frame: Frame, counted: Counted) -> tuple[StudyRatings, ...
 
 
 def group_names(frame: Frame) -> dict[str, str]:
-    """Item → its group with related errors, by the field of the items file that the lead named; else itself."""
+    """Item → its group of related items, from the items file's field that the lead named; without it, the item."""
     field = frame.settings.group_field
     values = {item: frame.meta.get(item, {}).get(field) for item in frame.ratings["item"].cat.categories}
     return {item: item if value in (None, "") else str(value) for item, value in values.items()}
@@ -158,7 +159,7 @@ def _ratings(
 def _option_places(criterion: Criterion, options: pd.Series, rows: np.ndarray) -> np.ndarray:
     values = criterion.scale.values if isinstance(criterion.scale, Choice) else []
     place = {key: n for n, key in enumerate(values)}
-    # the last entry serves the code -1, no option
+    # the last entry is for the code -1, no option
     lookup = np.array([*(place.get(key, -1) for key in options.cat.categories), -1], dtype=np.int16)
     return lookup[options.cat.codes.to_numpy()[rows]]
 
@@ -174,7 +175,7 @@ def criterion_result(frame: Frame, ratings: StudyRatings) -> CriterionResult:
 
 
 def titles_apart(criterion: Criterion) -> str:
-    """The titles of the options that the rubric sets apart."""
+    """The titles, in a row, of the options that the rubric sets apart."""
     options = criterion.scale.options if isinstance(criterion.scale, Choice) else ()
     return " or ".join(f"“{option.title}”" for option in options if option.apart)
 
@@ -194,7 +195,7 @@ def _reasons(ratings: StudyRatings, ticked: pd.Index) -> tuple[ReasonCount, ...]
 
 
 def _ticked(ratings: StudyRatings, ticked: pd.Index) -> Iterator[tuple[list[str], str | float, int, int]]:
-    """(keys of reasons, answer, system, how often) for all that occurs together."""
+    """(keys of reasons, answer, system, count) for each combination that occurs."""
     explained = ratings.take(np.flatnonzero((ticked != "")[ratings.reasons])) if len(ratings) else ratings
     scale = ratings.criterion.scale
     answers = explained.option if isinstance(scale, Choice) else explained.number
@@ -205,7 +206,7 @@ def _ticked(ratings: StudyRatings, ticked: pd.Index) -> Iterator[tuple[list[str]
 
 
 def headline(result: CriterionResult, names: dict[int, str]) -> str:
-    """The finding in one sentence: which is highest and which lowest, with intervals; no claim that they differ."""
+    """The highest and the lowest system in one sentence, with intervals; it does not claim that they differ."""
     means = [
         (system.interval, names.get(system.system, "The item"))
         for system in result.systems
@@ -237,7 +238,7 @@ def spoken(interval: Interval, share: bool) -> str:
 
 
 def interval_note(*results: CriterionResult) -> str:
-    """Which annotators the intervals of criteria apply to, each sentence once, and how accurate they are."""
+    """Which annotators the intervals of these criteria apply to, without repetitions, and how accurate they are."""
     systems = [system for result in results for system in result.systems]
     intervals = [system.interval for system in systems if isinstance(system.interval, Interval)]
     alike = sorted({interval.annotators for interval in intervals if interval.kind == "two_way"})

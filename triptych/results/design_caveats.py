@@ -1,4 +1,4 @@
-"""What a design does not let the tests promise, as docs/validation.md shows: each finding names what it found."""
+"""Findings about designs for which the tests are less reliable, as docs/validation.md shows."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from triptych.stats.numbers import counted
 from triptych.stats.undefined import Undefined, or_undefined
 from triptych.study.lint import grouped_ids
 
-MISSING_GAP = 0.05  # of the shares of two systems that are missing, from which it may move a comparison
-SINGLE_SHARE = 0.5  # of what an annotator rated of an item, from which responses count as rated one at a time
-EQUAL_WORK = 0.75  # of the annotators, as how many equally busy ones they weigh, below which work is unequal
+MISSING_GAP = 0.05  # difference of two systems' shares of missing ratings that may affect a comparison
+SINGLE_SHARE = 0.5  # share of annotations with one response, above which responses count as rated one at a time
+EQUAL_WORK = 0.75  # effective number of annotators / their number; below it, work is shared unequally
 TOO_OFTEN = "differences are called clear two to three times too often"
 
 
@@ -84,7 +84,7 @@ def unequal_work(analysis: StudyAnalysis) -> Iterator[Finding]:
 
 
 def unevenly_missing(analysis: StudyAnalysis) -> Iterator[Finding]:
-    """Systems of which more ratings are missing than of another one, beyond chance; Holm over all such tests."""
+    """Systems with clearly more missing ratings than another system; p is adjusted (Holm) over all such tests."""
     shares: list[tuple[str, int, int, float, float]] = []
     for ratings in analysis.ratings:
         if analysis.contrasts_of(ratings.criterion.key):
@@ -102,7 +102,7 @@ def unevenly_missing(analysis: StudyAnalysis) -> Iterator[Finding]:
 
 
 def _annotations(ratings: StudyRatings) -> np.ndarray:
-    """(n,) a code for each item and annotator."""
+    """(n,) code of each rating's (item, annotator)."""
     codes: np.ndarray = ratings.item.astype(np.int64) * (int(ratings.annotator.max(initial=0)) + 1) + ratings.annotator
     return codes
 
@@ -113,7 +113,10 @@ def _rated(ratings: StudyRatings) -> np.ndarray:
 
 
 def _most_apart(ratings: StudyRatings) -> Iterator[tuple[str, int, int, float, float]]:
-    """(criterion, system with most missing, with least, gap of their shares, p over all pairs), where it is large."""
+    """(criterion, system with most missing ratings, system with fewest, gap of their shares, p), if the gap is large.
+
+    p is adjusted over all pairs of systems.
+    """
     systems = np.unique(ratings.system[ratings.system > 0])
     cells, first = np.unique(_annotations(ratings), return_index=True)
     if len(systems) < 2 or not len(cells):
@@ -125,7 +128,7 @@ def _most_apart(ratings: StudyRatings) -> Iterator[tuple[str, int, int, float, f
     present = np.zeros(value.shape, dtype=bool)
     present[place] = _rated(ratings)[rows]
     if (~np.isnan(value)).all(axis=1).mean() > SINGLE_SHARE:
-        value[:] = 1.0  # annotations hold all systems, so that a rating which is not there is missing
+        value[:] = 1.0  # annotations contain all systems, so an absent rating is missing
     missing: Floats = np.where(present, 0.0, value)
     if np.isnan(missing).all(axis=0).any():
         return
@@ -133,14 +136,16 @@ def _most_apart(ratings: StudyRatings) -> Iterator[tuple[str, int, int, float, f
     more, less = int(systems[share.argmax()]), int(systems[share.argmin()])
     if share.max() - share.min() < MISSING_GAP:
         return
-    known = np.nonzero(~np.isnan(missing))
-    items, annotators, groups = (of[first][known[0]] for of in (ratings.item, ratings.annotator, ratings.group))
-    columns = missing[known], items, annotators, systems[known[1]], groups
+    known_rows, system_places = np.nonzero(~np.isnan(missing))
+    items, annotators, groups = (
+        column[first][known_rows] for column in (ratings.item, ratings.annotator, ratings.group)
+    )
+    columns = missing[known_rows, system_places], items, annotators, systems[system_places], groups
     effects = or_undefined(CrossedEffects.build, *columns)
     difference = effects if isinstance(effects, Undefined) else or_undefined(effects.difference, more, less)
     if isinstance(difference, Undefined):
         return
     test = difference.test or difference.test_here
     if test is not None:
-        pairs = math.comb(len(systems), 2)  # of which these two are the farthest apart
+        pairs = math.comb(len(systems), 2)  # the two systems are the pair with the largest gap of all these
         yield ratings.criterion.key, more, less, float(share.max() - share.min()), min(1.0, test.p * pairs)

@@ -17,7 +17,8 @@ SHOWN = 200
 class ItemDisagreement:
     """Mean distance of two annotators of an item, from 0 (always the same) to 1 (opposite ends of the scale).
 
-    score: mean over criteria; criteria: by key, those under which two annotators rated it; ratings: how many.
+    criteria: key → mean distance, for criteria with ratings by two annotators; score: mean over these criteria;
+    ratings: number of ratings.
     """
 
     item: str
@@ -30,7 +31,7 @@ class ItemDisagreement:
 class AnnotatorDistance:
     """Distance of an annotator from the mean of the others (for options: the share of others who chose another one).
 
-    criteria: by key, as a share of the scale, 0 to 1; n: ratings that others gave too.
+    criteria: key → distance as a share of the scale, 0 to 1; n: ratings of units that others rated too.
     """
 
     annotator: str
@@ -40,7 +41,11 @@ class AnnotatorDistance:
 
 @dataclass(frozen=True)
 class Disagreement:
-    """The items with the highest scores, of how many that two annotators rated, and every annotator, farthest first."""
+    """Disagreement by item and by annotator.
+
+    items: those with the highest scores; of: number of items that two annotators rated; annotators: all, the farthest
+    from the others first.
+    """
 
     items: tuple[ItemDisagreement, ...]
     of: int
@@ -59,7 +64,7 @@ class _Shared:
 
 
 def disagreement(every: Sequence[Ratings], items: Sequence[str], people: Sequence[str]) -> Disagreement:
-    """Over all criteria; items, people: labels of the codes in the ratings."""
+    """Disagreement over all criteria; items, people: labels of the item and annotator codes in the ratings."""
     shared = {ratings.variable.key: _shared(ratings) for ratings in every}
     shared = {key: shared_ratings for key, shared_ratings in shared.items() if len(shared_ratings.unit)}
     scores, counts = np.zeros((2, len(shared), len(items)))
@@ -81,7 +86,7 @@ def disagreement(every: Sequence[Ratings], items: Sequence[str], people: Sequenc
 
 
 def _ranked(scores: np.ndarray, counts: np.ndarray, keys: list[str]) -> list[tuple[int, int, float, dict[str, float]]]:
-    """(place, count, mean, by key) of the columns that have a count, highest mean first; scores, counts: (C, G)."""
+    """(column, count, mean, key → score) of the columns with a count, highest mean first; scores, counts: (C, G)."""
     has = counts > 0
     total = counts.sum(axis=0)
     means = np.where(has, scores, 0).sum(axis=0) / np.maximum(has.sum(axis=0), 1)
@@ -123,7 +128,7 @@ def _spread(ratings: _Shared) -> np.ndarray:
 
 
 def _distance(ratings: _Shared) -> np.ndarray:
-    """(n,) distance of each rating from the others of its unit."""
+    """(n,) distance of each rating from the mean of the unit's other ratings (options: share of others that differ)."""
     sizes = np.bincount(ratings.unit)[ratings.unit]
     if not ratings.ordered:
         return (sizes - _alike(ratings)) / (sizes - 1)
@@ -132,7 +137,7 @@ def _distance(ratings: _Shared) -> np.ndarray:
 
 
 def _alike(ratings: _Shared) -> np.ndarray:
-    """(n,) how many ratings of the unit have the same value, itself among them."""
+    """(n,) how many ratings of the unit have the same value, including the rating itself."""
     _, key = np.unique(np.column_stack([ratings.unit, ratings.value]), axis=0, return_inverse=True)
     return np.bincount(key.ravel())[key.ravel()]
 

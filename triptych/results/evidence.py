@@ -1,4 +1,4 @@
-"""Every two systems under every criterion: the family of tests, annotators who turn a difference, items behind it."""
+"""The evidence behind contrasts: the family of tests, and the items behind a difference."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Example:
 def family_of(contrasts: Sequence[Contrast], titles: dict[str, str], declared: bool) -> str:
     """Which tests the adjusted p-values are adjusted over.
 
-    titles: of the criteria; declared: whether some were named beforehand.
+    titles: key → title of each criterion; declared: whether some criteria were named beforehand.
     """
     if not contrasts:
         return "No test: there are not two systems to compare."
@@ -48,19 +48,19 @@ def family_of(contrasts: Sequence[Contrast], titles: dict[str, str], declared: b
 
 
 def _family_of(contrasts: Sequence[Contrast], titles: dict[str, str], declared: bool) -> str:
-    first, rest = ([contrast for contrast in contrasts if contrast.exploratory is side] for side in (False, True))
+    main, rest = ([contrast for contrast in contrasts if contrast.exploratory is side] for side in (False, True))
     if not declared:
-        return f"p is adjusted by Holm over all {len(contrasts)} tests: {_counted(first)}."
+        return f"p is adjusted by Holm over all {len(contrasts)} tests: {_counted(main)}."
     others = f"{len(rest)} {'test is' if len(rest) == 1 else 'tests are'} exploratory and adjusted separately"
     others += f": {_counted(rest)} ({_named(rest, titles)})." if rest else ""
-    if not first:
+    if not main:
         return f"No declared criterion compares systems. {others}"
-    words = f"p is adjusted by Holm over the tests declared before launch: {_counted(first)} ({_named(first, titles)})."
+    words = f"p is adjusted by Holm over the tests declared before launch: {_counted(main)} ({_named(main, titles)})."
     return f"{words} {others}" if rest else words
 
 
 def _counted(tests: Sequence[Contrast]) -> str:
-    """As in: 3 pairs of systems × 2 criteria."""
+    """The number of tests, as in "3 pairs of systems × 2 criteria"."""
     criteria = len({contrast.criterion for contrast in tests})
     pairs = len(tests) // criteria
     words = f"{pairs} {'pair' if pairs == 1 else 'pairs'} of systems × {criteria} "
@@ -72,7 +72,7 @@ def _named(tests: Sequence[Contrast], titles: dict[str, str]) -> str:
 
 
 def foremost(contrasts: Sequence[Contrast], most: int) -> list[Contrast]:
-    """Those with a difference; of more than `most` the clearest ones."""
+    """The contrasts with a difference, at most `most`, the clearest first."""
     defined = [contrast for contrast in contrasts if not isinstance(contrast.difference, Undefined)]
     if len(defined) > most:
         defined.sort(key=_clarity)
@@ -80,12 +80,12 @@ def foremost(contrasts: Sequence[Contrast], most: int) -> list[Contrast]:
 
 
 def _clarity(contrast: Contrast) -> tuple[bool, bool, float, float]:
-    """Sorts the clearest contrast first."""
+    """Sort key that puts the clearest contrast first."""
     return not contrast.clear, not contrast.clear_here, 1 if contrast.p is None else contrast.p, -contrast.distance
 
 
 def examples(ratings: Ratings, items: Iterable[str], contrast: Contrast, most: int = 10) -> tuple[Example, ...]:
-    """Items that support the overall contrast most, then those most against it; `items`: the labels."""
+    """Items that support the overall contrast most, then those most against it; items: labels of the item codes."""
     table = or_undefined(SideBySide.build, ratings.number, ratings.item, ratings.annotator, ratings.system)
     if isinstance(table, Undefined):
         return ()

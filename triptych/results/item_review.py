@@ -38,15 +38,16 @@ from triptych.storage.models import (
 )
 
 ITEM, FINAL, RESPONSE = "the item", "Final value", "Response"
-FAR_SHARE = 0.25  # of the scale
+FAR_SHARE = 0.25  # distance from the median, as a share of the scale, from which a value is far
 UNSCORED = -1.0
 
 
 @dataclass(frozen=True)
 class ReviewLine:
-    """An item in the list. score: mean distance of two annotators, None without two; notes: to the lead.
+    """An item in the list. score: mean distance of two annotators, None with fewer; notes: number of notes to the lead.
 
-    final: recorded, asked for, or empty; comments: asked, answered, or empty; retired: why the lead took it out.
+    final: state of the final value (recorded, asked for, or empty); comments: state of the comments (asked, answered,
+    or empty); retired: why the lead took the item out.
     """
 
     item: str
@@ -68,7 +69,7 @@ class ReviewLine:
 
 @dataclass(frozen=True)
 class GivenValue:
-    """What an annotator gave, in the rubric's words; is_far: from the median, or not what the majority chose."""
+    """An annotator's value in the rubric's words; is_far: far from the median, or not the majority's choice."""
 
     annotator: str
     text: str
@@ -77,9 +78,10 @@ class GivenValue:
 
 @dataclass(frozen=True)
 class FinalQuestion:
-    """A criterion asked about a response (blind code, 0: the item), and what annotators gave.
+    """A criterion, asked about a response or the item (code: blind code, 0 for the item), and the annotators' values.
 
-    majority: the value that two annotators at least and more than half gave; median: of numbers without a majority.
+    majority: the value that more than half and at least two annotators gave; median: median of the numbers if there is
+    no majority.
     """
 
     code: int
@@ -91,13 +93,13 @@ class FinalQuestion:
 
     @property
     def is_disputed(self) -> bool:
-        """Whether there are values and none that could be taken over unread."""
+        """Whether there are values, but no value that a lead could accept without reading them."""
         return bool(self.values) and self.majority is None
 
 
 @dataclass(frozen=True)
 class ExplainedRating:
-    """What an annotator wrote about one of their ratings; reasons: their texts."""
+    """An annotator's explanation of one of their ratings; reasons: texts of the ticked reasons."""
 
     annotator: str
     system: str
@@ -109,7 +111,7 @@ class ExplainedRating:
 
 @dataclass(frozen=True)
 class Remark:
-    """A note to the lead, or why an annotator skipped or ignored the item or set a response aside."""
+    """A note to the lead, or the reason why an annotator skipped or ignored the item or set a response aside."""
 
     annotator: str
     what: str
@@ -118,11 +120,11 @@ class Remark:
 
 @dataclass(frozen=True)
 class Look:
-    """All about one item: texts with everybody's highlights, a table annotator × criterion, what was said.
+    """One item across its annotators: texts with all highlights, a table of ratings, explanations and remarks.
 
-    ratings: a row per response and annotator, the final value last; questions: what a final value can be given for, by
-    criterion and then in the order of the texts. Responses are numbered in an order drawn for the item, and no system
-    is named or can be recognised from another item, also when the study is unblinded.
+    ratings: a row per response and annotator, the final value last; questions: the questions that a final value can
+    answer, by criterion and then in the order of the texts. Responses are numbered in an order drawn for the item, so
+    that no system is named or can be recognised from another item, even when the study is unblinded.
     """
 
     texts: HighlightedItem
@@ -135,7 +137,7 @@ class Look:
 
 
 def lines(session: Session, study: Study, disagreement: Disagreement, counted: Counted) -> list[ReviewLine]:
-    """Every item, those with the greatest disagreement first, then those that nobody can disagree about yet."""
+    """Every item, by decreasing disagreement; last, those with fewer than two annotators."""
     scores = {row.item: row.score for row in disagreement.items}
     finals = adjudication.final_values(session, study)
     counts, notes = _counts(session, study, counted)
@@ -159,7 +161,7 @@ def lines(session: Session, study: Study, disagreement: Disagreement, counted: C
 
 
 def _commented(session: Session, study: Study) -> dict[str, str]:
-    """Item → whether annotators were asked about it, or all have answered."""
+    """Item → state of its comments: asked, or answered if all annotators have answered."""
     waiting: dict[str, bool] = {}
     for thread in comments.threads(session, study):
         waiting[thread.item] = thread.is_waiting or waiting.get(thread.item, False)
@@ -171,7 +173,7 @@ def _main(study: Study) -> tuple[Any, ...]:
 
 
 def _counts(session: Session, study: Study, counted: Counted) -> tuple[Counter[tuple[str, str]], Counter[str]]:
-    """(item, state) → annotations that count; item → how many carry a note."""
+    """(item, state) → number of annotations that count; item → number of them with a note."""
     # grouped by the label's name: PostgreSQL would treat two parameters as different expressions
     state = GIVEN_STATE.label("given")
     statement = (
@@ -224,7 +226,7 @@ def look(session: Session, study: Study, frame: Frame, item: str, counted: Count
 
 
 def _numbered(codes: Sequence[int], seed: str) -> dict[int, str]:
-    """Blind code → Response 1, 2, …, in an order of the item's own."""
+    """Blind code → Response 1, 2, …, in an order drawn for the item."""
     order = list(codes)
     random.Random(seed).shuffle(order)  # noqa: S311 (an order, no secret)
     return {code: f"{RESPONSE} {place}" for place, code in enumerate(order, 1)}
@@ -236,7 +238,7 @@ def _renamed(texts: HighlightedItem, by_code: dict[int, HighlightedCandidate], h
 
 
 def questions(frame: Frame, rows: pd.DataFrame, here: dict[int, str]) -> Iterator[FinalQuestion]:
-    """Every question about an item; rows: its ratings, here: blind code → name of its responses."""
+    """Every question about an item; rows: its ratings; here: blind code → name of the response on this page."""
     values: dict[tuple[int, str], list[tuple[str, float | str]]] = defaultdict(list)
     for row in rows.itertuples(index=False):
         value = value_of(row)
@@ -277,7 +279,7 @@ def _ends(scale: Scale) -> tuple[float, float]:
 
 
 def counted_all(counted: Counted) -> Counted:
-    """The same, of every item: a lead who opens one that most ignored wants to read it."""
+    """These filters, but with ignored items: a lead who opens an item that most ignored wants to read it."""
     return Counted(counted.kinds, True, counted.with_excluded, counted.annotators)
 
 

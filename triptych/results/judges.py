@@ -24,21 +24,21 @@ def judges_in(frame: Frame) -> list[str]:
 
 
 def metrics_in(frame: Frame, ratings: Sequence[StudyRatings]) -> frozenset[str]:
-    """Criteria that judges scored and nobody of those rated whose ratings these are; none while nobody rated."""
+    """Criteria that judges scored but none of the people in `ratings` rated; empty while nobody has rated."""
     rated = {asked.variable.key for asked in ratings if len(asked)}
     scored = frame.ratings.loc[frame.ratings["kind"] == Kind.judge.value, "criterion"]
     return frozenset(scored.astype(str).unique()) - rated if rated else frozenset()
 
 
 def margin(frame: Frame) -> float:
-    """How much worse than an annotator a judge may be for being cheap (epsilon), by what the annotators are."""
+    """How much worse than an annotator a judge may be, because it is cheap (epsilon); depends on the kind of study."""
     return EPSILON[frame.settings.expertise]
 
 
 def judges(frame: Frame, scope: Counted, ratings: Sequence[StudyRatings]) -> list[JudgeOf]:
-    """Every judge compared with the people whose ratings these are, by criterion.
+    """Every judge compared with the people in `ratings`, by criterion.
 
-    scope: the filters of `ratings`; of them all hold for the judges too but whose ratings count.
+    scope: the filters of `ratings`; all apply to the judges too, except the choice of people.
     """
     of_judges = (frame.ratings["kind"] == Kind.judge.value).to_numpy()
     people = [asked.take(np.flatnonzero(~of_judges[asked.rows])) for asked in ratings]

@@ -1,8 +1,7 @@
-"""Fair pay: what the pay for one item comes to per hour of work, by annotator and over all of them.
+"""Fair pay: pay per hour that results from the pay per item, by annotator and over all of them.
 
-Time is the active time of finished annotations as the workbench measures it: a pause of more than 120 seconds is not
-counted, nor is a tab that is not looked at. Reading instructions, training, tests and checks among the items are not in
-it.
+Time is the active time of finished annotations as measured by the workbench, without pauses of more than 120 seconds
+and without time in a hidden tab. Time for instructions, training, tests and checks among the items is not included.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ class AnnotatorPay:
 
 @dataclass(frozen=True)
 class PayMeter:
-    """Pay per hour. annotators: lowest first. quantiles: over annotators, by the names of QUANTILES.
+    """Pay per hour. annotators: lowest pay first. quantiles: name (see QUANTILES) → pay per hour over annotators.
 
-    numbers: what a report prints of it. needed: the pay per item at which everybody would have reached the floor, None
-    without a floor.
+    numbers: the numbers that a report prints. needed: the pay per item with which everybody would have reached the
+    floor, None without a floor.
     """
 
     pay: Pay
@@ -56,7 +55,7 @@ class PayMeter:
 
     @property
     def below(self) -> tuple[AnnotatorPay, ...]:
-        """Those who earn less per hour than the lead finds fair."""
+        """The annotators whose pay per hour is below the floor set by the lead."""
         return tuple(annotator for annotator in self.annotators if annotator.below)
 
     @property
@@ -75,7 +74,7 @@ class PayMeter:
 
 
 def meter_of(pay: Pay, frame: Frame, kinds: Collection[str]) -> PayMeter | Undefined:
-    """The pay of everybody of these kinds, excluded or not, or why there is none. Seconds to a tenth, as in exports."""
+    """The pay of all annotators of these kinds, excluded or not, or why there is none; seconds to a tenth."""
     work = frame.work[frame.work["state"].isin(FINISHED) & frame.work["kind"].isin(kinds)]
     return or_undefined(meter, pay, work["annotator"], [round(seconds, 1) for seconds in work["active_seconds"]])
 
@@ -122,7 +121,7 @@ def below_floor(pay: Pay, per_hour: float) -> bool:
 
 
 def expected(pay: Pay, seconds: float) -> str:
-    """What a guess of the time per item means, in a sentence. Raises UndefinedStatistic as hourly."""
+    """The pay per hour that an estimated time per item would give, in a sentence. Raises as `hourly`."""
     rate, floor = hourly(pay, seconds), pay.floor_per_hour
     sentence = f"At {seconds:.0f} seconds per item, {rate_of(pay)} comes to {money(rate, pay.currency)} per hour"
     if floor is None or not below_floor(pay, rate):
@@ -139,14 +138,14 @@ def enough(floor: Decimal, seconds: float) -> float:
 
 
 def rate_of(pay: Pay) -> str:
-    """As in: USD 0.50 per item. Raises UndefinedStatistic without a pay per item."""
+    """The pay as in "USD 0.50 per item". Raises UndefinedStatistic without a pay per item."""
     if pay.per_item is None:
         raise UndefinedStatistic(NO_RATE)
     return f"{money(pay.per_item, pay.currency)} per item"
 
 
 def money(amount: Decimal | float, currency: str) -> str:
-    """An amount as people write it: two decimals; what a lead entered keeps more if it has them."""
+    """An amount as people write it: two decimals, or more if a lead entered more."""
     if isinstance(amount, Decimal) and amount != round(amount, 2):
         return f"{currency} {amount.normalize():f}"
     return f"{currency} {round(amount, 2):.2f}"

@@ -1,4 +1,4 @@
-"""How far a study and each of its annotators are."""
+"""Progress of a study and of each of its annotators."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ FARTHEST = timedelta(days=3650)
 
 @dataclass(frozen=True)
 class AnnotatorProgress:
-    """One annotator's part: items done of those to do, time per item and a guess of the time left (None: no base)."""
+    """One annotator's progress.
+
+    done, total: items done and items to do; minutes_left: an estimate, None with too few timed annotations.
+    """
 
     pseudonym: str
     kind: str
@@ -40,9 +43,9 @@ class AnnotatorProgress:
 
 @dataclass(frozen=True)
 class Overview:
-    """How far the study is. expected = places of all items; done = those filled by a finished annotation.
+    """Progress of the study. expected: places of all items; done: places filled by a finished annotation.
 
-    done_at: when the last place is filled at the pace of the last days with work; None where there is none to go by.
+    done_at: estimated time when the last place is filled, at the pace of recent days; None if there is no pace yet.
     """
 
     done: int
@@ -60,7 +63,7 @@ class Overview:
 
 @dataclass(frozen=True)
 class _Tally:
-    """Annotations counted. timed, seconds: those with a known active time, and what they took together."""
+    """Counts of annotations. timed: annotations with a known active time; seconds: their total time."""
 
     done: int = 0
     skipped: int = 0
@@ -77,9 +80,9 @@ class _Tally:
 
 
 def overview(session: Session, study: Study, counted: Counted) -> Overview:
-    """Progress of everyone and overall, whatever else is filtered.
+    """Progress of each annotator and overall; of the filters, only those about people apply.
 
-    Time left: places left × the mean active time, from three annotations on.
+    Time left: open places × mean active time, from three annotations on.
     """
     frame, counted = frame_of(session, study), Counted(counted.kinds)
     main = (Item.study_id == study.id, Item.purpose == Purpose.main, ~Item.retired)
@@ -109,7 +112,7 @@ def overview(session: Session, study: Study, counted: Counted) -> Overview:
 
 
 def _done_at(filled: pd.Series, left: int) -> datetime | None:
-    """filled: (n,) times at which the n places were filled; left: places that are open."""
+    """When the last place will be filled; filled: (n,) times at which places were filled; left: open places."""
     now = clock.now()
     recent = filled[filled > now - PACE]
     if not left or len(recent) < MIN_PACE:
@@ -129,7 +132,7 @@ def _progress_rows(
     )
     by_person = _tallies(frame.work, frame.work["annotator"])
     limit = min(study.item_count, study.settings.get("items_per_annotator") or study.item_count)
-    limit = 0 if study.state == StudyState.closed else limit  # nothing more comes
+    limit = 0 if study.state == StudyState.closed else limit  # no more annotations will come
     return tuple(
         _progress(pseudonym, kind, excluded_at is not None, by_person.get(pseudonym, _Tally()), limit, left)
         for pseudonym, kind, excluded_at in session.execute(members)
@@ -154,7 +157,7 @@ def _progress(pseudonym: str, kind: str, excluded: bool, tally: _Tally, limit: i
 
 
 def _tallies(rows: pd.DataFrame, by: pd.Series | np.ndarray) -> dict[Any, _Tally]:
-    """The annotations of each group; workbooks and ratings from elsewhere bring no active time."""
+    """Counts of annotations by group; workbooks and imported ratings have no active time."""
     if rows.empty:
         return {}
     states = {name: rows["state"] == AssignmentState[name] for name in ("skipped", "ignored", "surplus")}

@@ -26,7 +26,7 @@ from triptych.stats.undefined import Undefined, or_undefined
 from triptych.storage.models import RATED, SEEN, Assignment, EntryAttempt, Membership, Person, Purpose, Role, Study
 from triptych.study.system_names import system_names
 
-MAX_RATINGS = 30_000  # in which annotators are looked at while a lead waits
+MAX_RATINGS = 30_000  # up to this number, annotators' diagnostics are computed while a lead waits
 FAILED_ATTENTION = 2
 SKIPPED_CHECKS = 2
 CHECKS = (Purpose.gold, Purpose.attention)
@@ -45,11 +45,11 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Standing:
-    """One annotator of a study: what the checks say, and whether they were excluded, when and why.
+    """One annotator of a study: results of checks, and whether they were excluded, when and why.
 
-    attention: attention checks given, and how many of them were not answered as asked. gold: gold items answered as
-    agreed beforehand. skipped: how many of both they skipped or ignored; those count as not answered. before_work:
-    active seconds of training and entry test, which pay per item does not cover.
+    attention, attention_failed: attention checks shown, and how many were not answered as instructed. gold: accuracy on
+    gold items. skipped: attention and gold checks that they skipped or ignored, which count as not answered.
+    before_work: active seconds of training and entry test, which pay per item does not cover.
     """
 
     annotator: str
@@ -64,7 +64,7 @@ class Standing:
 
     @property
     def is_empty(self) -> bool:
-        """Whether they have only joined."""
+        """Whether the annotator has done nothing since joining."""
         has_checks = self.attention or isinstance(self.gold, FlaggedRate)
         return not (has_checks or self.attempts or self.excluded_at)
 
@@ -83,7 +83,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Line:
-    """All there is to see about one annotator; look, speed and repeated are None where there is nothing yet."""
+    """All diagnostics of one annotator; look, speed and repeated are None where there are no data yet."""
 
     standing: Standing
     look: AnnotatorLook | None
@@ -118,7 +118,7 @@ def standings(session: Session, study: Study, kinds: Collection[str]) -> tuple[S
 
 
 class _Met(StrEnum):
-    """How a check was met."""
+    """How an annotator answered a check."""
 
     as_agreed = "as agreed"
     otherwise = "otherwise"
@@ -126,7 +126,7 @@ class _Met(StrEnum):
 
 
 def _check_counts(counts: Counter[tuple[str, _Met]]) -> tuple[int, int, FlaggedRate | Undefined, int]:
-    """Attention checks given and failed, gold accuracy and skipped checks, of the checks counted by (purpose, met)."""
+    """(attention checks shown, attention checks failed, gold accuracy, skipped checks); counts: by (purpose, met)."""
     attention, gold = (sum(counts[purpose, met] for met in _Met) for purpose in (Purpose.attention, Purpose.gold))
     accuracy = or_undefined(gold_accuracy, counts[Purpose.gold, _Met.as_agreed], gold)
     skipped = sum(counts[purpose, _Met.skipped] for purpose in CHECKS)
@@ -134,7 +134,7 @@ def _check_counts(counts: Counter[tuple[str, _Met]]) -> tuple[int, int, FlaggedR
 
 
 def _checked(session: Session, study: Study) -> defaultdict[int, Counter[tuple[str, _Met]]]:
-    """By person: how many checks of each purpose they met in which way."""
+    """Person → number of checks by (purpose, met)."""
     done = (Assignment.study_id == study.id) & Assignment.purpose.in_(CHECKS) & Assignment.state.in_(SEEN)
     as_agreed: dict[int, list[bool]] = defaultdict(list)
     for comparison in compared(session, done & Assignment.state.in_(RATED)):
@@ -148,10 +148,10 @@ def _checked(session: Session, study: Study) -> defaultdict[int, Counter[tuple[s
 
 
 def _met(purpose: str, as_agreed: Sequence[bool]) -> _Met:
-    """How a rated check was met.
+    """How a rated check was answered.
 
-    An attention check says what to answer, so every answer must be as asked. Gold items have ranges that careful
-    people leave now and then: 70 % of the answers, as in a calibration.
+    An attention check says what to answer, so every answer must match. Even careful people sometimes leave the ranges
+    of gold items, so 70 % of the answers must match, as in a calibration.
     """
     least = 1 if purpose == Purpose.attention else GOLD_SHARE
     return _Met.as_agreed if sum(as_agreed) >= least * len(as_agreed) else _Met.otherwise
@@ -189,8 +189,8 @@ def lines(
 ) -> list[Line]:
     """A line per annotator with data; flagged ones first, excluded ones last.
 
-    without, with_everybody: the analyses without and with excluded annotators. People who count are compared with
-    each other, so that somebody who was excluded does not make others look worse; the excluded with everybody.
+    without, with_everybody: the analyses without and with excluded annotators. Annotators who count are compared with
+    each other, so that excluded ones do not make others look worse; excluded annotators are compared with everybody.
     """
     looks = {look.annotator: look for look in without.annotators}
     if any(standing.excluded_at for standing in people):
@@ -208,14 +208,14 @@ def lines(
 def lines_of(
     session: Session, study: Study, analysis: StudyAnalysis, everybody: StudyAnalysis, twice: Frame
 ) -> list[Line]:
-    """As `lines`; analysis, everybody: without and with excluded annotators; twice: what was rated twice."""
+    """Like `lines`; analysis, everybody: analyses without and with excluded annotators; twice: from `twice_rated`."""
     people = standings(session, study, analysis.scope.kinds)
     speeds = speeds_of(analysis.frame, everybody.scope, texts_of(session, study))
     return lines(people, analysis, everybody, speeds, repeated(twice, everybody.scope))
 
 
 def flags_of(session: Session, study: Study, frame: Frame) -> dict[str, tuple[str, ...]]:
-    """By pseudonym: a sentence for each flag; for a large study, those of the checks only."""
+    """Pseudonym → a sentence for each flag; in a large study, only for flags of checks."""
     kinds = kinds_by_default(study)
     if len(frame.ratings) > MAX_RATINGS:
         return {row.annotator: tuple(row.flags) for row in standings(session, study, kinds)}

@@ -39,8 +39,8 @@ UNDECLARED_SLICE = "Estimates without tests: these items are a slice by a field 
 class StudyAnalysis(StudyNumbers):
     """All numbers of a study under one set of filters.
 
-    frame, scope: what they are made of; names: blind code → what a reader calls a system. Criteria are given by
-    their keys, systems by blind codes.
+    frame, scope: the data and filters that they are computed from; names: blind code → the system's name for readers.
+    Criteria are identified by their keys, systems by blind codes.
     """
 
     frame: Frame
@@ -84,13 +84,13 @@ class StudyAnalysis(StudyNumbers):
 
     @property
     def groups(self) -> Mapping[str, str]:
-        """None where everybody is in the same group, which then divides nobody."""
+        """Annotator → their group; empty if all are in the same group."""
         groups = self.frame.settings.annotator_groups
         return groups if len({groups.get(name) for name in self.people_names}) > 1 else {}
 
     @cached_property
     def collection(self) -> Collected:
-        """Of the whole study, whatever is filtered; nothing is tested in a slice that was not declared."""
+        """Collection of the whole study, whatever the filters; in a slice that was not declared, nothing is tested."""
         declaration = self.frame.settings.preregistration
         collected = collection(self.frame.planned, self.frame.work, declaration)
         return replace(collected, bound=0) if self._undeclared else collected
@@ -113,7 +113,7 @@ class StudyAnalysis(StudyNumbers):
 
     @cached_property
     def counted_frame(self) -> Frame:
-        """The frame with nothing in it but the ratings that count, as a list of ratings needs it."""
+        """The frame reduced to the ratings that count, for the list of ratings."""
         return replace(self.frame, ratings=counted_ratings(self.frame, self.scope))
 
     @cached_property
@@ -139,12 +139,12 @@ class StudyAnalysis(StudyNumbers):
 
     @cached_property
     def criteria(self) -> tuple[CriterionResult, ...]:
-        """Per criterion: what each system got, agreement, places, reasons."""
+        """Per criterion: results of each system, agreement, positions, reasons."""
         return tuple(criterion_result(self.frame, ratings) for ratings in self.ratings)
 
     @cached_property
     def judged(self) -> tuple[CriterionResult, ...]:
-        """The criteria that annotators were asked: all but metrics, which judges alone gave."""
+        """The criteria that annotators were asked: all except metrics, which only judges scored."""
         metrics = metrics_in(self.frame, self.ratings)
         return tuple(result for result in self.criteria if result.criterion.key not in metrics)
 
@@ -163,14 +163,17 @@ class StudyAnalysis(StudyNumbers):
 
     @cached_property
     def other_way(self) -> tuple[Contrast, ...] | None:
-        """The contrasts with excluded annotators where they are left out, or the reverse; None if there are none."""
+        """The contrasts with excluded annotators if the filters leave them out, or without them if not.
+
+        None if nobody was excluded.
+        """
         if not self.frame.work["excluded"].any():
             return None
         return self._contrasts_under(replace(self.scope, with_excluded=not self.scope.with_excluded))
 
     @cached_property
     def ignored_other_way(self) -> tuple[Contrast, ...] | None:
-        """The same with items that most annotators ignored."""
+        """Like `other_way`, for items that most annotators ignored."""
         if not mostly_ignored(self.frame, self.scope):
             return None
         return self._contrasts_under(replace(self.scope, with_ignored=not self.scope.with_ignored))
@@ -184,7 +187,7 @@ class StudyAnalysis(StudyNumbers):
 
     @cached_property
     def disagreement(self) -> Disagreement:
-        """By item and by annotator."""
+        """Disagreement by item and by annotator."""
         return disagreement(self.ratings, self.item_names, self.annotator_names)
 
 
@@ -193,7 +196,7 @@ _lock = threading.Lock()
 
 
 def analyse(frame: Frame, scope: Counted, names: dict[int, str]) -> StudyAnalysis:
-    """The analysis of a frame under these filters; kept until the study's frame changes."""
+    """The analysis of a frame under these filters, cached until the study's frame changes."""
     with _lock:
         of, analyses = _analyses.get(frame.name, (None, {}))
         if of is not frame:
@@ -221,6 +224,6 @@ def _length(analysis: StudyAnalysis, ratings: Ratings, words: pd.Series) -> Leng
 
 
 def spans(readings: pd.DataFrame) -> tuple[SpanAgreement, ...] | Undefined:
-    """Agreement on highlights, of rows as triptych.results.texts.readings_of gives them."""
+    """Agreement on highlights; readings: rows from `results.texts.readings_of`."""
     columns = ("text", "length", "annotator", "start", "end", "label", "place")
     return or_undefined(span_agreement, *(readings[name] for name in columns))

@@ -1,4 +1,4 @@
-"""How long the texts of a study are, and who read and marked them: what lengths and highlights are compared by."""
+"""Lengths of a study's texts, who read and marked them: the data for analyses of lengths and highlights."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ READING = ["text", "length", "annotator", "start", "end", "label", "place", "sys
 class Texts:
     """The texts of a study's main items.
 
-    pieces: one row per text of a candidate (of a dialogue each turn): candidate (its id), item, system (blind code),
-    turn (-1: no dialogue), characters (code points), words. contexts: words of each item's context. A candidate
-    without a text has no row. shared_contexts: items whose context another item has, too.
+    pieces: one row per candidate's text or, in a dialogue, per turn: candidate (its id), item, system (blind code),
+    turn (-1: no dialogue), characters (code points), words. A candidate without a text has no row. contexts: item →
+    words of its context. shared_contexts: number of items with the same context as another item.
     """
 
     pieces: pd.DataFrame
@@ -103,12 +103,12 @@ def _counted_texts(session: Session, study: Study) -> Texts:
 
 
 def readings_of(session: Session, study: Study, frame: Frame, counted: Counted) -> pd.DataFrame:
-    """Who read which text and marked what, in the form of triptych.stats.spans, with columns for system, item and turn.
+    """Who read which text and marked what: the rows of triptych.stats.spans, with columns for system, item and turn.
 
     One row per highlight; where an annotator marked nothing in a text, one row without a start. Imported quotes that
-    are not in the text are left out. Of texts that are shown as Markdown visible characters are counted, and a
-    highlight of hidden ones alone marks nothing. Responses are there if the rubric has a label for them, contexts if it
-    has one for contexts; of these the system is -1.
+    are not in the text are left out. In texts shown as Markdown, visible characters are counted, and a highlight of
+    hidden characters alone marks nothing. Responses are included if the rubric has a label for responses, contexts
+    (with system -1) if it has a label for contexts.
     """
     items, rows = counted_items(frame, counted), []
     if frame.rubric.labels_in("candidate"):
@@ -161,7 +161,7 @@ def _in_contexts(session: Session, study: Study, items: frozenset[str], counted:
 
 
 def _with_marks(rows: pd.DataFrame, marks: Iterable[Any], of: str) -> pd.DataFrame:
-    """The rows, one for each mark in them; of: the column that, with its turn, identifies the text."""
+    """The rows, repeated for each mark in their text; of: the column that, with the turn, identifies the text."""
     marked = pd.DataFrame(
         [(*row[:2], WHOLE if row[2] is None else row[2], *row[3:]) for row in marks],
         columns=["assignment", of, "turn", "start", "end", "label"],
@@ -201,7 +201,7 @@ def comments_of(session: Session, study: Study, frame: Frame, counted: Counted) 
 
 
 def _read_of(study: Study, counted: Counted, text: Any) -> Select[*tuple[Any, ...]]:
-    """Annotations with the column that names a text they are about, and who made them; what has it is joined later."""
+    """Annotations with their annotator and the column that identifies a text; callers join the text's table."""
     return (
         select(Assignment.id, text, Person.pseudonym)
         .select_from(Assignment)
@@ -212,7 +212,7 @@ def _read_of(study: Study, counted: Counted, text: Any) -> Select[*tuple[Any, ..
 
 
 def _marks_of(study: Study, text: Any) -> Select[*tuple[Any, ...]]:
-    """Highlights with a place, and the column that names their text."""
+    """Highlights with a start and an end, and the column that identifies their text."""
     place = Highlight.turn, Highlight.start, Highlight.end, Highlight.label
     marks = select(Highlight.assignment_id, text, *place).select_from(Highlight)
     of_study = marks.join(Assignment, Assignment.id == Highlight.assignment_id)

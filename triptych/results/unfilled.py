@@ -1,4 +1,4 @@
-"""Places that nobody present can fill: everybody who may still work has rated or skipped the item."""
+"""Places that no present annotator can fill: everybody who may still work has rated or skipped the item."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ IS_HUMAN = exists().where(Person.id == Membership.person_id, Person.kind == Kind
 
 @dataclass(frozen=True)
 class Unfilled:
-    """items: ids with open places that nobody present can fill; places: how many; missing: annotators that one item
-    still needs at most; present: annotators who may still get items."""
+    """items: ids of items with places that no present annotator can fill; places: number of these places; missing:
+    largest number of annotators that one item still needs; present: annotators who may still get items."""
 
     items: tuple[str, ...]
     places: int
@@ -42,7 +42,7 @@ class Unfilled:
 
     @property
     def sentence(self) -> str:
-        """Which items, why nobody, and what to do."""
+        """Which items cannot be filled, why, and what to do."""
         more = f" and {len(self.items) - MAX_LISTED} more" if len(self.items) > MAX_LISTED else ""
         them = "it" if len(self.items) == 1 else "them"
         everybody = "the one annotator" if self.present == 1 else f"all {self.present} annotators"
@@ -60,7 +60,7 @@ class Unfilled:
 
 
 def unfilled(session: Session, study: Study) -> Unfilled | None:
-    """Of an open study that people annotate; None where somebody present can fill every open place."""
+    """The places of an open study that no present annotator can fill; None if there are none."""
     if study.state != StudyState.open:
         return None
     of_study = (Membership.study_id == study.id, Membership.role == Role.annotator)
@@ -79,13 +79,13 @@ def unfilled(session: Session, study: Study) -> Unfilled | None:
 
 
 def _fillable(session: Session, study: Study, able: set[int], items: Sequence[int]) -> set[int]:
-    """Those of the items that one of the `able` people may get and has not seen.
+    """The items that at least one of the `able` people may get and has not seen.
 
-    Two short reads: a database that looks for such a person item by item takes half a minute for a million ratings.
+    Two short reads: a query that searches such a person for each item takes half a minute for a million ratings.
     """
-    given = select(Assignment.item_id, Assignment.person_id)
-    given = given.where(Assignment.study_id == study.id, Assignment.state != AssignmentState.expired)
-    seen = {*session.execute(given)}
+    assigned = select(Assignment.item_id, Assignment.person_id)
+    assigned = assigned.where(Assignment.study_id == study.id, Assignment.state != AssignmentState.expired)
+    seen = {*session.execute(assigned)}
     pairs = select(PlannedItem.item_id, PlannedItem.person_id).where(PlannedItem.study_id == study.id)
     plan = {*session.execute(pairs)}
     if plan:

@@ -45,7 +45,7 @@ def standing(analysis: StudyAnalysis, result: CriterionResult) -> str:
 
 
 def verdict(analysis: StudyAnalysis, criterion: str) -> str:
-    """Which systems differ under a criterion, how sure and for which annotators; and whether that was the question."""
+    """Which systems differ under a criterion, how sure and for which annotators; and whether this was declared."""
     contrasts = analysis.contrasts_of(criterion)
     if not contrasts:
         return ""
@@ -98,7 +98,7 @@ def between_groups(analysis: StudyAnalysis, criterion: str) -> str:
 
 
 def _group_sentence(analysis: StudyAnalysis, of: GroupDifference) -> str:
-    """As in: expert and crowd differ on System 2 − System 1: +0.80 against −0.10, apart by 0.90 (0.31 to 1.49)."""
+    """As in "expert and crowd differ on System 2 − System 1: +0.80 against −0.10, apart by 0.90 (0.31 to 1.49)"."""
     if isinstance(of.difference, Undefined):
         return of.difference.reason
     inside = {
@@ -118,8 +118,8 @@ def _group_sentence(analysis: StudyAnalysis, of: GroupDifference) -> str:
     )
 
 
-def _signed(of: TestedDifference, size: float) -> str:
-    return f"{100 * size:+.0f} percentage points" if of.share else f"{size:+.2f}"
+def _signed(difference: TestedDifference, size: float) -> str:
+    return f"{100 * size:+.0f} percentage points" if difference.share else f"{size:+.2f}"
 
 
 def speaks_for_others(contrasts: Iterable[TestedDifference]) -> bool:
@@ -128,13 +128,13 @@ def speaks_for_others(contrasts: Iterable[TestedDifference]) -> bool:
 
 
 def clear_of(contrasts: Sequence[D]) -> list[D]:
-    """The clear contrasts: for annotators like these or, if that is undefined, for these annotators."""
+    """The clear contrasts: for annotators like these or, without such a test, for these annotators."""
     alike = speaks_for_others(contrasts)
     return [contrast for contrast in contrasts if (contrast.clear if alike else contrast.clear_here)]
 
 
 def clear_of_criteria(contrasts: Iterable[Contrast]) -> list[Contrast]:
-    """The same, separately for each criterion, since only some may have enough annotators."""
+    """Like `clear_of`, separately for each criterion, since only some may have enough annotators."""
     by_criterion: dict[str, list[Contrast]] = defaultdict(list)
     for contrast in contrasts:
         by_criterion[contrast.criterion].append(contrast)
@@ -142,9 +142,9 @@ def clear_of_criteria(contrasts: Iterable[Contrast]) -> list[Contrast]:
 
 
 def order(analysis: StudyAnalysis, clear: Collection[Contrast]) -> str:
-    """Which systems are above which: all in a row, or as in: System 3 is above System 1 and System 2.
+    """Which systems are above which: all in a row, or as in "System 3 is above System 1 and System 2".
 
-    Of more than five systems only those that are below no other, as all pairs would be a page.
+    With more than five systems, only those that are not below another system, as all pairs would fill a page.
     """
     below: dict[int, set[int]] = {system: set() for system in analysis.systems}
     for contrast in clear:
@@ -168,7 +168,7 @@ def order(analysis: StudyAnalysis, clear: Collection[Contrast]) -> str:
 
 
 def summary(analysis: StudyAnalysis, contrasts: Sequence[Contrast]) -> str:
-    """The same in a few words without a full stop, to be followed by the criteria it holds for."""
+    """The verdict in a few words without a full stop, to be followed by the criteria that it applies to."""
     clear = clear_of(contrasts)
     if analysis.untested:
         return "Estimates without tests"
@@ -183,12 +183,12 @@ def summary(analysis: StudyAnalysis, contrasts: Sequence[Contrast]) -> str:
 
 
 def tested_only(contrasts: Iterable[Contrast]) -> str:
-    """Which systems a sentence about all pairs is about, where some pairs have no test."""
+    """Which systems a sentence about all pairs covers, if some pairs have no test."""
     return " that can be compared" if any(contrast.p_here is None for contrast in contrasts) else ""
 
 
 def names_of(analysis: StudyAnalysis, systems: Iterable[int]) -> str:
-    """Names of systems in a row."""
+    """Names of systems as a list in a sentence."""
     *names, last = map(analysis.name, systems)
     return f"{', '.join(names)} and {last}" if names else last
 
@@ -199,7 +199,7 @@ def _why_untested(contrast: TestedDifference) -> str:
 
 
 def sized(analysis: StudyAnalysis, contrast: Contrast) -> str:
-    """As in: System 2 is higher than System 1 by 0.41 (0.20 to 0.61)."""
+    """As in "System 2 is higher than System 1 by 0.41 (0.20 to 0.61)"."""
     if isinstance(contrast.difference, Undefined):
         return contrast.difference.reason
     interval = contrast.difference.headline
@@ -274,12 +274,12 @@ def _cannot_tell(analysis: StudyAnalysis, unclear: Sequence[Contrast]) -> str:
 
 
 def rounded_up(size: float) -> float:
-    """To what is printed, so that the claim stays true: two decimals, or whole percentage points."""
+    """The size rounded up as printed (two decimals, or whole percentage points), so that the claim stays true."""
     return math.ceil(round(size * 100, 6)) / 100
 
 
 def _untested(analysis: StudyAnalysis, contrasts: Sequence[Contrast]) -> str:
-    """The pairs without a test, with the reason of the first."""
+    """A sentence about the pairs without a test, with the reason of the first pair."""
     if not contrasts:
         return ""
     pairs = "; ".join(pair_of(analysis, contrast) for contrast in contrasts[:MAX_LISTED])
@@ -288,7 +288,7 @@ def _untested(analysis: StudyAnalysis, contrasts: Sequence[Contrast]) -> str:
 
 
 def _of_annotators(analysis: StudyAnalysis, criterion: str, tested: Sequence[Contrast]) -> str:
-    """Which annotators the verdict is about, how far these annotators differ, and what more of them would allow."""
+    """Which annotators the verdict applies to, how far they differ, and what more annotators would allow."""
     count = _annotators(tested)
     if speaks_for_others(tested):
         only_here = [contrast for contrast in tested if contrast.clear_here and not contrast.clear]
@@ -336,5 +336,5 @@ def pair_of(analysis: StudyAnalysis, contrast: Contrast) -> str:
 
 
 def largest_first(contrasts: Iterable[D]) -> list[D]:
-    """Those with the largest mean difference first."""
+    """The contrasts, with the largest mean difference first."""
     return sorted(contrasts, key=lambda contrast: -contrast.distance)

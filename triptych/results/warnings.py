@@ -1,4 +1,4 @@
-"""What would change the conclusion, first things first, and what could not be checked."""
+"""Findings in the ratings that could change the conclusion, most important first; and checks that were not possible."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from triptych.stats.numbers import p_words
 from triptych.stats.undefined import Undefined
 
 BY_CHANCE = "In simulations without camps, such a hint appeared in up to 7 % of studies."
-GROUPS_APART = 0.1  # alpha inside a group against that of all, from which it moves the conclusion
+GROUPS_APART = 0.1  # difference of a group's alpha from the alpha of all, from which it is reported
 
 
 @dataclass(frozen=True)
 class Finding:
     """Something that readers of the results should know; the higher `weight`, the more it affects the conclusion.
 
-    kind: a short name; examples: which ratings are behind it, None where that is all of them.
+    kind: a short name; examples: filters for the ratings behind it, None for all ratings.
     """
 
     weight: int
@@ -83,21 +83,21 @@ def _simulated(analysis: StudyAnalysis) -> Iterator[Finding]:
 
 
 def _collection(analysis: StudyAnalysis) -> Iterator[Finding]:
-    """What is in of what was planned, and that results were opened before it was."""
+    """Planned annotations that are not in yet, or results that were opened before all were."""
     numbers = analysis.collection
     if numbers.sentence:
         yield Finding(92 if numbers.interim else 20, "collection", numbers.sentence)
 
 
 def _exclusions(analysis: StudyAnalysis) -> Iterator[Finding]:
-    """Contrasts that the exclusion of annotators decides."""
+    """Contrasts whose outcome depends on the exclusion of annotators."""
     without = f"{'without' if analysis.scope.with_excluded else 'with'} excluded annotators"
     for _, sentence in _turned(analysis, analysis.other_way, without):
         yield Finding(98, "exclusions", sentence, Filters(marks=frozenset({"excluded"})))
 
 
 def _ignored_items(analysis: StudyAnalysis) -> Iterator[Finding]:
-    """Contrasts that leaving out items decides."""
+    """Contrasts whose outcome depends on leaving out ignored items."""
     without = f"{'without' if analysis.scope.with_ignored else 'with'} the items that most annotators ignored"
     for contrast, sentence in _turned(analysis, analysis.ignored_other_way, without):
         yield Finding(97, "ignored items", sentence, _of_pair(contrast))
@@ -117,28 +117,31 @@ def _turned(
         higher_there = two.higher if two in clear_there else 0
         if higher == higher_there:
             continue
-        here, there = ("clear", "not clear") if higher else ("not clear", "clear")
-        there = "turned around" if higher and higher_there else there
+        here_words, there_words = ("clear", "not clear") if higher else ("not clear", "clear")
+        there_words = "turned around" if higher and higher_there else there_words
         pair = f"{analysis.name(contrast.system)} against {analysis.name(contrast.baseline)}"
-        yield contrast, f"{analysis.title(contrast.criterion)}: {pair} is {here} here, and {there} {without}."
+        yield (
+            contrast,
+            f"{analysis.title(contrast.criterion)}: {pair} is {here_words} here, and {there_words} {without}.",
+        )
 
 
 def _single_annotators(analysis: StudyAnalysis) -> Iterator[Finding]:
-    """Clear differences that a single annotator makes."""
+    """Clear differences that depend on a single annotator."""
     for criterion, compared in analysis.compared.items():
         turned: dict[str, list[Contrast]] = {}
         for contrast in analysis.contrasts_of(criterion):
             if contrast.clear or contrast.clear_here:
                 for code in compared.turned_by(contrast):
                     turned.setdefault(str(analysis.annotator_names[code]), []).append(contrast)
-        for who, contrasts in turned.items():
+        for annotator, contrasts in turned.items():
             pairs = [pair_of(analysis, contrast) for contrast in contrasts]
             more = f" and {len(pairs) - MAX_LISTED} more" if len(pairs) > MAX_LISTED else ""
             listed = "; ".join(pairs[:MAX_LISTED]) + more
             noun = "difference" if len(pairs) == 1 else "differences"
             verb = "turns" if len(pairs) == 1 else "turn"
-            sentence = f"{analysis.title(criterion)}: without {who} the {noun} of {listed} {verb} around."
-            yield Finding(96, "one annotator", sentence, _of_pair(contrasts[0], who))
+            sentence = f"{analysis.title(criterion)}: without {annotator} the {noun} of {listed} {verb} around."
+            yield Finding(96, "one annotator", sentence, _of_pair(contrasts[0], annotator))
 
 
 def _these_only(analysis: StudyAnalysis) -> Iterator[Finding]:
@@ -243,7 +246,7 @@ def _agreement(analysis: StudyAnalysis) -> Iterator[Finding]:
 
 
 def _late(analysis: StudyAnalysis) -> Iterator[Finding]:
-    """Ratings of leads who knew the names."""
+    """Ratings by leads who knew the systems' names."""
     work = analysis.work
     late = int(analysis.frame.after_unblinding(work).sum())
     if late:
@@ -265,7 +268,7 @@ def missing_answers(analysis: StudyAnalysis) -> Iterator[Finding]:
 
 
 def _often(ratings: StudyRatings, matches: np.ndarray, what: str, which: Filters) -> Iterator[Finding]:
-    """A finding where more than a fifth of the answers are such."""
+    """A finding if more than a fifth of the answers match; what: what these answers are."""
     criterion, share = ratings.criterion, matches.mean() if len(matches) else 0
     if share > MISSING_SHARE:
         sentence = f"{criterion.title}: {100 * share:.0f} % of the answers are {what}; is the question clear?"
@@ -293,7 +296,7 @@ def not_run(analysis: StudyAnalysis) -> tuple[NotRun, ...]:
 
 
 def all_not_run(analysis: StudyAnalysis) -> tuple[NotRun, ...]:
-    """The same with the ordinal model, which takes seconds."""
+    """Like `not_run`, including the ordinal model, which takes seconds."""
     fits = ((fit.criterion, fit.model) for fit in analysis.ordinal_models)
     models = (words for criterion, model in fits for words in _words("Proportional odds", criterion, model))
     return _grouped(analysis, chain(_undefined(analysis), models))
@@ -309,7 +312,7 @@ def _grouped(analysis: StudyAnalysis, undefined: Iterable[tuple[str, str, str]])
 
 
 def _undefined(analysis: StudyAnalysis) -> Iterator[tuple[str, str, str]]:
-    """(check, criterion, why) of everything that is words instead of a number."""
+    """(check, criterion, reason) of every number that is Undefined."""
     for criterion, why in analysis.not_compared.items():
         yield "Comparison of systems", criterion, why
     yield from _undefined_pairs(analysis)
@@ -333,7 +336,7 @@ def _undefined(analysis: StudyAnalysis) -> Iterator[tuple[str, str, str]]:
 
 
 def _undefined_pairs(analysis: StudyAnalysis) -> Iterator[tuple[str, str, str]]:
-    """What is not defined for pairs of systems; of how many, where it is not all of a criterion."""
+    """Checks that are not defined for pairs of systems, with the number of pairs unless all of a criterion's."""
     counts = Counter(words for contrast in analysis.contrasts for words in _undefined_of(contrast))
     of = Counter(contrast.criterion for contrast in analysis.contrasts)
     for (check, criterion, why), count in counts.items():

@@ -34,10 +34,10 @@ def alpha_interval(
     scale: Column | None = None,
     items: Column | None = None,
 ) -> tuple[float, float]:
-    """Interval (low, high) of alpha from the ratings without each item, see counts.jackknife_interval.
+    """Interval (low, high) of alpha from its values without each item, see counts.jackknife_interval.
 
-    items: (n,) labels of what the units belong to; else every unit is an item. Raises UndefinedStatistic for fewer
-    than two items and for ratings that are almost or entirely alike.
+    items: (n,) label of the item that each unit belongs to; if omitted, every unit is its own item. Raises
+    UndefinedStatistic for fewer than two items and for ratings that are almost or entirely alike.
     """
     table = UnitCounts.build(units, values, scale, items).varied()
     return jackknife_interval(table, partial(alphas, level=level), confidence)
@@ -96,9 +96,9 @@ def _ordinal(table: UnitCounts, draws: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def _unit_range(values: np.ndarray, used: np.ndarray) -> np.ndarray:
-    """The values moved and stretched so that those used fill [-1, 1] and the others, which count nowhere, are 0.
+    """The values, shifted and scaled so that the used ones span [-1, 1]; unused values, which never count, become 0.
 
-    This leaves alpha as it is and keeps squares in range.
+    Alpha does not change, and squares cannot overflow.
     """
     middle = values[used].min() / 2 + values[used].max() / 2
     moved: Floats = np.where(used, values - middle, 0)

@@ -1,8 +1,8 @@
 """Whether annotators form camps: by their tastes for systems, or by who agrees with them.
 
-Groups that are declared are compared by permuting labels. Where none are, two hints are possible; both keep their level
-when annotators differ in severity, and silence of both proves nothing. Severity, difficulty and, for agreement, tastes
-are taken out of the ratings first.
+Declared groups are compared by permuting labels. Without declared groups, two tests can hint at camps. Both keep their
+level when annotators differ in severity; that neither finds camps proves nothing. Severity, difficulty and, for
+agreement, tastes are removed from the ratings first.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NULL_DRAWS = 999
 
 @dataclass(frozen=True)
 class Camps:
-    """The split of annotators that stands out most, and how often one as clear arises without camps.
+    """The split of annotators that stands out most; p: how often a split as clear arises without camps.
 
     inside, across: mean correlation of two annotators of one camp and of different camps; None for tastes.
     """
@@ -42,9 +42,9 @@ class Camps:
 
 
 def profiles(fits: Sequence[CrossedEffects], annotators: Sequence[Label], systems: Sequence[Label]) -> Floats:
-    """(A, S x criteria) mean residual of each annotator for each system, 0 where they rated none of it.
+    """(A, S x criteria) mean residual of each annotator for each system, 0 where they did not rate the system.
 
-    fits: of each criterion; annotators, systems: all labels, in the order of rows and columns.
+    fits: one for each criterion; annotators, systems: all labels, in the order of rows and columns.
     """
     columns, size = [], len(annotators) * len(systems)
     for fit in fits:
@@ -57,7 +57,7 @@ def profiles(fits: Sequence[CrossedEffects], annotators: Sequence[Label], system
 
 
 def group_difference(profile: Floats, group: Column, seed: int = 0) -> float:
-    """p that declared groups of annotators differ in their tastes; profile: (A, q), group: (A,) labels.
+    """p of the test whether declared groups of annotators differ in taste; profile: (A, q), group: (A,) labels.
 
     Permutes the labels; the statistic is the squared distance of the groups' mean profiles from the common mean,
     weighted by size. Raises UndefinedStatistic below two groups or where every group has one annotator.
@@ -74,16 +74,17 @@ def group_difference(profile: Floats, group: Column, seed: int = 0) -> float:
 def camps_by_taste(profile: Floats, names: Sequence[Label], seed: int = 0) -> Camps:
     """Two camps of annotators with opposite tastes for systems; profile: (A, q), one row per name.
 
-    Scores on the first principal axis are split where the scatter within is smallest against the total; normal
-    scores show how small it gets without camps. Raises UndefinedStatistic below twelve annotators or without tastes.
+    Scores on the first principal axis are split where the scatter inside the two camps is the smallest share of the
+    total. Simulated normal scores show how small that share gets without camps. Raises UndefinedStatistic below twelve
+    annotators or where nobody's taste differs.
     """
     if len(names) < FEWEST_FOR_TASTES:
         raise UndefinedStatistic(f"Not looked for: camps by taste need {FEWEST_FOR_TASTES} annotators or more.")
     centred = profile - profile.mean(axis=0)
     if not np.abs(centred).max() > 1e-9:
         raise UndefinedStatistic("Not defined: no annotator's taste differs from the others'.")
-    left, size, _ = np.linalg.svd(centred, full_matrices=False)
-    scores = left[:, 0] * size[0]
+    axes, size, _ = np.linalg.svd(centred, full_matrices=False)
+    scores = axes[:, 0] * size[0]
     null = np.random.default_rng(seed).normal(size=(_NULL_DRAWS, len(scores)))
     within, cut = _tightest(scores[None, :])
     as_tight = int((_tightest(null)[0] <= within[0]).sum())
@@ -95,11 +96,11 @@ def camps_by_taste(profile: Floats, names: Sequence[Label], seed: int = 0) -> Ca
 def camps_by_agreement(values: Column, items: Column, annotators: Column, systems: Column, seed: int = 0) -> Camps:
     """Two camps that agree inside and not across, on one criterion; columns as in CrossedEffects.build.
 
-    Each annotator's mean for each system and their spread are taken out, and from the correlations of every two what
-    one common factor explains, so that neither severity, taste nor care make a camp. The statistic is the mean of the
-    rest inside minus that across, for the best split of it; p comes from exchanging the ratings of each candidate among
-    those who rated it. Raises UndefinedStatistic below five annotators, above forty, or where too few candidates are
-    shared.
+    Each annotator's mean for each system and their spread are removed from the ratings. What one common factor explains
+    is removed from the correlations of pairs of annotators, so that neither severity, taste nor care makes a camp. The
+    statistic is the mean remaining correlation inside camps minus that across, for the best split; p comes from
+    permuting the ratings of each candidate among the annotators who rated it. Raises UndefinedStatistic below five
+    annotators, above forty, or where too few candidates are shared.
     """
     ratings, item, annotator, system = numbers(values, items, annotators, systems)
     (person, names), (code, _) = codes(annotator), codes(system)
@@ -114,7 +115,7 @@ def camps_by_agreement(values: Column, items: Column, annotators: Column, system
     if np.isnan(observed).mean() > 0.5:
         raise UndefinedStatistic(f"Not defined: too few annotators share {_SHARED} candidates or more.")
     best, _ = _best_split(_beyond_one_factor(observed, pairs, len(names)), pairs, len(names))
-    _, split = _best_split(observed, pairs, len(names))  # the plain correlations show more readably who agrees
+    _, split = _best_split(observed, pairs, len(names))  # plain correlations are easier to read
     random = np.random.default_rng(seed)
     as_far = 0
     for _ in range(PERMUTATIONS):
@@ -127,14 +128,14 @@ def camps_by_agreement(values: Column, items: Column, annotators: Column, system
 
 
 def _between(profile: Floats, code: np.ndarray) -> float:
-    """Sum over groups of size x squared distance of the mean profile from the common one."""
+    """Sum over groups of (size x squared distance of the group's mean profile from the overall mean profile)."""
     size = np.bincount(code)
     means = np.stack([np.bincount(code, column) / size for column in profile.T], axis=1)
     return float((size[:, None] * (means - profile.mean(axis=0)) ** 2).sum())
 
 
 def _tightest(scores: Floats) -> tuple[Floats, np.ndarray]:
-    """Of each row (B, A): smallest share of scatter within two camps of two or more, and the size of the lower one."""
+    """By row of scores (B, A): smallest share of scatter inside two camps of two or more; size of the lower camp."""
     ordered = np.sort(scores - scores.mean(axis=1, keepdims=True), axis=1)
     count = ordered.shape[1]
     lower = np.arange(_SMALLEST_CAMP, count - _SMALLEST_CAMP + 1)
@@ -145,7 +146,7 @@ def _tightest(scores: Floats) -> tuple[Floats, np.ndarray]:
 
 
 def _standardised(ratings: Floats, item: np.ndarray, annotator: np.ndarray, system: np.ndarray) -> Floats:
-    """(candidates, annotators) ratings without each annotator's mean for the system, in their own spread, or NaN."""
+    """(candidates, annotators) ratings minus the annotator's mean for the system, divided by their spread, or NaN."""
     taste = annotator * (system.max() + 1) + system
     centred = ratings - (np.bincount(taste, ratings) / np.maximum(np.bincount(taste), 1))[taste]
     spread = np.sqrt(np.bincount(annotator, centred**2) / np.bincount(annotator))
@@ -157,11 +158,11 @@ def _standardised(ratings: Floats, item: np.ndarray, annotator: np.ndarray, syst
 
 
 def _correlations(table: Floats, pairs: np.ndarray) -> Floats:
-    """(pairs,) of standardised columns over the rows that both have; NaN below five."""
-    there = ~np.isnan(table)
-    filled = np.where(there, table, 0.0)
-    products, shared = filled.T @ filled, there.T.astype(float) @ there
-    squares = (filled**2).T @ there  # of the one's ratings where the other has one
+    """(pairs,) correlations of two annotators' columns over the rows that both have; NaN below five such rows."""
+    rated = ~np.isnan(table)
+    filled = np.where(rated, table, 0.0)
+    products, shared = filled.T @ filled, rated.T.astype(float) @ rated
+    squares = (filled**2).T @ rated  # [i, j]: squares of i's ratings in rows that j rated
     scale = np.sqrt(squares * squares.T)
     matrix = np.divide(products, scale, out=np.full(products.shape, np.nan), where=(scale > 0) & (shared >= _SHARED))
     correlations: Floats = matrix[pairs[:, 0], pairs[:, 1]]
@@ -169,51 +170,51 @@ def _correlations(table: Floats, pairs: np.ndarray) -> Floats:
 
 
 def _beyond_one_factor(correlations: Floats, pairs: np.ndarray, count: int) -> Floats:
-    """(pairs,) what remains after the best product of two annotators' loadings, found one annotator after the other."""
+    """(pairs,) correlations minus the product of two annotators' loadings; loadings are fitted one at a time."""
     first, second = pairs.T
     matrix = np.zeros((count, count))
-    there = np.zeros((count, count))
+    defined = np.zeros((count, count))
     matrix[first, second] = matrix[second, first] = np.nan_to_num(correlations)
-    there[first, second] = there[second, first] = ~np.isnan(correlations)
+    defined[first, second] = defined[second, first] = ~np.isnan(correlations)
     loadings = np.full(count, np.sqrt(max(float(np.nanmean(correlations)), 0.01)))
     for _ in range(_FACTOR_ROUNDS):
-        for at in range(count):
-            loadings[at] = matrix[at] @ loadings / max(there[at] @ loadings**2, 1e-9)
+        for annotator in range(count):
+            loadings[annotator] = matrix[annotator] @ loadings / max(defined[annotator] @ loadings**2, 1e-9)
         loadings = np.clip(loadings, -1, 1)
-    rest: Floats = correlations - loadings[first] * loadings[second]
-    return rest
+    remaining: Floats = correlations - loadings[first] * loadings[second]
+    return remaining
 
 
 def _exchanged(table: Floats, random: np.random.Generator) -> Floats:
-    """The ratings of each row in random order among those who gave one."""
-    there = ~np.isnan(table)
-    keys = np.where(there, random.random(table.shape), 2.0)
+    """The table with the ratings of each row permuted among the annotators who have one."""
+    rated = ~np.isnan(table)
+    keys = np.where(rated, random.random(table.shape), 2.0)
     shuffled = np.take_along_axis(table, np.argsort(keys, axis=1), axis=1)
-    out = np.full(table.shape, np.nan)
-    out[there] = shuffled[~np.isnan(shuffled)]
-    return out
+    exchanged = np.full(table.shape, np.nan)
+    exchanged[rated] = shuffled[~np.isnan(shuffled)]
+    return exchanged
 
 
 def _best_split(correlations: Floats, pairs: np.ndarray, count: int) -> tuple[float, np.ndarray]:
-    """The largest mean inside minus mean across, and who is on the first side (count,)."""
+    """The largest gap (mean correlation inside minus mean across) and, for its split, who is on the first side."""
     sides = _all_splits(count) if count <= _ALL_SPLITS_UP_TO else _splits_along_axes(correlations, pairs, count)
     defined = ~np.isnan(correlations)
     together = (sides[:, pairs[:, 0]] == sides[:, pairs[:, 1]])[:, defined].astype(float)
     inside, total = together.sum(axis=1), int(defined.sum())
-    sums, whole = together @ correlations[defined], correlations[defined].sum()
+    sums, total_sum = together @ correlations[defined], correlations[defined].sum()
     with np.errstate(invalid="ignore", divide="ignore"):
-        gap = sums / inside - (whole - sums) / (total - inside)
+        gap = sums / inside - (total_sum - sums) / (total - inside)
     best = int(np.nanargmax(gap))
     return float(gap[best]), sides[best]
 
 
 def _all_splits(count: int) -> np.ndarray:
-    """(splits, count) every way to put two or more on either side; the first annotator is on the first."""
+    """(splits, count) every split with two or more on either side; the first annotator is on the first side."""
     number = np.arange(2 ** (count - 1))
     sides = np.column_stack([np.ones(len(number), dtype=bool), (number[:, None] >> np.arange(count - 1)) & 1 == 1])
     size = sides.sum(axis=1)
-    enough: np.ndarray = sides[(size >= _SMALLEST_CAMP) & (size <= count - _SMALLEST_CAMP)]
-    return enough
+    large_enough: np.ndarray = sides[(size >= _SMALLEST_CAMP) & (size <= count - _SMALLEST_CAMP)]
+    return large_enough
 
 
 def _splits_along_axes(correlations: Floats, pairs: np.ndarray, count: int) -> np.ndarray:

@@ -5,8 +5,8 @@ differ in what chance is. A weight w_cd says how much of an agreement the values
 
 - identity: 1 for the same value, otherwise 0;
 - quadratic: 1 - ((c - d) / (greatest - smallest))^2, from the values as numbers;
-- ordinal: 1 - l (l + 1) / (q (q - 1)) for values l places apart on a scale of q points. This is Gwet's weight and
-  another thing than the ranks of Krippendorff's ordinal alpha: the two give different numbers.
+- ordinal: 1 - l (l + 1) / (q (q - 1)) for values l places apart on a scale of q points. This is Gwet's weight; it
+  differs from the ranks of Krippendorff's ordinal alpha, and so do the results.
 
 Source: Gwet 2014, Handbook of Inter-Rater Reliability, chapters 3 to 5 (generalised to missing ratings).
 """
@@ -46,8 +46,8 @@ def gwet(table: UnitCounts, draw: Draw, weights: np.ndarray) -> np.ndarray:
     """Gwet's AC1 (identity weights) or AC2 (b,) for each table; weights (V, V). NaN where V = 1.
 
     pe = sum(w) / (q (q - 1)) * sum_c pi_c (1 - pi_c), pi_c the mean share of value c over units. Units rated once
-    count in pi only; points that nobody used count in q. Hardly moved by one value being far more frequent than the
-    others. Source: Gwet 2008.
+    count in pi only; points that nobody used count in q. A value that is far more frequent than the others hardly
+    changes the coefficient. Source: Gwet 2008.
     """
     shares, points = _shares(table, draw), len(table.values)
     if points < 2:
@@ -97,7 +97,7 @@ def _shares(table: UnitCounts, draw: Draw) -> np.ndarray:
 
 
 def _beyond(agreement: np.ndarray, chance: np.ndarray) -> np.ndarray:
-    """(pa - pe) / (1 - pe), at most 1 in spite of rounding; NaN where chance alone agrees always."""
+    """(pa - pe) / (1 - pe), at most 1 in spite of rounding; NaN where chance agreement is complete."""
     room = 1 - chance
     coefficient: Floats = np.full(len(room), np.nan)
     np.divide(agreement - chance, room, out=coefficient, where=room > _ROUNDING)

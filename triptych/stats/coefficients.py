@@ -21,7 +21,7 @@ _WORTH_SAYING = 0.1
 
 @dataclass(frozen=True)
 class Coefficient:
-    """One coefficient by a name that says its level or weights; Undefined where the data define none."""
+    """One coefficient; its name contains its level or weights."""
 
     key: str
     name: str
@@ -31,7 +31,9 @@ class Coefficient:
 
 @dataclass(frozen=True)
 class AgreementTable:
-    """Agreement over `units` units with two ratings or more, together `ratings`; `alone` units have one rating.
+    """Agreement between annotators.
+
+    units: number of units with two ratings or more; ratings: number of their ratings; alone: units with one rating.
 
     coefficients: by key percent, alpha (at the level of the scale), alpha_interval (for an ordinal scale), ac,
     fleiss; in this order.
@@ -54,12 +56,12 @@ def agreement_table(
     items: Column | None = None,
     confidence: float = 0.95,
 ) -> AgreementTable:
-    """All coefficients of one criterion, each with its interval from the ratings without each item.
+    """All coefficients of one criterion, each with an interval from its values without each item.
 
-    units: (n,) labels; values: (n,) numbers, NaN = missing; scale: all points in order; items: (n,) what each unit
-    belongs to, else every unit is an item. Gwet's coefficient is AC1 on nominal scales, AC2 with ordinal weights on
-    ordinal and with quadratic weights on interval scales; Fleiss' kappa is unweighted. The intervals apply to these
-    annotators. Raises UndefinedStatistic when no unit has two ratings.
+    units: (n,) labels; values: (n,) numbers, NaN = missing; scale: all points in order; items: (n,) the item that each
+    unit belongs to; if omitted, every unit is its own item. Gwet's coefficient is AC1 on nominal scales, AC2 with
+    ordinal weights on ordinal and with quadratic weights on interval scales; Fleiss' kappa is unweighted. The intervals
+    apply to these annotators. Raises UndefinedStatistic when no unit has two ratings.
     """
     table = UnitCounts.build(units, values, scale, items)
     coefficients = []
@@ -77,7 +79,7 @@ def agreement_table(
 def alpha_alone(
     units: Column, values: Column, level: Level, scale: Column | None = None, items: Column | None = None
 ) -> Coefficient:
-    """Krippendorff's alpha with its interval, or why there is none; arguments as above."""
+    """Krippendorff's alpha with its interval, or why there is none; arguments as in `agreement_table`."""
     value = or_undefined(krippendorff_alpha, units, values, level, scale)
     interval = or_undefined(alpha_interval, units, values, level, scale=scale, items=items)
     return Coefficient("alpha", f"Krippendorff's alpha ({level})", value, interval)
@@ -91,7 +93,7 @@ def intra_annotator(
     scale: Column | None = None,
     items: Column | None = None,
 ) -> AgreementTable:
-    """How far annotators agree with themselves on what they rated twice: units are (annotator, unit).
+    """How far annotators agree with themselves on units that they rated twice; the units here are (annotator, unit).
 
     annotators, units: (n,) labels, a repeated item under the label of its first showing; the rest as in
     agreement_table. Raises UndefinedStatistic when nobody rated a unit twice.
@@ -110,8 +112,8 @@ def intra_annotator(
 def category_note(missing: float | Undefined, category: float | Undefined, option: str, level: Level) -> str:
     """A sentence when it matters how an answer like "I don't know" is counted; otherwise "".
 
-    missing, category: nominal alpha with that answer left out, and with it as a category of its own; option: its
-    title; level: of the scale, at which alpha is printed elsewhere.
+    missing: nominal alpha without that answer; category: nominal alpha with that answer as a category; option: the
+    answer's title; level: the level of the scale, at which alpha is printed elsewhere.
     """
     if isinstance(missing, Undefined) or isinstance(category, Undefined) or abs(category - missing) <= _WORTH_SAYING:
         return ""
@@ -133,7 +135,7 @@ def band_note(interval: tuple[float, float]) -> str:
 
 
 def _coefficients_of(table: UnitCounts, level: Level) -> dict[str, tuple[str, Statistic | Undefined]]:
-    """Name and statistic of each coefficient by its key, or the words why these ratings do not define it."""
+    """Key → (name, statistic) of each coefficient, or the reason why these ratings do not define it."""
     weights = _WEIGHTING[level]
     gwets = "Gwet's AC1" if weights == "identity" else f"Gwet's AC2 ({weights} weights)"
     statistics: dict[str, tuple[str, Statistic | Undefined]] = {

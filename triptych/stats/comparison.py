@@ -1,8 +1,9 @@
-"""Comparisons of systems within what one annotator gave for one item. Where an annotator rates several candidates of an
-item, their severity and the item's difficulty cancel in a difference; what remains are preferences for a system, by
-annotator and by item, and noise. All comparisons here therefore use such pairs, and all treat annotator and item as
-crossed (intervals), except the signed-rank test, which is well known and treats these annotators as the whole
-population.
+"""Comparisons of systems within the ratings of one annotator on one item.
+
+Where an annotator rates several candidates of an item, severity and difficulty cancel in a difference; what remains are
+preferences for a system, by annotator and by item, and noise. All comparisons here therefore use such pairs, and all
+treat annotator and item as crossed (intervals), except the signed-rank test, which is well known and treats these
+annotators as the whole population.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from .undefined import UndefinedStatistic
 
 UNPAIRED = "Not defined: no annotator rated both systems on the same item."
 _EXACT_ITEMS = 13  # items up to which scipy's signed-rank test is exact in spite of ties
-_DIGITS = 9  # what differs later is rounding, not a difference
+_DIGITS = 9  # decimals; a difference beyond them is rounding
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """n pairs: differences (n,) = rating of one system minus rating of the other; with their codes 0..G-1 (n,)."""
+    """n pairs of ratings: (n,) differences of the two systems, and (n,) codes 0..G-1 of item and annotator."""
 
     differences: np.ndarray
     items: np.ndarray
@@ -33,7 +34,7 @@ class Pairs:
 
 @dataclass(frozen=True)
 class SideBySide:
-    """Ratings of one criterion with what one annotator gave for one item in one row.
+    """Ratings of one criterion as a table: one row per annotator and item, one column per system.
 
     ratings: (C, S) numbers, NaN = not rated; items, annotators: (C,) codes; systems: the S labels, columns in
     their order.
@@ -71,7 +72,7 @@ class SideBySide:
     def pairs(self, system: Hashable, baseline: Hashable) -> Pairs:
         """`system` minus `baseline` where one annotator rated both on the same item.
 
-        Raises UndefinedStatistic when nobody did.
+        Raises UndefinedStatistic when no annotator rated both.
         """
         sides = self.of((system, baseline))
         both = ~np.isnan(sides).any(axis=1)
@@ -83,7 +84,7 @@ class SideBySide:
     def item_means(self, systems: Sequence[Hashable]) -> np.ndarray:
         """(items, len(systems)) mean rating over the annotators who rated all these systems on the item.
 
-        Items where nobody did have no row.
+        Items without such an annotator have no row.
         """
         ratings = self.of(systems)
         complete = ~np.isnan(ratings).any(axis=1)
@@ -106,7 +107,7 @@ class Dominance:
 class SignedRank:
     """Wilcoxon's signed-rank test over items; effect is the matched rank-biserial correlation, -1 to 1.
 
-    items: those that differ, on which the test rests; unchanged: those where the systems are level.
+    items: number of items where the systems differ, which the test uses; unchanged: items without a difference.
     """
 
     statistic: float
@@ -129,8 +130,8 @@ def difference(table: SideBySide, system: Hashable, baseline: Hashable, confiden
 def dominance(table: SideBySide, system: Hashable, baseline: Hashable, confidence: float = 0.95) -> Dominance:
     """Wins, ties, losses of `system` among its pairs with `baseline`, and the mean sign of the difference.
 
-    P(win) - P(loss) uses nothing of the ratings but which was higher: Cliff 1993, Dominance Statistics, d_w; its
-    intervals are clustered like those of a mean. Raises UndefinedStatistic when no pair is complete.
+    P(win) - P(loss) uses only which rating was higher: Cliff 1993, Dominance Statistics, d_w. Its intervals are
+    clustered like those of a mean. Raises UndefinedStatistic when no pair is complete.
     """
     pairs = table.pairs(system, baseline)
     signs = np.sign(pairs.differences)
@@ -161,9 +162,9 @@ def signed_rank(table: SideBySide, system: Hashable, baseline: Hashable) -> Sign
 
 
 def _exact(ranks: np.ndarray, smaller: float) -> float:
-    """Two-sided p of the smaller rank sum when every sign is a fair coin; ties are no trouble.
+    """Exact two-sided p of the smaller rank sum if every sign is random; ties are allowed.
 
-    Counts the sums that each further rank can make; scipy tries all 2^n signs where there are ties, for a second.
+    Counts the possible sums, adding one rank at a time; with ties, scipy would try all 2^n signs, which takes a second.
     """
     doubled = np.rint(2 * ranks).astype(np.int64)
     ways = np.zeros(doubled.sum() + 1)

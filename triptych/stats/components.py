@@ -28,7 +28,7 @@ class Components:
     """Standard deviations of a paired difference, in scale points.
 
     item: tastes of items for a system (some items suit it); annotator: tastes of annotators for a system; residual:
-    what the same annotator on the same item would give differently; group: tastes of groups of items for a system.
+    noise, even of the same annotator on the same item; group: tastes of groups of items for a system.
     """
 
     item: float
@@ -37,7 +37,7 @@ class Components:
     group: float = 0.0
 
     def on_scale(self, width: float) -> Components:
-        """The same for a scale `width` times as wide: presets are for a scale from 0 to 1."""
+        """These components on a scale `width` times as wide: presets are for a scale from 0 to 1."""
         return Components(*(width * of for of in (self.item, self.annotator, self.residual, self.group)))
 
 
@@ -56,7 +56,7 @@ def variance_components(
     """Components of the paired differences of a pilot.
 
     differences: (n,) numbers, one per item and annotator, NaN = missing; items, annotators: (n,) labels; groups: (n,)
-    of related items, None if each is its own. Raises UndefinedStatistic unless some item has two
+    labels of groups of related items, None if each is its own. Raises UndefinedStatistic unless some item has two
     annotators and some annotator two items (of two groups); ValueError when an annotator rated an item twice.
     """
     return Pilot.build(differences, items, annotators, groups).components()
@@ -73,7 +73,7 @@ class Pilot:
 
     @classmethod
     def build(cls, differences: Column, items: Column, annotators: Column, groups: Column | None = None) -> Pilot:
-        """As `variance_components` takes them. Raises ValueError when an annotator rated an item twice."""
+        """Arguments as in `variance_components`. Raises ValueError when an annotator rated an item twice."""
         grouped = items if groups is None else groups
         values, item, annotator, group = numbers(differences, items, annotators, grouped)
         item, annotator, group = (codes(of)[0] for of in (item, annotator, group))
@@ -86,13 +86,15 @@ class Pilot:
         weights = np.ones(len(self.values)) if weights is None else weights
         undivided = np.zeros(len(self.values), dtype=int)
         clusterings = (undivided, self.items, self.annotators, self.groups, _cells(self.groups, self.annotators))
-        everything, item, annotator, group, cell = (_apart(self.values, of, weights) for of in clusterings)
+        everything, item, annotator, group, cell = (
+            _squares_within(self.values, clusters, weights) for clusters in clusterings
+        )
         other_groups = annotator - cell
         if not item[1] or not other_groups[1]:
             reason = "no annotator rated two items" if item[1] else "no item was rated by two annotators"
             raise UndefinedStatistic(f"Not defined: {reason}, so the variance cannot be decomposed.")
         within_item, within_annotator = item[0] / item[1], other_groups[0] / other_groups[1]
-        # pairs of another annotator and another group
+        # pairs that differ in annotator and group
         apart = everything - group - other_groups
         across = apart[0] / apart[1]
         within_group = cell[0] / cell[1] if cell[1] > 0 else within_annotator
@@ -105,10 +107,11 @@ class Pilot:
         return Components(*(float(np.sqrt(max(square, 0.0))) for square in squares))
 
     def resampled(self, count: int, seed: int = 1) -> Iterator[Components]:
-        """Components with items (or groups) and annotators drawn again: each with a random weight of mean 1.
+        """`count` resamples of the components: each item (or group) and annotator has a random weight of mean 1.
 
-        A Bayesian bootstrap of both (Rubin 1981; Owen & Eckles 2012), in which no item or annotator drops out. Weights
-        have a variance of 1/2, that of their product is 5/4: with 1 and 3 intervals are wider than pilots differ.
+        A Bayesian bootstrap of both (Rubin 1981; Owen & Eckles 2012), in which no item or annotator drops out. The
+        weights have variance 1/2, their products 5/4; with variances of 1 and 3, intervals would be wider than the
+        scatter of pilots.
         """
         random = np.random.default_rng(seed)
         for _ in range(count):
@@ -122,12 +125,12 @@ def _cells(first: Codes, second: Codes) -> Codes:
     return first * (int(second.max(initial=0)) + 1) + second
 
 
-def _apart(values: Floats, clusters: Codes, weights: Floats) -> Floats:
+def _squares_within(values: Floats, clusters: Codes, weights: Floats) -> Floats:
     """Sum of (d - d')^2 / 2 over the pairs inside clusters, and how many pairs there are, both weighted."""
     within = np.unique(clusters, return_inverse=True)[1]
-    size, sums, squares, own = (
+    size, sums, squares, squared_weights = (
         np.bincount(within, of) for of in (weights, weights * values, weights * values**2, weights**2)
     )
-    pairs = size**2 - own
-    pairs[np.bincount(within) < 2] = 0  # a single one, whose weights leave a rounding error
+    pairs = size**2 - squared_weights
+    pairs[np.bincount(within) < 2] = 0  # a cluster of one value would leave a rounding error
     return np.array([(size * squares - sums**2).sum() / 2, pairs.sum() / 2])

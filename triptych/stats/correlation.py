@@ -28,7 +28,7 @@ _DIGITS = 9
 
 @dataclass(frozen=True)
 class Correlation:
-    """A coefficient from -1 to 1 with its interval, or in words why there is none."""
+    """A coefficient from -1 to 1 with its interval, or why it has no interval."""
 
     value: float
     interval: tuple[float, float] | Undefined
@@ -36,10 +36,10 @@ class Correlation:
 
 @dataclass(frozen=True)
 class Correlations:
-    """Kendall's tau-b and Pearson's r between ratings and the other number.
+    """Kendall's tau-b and Pearson's r between ratings and another number of each candidate.
 
-    pairs: pairs of candidates of one item that both numbers tell apart (segment level), pairs of systems otherwise.
-    items: those with two candidates or more (segment level), all otherwise.
+    pairs: at segment level, pairs of candidates of one item that differ in both numbers; otherwise pairs of systems.
+    items: at segment level, items with two candidates or more; otherwise all items.
     """
 
     kendall: Correlation
@@ -69,7 +69,7 @@ def segment_correlation(
     weights = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), RESAMPLES) if count else None
     tau, r = (_pooled(products, weights, confidence) for products in (kendall, pearson))
     pairs = int((signs[0] * signs[1] != 0).sum())
-    words = f"Candidates compared within {count} items. {_speaks((tau, r), confidence, 'items')}"
+    words = f"Candidates compared within {count} items. {_interval_sentence((tau, r), confidence, 'items')}"
     return Correlations(tau, r, pairs, count, len(np.unique(system)), words)
 
 
@@ -97,7 +97,8 @@ def system_correlation(
         _with_interval(value, drawn, n_items, confidence)
         for value, drawn in zip((kendall, pearson), resampled, strict=True)
     )
-    words = f"Means of {count} systems over {n_items} items. {_speaks((tau, r), confidence, 'systems and items')}"
+    interval = _interval_sentence((tau, r), confidence, "systems and items")
+    words = f"Means of {count} systems over {n_items} items. {interval}"
     return Correlations(tau, r, count * (count - 1) // 2, n_items, count, words)
 
 
@@ -113,9 +114,9 @@ def _candidates(values: Column, items: Column, systems: Column, metric: Column) 
 
 
 def _tied(means: np.ndarray) -> np.ndarray:
-    """The same, where what differs by rounding alone is equal: the same mean of other rows, or in another order, ties.
+    """The means, made equal where they differ by rounding errors alone, so that they tie.
 
-    Nothing is rounded: neighbours on either side of half a digit would come apart.
+    Means are not rounded: two neighbours on either side of half a digit would be separated.
     """
     order = np.argsort(means, axis=None)
     ascending = means.ravel()[order]
@@ -129,13 +130,13 @@ def _tied(means: np.ndarray) -> np.ndarray:
 def _with_another(
     rating: np.ndarray, other: np.ndarray, item: np.ndarray, system: np.ndarray
 ) -> tuple[np.ndarray, ...]:
-    """The same without candidates that are alone in their item: they are compared with nothing."""
+    """The columns without candidates that are alone in their item: they cannot be compared."""
     has_another = np.bincount(item)[item] > 1
     return rating[has_another], other[has_another], codes(item[has_another])[0], system[has_another]
 
 
 def _pairs_within(groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Both ends of every pair of rows of one group: rows sorted by group, each paired with those 1, 2, ... later."""
+    """(first, second) row numbers of every pair of rows of one group: sorted rows, each paired with later ones."""
     order = np.argsort(groups, kind="stable")
     sizes = np.bincount(groups)
     ends = []
@@ -148,7 +149,7 @@ def _pairs_within(groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _centred(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """Deviations from the mean of the group; what is left by rounding alone becomes 0."""
+    """Deviations from the mean of the group; rounding errors become 0."""
     deviations = values - (np.bincount(groups, values) / np.bincount(groups))[groups]
     return np.where(np.abs(deviations) <= _ROUNDING * np.abs(values).max(initial=0), 0.0, deviations)
 
@@ -159,7 +160,7 @@ def _products(x: np.ndarray, y: np.ndarray, groups: np.ndarray, count: int) -> n
 
 
 def _pooled(products: np.ndarray, weights: np.ndarray | None, confidence: float) -> Correlation:
-    """sum xy / sqrt(sum xx sum yy), and the same for every resample of the items."""
+    """sum xy / sqrt(sum xx sum yy), with an interval from its values in resamples of the items."""
     total = products.sum(axis=0)
     if weights is None or total[1] <= 0 or total[2] <= 0:
         side = "ratings" if total[1] <= 0 else "other numbers"
@@ -170,7 +171,7 @@ def _pooled(products: np.ndarray, weights: np.ndarray | None, confidence: float)
 
 
 def _by_content(rows: np.ndarray) -> np.ndarray:
-    """Order of rows (r, q) by what they hold: the draws then do not depend on the order of the ratings."""
+    """Order of rows (r, q) by their values, so that draws do not depend on the order of the ratings."""
     return np.lexsort(np.round(rows, _DIGITS).T)
 
 
@@ -188,12 +189,12 @@ def _resampled_systems(
     cells = cells[:, :, _by_content(means[:, ::-1])]
     cells = cells[:, _by_content(cells.swapaxes(0, 1).reshape(shape[0], -1))]
     sums = np.take_along_axis(weights @ cells, drawn[None], axis=2)
-    whole = (sums[2] > 0).all(axis=1)
-    x, y = (_tied(sums[side, whole] / sums[2, whole]) for side in (0, 1))
+    complete = (sums[2] > 0).all(axis=1)
+    x, y = (_tied(sums[side, complete] / sums[2, complete]) for side in (0, 1))
     signs = [np.sign(side[:, :, None] - side[:, None, :]) for side in (x, y)]
     deviations = [side - side.mean(axis=1, keepdims=True) for side in (x, y)]
     coefficients = np.full((2, RESAMPLES), np.nan)
-    coefficients[:, whole] = _along(*signs), _along(*deviations)
+    coefficients[:, complete] = _along(*signs), _along(*deviations)
     return coefficients[0], coefficients[1]
 
 
@@ -215,7 +216,7 @@ def _with_interval(value: float, resampled: np.ndarray, items: int, confidence: 
     if items < FEWEST_ITEMS:
         return Correlation(value, Undefined(FEW_ITEMS))
     defined = resampled[~np.isnan(resampled)]
-    if len(resampled) - len(defined) > (1 - confidence) * len(resampled):  # a limit could lie among them
+    if len(resampled) - len(defined) > (1 - confidence) * len(resampled):  # a limit could be undefined
         return Correlation(value, Undefined(FEW_DIFFER))
     low, high = np.quantile(defined, [(1 - confidence) / 2, (1 + confidence) / 2]).tolist()
     if high - low <= _ROUNDING:
@@ -223,7 +224,7 @@ def _with_interval(value: float, resampled: np.ndarray, items: int, confidence: 
     return Correlation(value, (min(low, value), max(high, value)))
 
 
-def _speaks(correlations: Sequence[Correlation], confidence: float, drawn: str) -> str:
+def _interval_sentence(correlations: Sequence[Correlation], confidence: float, drawn: str) -> str:
     """What the intervals of Kendall and Pearson apply to, or why they are missing."""
     why = [each.interval.reason if isinstance(each.interval, Undefined) else "" for each in correlations]
     if why[0] and why[0] == why[1]:

@@ -30,14 +30,14 @@ ALL_ALIKE = "No interval: agreement is the same on all items, so there is no var
 _LARGEST_KEY = 2**62
 _EXACT = 2**53  # floats count whole numbers without a gap up to here
 CELLS_AT_ONCE = 4_000_000
-_MOST_PARTS = 400  # of the items, left out one after the other; more items are left out some at a time
+_MOST_PARTS = 400  # items up to this number are left out one at a time, more items in this many parts
 _FEW_POINTS = 21  # 0-10 in halves; up to here counting is quicker than sorting
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class Draw:
-    """Units in b tables: weights (b, P) of each pattern, alone (b, V) with one rating, of that value."""
+    """b tables of counts: weights (b, P) units of each pattern; alone (b, V) units with a single rating, by value."""
 
     weights: np.ndarray
     alone: np.ndarray
@@ -49,8 +49,8 @@ class UnitCounts:
 
     counts: (P, V) ratings of value v in a unit of pattern p, at least two per unit; weights: (P,) units of that
     pattern; alone: (V,) units with a single rating, which agree with nobody but show how common a value is;
-    values: (V,) the points of the scale in order, or the values that occur, ascending. by_item: (I, P + V) weights and
-    alone of each item; None where no interval is asked.
+    values: (V,) the points of the scale in order, or the values that occur, ascending. by_item: (I, P + V) the columns
+    of weights and alone, for each item; None if no interval is needed.
     """
 
     counts: csr_array
@@ -65,7 +65,7 @@ class UnitCounts:
     ) -> UnitCounts:
         """Count n ratings: units (n,) labels, values (n,) numbers with NaN = missing, scale (V,) in order.
 
-        items: (n,) what a unit belongs to, an item or a group of items; if omitted, every unit is its own item. The
+        items: (n,) the item (or group of items) of the unit; if omitted, every unit is its own item. The
         patterns are ordered by content, so neither the order of the rows nor the names of the units matter. Raises
         UndefinedStatistic when no unit has two ratings or a value is not on the scale.
         """
@@ -123,9 +123,9 @@ class UnitCounts:
 
     @cached_property
     def parts(self) -> csr_array:
-        """(m, P + V) what is left out together: an item with a unit rated twice or, of very many, a part of them.
+        """(m, P + V) counts of each part that is left out: an item with a unit rated twice or, of many items, several.
 
-        Which items share a part is drawn with a fixed seed, and depends on what the items hold, not on their order.
+        Which items share a part is drawn with a fixed seed and depends on the items' ratings, not on their order.
         """
         if self.by_item is None:
             raise ValueError("These counts do not say which item a unit belongs to.")
@@ -142,8 +142,8 @@ class UnitCounts:
         """The table without each part of the items, in pieces that fit the memory."""
         piece = max(1, CELLS_AT_ONCE // max(self.counts.shape))
         for start in range(0, self.parts.shape[0], piece):
-            left = np.concatenate([self.weights, self.alone]) - self.parts[start : start + piece].toarray()
-            yield Draw(*np.split(left, [len(self.weights)], axis=1))
+            remaining = np.concatenate([self.weights, self.alone]) - self.parts[start : start + piece].toarray()
+            yield Draw(*np.split(remaining, [len(self.weights)], axis=1))
 
 
 Statistic: TypeAlias = Callable[[UnitCounts, Draw], np.ndarray]
@@ -155,9 +155,10 @@ def jackknife_interval(
 ) -> tuple[float, float]:
     """Limits (low, high) of a coefficient between `lowest` and 1, from its values without each item.
 
-    Items are left out whole, as their units are related. On Fisher's z scale, where the coefficient is nearly normal,
-    with t of one degree of freedom less than items (Quenouille 1956; docs/validation.md shows the coverage). Applies to
-    these annotators. Raises UndefinedStatistic where one item decides or nothing varies.
+    Items are left out whole, as their units are related. The interval is computed on Fisher's z scale, where the
+    coefficient is nearly normal, and has one degree of freedom less than items (Quenouille 1956; docs/validation.md
+    shows the coverage). It applies to these annotators. Raises UndefinedStatistic where one item decides or nothing
+    varies.
     """
     count = table.parts.shape[0]
     if count < 2:
@@ -173,15 +174,15 @@ def jackknife_interval(
         raise UndefinedStatistic(ONE_DISSENT)
     middle, half = (1 + lowest) / 2, (1 - lowest) / 2
     least = 1e-9 - 1  # a coefficient at its lower end still has a place on the scale
-    centre, others = (np.arctanh(np.maximum((of - middle) / half, least)) for of in (value, without))
-    error = np.sqrt((count - 1) / count * ((others - others.mean()) ** 2).sum())
+    centre, centres = (np.arctanh(np.maximum((of - middle) / half, least)) for of in (value, without))
+    error = np.sqrt((count - 1) / count * ((centres - centres.mean()) ** 2).sum())
     reach = stdtrit(count - 1, (1 + confidence) / 2) * error
     low, high = np.tanh([centre - reach, centre + reach]) * half + middle
     return float(low), float(high)
 
 
 def paired_units(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Codes 0..U-1 (m,) of the units with two rows or more, and which of the n rows belong to these (n,).
+    """(m,) unit codes 0..U-1 of the rows whose unit has two rows or more, and (n,) whether each row is one of them.
 
     labels: (n,). Raises UndefinedStatistic when there is no such unit.
     """
@@ -196,7 +197,7 @@ def paired_units(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def value_codes(values: np.ndarray, scale: Column | None) -> tuple[np.ndarray, np.ndarray]:
-    """Codes 0..V-1 (n,) of the values in the order of the scale, and the scale or else the V values that occur."""
+    """Codes 0..V-1 (n,) of the values in the order of the scale, and the V points (without a scale, V values)."""
     code, distinct = _in_order(values)
     if scale is not None:
         return _places(distinct, scale)[code], np.asarray(scale, dtype=float)
@@ -229,7 +230,7 @@ def patterns(unit: np.ndarray, value: np.ndarray, points: int) -> tuple[csr_arra
 
 
 def _short_patterns(unit: np.ndarray, value: np.ndarray, points: int, width: int) -> tuple[csr_array, np.ndarray]:
-    """The same where all counts of a unit, each below `width`, are digits of one number, the first value's first."""
+    """`patterns` where the counts of a unit, each below `width`, fit in one number as its digits."""
     place = width ** np.arange(points - 1, -1, -1)
     content = np.bincount(unit, place.astype(float)[value]).astype(np.int64)
     pattern, distinct = _in_order(content)
@@ -271,7 +272,7 @@ def _places(values: np.ndarray, scale: Column) -> np.ndarray:
 
 
 def _content(unit: np.ndarray, value: np.ndarray, points: int) -> np.ndarray:
-    """What each of U units received, a (K, U) table: counts per value or, with many, its values in order."""
+    """A (K, U) table of the ratings of U units: counts per value or, on a scale with many values, sorted values."""
     sizes = np.bincount(unit)
     if points <= max(_FEW_POINTS, sizes.max()):
         cells = np.bincount(value * len(sizes) + unit, minlength=points * len(sizes))

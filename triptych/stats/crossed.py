@@ -36,9 +36,10 @@ Codes = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Difference(Estimate):
-    """`system` minus `baseline` in scale points, and its basis. n: ratings of the two systems that have a weight in it;
-    of: all their ratings. absorbed: the share of the weight that item and annotator effects can absorb, 0 where every
-    annotation holds all systems.
+    """`system` minus `baseline` in scale points, and the ratings behind it.
+
+    n: ratings of the two systems with a weight in the difference; of: all ratings of the two systems. absorbed: the
+    share of the weight that item and annotator effects can absorb, 0 where every annotation holds all systems.
     """
 
     of: int
@@ -54,8 +55,8 @@ class Difference(Estimate):
 class _Rows:
     """n ratings as they enter the fit: one per item, annotator and system; codes 0..G-1 and values.
 
-    repeats: how many ratings each is the mean of. groups are the items' own codes where no groups are declared.
-    people: the annotators' codes before any of them was left out.
+    repeats: how many ratings each value is the mean of. groups: the items' codes where no groups are declared.
+    people: annotator codes in the whole study; annotators: codes among those in the fit.
     """
 
     values: Floats
@@ -68,14 +69,14 @@ class _Rows:
 
     @cached_property
     def cells(self) -> tuple[Codes, Floats]:
-        """Codes (n,) of item and annotator together; of each, 1 / the item's ratings + 1 / the annotator's."""
+        """Codes (n,) of (item, annotator) pairs and, per pair, 1 / the item's ratings + 1 / the annotator's ratings."""
         codes, first = _cells(self.items, self.annotators)
         items, annotators = np.bincount(self.items), np.bincount(self.annotators)
         return codes, 1 / items[self.items[first]] + 1 / annotators[self.annotators[first]]
 
     @cached_property
     def group_cells(self) -> Codes:
-        """Codes (n,) of group and annotator together."""
+        """Codes (n,) of (group, annotator) pairs."""
         return _cells(self.groups, self.annotators)[0]
 
     def __getitem__(self, rows: NDArray[np.bool_]) -> _Rows:
@@ -88,10 +89,10 @@ class _Rows:
 
 @dataclass(frozen=True)
 class CrossedEffects:
-    """The fit of one criterion's ratings; `difference` reads every two systems off it.
+    """The fit of one criterion's ratings, from which `difference` computes that of any two systems.
 
     weights: (n, S), column j holds the weight of each rating in the effect of system j; residuals: (n,).
-    totals: (S,) ratings of each system; unlinked: (S, k) what the design cannot tell apart.
+    totals: (S,) ratings of each system; unlinked: (S, k) directions that the design cannot estimate.
     """
 
     systems: tuple[Label, ...]
@@ -113,10 +114,10 @@ class CrossedEffects:
     ) -> CrossedEffects:
         """From n ratings: values (n,) numbers, NaN = missing; the other columns (n,) labels.
 
-        groups: of items with related errors (turns of a dialogue), else every item is its own. Ratings that one
-        annotator gave one candidate twice are averaged; items and annotators with a single rating are left out, again
-        until none is left: they are fitted exactly (Correia 2015, Singletons, Cluster-Robust Standard Errors and Fixed
-        Effects). Raises UndefinedStatistic when nothing is left.
+        groups: labels of groups of items with related errors (turns of a dialogue); if omitted, every item is its own
+        group. Ratings that one annotator gave one candidate twice are averaged. Items and annotators with a single
+        rating are left out repeatedly, until none remains, as they are fitted exactly (Correia 2015, Singletons,
+        Cluster-Robust Standard Errors and Fixed Effects). Raises UndefinedStatistic when no rating is left.
         """
         grouped = items if groups is None else groups
         ratings, item, annotator, system, group = numbers(values, items, annotators, systems, grouped)
@@ -136,7 +137,7 @@ class CrossedEffects:
         return cls(systems, annotators, totals, unlinked, weights, residuals, rows)
 
     def by_annotator(self, system: Label, baseline: Label) -> dict[Label, float]:
-        """Each annotator's own difference, of those who rated both: the common one and their mean residuals."""
+        """Annotator → their own difference, if they rated both: the common difference plus that of mean residuals."""
         common = self.difference(system, baseline).mean
         means = []
         for code in (self.systems.index(system), self.systems.index(baseline)):
@@ -146,20 +147,21 @@ class CrossedEffects:
             sums = np.bincount(people, self.residuals[rated], len(self.annotators))
             means.append(np.divide(sums, counts, out=np.full(len(counts), np.nan), where=counts > 0))
         own = (common + means[0] - means[1]).tolist()
-        return {who: mean for who, mean in zip(self.annotators, own, strict=True) if not math.isnan(mean)}
+        return {annotator: mean for annotator, mean in zip(self.annotators, own, strict=True) if not math.isnan(mean)}
 
     def may_turn(self, system: Label, baseline: Label) -> list[Label]:
         """Annotators whose removal could reverse the sign of the difference; only these need another fit.
 
-        Leaving somebody out moves it by w' (I - H)^+ e over their ratings, where H is what these explain of themselves:
-        by no more than MOST_MOVED times |w| |e|, unless they have over nine tenths of an item's ratings, but not all.
+        Without an annotator, the difference changes by w' (I - H)^+ e over their ratings, where H is these ratings'
+        part of the hat matrix. That is at most MOST_MOVED times |w| |e|, unless they have over nine tenths of an item's
+        ratings, but not all.
         """
         weights = self.weights[:, self.systems.index(system)] - self.weights[:, self.systems.index(baseline)]
         of_weights, of_residuals = (
             np.bincount(self.rows.people, column**2, len(self.annotators)) for column in (weights, self.residuals)
         )
         could_turn = MOST_MOVED * np.sqrt(of_weights * of_residuals) >= abs(weights @ self.rows.values)
-        return [who for who, could in zip(self.annotators, could_turn, strict=True) if could]
+        return [annotator for annotator, turns in zip(self.annotators, could_turn, strict=True) if turns]
 
     def without(self, annotator: Label) -> CrossedEffects:
         """The fit to the ratings of all others. Raises UndefinedStatistic when nothing is left."""
@@ -176,8 +178,8 @@ class CrossedEffects:
         """Whether a chain of shared items and annotators links the two systems."""
         if system not in self.systems or baseline not in self.systems:
             return False
-        apart = self.unlinked[self.systems.index(system)] - self.unlinked[self.systems.index(baseline)]
-        return bool(np.abs(apart).max(initial=0) < np.sqrt(_NULL))
+        gap = self.unlinked[self.systems.index(system)] - self.unlinked[self.systems.index(baseline)]
+        return bool(np.abs(gap).max(initial=0) < np.sqrt(_NULL))
 
     def difference(self, system: Label, baseline: Label, confidence: float = 0.95) -> Difference:
         """`system` minus `baseline`, with both intervals and both tests.
@@ -190,8 +192,9 @@ class CrossedEffects:
         """The difference of one pair of systems minus that of another pair, which other annotators rated.
 
         The estimate, its variance by item and the factor are those of one weighted sum of ratings. Errors of the two
-        sets of annotators are independent, so their variances add up, each with its own small-sample factor; the
-        degrees of freedom are those of the smaller set. annotators: of it. Raises UndefinedStatistic as `difference`.
+        sets of annotators are independent, so their variances add up, each with its own small-sample factor. The
+        degrees of freedom and the field `annotators` are those of the smaller set. Raises UndefinedStatistic where the
+        design does not link both pairs.
         """
         weights = [self._weights_of(*pair), -self._weights_of(*other)]
         return self._estimated(weights, (*pair, *other), confidence)
@@ -205,15 +208,18 @@ class CrossedEffects:
         return weights
 
     def _estimated(self, parts: list[Floats], systems: tuple[Label, ...], confidence: float) -> Difference:
-        """parts: weights (n,) that add up to the sum's, those of different annotators apart."""
+        """The difference whose weights are the sum of `parts`.
+
+        parts: arrays (n,) of weights; those of independent sets of annotators are in different parts.
+        """
         rows, weights = self.rows, sum(parts[1:], parts[0])
         compared = [self.systems.index(system) for system in systems]
-        ours = (weights != 0) & np.isin(range(len(self.systems)), compared)[rows.systems]
+        counted = (weights != 0) & np.isin(range(len(self.systems)), compared)[rows.systems]
         rounding = _ROUNDING * float(np.abs(rows.values).max())
         mean, absorbed = float(weights @ rows.values), absorbed_by(weights, rows)
         estimate = estimate_of(
             mean if abs(mean) > rounding else 0.0,
-            int(rows.repeats[ours].sum()),
+            int(rows.repeats[counted].sum()),
             _clustered(parts, self.residuals, rows, absorbed),
             rounding,
             confidence,
@@ -230,7 +236,7 @@ def _averaged(values: Floats, items: Codes, annotators: Codes, systems: Codes, g
 
 
 def _without_singles(rows: _Rows) -> _Rows:
-    """The rows whose item and annotator have another one, again until all have."""
+    """The rows without items and annotators that have a single row, which are removed until none remains."""
     while len(rows.values):
         shared = (np.bincount(rows.items)[rows.items] > 1) & (np.bincount(rows.annotators)[rows.annotators] > 1)
         if shared.all():
@@ -240,10 +246,10 @@ def _without_singles(rows: _Rows) -> _Rows:
 
 
 def _fit(rows: _Rows, systems: int) -> tuple[Floats, Floats, Floats]:
-    """Weights (n, S) of each rating in each system's effect, residuals (n,), and what cannot be distinguished (S, k).
+    """Weights (n, S) of each rating in each system's effect, residuals (n,), and directions not estimable (S, k).
 
-    The side with more members is taken out by its means, which is free; the other one, and the systems, by small dense
-    equations. No array is larger than n x S.
+    Items or annotators, whichever are more, are removed by subtracting their means, which is cheap; the other side and
+    the systems are solved for in small dense equations. No array is larger than n x S.
     """
     many, few = rows.items, rows.annotators
     if few.max() > many.max():
@@ -258,7 +264,7 @@ def _fit(rows: _Rows, systems: int) -> tuple[Floats, Floats, Floats]:
     solver = cho_factor(of_few) if free.any() else None
 
     def solve(right: Floats) -> Floats:
-        """Effects of the smaller side from its equations, 0 for the references."""
+        """Solve the equations of the smaller side for its effects, 0 for the references."""
         effects = np.zeros(right.shape)
         if solver is not None:
             effects[free] = cho_solve(solver, right[free])
@@ -275,7 +281,7 @@ def _fit(rows: _Rows, systems: int) -> tuple[Floats, Floats, Floats]:
 
 
 def _without_references(many: Codes, few: Codes) -> NDArray[np.bool_]:
-    """(members of the smaller side,) all but one of each connected piece of the graph, the reference of that piece."""
+    """(members of the smaller side,) False for one member per connected component of the graph, its reference."""
     first, members = int(many.max()) + 1, int(few.max()) + 1
     edges = sparse.coo_matrix((np.ones(len(many)), (many, first + few)), shape=(first + members, first + members))
     piece = connected_components(edges, directed=False)[1][first:]
@@ -288,8 +294,8 @@ def _pseudo_inverse(equations: Floats) -> tuple[Floats, Floats]:
     """Moore and Penrose's inverse of the (S, S) equations of the systems, and their null space (S, k)."""
     size, vectors = eigh((equations + equations.T) / 2)
     null = size <= _NULL * max(size.max(), 1.0)
-    kept = vectors[:, ~null]
-    return (kept / size[~null]) @ kept.T, vectors[:, null]
+    range_vectors = vectors[:, ~null]
+    return (range_vectors / size[~null]) @ range_vectors.T, vectors[:, null]
 
 
 def _centred(columns: Floats, groups: Codes) -> Floats:
@@ -302,7 +308,7 @@ def _centred(columns: Floats, groups: Codes) -> Floats:
 
 
 def absorbed_by(weights: Floats, rows: _Rows) -> float:
-    """The share of the weight that item and annotator effects can absorb; its first order corrects the residuals."""
+    """The share of the weight that item and annotator effects can absorb, to first order; it corrects the errors."""
     cells, share = rows.cells
     of_cell = np.bincount(cells, weights) ** 2
     return float(of_cell @ share / (weights @ weights))
@@ -336,7 +342,7 @@ def _independent(ways: list[tuple[float, int, float]]) -> tuple[float, int, floa
 
 
 def one_way(scores: Floats, squares: Floats, groups: Codes) -> tuple[float, int, float]:
-    """Variance clustered by `groups`, how many of them carry weight, and the degrees of freedom, at least 1."""
+    """Variance clustered by `groups`, the number of groups with weight, and the degrees of freedom, at least 1."""
     size = np.bincount(groups, squares)
     count, sums = int((size > 0).sum()), np.bincount(groups, scores)
     factor = count / (count - 1) if count > 1 else 0.0

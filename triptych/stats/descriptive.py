@@ -1,4 +1,4 @@
-"""What the ratings look like: means, shares, distributions, positions, majorities."""
+"""Descriptive statistics of ratings: means, shares, distributions, positions, majorities."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class PositionMean:
 
 @dataclass(frozen=True)
 class MajorityShare:
-    """Items by what more than half of their raters chose: the positive option, another one, or none.
+    """Numbers of items where more than half of the raters chose the positive option, another option, or no one option.
 
     items = positive + other + undecided; share = positive / items.
     """
@@ -70,7 +70,7 @@ class MajorityShare:
 
 
 def item_summary(values: Column, items: Column) -> Summary:
-    """Summary of the mean ratings of items; values (n,), NaN = missing, dropped; with labels of items (n,).
+    """Summary of the items' mean ratings; values: (n,), NaN = missing, dropped; items: (n,) labels.
 
     Raises UndefinedStatistic when empty.
     """
@@ -93,9 +93,9 @@ def summary(values: Column) -> Summary:
 def shares(options: Column, order: Sequence[Hashable], missing: Collection[Hashable] = ()) -> Shares:
     """Share of each option among n answers; options: (n,) labels, None or NaN = nothing chosen and dropped.
 
-    order: all options as the rubric lists them. missing: those of them that the rubric marks `missing`; their share is
-    of all answers, while that of every other option is of the answers that are not missing. Raises UndefinedStatistic
-    when there is no answer or an answer is not in `order`.
+    order: all options in rubric order. missing: the options that the rubric marks `missing`; their share is of all
+    answers, while that of every other option is of the answers that are not missing. Raises UndefinedStatistic when
+    there is no answer or an answer is not in `order`.
     """
     (present_values,) = present(options)
     counts = Counter(present_values.tolist())
@@ -127,10 +127,10 @@ def distribution(values: Column, points: Sequence[float]) -> np.ndarray:
 
 
 def position_means(values: Column, positions: Column, systems: Column) -> tuple[PositionMean, ...]:
-    """Mean of (y - mean of its system) per position, positions ascending: does the place matter?
+    """Mean of (rating - mean of its system) per position, positions ascending: does the position matter?
 
-    values: (n,) numbers, NaN = missing; positions: (n,) 0, 1, 2 ..., NaN or negative = order not known, left
-    out of the system means too; systems: (n,) labels. Raises UndefinedStatistic when nothing is left.
+    values: (n,) numbers, NaN = missing; positions: (n,) 0, 1, 2 ..., NaN or negative = not known, and the rating is
+    left out of the system means too; systems: (n,) labels. Raises UndefinedStatistic when no rating is left.
     """
     present_values, place, labels = numbers(values, positions, systems)
     place, present_values, labels = numbers(place, present_values, labels)
@@ -146,7 +146,7 @@ def position_means(values: Column, positions: Column, systems: Column) -> tuple[
 
 
 def majority(items: Column, options: Column, positive: Hashable) -> MajorityShare:
-    """Items where more than half of the raters chose `positive`, another option, or no option has that many.
+    """How many items have a majority for `positive`, for another option, or for none.
 
     items, options: (n,) labels; None or NaN among the options = nothing chosen, not a rater of that item.
     Raises UndefinedStatistic when no item has an answer.
@@ -159,7 +159,7 @@ def majority(items: Column, options: Column, positive: Hashable) -> MajorityShar
 
 
 def majorities(items: Column, options: Column, order: Sequence[Hashable]) -> tuple[int, ...]:
-    """For each option in `order`: the items where more than half of the raters chose it; as `majority` reads them."""
+    """For each option in `order`: the number of items where more than half of the raters chose it; see `majority`."""
     by_option = _majorities(items, options)[1]
     return tuple(by_option.get(option, 0) for option in order)
 
@@ -178,7 +178,7 @@ def _majorities(items: Column, options: Column) -> tuple[int, dict[Hashable, int
 
 
 def _refuse_strangers(strange: Collection[object], what: str) -> None:
-    """Raise when a value has no place on the scale: dropping it in silence would change every share."""
+    """Raise when a value is not on the scale: dropping it silently would change every share."""
     if strange:
         first = sorted(map(str, strange))[0]
         raise UndefinedStatistic(f"Not defined: the value {first} is not {what}.")

@@ -65,7 +65,10 @@ class Severity:
 
 @dataclass(frozen=True)
 class Speed:
-    """Of n annotations: median active seconds, how many were too fast to read, how many below half the own median."""
+    """Speed over n annotations.
+
+    median: median active seconds; unread: annotations too fast to read; hurried: annotations below half the median.
+    """
 
     annotator: object
     n: int
@@ -77,7 +80,10 @@ class Speed:
 
 @dataclass(frozen=True)
 class StraightLining:
-    """Of n annotations with two ratings or more, the share with all ratings equal, and the longest run of such."""
+    """Equal ratings, over n annotations with two ratings or more.
+
+    equal, share: how many have all ratings equal; longest_run: most such annotations in a row.
+    """
 
     annotator: object
     n: int
@@ -123,12 +129,12 @@ def agreement_with_others(
     correlation of 1. Raises UndefinedStatistic when no unit has ratings by two annotators.
     """
     own, others, annotator, labels = _beside_others(values, units, annotators)
-    found = [_pearson(own[annotator == at], others[annotator == at]) for at in range(len(labels))]
+    correlations = [_pearson(own[annotator == at], others[annotator == at]) for at in range(len(labels))]
     rows = []
     for at, label in enumerate(labels):
-        rest = [value for place, (value, _) in enumerate(found) if place != at and value is not None]
-        median = float(np.median(rest)) if rest else None
-        rows.append(_agreement_row(label, *found[at], median, int((annotator == at).sum()), confidence))
+        of_others = [value for place, (value, _) in enumerate(correlations) if place != at and value is not None]
+        median = float(np.median(of_others)) if of_others else None
+        rows.append(_agreement_row(label, *correlations[at], median, int((annotator == at).sum()), confidence))
     return tuple(rows)
 
 
@@ -152,9 +158,9 @@ def severities(
 def speeds(seconds: Column, words: Column, annotators: Column) -> tuple[Speed, ...]:
     """How fast each annotator was. seconds: (n,) active seconds per annotation, NaN = not known and left out.
 
-    words: (n,) words to read in it. Too fast to read is less than max(3 s, words / 12 per second), about three times
-    as fast as people read; flagged above a tenth of ten annotations or more. Raises UndefinedStatistic when no time
-    is known.
+    words: (n,) words to read in each annotation. Too fast to read is less than max(3 s, words / 12 per second), about
+    three times as fast as people read. Annotators with ten annotations or more are flagged if more than a tenth of them
+    are too fast. Raises UndefinedStatistic when no time is known.
     """
     times, length, annotator = numbers(seconds, words, annotators)
     if not len(times):
@@ -174,9 +180,9 @@ def straight_lining(values: Column, items: Column, annotators: Column, order: Co
     """How often each annotator gave all candidates and criteria of an item the same value.
 
     values: (n,) numbers of one scale, NaN = missing; items, annotators: (n,) labels; order: (n,) numbers that
-    ascend in time per annotator. Flagged above half of ten annotations or more, when that is also twice the median
-    of the others: on an easy study everybody gives equal ratings. Raises UndefinedStatistic when no annotation has
-    two ratings.
+    ascend in time per annotator. Annotators with ten annotations or more are flagged if more than half of them are
+    equal and the share is above twice the median of the others: in an easy study everybody gives equal ratings. Raises
+    UndefinedStatistic when no annotation has two ratings.
     """
     ratings, when, item, annotator = numbers(values, order, items, annotators)
     (item, _), (annotator, labels) = codes(item), codes(annotator)
@@ -206,7 +212,7 @@ def drifts(
     per annotation, centred and cumulated; the excursion max |sum| / (sd sqrt n) is compared with the 99th percentile
     of 1,000 shuffles of the same residuals. Annotations with the same time count as their mean, so that the order of
     rows does not matter. Annotators with fewer than ten annotations, or without variation, are left out. Raises
-    UndefinedStatistic when nobody is left, and as agreement_with_others.
+    UndefinedStatistic when nobody is left or no unit has ratings by two annotators.
     """
     own, others, item, when, annotator, labels = _beside_others(values, units, annotators, items, order)
     rows = []
@@ -226,7 +232,7 @@ def drifts(
 def missing_rates(missing: Column, labels: Column) -> tuple[FlaggedRate, ...]:
     """Share of answers like "I don't know" per criterion or per annotator; flagged above a fifth.
 
-    missing: (n,) True where the answer is a missing option; labels: (n,) of criteria or of annotators. A criterion
+    missing: (n,) True where the answer is a missing option; labels: (n,) criteria or annotators. A criterion
     above a fifth points to the rubric, not to the annotators. Raises UndefinedStatistic when there is no answer.
     """
     marks, label = present(missing, labels)
@@ -241,16 +247,19 @@ def missing_rates(missing: Column, labels: Column) -> tuple[FlaggedRate, ...]:
 
 
 def gold_accuracy(correct: int, n: int) -> FlaggedRate:
-    """Share of hidden items answered as agreed beforehand; flagged when even the upper end of the interval is below
-    0.7 after eight of them. Raises UndefinedStatistic when n is 0."""
+    """Share of gold items answered correctly; flagged when, after eight of them, even the upper limit is below 0.7.
+
+    Raises UndefinedStatistic when n is 0.
+    """
     share = rate(correct, n)
     return FlaggedRate("gold", share, n >= FEWEST_GOLD and share.high < GOLD_SHARE)
 
 
 def _beside_others(values: Column, units: Column, annotators: Column, *beside: Column) -> tuple[Any, ...]:
-    """Own value and mean of the others for each (unit, annotator) with other ratings.
+    """Each annotator's own rating and the mean of the others, for each unit that several annotators rated.
 
-    Also the matching columns, the annotator codes and all labels. Repeated ratings are averaged first.
+    Returns (own, others, *beside, annotator codes, annotator labels), one row per (unit, annotator). Repeated ratings
+    are averaged first.
     """
     ratings, unit, named, *others_beside = numbers(values, units, annotators, *beside)
     (unit, _), (annotator, labels) = codes(unit), codes(named)
@@ -270,8 +279,8 @@ def _pearson(own: np.ndarray, others: np.ndarray) -> tuple[float | None, str]:
     if len(own) < FEWEST_SHARED:
         return None, f"Not defined: {len(own)} ratings shared with others, and {FEWEST_SHARED} are needed."
     x, y = own - own.mean(), others - others.mean()
-    for column, whole, whose in ((x, own, "own"), (y, others, "others'")):
-        if np.abs(column).max() <= _ROUNDING * max(1.0, np.abs(whole).max()):
+    for column, ratings, whose in ((x, own, "own"), (y, others, "others'")):
+        if np.abs(column).max() <= _ROUNDING * max(1.0, np.abs(ratings).max()):
             return None, f"Not defined: all {whose} ratings are equal."
     return float(np.clip((x @ y) / np.sqrt((x @ x) * (y @ y)), -1, 1)), ""
 
@@ -279,7 +288,10 @@ def _pearson(own: np.ndarray, others: np.ndarray) -> tuple[float | None, str]:
 def _agreement_row(
     label: object, value: float | None, why: str, others: float | None, n: int, confidence: float
 ) -> AnnotatorAgreement:
-    """Interval, alarm and words. Ratings that never vary raise the alarm: they cannot go along with anything."""
+    """One annotator's agreement with its interval, alarm and sentence.
+
+    Ratings that never vary raise the alarm: they cannot correlate with anything. why: the reason if value is None.
+    """
     if value is None:
         return AnnotatorAgreement(label, None, None, None, others, n, "own ratings are equal" in why, why)
     reach = float(ndtri((1 + confidence) / 2)) / np.sqrt(n - 3)
@@ -295,8 +307,8 @@ def _agreement_row(
 
 
 def _straight_line(label: object, equal: np.ndarray, share: float, shares: dict[int, float], at: int) -> StraightLining:
-    rest = [other for place, other in shares.items() if place != at] or [0.0]
-    n, unusual = len(equal), share > 2 * float(np.median(rest))
+    of_others = [other for place, other in shares.items() if place != at] or [0.0]
+    n, unusual = len(equal), share > 2 * float(np.median(of_others))
     edges = np.flatnonzero(np.diff(np.concatenate([[0], equal.astype(int), [0]])))
     longest = int((edges[1::2] - edges[::2]).max(initial=0))
     flagged = n >= FEWEST_ANNOTATIONS and share > EQUAL_SHARE and unusual
@@ -304,7 +316,7 @@ def _straight_line(label: object, equal: np.ndarray, share: float, shares: dict[
 
 
 def _drift(label: object, residual: np.ndarray, time: np.ndarray, seed: int) -> Drift:
-    """Excursion, bound and turn of residuals (n,) in time."""
+    """The drift of one annotator's residuals (n,); time: (n,) when each was given."""
     n, mean = len(residual), residual.mean()
     scale = residual.std(ddof=1) * np.sqrt(n)
     moment = np.unique(time, return_inverse=True)[1]

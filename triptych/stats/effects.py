@@ -122,7 +122,7 @@ def position_effect(
 
 
 def _least_squares(columns: np.ndarray, response: np.ndarray, largest: float) -> tuple[np.ndarray, np.ndarray]:
-    """(k,) coefficients and (n, k) scores of each; largest: of the ratings, to tell rounding from variation.
+    """(k,) coefficients and their (n, k) scores; largest: the largest rating, to tell rounding from variation.
 
     Raises UndefinedStatistic.
     """
@@ -142,23 +142,23 @@ def best_by_position(values: Column, items: Column, annotators: Column, position
     """Share of strict bests at each position, against 1 / positions; columns as in position_effect.
 
     An annotation counts when it has a rating at every position that occurs and one rating above all others. Raises
-    UndefinedStatistic when none does.
+    UndefinedStatistic when no annotation counts.
     """
     ratings, item, annotator, place, _ = _placed(values, items, annotators, positions, items)
     distinct, place = np.unique(place, return_inverse=True)
     cells, names = codes(item * (annotator.max(initial=0) + 1) + annotator)
     table = np.full((len(names), len(distinct)), np.nan)
     table[cells, place] = ratings
-    whole = table[~np.isnan(table).any(axis=1)]
-    if whole.shape[1] < 2:
+    complete = table[~np.isnan(table).any(axis=1)]
+    if complete.shape[1] < 2:
         raise UndefinedStatistic("Not defined: there are no ratings at two known positions.")
-    best = whole == whole.max(axis=1, keepdims=True, initial=-np.inf)
+    best = complete == complete.max(axis=1, keepdims=True, initial=-np.inf)
     counts = best[best.sum(axis=1) == 1].sum(axis=0)
-    of = int(counts.sum())
-    if not of:
+    total = int(counts.sum())
+    if not total:
         raise UndefinedStatistic("Not defined: no annotator rated one candidate above all others of its item.")
     return tuple(
-        BestShare(position, rate(count, of), 1 / len(distinct))
+        BestShare(position, rate(count, total), 1 / len(distinct))
         for position, count in zip(distinct.tolist(), counts.tolist(), strict=True)
     )
 
@@ -174,11 +174,11 @@ def order_effect(
 ) -> OrderEffect:
     """Do annotators rate higher or lower as they go on? order: (n,) any numbers that ascend in time per annotator.
 
-    The other columns as in position_effect. Of each annotation the mean of (rating - mean of its system) is taken;
-    its place among the annotator's annotations runs from 0 (first) to 1 (last), those of one time share theirs. The
-    common change is the least squares slope within annotators, its variance clustered by item and annotator. An
-    annotator with fewer than five annotations is left out. Raises UndefinedStatistic when nobody is left or nothing
-    varies.
+    The other columns as in position_effect. Each annotation counts with its mean of (rating - mean of its system). Its
+    place among the annotator's annotations runs from 0 (first) to 1 (last); annotations with the same time share the
+    mean place. The common change is the least squares slope within annotators, its variance clustered by item and
+    annotator. Annotators with fewer than five annotations are left out. Raises UndefinedStatistic when nobody is left
+    or nothing varies.
     """
     ratings, when, item, annotator, named = numbers(values, order, items, annotators, systems)
     when, ratings, item, annotator, named = numbers(when, ratings, item, annotator, named)
@@ -203,7 +203,9 @@ def _change(size: float, share: bool) -> str:
 
 
 def length_effect(values: Column, items: Column, systems: Column, lengths: Column) -> Correlations:
-    """Are longer candidates rated higher? Rank and product correlation within items; lengths: (n,) words of each.
+    """Are longer candidates rated higher? Kendall's and Pearson's correlation within items.
+
+    lengths: (n,) words of each rating's candidate.
 
     The other columns, and what is undefined, as in segment_correlation.
     """
@@ -213,7 +215,7 @@ def length_effect(values: Column, items: Column, systems: Column, lengths: Colum
 def _placed(
     values: Column, items: Column, annotators: Column, positions: Column, systems: Column
 ) -> tuple[np.ndarray, ...]:
-    """Values, item codes, annotator codes, positions, systems of the rows where value and position are known."""
+    """Values, item codes, annotator codes, positions and systems of the rows whose value and position are known."""
     ratings, place, item, annotator, system = numbers(values, positions, items, annotators, systems)
     place, ratings, item, annotator, system = numbers(place, ratings, item, annotator, system)
     placed = place >= 0
@@ -242,14 +244,14 @@ def _all_zero(
     if freedom < q or np.linalg.eigvalsh(covariance)[0] <= _ROUNDING * np.trace(covariance):
         raise UndefinedStatistic(f"Not defined: too few items or annotators to judge {q + 1} positions.")
     statistic = float(coefficients @ np.linalg.solve(covariance, coefficients))
-    rest = freedom - q + 1
-    return statistic, (q, rest), float(fdtrc(q, rest, statistic * rest / (freedom * q)))
+    remaining = freedom - q + 1
+    return statistic, (q, remaining), float(fdtrc(q, remaining, statistic * remaining / (freedom * q)))
 
 
 def _clustered(
     scores: np.ndarray, item: np.ndarray, annotator: np.ndarray, cells: np.ndarray
 ) -> tuple[np.ndarray, float]:
-    """Covariance of coefficients from their scores, as cluster_variance does it for one, and degrees of freedom."""
+    """Covariance of coefficients from their scores, and degrees of freedom; cluster_variance is the case of one."""
     per_item, items = _outer(scores, item)
     per_annotator, annotators = _outer(scores, annotator)
     by_item = per_item * items / max(items - 1, 1)
@@ -260,14 +262,14 @@ def _clustered(
     larger = max(by_item, by_annotator, key=np.trace)
     if np.linalg.eigvalsh(larger)[0] <= _ROUNDING * np.trace(larger):
         return larger, degrees_of_freedom(item, annotator)
-    # In every direction at least the floor's share of the larger one.
+    # in every direction, the variance is at least VARIANCE_FLOOR times that of the larger matrix
     ratios, vectors = eigh(both, larger)
     half = larger @ vectors
     return (half * np.maximum(ratios, VARIANCE_FLOOR)) @ half.T, degrees_of_freedom(item, annotator)
 
 
 def _outer(scores: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, int]:
-    """(q, q) sum over groups of s s', s the sum of the scores in a group; and how many groups there are."""
+    """(q, q) sum over groups of s s', where s is the sum of the scores in a group; and the number of groups."""
     sums = np.stack([np.bincount(groups, column) for column in scores.T], axis=1)
     return sums.T @ sums, len(sums)
 
@@ -275,21 +277,24 @@ def _outer(scores: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, int]:
 def _in_order(
     deviation: np.ndarray, when: np.ndarray, item: np.ndarray, annotator: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[Label], np.ndarray]:
-    """One row per annotation of those who have enough: mean deviation, codes, labels, place in time from 0 to 1."""
+    """Mean deviation, item and annotator codes, annotator labels, and place in time from 0 to 1, by annotation.
+
+    Annotators with too few annotations are left out.
+    """
     (item, _), (annotator, labels) = codes(item), codes(annotator)
     _, first, cell = np.unique(item * (len(labels) + 1) + annotator, return_index=True, return_inverse=True)
     residual = np.bincount(cell, deviation) / np.bincount(cell)
-    item, annotator, at = item[first], annotator[first], np.full(len(first), np.inf)
-    np.minimum.at(at, cell, when)
-    enough = np.bincount(annotator, minlength=len(labels)) >= _FEWEST_IN_ORDER
-    if not enough.any():
+    item, annotator, time = item[first], annotator[first], np.full(len(first), np.inf)
+    np.minimum.at(time, cell, when)
+    has_enough = np.bincount(annotator, minlength=len(labels)) >= _FEWEST_IN_ORDER
+    if not has_enough.any():
         raise UndefinedStatistic(f"Not defined: nobody has {_FEWEST_IN_ORDER} annotations whose order is known.")
-    counted = enough[annotator]
-    residual, at, item, annotator = residual[counted], at[counted], item[counted], annotator[counted]
+    counted = has_enough[annotator]
+    residual, time, item, annotator = residual[counted], time[counted], item[counted], annotator[counted]
     annotator, present = codes(annotator)
-    place = np.empty(len(at))
+    place = np.empty(len(time))
     for code in range(len(present)):  # annotations with the same time share their mean place
-        place[annotator == code] = rankdata(at[annotator == code]) - 1
+        place[annotator == code] = rankdata(time[annotator == code]) - 1
     return (
         residual,
         codes(item)[0],

@@ -1,4 +1,4 @@
-"""Whether a difference is practically nothing: two one-sided tests against a margin that was set beforehand.
+"""Whether a difference is practically zero: two one-sided tests against a margin that was set beforehand.
 
 Schuirmann 1987, A Comparison of the Two One-Sided Tests Procedure and the Power Approach; the tests are those of
 annotators like these (intervals.py), so there are none with fewer than five annotators.
@@ -18,9 +18,9 @@ LEVEL = 0.05
 
 @dataclass(frozen=True)
 class Equivalence:
-    """A difference against +-margin, in its own unit.
+    """Test of a difference against +-margin, both in the same unit.
 
-    low, high: the interval of confidence 1 - 2 x level that goes with the tests, 90 %; p: the larger of the two
+    low, high: the 90 % interval that corresponds to the tests (confidence 1 - 2 x level); p: the larger of the two
     one-sided p-values. equal: whether both tests reject, so that the interval is within +-margin.
     """
 
@@ -32,7 +32,7 @@ class Equivalence:
 
     @property
     def excluded(self) -> float:
-        """The smallest margin that would hold: differences beyond it in either direction are excluded."""
+        """The smallest margin for which the test succeeds: larger differences in either direction are excluded."""
         return max(-self.low, self.high)
 
 

@@ -30,10 +30,7 @@ _ROUNDING = 1e-12  # values are in [-1, 1], so smaller mean squares, or differen
 
 @dataclass(frozen=True)
 class Intraclass:
-    """One form: reliability of a single rating and of the mean of k; needed: annotators per item for the target.
-
-    Undefined where a number is not defined.
-    """
+    """One form: reliability of a single rating and of the mean of k; needed: annotators per item for the target."""
 
     single: float
     mean: float | Undefined
@@ -44,8 +41,8 @@ class Intraclass:
 class Reliability:
     """The three forms over `units` units and `annotators` annotators.
 
-    k: ratings per unit, which the means are of; where units differ in that, (N - sum n_i^2 / N) / (units - 1).
-    complete: every annotator rated every unit once; otherwise absolute and consistency are a sentence.
+    k: ratings per unit, as in Intraclass.mean; (N - sum n_i^2 / N) / (units - 1) where units have different numbers.
+    complete: every annotator rated every unit once; otherwise absolute and consistency are Undefined.
     """
 
     units: int
@@ -110,13 +107,13 @@ def _one_way(
 
 
 def _two_way(table: np.ndarray, target: float) -> tuple[Intraclass | Undefined, Intraclass | Undefined]:
-    """Absolute agreement and consistency from mean squares of rows, columns and what is left; table (U, A)."""
+    """Absolute agreement and consistency from mean squares of rows, columns and residuals; table (U, A)."""
     units, raters = table.shape
     rows, columns = table.mean(axis=1), table.mean(axis=0)
     row = float(raters * rows.var(ddof=1))
     column = float(units * columns.var(ddof=1))
-    rest = table - rows[:, None] - columns[None, :] + table.mean()
-    error = float((rest**2).sum() / ((units - 1) * (raters - 1)))
+    residuals = table - rows[:, None] - columns[None, :] + table.mean()
+    error = float((residuals**2).sum() / ((units - 1) * (raters - 1)))
     severity = (column - error) / units
     common = row + (raters - 1) * error
     absolute = _form(row - error, common + raters * severity, row + severity, target)
@@ -124,7 +121,7 @@ def _two_way(table: np.ndarray, target: float) -> tuple[Intraclass | Undefined, 
 
 
 def _form(signal: float, of_one: float, of_mean: float, target: float) -> Intraclass | Undefined:
-    """Signal over the variance of a single rating and of the mean; words where the first is none."""
+    """signal / of_one and signal / of_mean (variances of a single rating and of the mean); Undefined if of_one is 0."""
     if of_one <= _ROUNDING:
         return _NO_DIFFERENCE
     single = signal / of_one

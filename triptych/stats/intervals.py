@@ -3,7 +3,7 @@ annotators occur in many ratings, so ratings are not independent; a plain t-test
 often. Two populations are considered. These annotators: clustered by item alone, t with the effective number of items -
 1 degrees of freedom. Annotators like these: clustered by item and by annotator (Cameron, Gelbach & Miller 2011, Robust
 Inference with Multiway Clustering), t with the smaller effective number of items or annotators - 1, from five
-annotators on. See cluster_variance and degrees_of_freedom; docs/validation.md tells what level and coverage both have.
+annotators on. See cluster_variance and degrees_of_freedom; docs/validation.md shows the level and coverage of both.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class TTest:
 class Estimate:
     """A mean, its interval for these annotators and for annotators like these, and the test for the latter.
 
-    test is None where `alike` has no limits, test_here (for these annotators) where `these` has none; their sentences
-    say why.
+    these, alike: interval for these annotators and for annotators like these. test is None where `alike` has no limits,
+    test_here (for these annotators) where `these` has none; the sentences of the intervals say why.
     """
 
     mean: float
@@ -85,7 +85,7 @@ class ClusterVariance:
 class Clustered:
     """Standard errors of a mean and their degrees of freedom, for these annotators and for annotators like these.
 
-    items, annotators: how many have weight.
+    items, annotators: how many of them have weight.
     """
 
     these: float
@@ -138,11 +138,11 @@ def cluster_variance(residuals: np.ndarray, items: np.ndarray, annotators: np.nd
     V_cell = sum_cell (sum r)^2 / n^2, but at least a quarter of the larger of V_item and V_annotator. One
     cluster alone gives 0.
 
-    The floor: the difference of estimates can come out negative, or positive and next to nothing, though what
-    it estimates is never below V_item or V_annotator. Taking the largest of the three (MacKinnon, Nielsen &
-    Webb 2024, Jackknife Inference with Two-Way Clustering) makes the test reject 0.1 to 2 % at a nominal 5 %
-    with five annotators, as the few degrees of freedom allow for the scatter of V already. A quarter, that is
-    half of the larger standard error, only cuts the freaks (docs/validation.md).
+    The floor: the difference of estimates can be negative, or positive and close to 0, although the true variance is
+    never below that of V_item or V_annotator. Taking the largest of the three (MacKinnon, Nielsen & Webb 2024,
+    Jackknife Inference with Two-Way Clustering) makes the test reject 0.1 to 2 % at a nominal 5 % with five annotators,
+    as the few degrees of freedom already allow for the scatter of V. A quarter, that is half of the larger standard
+    error, only affects extreme cases (docs/validation.md).
     """
     cells = codes(items * (int(annotators.max()) + 1) + annotators)[0]
     item, annotator = _corrected(residuals, items), _corrected(residuals, annotators)
@@ -151,7 +151,7 @@ def cluster_variance(residuals: np.ndarray, items: np.ndarray, annotators: np.nd
 
 
 def degrees_of_freedom(*clusterings: np.ndarray) -> float:
-    """Of the t that goes with a clustered variance: the smallest effective number of clusters - 1, at least 1.
+    """Degrees of freedom of t with a clustered variance: the smallest effective number of clusters - 1, at least 1.
 
     clusterings: codes (n,) of items, of annotators, or both. The effective number of G clusters with n_g values is
     (sum n_g)^2 / sum n_g^2: G where all are equally large, fewer where some weigh much more than others (Carter,
@@ -171,7 +171,7 @@ def _interval(
     rounding: float,
     confidence: float,
 ) -> Interval:
-    """mean +- t * error, or no interval with the reason; counted: values, items, annotators."""
+    """mean +- t * error, or the reason why there is no interval; counted: numbers of values, items, annotators."""
     _, items, annotators = counted
     absent = ""
     if items < 2:
@@ -187,7 +187,7 @@ def _interval(
 
 
 def _sentence(kind: str, confidence: float, annotators: int) -> str:
-    """Which annotators the interval is about."""
+    """Which annotators the interval applies to, as a sentence."""
     percent = f"{100 * confidence:g} % interval"
     if kind == "two_way":
         return f"{percent} for annotators like these {annotators}."

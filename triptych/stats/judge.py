@@ -29,9 +29,10 @@ Measure = Literal["accuracy", "rmse"]
 
 @dataclass(frozen=True)
 class Comparison:
-    """The judge compared with one annotator over n items: how often each agrees with the others at least as well.
+    """The judge compared with one annotator over n items.
 
-    judge_wins + annotator_wins > 1 when there are ties. p: one-sided, of annotator_wins - judge_wins < epsilon;
+    judge_wins, annotator_wins: share of items where that side agrees with the other annotators at least as well as the
+    opponent; they add up to more than 1 when there are ties. p: one-sided, of annotator_wins - judge_wins < epsilon;
     corrected: by Benjamini & Yekutieli; won: the judge does as well as this annotator.
     """
 
@@ -48,7 +49,7 @@ class Comparison:
 class AltTest:
     """winning_rate (omega): share of annotators won against; advantage (rho): mean of judge_wins.
 
-    left_out: annotators with too few items to be compared; their ratings still count among the others.
+    left_out: annotators with too few items to be compared; the others are still compared with their ratings.
     """
 
     winning_rate: float
@@ -75,9 +76,9 @@ def alt_test(
     values: (n,) numbers (codes of options with measure "accuracy"), NaN = missing; units, items, annotators: (n,)
     labels of what was rated, of its item, and of who rated; judged: (n,) the judge's value for the unit of the row,
     NaN = none. Score of a value v against the others h: share of h = v (accuracy) or -sqrt(mean (v - h)^2) (rmse);
-    ties win for both. Units of one item are not independent, so the t-test runs over means of items, which with one
-    unit per item is the paper's. epsilon: 0.2 for experts, 0.15 for skilled people, 0.1 for a crowd.
-    Raises UndefinedStatistic unless three annotators have thirty such items each.
+    ties win for both. Units of one item are not independent, so the t-test runs over means of items; with one unit per
+    item it is the paper's test. epsilon: 0.2 for experts, 0.15 for skilled people, 0.1 for a crowd. Raises
+    UndefinedStatistic unless three annotators have thirty shared items each.
     """
     ratings, judge, unit, item, named = numbers(values, judged, units, items, annotators)
     judge, ratings, unit, item, named = numbers(judge, ratings, unit, item, named)
@@ -104,26 +105,29 @@ def alt_test(
 def _score(
     candidate: np.ndarray, values: np.ndarray, units: np.ndarray, annotators: np.ndarray, measure: Measure
 ) -> np.ndarray:
-    """(n,) how well `candidate`, a value in the place of each row's own, agrees with the others on its unit."""
+    """(n,) how well `candidate`, in place of each row's own value, agrees with the other annotators' on the unit."""
     order = np.argsort(units, kind="stable")
-    total, others = np.zeros(len(values)), np.zeros(len(values))
+    total, raters = np.zeros(len(values)), np.zeros(len(values))
     starts = np.searchsorted(units[order], units)
     for step in range(int(np.bincount(units).max(initial=0))):
-        at = np.minimum(starts + step, len(values) - 1)
-        other = order[at]
+        row = np.minimum(starts + step, len(values) - 1)
+        other = order[row]
         counts = (units[other] == units) & (annotators[other] != annotators) & (starts + step < len(values))
-        apart = candidate - values[other]
-        total += counts * (np.abs(apart) <= _ROUNDING if measure == "accuracy" else apart**2)
-        others += counts
-    mean: Floats = np.divide(total, others, out=np.full(len(values), np.nan), where=others > 0)
+        distance = candidate - values[other]
+        total += counts * (np.abs(distance) <= _ROUNDING if measure == "accuracy" else distance**2)
+        raters += counts
+    mean: Floats = np.divide(total, raters, out=np.full(len(values), np.nan), where=raters > 0)
     return mean if measure == "accuracy" else -np.sqrt(mean)
 
 
 def _test(rows: list[tuple[Label, np.ndarray, np.ndarray]], measure: Measure, epsilon: float) -> AltTest:
-    """One-sided t-tests, their correction, winning rate and advantage; rows: label and (items,) wins of both sides."""
-    compared = [row for row in rows if len(row[1]) >= FEWEST_ITEMS]
+    """One-sided t-tests, their correction, winning rate and advantage.
+
+    rows: (annotator, judge's wins, annotator's wins), wins as arrays (items,).
+    """
+    compared = [(label, judge, annotator) for label, judge, annotator in rows if len(judge) >= FEWEST_ITEMS]
     if len(compared) < FEWEST_ANNOTATORS:
-        most = max(len(row[1]) for row in rows)
+        most = max(len(judge) for _, judge, _ in rows)
         raise UndefinedStatistic(
             f"Not defined: {FEWEST_ANNOTATORS} annotators must each share {FEWEST_ITEMS} items with the judge and "
             f"another annotator; {len(compared)} do, and the most that anyone shares is {most}."
@@ -134,22 +138,22 @@ def _test(rows: list[tuple[Label, np.ndarray, np.ndarray]], measure: Measure, ep
         Comparison(label, float(judge.mean()), float(annotator.mean()), p, adjusted, adjusted <= LEVEL, len(judge))
         for (label, judge, annotator), p, adjusted in zip(compared, ps, corrected, strict=True)
     )
-    won, of = sum(comparison.won for comparison in comparisons), len(comparisons)
+    won, total = sum(comparison.won for comparison in comparisons), len(comparisons)
     advantage = float(np.mean([comparison.judge_wins for comparison in comparisons]))
-    passes = won / of >= PASSES
-    left_out = tuple(row[0] for row in rows if len(row[1]) < FEWEST_ITEMS)
+    passes = won / total >= PASSES
+    left_out = tuple(label for label, judge, _ in rows if len(judge) < FEWEST_ITEMS)
     words = (
-        f"The judge {'may' if passes else 'may not'} replace an annotator: it does as well as {won} of {of} (half are "
-        f"needed), and agrees with the others at least as well as an annotator {100 * advantage:.0f} % "
+        f"The judge {'may' if passes else 'may not'} replace an annotator: it does as well as {won} of {total} "
+        f"(half are needed), and agrees with the others at least as well as an annotator {100 * advantage:.0f} % "
         "of the time."
     )
-    return AltTest(won / of, advantage, passes, comparisons, left_out, epsilon, measure, words)
+    return AltTest(won / total, advantage, passes, comparisons, left_out, epsilon, measure, words)
 
 
 def _below(differences: np.ndarray, bound: float) -> float:
     """One-sided p of the t-test that the mean of (items,) differences is below the bound."""
-    n, apart = len(differences), float(differences.mean()) - bound
+    n, gap = len(differences), float(differences.mean()) - bound
     error = float(differences.std(ddof=1)) / np.sqrt(n)
     if error <= _ROUNDING:
-        return 0.0 if apart < 0 else 1.0
-    return float(stdtr(n - 1, apart / error))
+        return 0.0 if gap < 0 else 1.0
+    return float(stdtr(n - 1, gap / error))

@@ -26,9 +26,9 @@ from .undefined import Undefined
 
 @dataclass(frozen=True)
 class WithoutAnnotator:
-    """Alpha of the others: over `units` units with two ratings left; change = alpha - alpha of all.
+    """Alpha without one annotator, over the `units` units that still have two ratings; change = alpha - alpha of all.
 
-    alpha and change are Undefined where the others define no alpha.
+    alpha and change are Undefined where the other annotators' ratings define no alpha.
     """
 
     annotator: Label
@@ -59,7 +59,10 @@ def without_each(
 
 @dataclass(frozen=True)
 class _Reduced:
-    """A table of all patterns, those that only arise without someone included, and who makes which arise."""
+    """All patterns of units, including those that only arise when an annotator is left out.
+
+    leaving, entering: (people, patterns) units that leave or enter each pattern when that annotator is left out.
+    """
 
     table: UnitCounts
     leaving: csr_array
@@ -69,25 +72,25 @@ class _Reduced:
     def build(cls, unit: np.ndarray, rater: np.ndarray, value: np.ndarray, domain: np.ndarray, people: int) -> _Reduced:
         """unit, rater, value: (n,) codes; every unit has two ratings or more."""
         counts, pattern = patterns(unit, value, len(domain))
-        share, who = codes(unit * people + rater)
-        taken, taken_pattern = patterns(share, value, len(domain))
-        of_unit, of_rater = pattern[who // people], who % people
-        key, combination = np.unique(of_unit * taken.shape[0] + taken_pattern, return_inverse=True)
-        rest = counts[key // taken.shape[0]] - taken[key % taken.shape[0]]
-        usable = rest.sum(axis=1) > 1
+        own_share, unit_rater = codes(unit * people + rater)
+        own_counts, own_pattern = patterns(own_share, value, len(domain))
+        of_unit, of_rater = pattern[unit_rater // people], unit_rater % people
+        key, combination = np.unique(of_unit * own_counts.shape[0] + own_pattern, return_inverse=True)
+        remaining = counts[key // own_counts.shape[0]] - own_counts[key % own_counts.shape[0]]
+        usable = remaining.sum(axis=1) > 1
         place = np.where(usable, np.cumsum(usable) - 1, -1)[combination]
         enters = place >= 0
         old, new = counts.shape[0], int(usable.sum())
         weights = np.concatenate([np.bincount(pattern), np.zeros(new, dtype=np.int64)])
-        table = UnitCounts(csr_array(vstack([counts, rest[usable]])), weights, np.zeros(len(domain)), domain)
-        leaving = csr_array((np.ones(len(who)), (of_rater, of_unit)), shape=(people, old + new))
+        table = UnitCounts(csr_array(vstack([counts, remaining[usable]])), weights, np.zeros(len(domain)), domain)
+        leaving = csr_array((np.ones(len(unit_rater)), (of_rater, of_unit)), shape=(people, old + new))
         entering = csr_array(
             (np.ones(int(enters.sum())), (of_rater[enters], old + place[enters])), shape=(people, old + new)
         )
         return cls(table, leaving, entering)
 
     def draws(self) -> Iterator[tuple[int, Draw]]:
-        """One row of weights per annotator left out, in pieces that fit the memory, with the first one's code."""
+        """(code of the first annotator, Draw with one row per annotator left out), in pieces that fit the memory."""
         people, width = self.leaving.shape
         piece = max(1, CELLS_AT_ONCE // max(width, len(self.table.values)))
         for start in range(0, people, piece):
@@ -99,11 +102,11 @@ class _Reduced:
 def _without(
     names: list[Label], start: int, table: UnitCounts, draw: Draw, level: Level, everyone: float
 ) -> Iterator[WithoutAnnotator]:
-    left = draw.weights.sum(axis=1)
-    rated = left > 0
-    coefficients = np.full(len(left), np.nan)
+    remaining = draw.weights.sum(axis=1)
+    rated = remaining > 0
+    coefficients = np.full(len(remaining), np.nan)
     coefficients[rated] = alphas(table, Draw(draw.weights[rated], draw.alone[rated]), level)
-    for at, (alpha, units) in enumerate(zip(coefficients.tolist(), left.astype(int).tolist(), strict=True)):
+    for at, (alpha, units) in enumerate(zip(coefficients.tolist(), remaining.astype(int).tolist(), strict=True)):
         words = Undefined(NO_VARIATION if units else NOT_PAIRED)
         numbers = (words, words) if np.isnan(alpha) else (alpha, alpha - everyone)
         yield WithoutAnnotator(names[start + at], units, *numbers)

@@ -15,7 +15,7 @@ def written_or_reason(value: float | Undefined, style: str) -> str:
 
 
 def joined_words(words: Sequence[str]) -> str:
-    """As in: a, b and c."""
+    """The words as a list in a sentence: "a, b and c"."""
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
@@ -31,9 +31,9 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 
 def written(value: float, style: str) -> str:
-    """A number as the report prints it: two decimals, percentages whole, p and "thousandths" with three.
+    """A number as the report prints it: two decimals, percentages as whole numbers, p and "thousandths" with three.
 
-    Rounding goes through nine decimals, so that a last bit that differs between machines never shows.
+    Values are first rounded to nine decimals, so that a last bit that differs between machines never shows.
     """
     value = round(value, 9) + 0.0
     if style == "count":

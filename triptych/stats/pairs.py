@@ -1,4 +1,4 @@
-"""Annotators two by two: how often they agree, and how far apart they rate."""
+"""Pairs of annotators: how often they agree, and how far apart they rate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class AnnotatorPair:
-    """Two annotators over the n units both rated; a sentence (str) where a number is not defined.
+    """Two annotators, over the n units that both rated.
 
     percent: share of units with the same rating; kappa: Cohen's; pearson: correlation; mae: mean absolute
     difference in scale points.
@@ -36,7 +36,7 @@ class AnnotatorPair:
 
 @dataclass(frozen=True)
 class PairMeans:
-    """Means over pairs of annotators; a sentence where no pair has the number."""
+    """Means over pairs of annotators; Undefined where no pair has the number."""
 
     pairs: int
     kappa: float | Undefined
@@ -53,9 +53,8 @@ def annotator_pairs(
 ) -> tuple[AnnotatorPair, ...]:
     """Every pair of annotators with a unit in common, in the order of their names.
 
-    units, annotators: (n,) labels; values: (n,) numbers, NaN = missing; weights, scale: of Cohen's kappa, as in
-    chance. Raises UndefinedStatistic when no unit was rated by two annotators, or one
-    annotator rated a unit twice.
+    units, annotators: (n,) labels; values: (n,) numbers, NaN = missing; weights, scale: for Cohen's kappa, as in
+    `chance`. Raises UndefinedStatistic when no unit was rated by two annotators, or one annotator rated a unit twice.
     """
     ratings, labels, raters = numbers(values, units, annotators)
     rater, names = named(raters)
@@ -98,10 +97,10 @@ def named(labels: np.ndarray) -> tuple[np.ndarray, list[Label]]:
 
 
 def together(groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Row numbers (K,), (K,) of every two rows of the same group, each two once; groups (n,) codes."""
+    """(first, second) row numbers (K,) of every pair of rows of the same group; groups: (n,) codes."""
     order = np.argsort(groups, kind="stable")
     sizes = np.bincount(groups)
-    after = np.repeat(np.cumsum(sizes), sizes) - np.arange(len(order)) - 1  # rows of the group behind this one
+    after = np.repeat(np.cumsum(sizes), sizes) - np.arange(len(order)) - 1  # rows of the group after this one
     first = np.repeat(np.arange(len(order)), after)
     step = np.arange(len(first)) - np.repeat(np.cumsum(after) - after, after)
     return order[first], order[first + step + 1]
@@ -133,6 +132,6 @@ def _or_reason(numbers: np.ndarray, words: str) -> list[float | Undefined]:
 
 
 def _mean(values: list[float | Undefined]) -> float | Undefined:
-    """Mean of the defined values; the reason of the first when there is none."""
+    """Mean of the defined values; if none is defined, the first value's reason."""
     defined = [value for value in values if not isinstance(value, Undefined)]
     return float(np.mean(defined)) if defined else values[0]

@@ -1,11 +1,11 @@
 """How likely a planned study is to show a difference, and what it costs.
 
-The test that is planned is the one of crossed.py, with the weights that it gives the ratings of the plan. Ratings have
-tastes of items (and of groups of items) and of annotators for a system, and noise; from them follows the variance of
-each difference. What its clustered variances are on average comes from residuals of drawn ratings, and their scatter is
-that of chi-squares with the degrees of freedom of the test. One system is better than all others under one criterion;
-its differences must be clear after Holm over all tests of the study. docs/validation.md compares the chances with
-simulated studies that are analysed as results are.
+The planned test is that of crossed.py, with the weights that it gives the ratings of the plan. Ratings contain tastes
+of items (and of groups of items) and of annotators for a system, and noise; together they determine the variance of
+each difference. The mean of its clustered variances comes from residuals of simulated ratings; they scatter like
+chi-squares with the test's degrees of freedom. One system is better than all others under one criterion; its
+differences must be clear after Holm's adjustment over all tests of the study. docs/validation.md compares the chances
+with simulated studies whose results are analysed in full.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from .crossed import NOT_LINKED, CrossedEffects, absorbed_by, one_way
 from .intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR
 from .undefined import Undefined, UndefinedStatistic
 
-DRAWS = 4000  # of studies
-RESIDUALS = 500_000  # drawn ratings that show what a design leaves of their scatter
+DRAWS = 4000  # simulated studies
+RESIDUALS = 500_000  # simulated ratings that show how much of their scatter remains in a design's residuals
 MAX_ITEMS, MAX_ANNOTATORS = 2000, 300
 GOOD_CHANCE = 0.8
 NOT_SPREAD = "Not defined: too few ratings per annotator, so only one item or annotator links the systems."
 CLEARLY = 0.04
 _NULL = 1e-9
-STEP = 1.5  # of items or annotators, to see what more of them buys
+STEP = 1.5  # factor for items or annotators, to show how much more of them helps
 
 
 @dataclass(frozen=True)
 class Plan:
     """Items, raters per item, annotators who share the work evenly.
 
-    overlap: how many of the items have all the raters, the rest having one; None means all of them. criteria: those
-    that decide. shown: how many systems an annotation holds, 0 for all; with 1 each response is rated alone by its own
-    `raters`. group: number of related items, such as the turns of a dialogue.
+    overlap: how many items have `raters` raters, while all other items have one; None means all items. criteria: number
+    of criteria that decide. shown: how many systems an annotation holds, 0 for all; with 1 each response is rated alone
+    by its own `raters`. group: number of related items, such as the turns of a dialogue.
     """
 
     items: int
@@ -53,17 +53,17 @@ class Plan:
 
     @property
     def tests(self) -> int:
-        """Pairs of systems x criteria that p is adjusted over."""
+        """Number of tests that p is adjusted over: pairs of systems x criteria."""
         return self.systems * (self.systems - 1) // 2 * self.criteria
 
     @property
     def annotations(self) -> int:
-        """How often an annotator rates an item, or a single response, all in all."""
-        whole = self.items if self.overlap is None else min(self.overlap, self.items)
-        return (whole * self.raters + self.items - whole) * (self.systems if self.shown == 1 else 1)
+        """Number of annotations of the whole plan."""
+        overlap = self.items if self.overlap is None else min(self.overlap, self.items)
+        return (overlap * self.raters + self.items - overlap) * (self.systems if self.shown == 1 else 1)
 
     def assigned(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Codes of items, annotators and systems (n,) of each rating; those with least to do rate the next one."""
+        """(n,) codes of item, annotator and system of each rating; annotators with the least work come next."""
         random = np.random.default_rng(1)
         whole = self.items if self.overlap is None else self.overlap
         each = np.where(np.arange(self.items) < whole, self.raters, 1)
@@ -79,7 +79,7 @@ class Plan:
 
 
 def _taking_turns(raters: np.ndarray, annotators: int, random: np.random.Generator) -> np.ndarray:
-    """Codes of the annotators of each unit, one unit after the other, from how many raters it has."""
+    """Codes of the annotators of each unit, one unit after another; raters: number of raters of each unit."""
     load, chosen = np.zeros(annotators), []
     for count in raters.tolist():
         chosen.append(np.argsort(load + random.random(annotators))[:count])
@@ -109,7 +109,7 @@ class Advice:
 
 @dataclass(frozen=True)
 class Effort:
-    """Hours of all annotators, of each, and what they cost in the currency of the pay."""
+    """Hours of all annotators together and of each one; cost in the currency of the pay."""
 
     hours: float
     hours_each: float
@@ -118,11 +118,12 @@ class Effort:
 
 @dataclass(frozen=True, eq=False)
 class _Layout:
-    """What the test makes of a plan's ratings, whose tastes and noise have a variance of 1 each.
+    """Variances of the test for a plan's ratings, whose tastes and noise have a variance of 1 each.
 
-    true: (4, S - 1, S - 1) covariances of the differences of the last system from each other one, from tastes of
-    items, of annotators, noise, and tastes of groups of items. expected: (3, 4, S - 1, S - 1) the same as the test
-    estimates them, on average, clustered by item (or group), by annotator, and by both. freedom: of items, annotators.
+    true: (4, S - 1, S - 1) covariances of the differences between the last system and each other one, by source: tastes
+    of items, tastes of annotators, noise, tastes of groups of items. expected: (3, 4, S - 1, S - 1) mean of the test's
+    estimates of these covariances, clustered by item (or group), by annotator, and by both. freedom: degrees of freedom
+    by item and by annotator.
     """
 
     true: np.ndarray
@@ -169,7 +170,7 @@ def _expected(
     sources: Sequence[np.ndarray],
     clusterings: Sequence[np.ndarray],
 ) -> np.ndarray:
-    """(3, 4, k, k) the average clustered variances, over draws of each source.
+    """(3, 4, k, k) mean clustered covariances over draws of each source.
 
     Residuals have less variance than the errors they estimate, much less in incomplete designs.
     """
@@ -189,7 +190,7 @@ def _expected(
 def _residual_maker(
     items: np.ndarray, annotators: np.ndarray, systems: np.ndarray
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """Takes item, annotator and system effects out of rows of ratings (R, n) that are sorted by item."""
+    """A function that removes item, annotator and system effects from rows of ratings (R, n) sorted by item."""
     starts = np.unique(items, return_index=True)[1]
 
     def beyond_items(rows: np.ndarray) -> np.ndarray:
@@ -212,7 +213,7 @@ def _residual_maker(
 
 @dataclass(frozen=True, eq=False)
 class _Drawn:
-    """Differences (draws, pairs) of a plan's studies and their standard errors; the last system's pairs come first."""
+    """Differences (draws, pairs) of simulated studies and their standard errors; the last system's pairs come first."""
 
     differences: np.ndarray
     errors: np.ndarray
@@ -220,7 +221,7 @@ class _Drawn:
 
 
 def _drawn(plan: Plan, shift: float, components: Components) -> _Drawn:
-    """Below five annotators the shift is what these annotators find on ever more items."""
+    """Simulated studies of the plan; below five annotators the shift is the one among these annotators alone."""
     layout, few = _layout(replace(plan, criteria=1)), plan.annotators < ENOUGH_ANNOTATORS
     # a difference has the tastes and the noise of two ratings
     sizes = np.array([components.item, components.annotator, components.residual, components.group]) ** 2 / 2
@@ -243,7 +244,7 @@ def _drawn(plan: Plan, shift: float, components: Components) -> _Drawn:
 
 
 def _root(covariance: np.ndarray) -> np.ndarray:
-    """A square root, also of one that has rounded below 0."""
+    """A square root of the covariance matrix; eigenvalues below 0, from rounding, count as 0."""
     size, vectors = np.linalg.eigh(covariance)
     root: np.ndarray = vectors * np.sqrt(np.maximum(size, 0))
     return root
@@ -251,7 +252,7 @@ def _root(covariance: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=64)
 def _pairs(systems: int) -> np.ndarray:
-    """(pairs, systems - 1) each pair as a sum of differences from the last system; those of the last one first."""
+    """(pairs, systems - 1) each pair as a sum of differences from the last system; the last system's pairs first."""
     from_last = np.eye(systems - 1)
     rest = [from_last[second] - from_last[first] for first, second in combinations(range(systems - 1), 2)]
     return np.vstack([from_last, *(row[None] for row in rest)])
@@ -260,8 +261,8 @@ def _pairs(systems: int) -> np.ndarray:
 def power(plan: Plan, shift: float, components: Components, level: float = 0.05) -> Power:
     """The chance that a system that is `shift` scale points better than all others is clearly above one of them.
 
-    The draws are the same in every call, so that plans compare. Raises UndefinedStatistic for a plan that cannot be, as
-    with fewer than two items or annotators, or more raters than annotators.
+    The draws are the same in every call, so that plans can be compared. Raises UndefinedStatistic for an impossible
+    plan, such as one with fewer than two items or annotators, or with more raters than annotators.
     """
     _refuse_impossible(plan)
     drawn = _drawn(plan, shift, components)
@@ -282,7 +283,7 @@ def power(plan: Plan, shift: float, components: Components, level: float = 0.05)
 
 
 def power_to_show_equal(plan: Plan, margin: float, components: Components, level: float = 0.05) -> float | Undefined:
-    """How often systems without any difference are shown to be practically equal within +-margin, not adjusted.
+    """The chance that two equal systems are shown to be practically equal within +-margin, unadjusted.
 
     Undefined with fewer than five annotators. Raises as `power`.
     """
@@ -295,21 +296,24 @@ def power_to_show_equal(plan: Plan, margin: float, components: Components, level
 
 
 def items_needed(plan: Plan, shift: float, components: Components, chance: float = GOOD_CHANCE) -> int | Undefined:
-    """The fewest items, to a twentieth, with which the plan shows the shift with this chance; annotators as they are.
+    """The fewest items with which the plan shows the shift with this chance, at most a twentieth too many.
 
     Undefined above MAX_ITEMS items. Raises as `power`.
     """
     least = max(1, -(-plan.annotators // plan.raters))
-    whole = replace(plan, overlap=None)
-    items = _fewest(lambda items: power(replace(whole, items=items), shift, components).share, least, MAX_ITEMS, chance)
+    without_overlap = replace(plan, overlap=None)
+    items = _fewest(
+        lambda items: power(replace(without_overlap, items=items), shift, components).share, least, MAX_ITEMS, chance
+    )
     reason = f"Not reached with {MAX_ITEMS:,} items: more annotators are needed, or a larger difference."
     return items or Undefined(reason)
 
 
 def annotators_needed(plan: Plan, shift: float, components: Components, chance: float = GOOD_CHANCE) -> int | Undefined:
-    """The fewest annotators from five on, to a twentieth, who show the shift with this chance; the work as it is.
+    """The fewest annotators, five or more and at most a twentieth too many, who show the shift with this chance.
 
-    Undefined where as many annotators as can share the work are too few. Raises as `power`.
+    The number of annotations does not change. Undefined where as many annotators as can share them are too few. Raises
+    as `power`.
     """
     most = min(MAX_ANNOTATORS, plan.annotations // 2)
     least = max(ENOUGH_ANNOTATORS, plan.raters)
@@ -322,21 +326,21 @@ def annotators_needed(plan: Plan, shift: float, components: Components, chance: 
 
 
 def _fewest(chance_of: Callable[[int], float], least: int, most: int, chance: float) -> int | None:
-    """The least number, to a twentieth, with this chance; None where `most` has less."""
+    """The smallest number with this chance, at most a twentieth too large; None where even `most` has less."""
     if chance_of(most) < chance:
         return None
     low, high = least - 1, most
     while high - low > max(1, low // 20):
         middle = (low + high) // 2
-        enough = middle >= 2 and chance_of(middle) >= chance
-        low, high = (low, middle) if enough else (middle, high)
+        reached = middle >= 2 and chance_of(middle) >= chance
+        low, high = (low, middle) if reached else (middle, high)
     return high
 
 
 def what_more_buys(plan: Plan, shift: float, components: Components) -> Advice:
-    """Whether half as many annotators more, who share the work, or half as many items more help a plan more.
+    """Whether more annotators who share the same work, or more items help a plan more; each is increased by half.
 
-    Both are next to the plan on a map of annotators x items. Raises as `power`.
+    Raises as `power`.
     """
     people, items = more(plan.annotators), more(plan.items)
     options = plan, replace(plan, annotators=min(people, plan.annotations)), replace(plan, items=items)
@@ -345,12 +349,14 @@ def what_more_buys(plan: Plan, shift: float, components: Components) -> Advice:
 
 
 def more(count: int) -> int:
-    """Half as many more, at least one more."""
+    """One and a half times the count, at least one more."""
     return max(count + 1, round(STEP * count))
 
 
 def effort(plan: Plan, seconds: float, pay_per_hour: float, extra_hours_each: float = 0.0) -> Effort:
-    """Hours and cost from the median active seconds of an annotation; extra: training, reading the guideline.
+    """Hours and cost from the median active seconds of an annotation.
+
+    extra_hours_each: training and reading the guideline.
 
     Raises UndefinedStatistic when the seconds or the pay are not positive numbers.
     """

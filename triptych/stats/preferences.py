@@ -1,12 +1,12 @@
-"""Strengths of systems from which of two was rated higher: Bradley-Terry, with Davidson's (1970) model of ties.
+"""Strengths of systems, from comparisons of two: the model of Bradley and Terry with Davidson's (1970) ties.
 
 For studies where no annotator sees all systems on an item: more than three systems in incomplete designs. With three
-systems that always appear together it adds nothing to wins and losses (comparison).
+systems that always appear together, strengths add nothing to wins and losses (comparison).
 
 System i is higher than j with probability p_i / (p_i + p_j + v sqrt(p_i p_j)) and level with it with probability
 v sqrt(p_i p_j) / (the same), where log p_i is the strength of i and v says how common ties are (Davidson 1970, On
-Extending the Bradley-Terry Model to Accommodate Ties in Paired Comparison Experiments). Without a tie v is 0 and
-this is Bradley & Terry 1952. All arrays here begin with a dimension B of resamples; the data are one of them.
+Extending the Bradley-Terry Model to Accommodate Ties in Paired Comparison Experiments). Without ties, v is 0 and the
+model is that of Bradley & Terry 1952. The first dimension B of all arrays here is the resamples; for the data B = 1.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class Strength:
 
 @dataclass(frozen=True)
 class Preferences:
-    """Strengths in the order asked for; ties is v of the model, 0 without ties.
+    """Strengths in the order of the systems passed; ties is v of the model, 0 without ties.
 
-    n pairs, of which `level` are ties, from `items` items. sentence says which annotators the intervals
-    apply to, or why there are none.
+    n: number of pairs, of which `level` are ties, from `items` items. sentence: which annotators the intervals apply
+    to, or why there are none.
     """
 
     strengths: tuple[Strength, ...]
@@ -76,12 +76,12 @@ def preferences(
     seed: int = 0,
     confidence: float = 0.95,
 ) -> Preferences:
-    """Strengths of K systems from every two that one annotator rated on the same item.
+    """Strengths of K systems, from every pair of them that one annotator rated on the same item.
 
     Standard errors and percentile intervals come from drawing items with replacement, because the pairs of one item
-    depend on each other; annotators are not drawn. Resamples that have no finite strengths are left out; when they
-    are more than 1 - confidence of all, there is no interval. Raises UndefinedStatistic when the data have none:
-    systems that were never compared, one that won or lost every comparison, nothing but ties.
+    depend on each other; annotators are not drawn. Resamples without finite strengths are left out; when they are more
+    than 1 - confidence of all, there is no interval. Raises UndefinedStatistic when the data have no finite strengths:
+    systems were never compared, a system won or lost every comparison, or all comparisons are ties.
     """
     outcomes = _outcomes_per_item(table, systems)
     total = _square(outcomes.sum(axis=0)[None], len(systems))
@@ -100,7 +100,7 @@ def preferences(
 
 
 def _outcomes_per_item(table: SideBySide, systems: Sequence[Label]) -> np.ndarray:
-    """(items, 3 P) how often the first of each of P pairs of systems was higher, lower, level."""
+    """(items, 3 P) how often the first system of each of P pairs was rated higher, lower, equal."""
     if len(systems) < 2:
         raise UndefinedStatistic("Not defined: a comparison needs two systems.")
     ratings = table.of(systems)
@@ -114,7 +114,7 @@ def _outcomes_per_item(table: SideBySide, systems: Sequence[Label]) -> np.ndarra
 
 
 def _square(outcomes: np.ndarray, count: int) -> _Outcomes:
-    """(B, 3 P) counts as matrices of systems against systems."""
+    """Outcomes (B, 3 P) as matrices of systems against systems."""
     first, second = np.array(list(combinations(range(count), 2))).T
     higher, lower, level = np.split(outcomes.astype(float), 3, axis=1)
     wins, ties = np.zeros((2, len(outcomes), count, count))
@@ -140,22 +140,24 @@ def _refuse_unconnected(total: _Outcomes) -> None:
 def _finite(outcomes: _Outcomes) -> np.ndarray:
     """(B,) whether the likelihood has a largest value at finite strengths.
 
-    It has unless some direction never lowers it: strengths u and ties v with u_i - u_j >= 2 v and u_i >= u_j
-    wherever i beat j, and 2 v >= |u_i - u_j| wherever they were level. There is none if and only if wins and ties
-    lead from every system to every other and some circle has more wins than ties, a circle of negative length when
-    a win counts -1 and a tie 1 (Ford 1957 for the case without ties). Shortest ways: Floyd and Warshall.
+    It has none if and only if some direction never lowers it: strengths u and ties v with u_i - u_j >= 2 v and
+    u_i >= u_j wherever i beat j, and 2 v >= |u_i - u_j| wherever they tied. There is no such direction if and only if
+    wins and ties lead from every system to every other and some cycle has more wins than ties, that is a negative
+    length when a win counts -1 and a tie 1 (Ford 1957 for the case without ties). Shortest paths: Floyd and Warshall.
     """
-    far = np.where(outcomes.wins > 0, -1.0, np.where(outcomes.ties > 0, 1.0, np.inf))
-    for by in range(far.shape[1]):
-        far = np.minimum(far, far[:, :, by, None] + far[:, by, None, :])
-    finite: NDArray[np.bool_] = np.isfinite(far).all(axis=(1, 2)) & (np.einsum("bii->bi", far) < 0).any(axis=1)
+    distance = np.where(outcomes.wins > 0, -1.0, np.where(outcomes.ties > 0, 1.0, np.inf))
+    for middle in range(distance.shape[1]):
+        distance = np.minimum(distance, distance[:, :, middle, None] + distance[:, middle, None, :])
+    finite: NDArray[np.bool_] = np.isfinite(distance).all(axis=(1, 2)) & (np.einsum("bii->bi", distance) < 0).any(
+        axis=1
+    )
     return finite
 
 
 def _fit(outcomes: _Outcomes) -> tuple[np.ndarray, np.ndarray]:
     """Strengths (B, K) with mean 0 and v (B,) of the largest likelihood, by Newton's method.
 
-    The likelihood is concave in the strengths and log v. NaN where it does not settle.
+    The likelihood is concave in the strengths and log v. NaN where the method does not converge.
     """
     batch, count, _ = outcomes.wins.shape
     strengths, met = np.zeros((batch, count)), outcomes.met
@@ -190,7 +192,7 @@ def _slope(
     score, information = np.empty((batch, count + 1)), np.zeros((batch, count + 1, count + 1))
     score[:, :count] = (outcomes.wins + outcomes.ties / 2 - met * worth).sum(axis=2)
     score[:, count] = (outcomes.ties - met * level).sum(axis=(1, 2)) / 2
-    # Strengths are known up to a constant; adding 1 everywhere makes the matrix regular and moves no difference.
+    # Strengths are defined up to a constant; adding 1 to each entry makes the matrix regular and changes no difference.
     information[:, :count, :count] = 1 - spread
     information[:, range(count), range(count)] += spread.sum(axis=2)
     mixed = (met * level * (0.5 - worth)).sum(axis=2)
@@ -203,10 +205,10 @@ def _slope(
 def _resampled(
     outcomes: np.ndarray, count: int, resamples: int, random: np.random.Generator, confidence: float
 ) -> tuple[np.ndarray | None, str]:
-    """Strengths (b, K) of resamples of the items (I, 3 P), or None, and the sentence to go with them."""
+    """Strengths (b, K) in resamples of the items' outcomes (I, 3 P), or None; and the sentence about the intervals."""
     if len(outcomes) < 2:
         return None, "No interval: there is only one item."
-    # Equal items are merged: the law is the same, and neither the order of items nor their names matter.
+    # Equal items are merged: the distribution is the same, and neither order nor names of the items matter.
     patterns, weights = np.unique(outcomes, axis=0, return_counts=True)
     drawn = random.multinomial(len(outcomes), weights / len(outcomes), size=resamples)
     counts = _square(drawn.astype(float) @ patterns, count)

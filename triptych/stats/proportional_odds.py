@@ -1,9 +1,10 @@
 """Proportional odds: a secondary analysis of the differences of systems that uses only the order of ratings.
 
 logit P(rating <= point j) = threshold_j - (item + annotator + system effect), fitted by Fisher scoring (McCullagh 1980,
-Regression Models for Ordinal Data). Effects of items and annotators have a normal prior, so that an item with top
-ratings only stays finite; systems have none. Errors are the two-way sandwich of the scores, as in intervals.py.
-Estimates are conditional on the effects: their sign and p compare with the difference in points, their size does not.
+Regression Models for Ordinal Data). Effects of items and annotators have a normal prior, so that the effect of an item
+with only top ratings stays finite; systems have no prior. Errors are the two-way sandwich of the scores, as in
+intervals.py. Estimates are conditional on the effects: sign and p can be compared with those of the difference in
+points, the size cannot.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ MOST_VALUES = 21
 PRIOR_SD = 2.0  # logits, of item and annotator effects
 NOT_FITTED = "Not defined: proportional odds cannot be fitted. A system may have ratings at one end of the scale only."
 _MOST_STEPS = 60
-_SETTLED = 1e-8  # logits by which the last step moves any effect
-_FARTHEST = 15.0  # logits; a system beyond it has ratings at one end of the scale only
+_SETTLED = 1e-8  # logits; converged when the last step changes no effect by more
+_FARTHEST = 15.0  # logits; a system with a larger effect has ratings at one end of the scale only
 
 Codes = NDArray[np.int64]
 
@@ -59,10 +60,10 @@ def proportional_odds(
     prior_sd: float = PRIOR_SD,
     confidence: float = 0.95,
 ) -> ProportionalOdds:
-    """Fits rating ~ item + annotator + system.
+    """Fit rating ~ item + annotator + system.
 
-    values: (n,) numbers, of which only the order counts, NaN = missing and dropped; the others (n,) labels, the
-    systems sortable. Raises UndefinedStatistic below two items, two systems or two different values, above 21
+    values: (n,) numbers, of which only the order counts, NaN = missing and dropped; the other columns (n,) labels,
+    those of systems sortable. Raises UndefinedStatistic below two items, two systems or two different values, above 21
     different values, and where a system has ratings at one end of the scale only.
     """
     ratings, item, annotator, named = numbers(values, items, annotators, systems)
@@ -89,9 +90,9 @@ def proportional_odds(
 
 
 class _Fit:
-    """The maximum of likelihood times prior. The side with more members is eliminated: its information is diagonal.
+    """The maximum of likelihood times prior. Items or annotators, whichever are more, are eliminated (diagonal block).
 
-    The order of the other parameters: thresholds (K-1), members of the smaller side, systems (the first is 0).
+    Order of the other parameters: thresholds (K-1), the smaller side (annotators or items), systems (the first is 0).
     """
 
     def __init__(self, category: Codes, item: Codes, annotator: Codes, system: Codes, prior_sd: float) -> None:
@@ -116,7 +117,7 @@ class _Fit:
         return np.concatenate([[0.0], self.rest[self.members :]])
 
     def influence(self, system: int, baseline: int) -> Floats:
-        """(n,) what each rating adds to the error of a difference: its score through the inverse information."""
+        """(n,) contribution of each rating to the error of a difference: its score times the inverse information."""
         direction = np.zeros(self.cuts + len(self.rest))
         for code, sign in ((system, 1.0), (baseline, -1.0)):
             if code:
@@ -162,7 +163,7 @@ class _Fit:
         return float(likelihood.sum() - self.penalty * prior / 2)
 
     def _step(self) -> tuple[Floats, Floats]:
-        """Fisher's step for the eliminated side and for the rest; leaves scores and inverse information behind."""
+        """Fisher's step for the eliminated side and for the other parameters; stores scores and inverse information."""
         n, cuts = len(self.category), self.cuts
         eta = self.of_many[self.many] + self.dummies @ self.rest
         below = np.hstack([np.zeros((n, 1)), expit(self.thresholds - eta[:, None]), np.ones((n, 1))])
@@ -181,7 +182,7 @@ class _Fit:
         information = corner - (self.cross.T @ sparse.diags(1 / self.diagonal) @ self.cross).toarray()
         try:
             self.inverse = cho_solve(cho_factor(information), np.eye(len(information)))
-        except LinAlgError:  # without a prior, items and annotators can be moved against each other
+        except LinAlgError:  # without a prior, item and annotator effects are not identified
             self.inverse = pinvh(information)
         of_many = self.by_many @ self.slope - self.penalty * self.of_many
         of_rest = np.concatenate([self.scores.sum(axis=0), self.dummies.T @ self.slope])

@@ -1,4 +1,4 @@
-"""Three systems or more ranked within items: Friedman's test, and Nemenyi's for each two of them.
+"""Three systems or more ranked within items: Friedman's test, and Nemenyi's test for each pair.
 
 Both rank the systems on each item by their mean rating, so they apply to these annotators only.
 """
@@ -48,8 +48,8 @@ def ranking(table: SideBySide, systems: Sequence[Label]) -> Ranking:
     Friedman's chi-square has K - 1 degrees of freedom and is corrected for ties (scipy). Nemenyi:
     q = |difference of mean ranks| / sqrt(K (K + 1) / (12 items)) against the studentised range (Demsar 2006,
     Statistical Comparisons of Classifiers over Multiple Data Sets, section 3.2.2, whose critical values are divided
-    by sqrt(2)). Raises UndefinedStatistic for fewer than three systems, fewer than two such items, or when the
-    systems are level on every item.
+    by sqrt(2)). Raises UndefinedStatistic for fewer than three systems, fewer than two such items, or when all
+    systems have equal ratings on every item.
     """
     if len(systems) < 3:
         raise UndefinedStatistic("Not defined: a ranking over items compares three systems or more.")

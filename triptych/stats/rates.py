@@ -1,4 +1,4 @@
-"""A share of things counted, with its interval."""
+"""A share of a count, with its interval."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .undefined import UndefinedStatistic
 
 @dataclass(frozen=True)
 class Rate:
-    """hits of n with Wilson's interval."""
+    """hits out of n, with Wilson's interval."""
 
     hits: int
     n: int

@@ -2,13 +2,13 @@
 
 Highlights come as rows (text, length, annotator, start, end, label, place). A row without a start means that its
 annotator read the text and marked nothing, which is an answer too: without such rows, unmarked texts would look unread.
-A label that is marked in one place, responses or contexts, is compared over the texts of that place alone.
+A label that is used in one place only, responses or contexts, is compared over the texts of that place.
 
 - F1 of two annotators is 2 TP / (highlights of one + highlights of the other), over the texts both read; TP are
   highlights matched one to one, when they are the same passage (exact) or share a character (overlapping). The
-  figure is the mean over pairs of annotators. It needs no count of what nobody marked (Hripcsak & Rothschild 2005).
-- Character alpha asks of every character whether it is marked: Krippendorff's nominal alpha with the characters as
-  units. It corrects for chance, and long texts of which little is marked move it.
+  figure is the mean over pairs of annotators. It needs no count of unmarked passages (Hripcsak & Rothschild 2005).
+- Character alpha is Krippendorff's nominal alpha with characters as units and marked or not as values. It corrects for
+  chance, and is sensitive to long texts with few marks.
 """
 
 from __future__ import annotations
@@ -35,9 +35,8 @@ EVERYTHING_MARKED = "Not defined: everybody highlighted everything."
 class SpanAgreement:
     """Agreement on highlights of one label, or with label None on highlights whatever their label.
 
-    texts: read by two annotators or more; spans: highlights in them; pairs: pairs of annotators with a highlight in
-    a text both read. exact, overlapping: mean F1 over these pairs; alpha: over characters. Undefined where a
-    number is not defined.
+    texts: number of texts read by two annotators or more; spans: highlights in these texts; pairs: pairs of annotators
+    with a highlight in a text both read. exact, overlapping: mean F1 over these pairs; alpha: over characters.
     """
 
     label: str | None
@@ -51,7 +50,7 @@ class SpanAgreement:
 
 @dataclass(frozen=True)
 class _Readings:
-    """Who read which text: reader (R,) and text (R,) codes of R readings; lengths (T,) of texts; people annotators."""
+    """Who read which text: codes of text and reader (R,) for R readings; lengths (T,) of texts; number of people."""
 
     text: np.ndarray
     reader: np.ndarray
@@ -61,7 +60,7 @@ class _Readings:
 
 @dataclass(frozen=True)
 class _Spans:
-    """S highlights: the reading (S,) they belong to, start and end (S,) in characters, end exclusive."""
+    """S highlights: reading (S,) that each belongs to, start and end (S,) in characters, end exclusive."""
 
     reading: np.ndarray
     start: np.ndarray
@@ -82,10 +81,10 @@ def span_agreement(
 ) -> tuple[SpanAgreement, ...]:
     """Agreement on all highlights whatever their label (first, label None), then on each label in order of names.
 
-    All (n,): texts, annotators: labels; lengths: characters of the row's text; starts, ends: 0 <= start < end <=
-    length, end exclusive, NaN = this annotator read the text and marked nothing; labels: text, ignored in those
-    rows; places: what kind of text the row is about, where there are several. Raises UndefinedStatistic when no text
-    was read by two annotators, ValueError for a passage outside its text.
+    All columns are (n,). texts, annotators: labels; lengths: characters of the row's text; starts, ends: 0 <= start <
+    end <= length, end exclusive, NaN = this annotator read the text and marked nothing; labels: text, ignored in rows
+    without a start; places: kind of text (response or context), where there are both. Raises UndefinedStatistic when no
+    text was read by two annotators, ValueError for a passage outside its text.
     """
     columns = (texts, lengths, annotators, starts, ends, labels)
     readings, spans, tags = _read(*columns)
@@ -103,7 +102,7 @@ def span_agreement(
 def _read(
     texts: Column, lengths: Column, annotators: Column, starts: Column, ends: Column, labels: Column
 ) -> tuple[_Readings, _Spans, np.ndarray]:
-    """The columns as readings of texts that two annotators read, the highlights in these, and their labels (S,)."""
+    """Readings of the texts that two annotators read, the highlights in these texts, and their labels (S,)."""
     (text, names), (reader, people) = codes(texts), codes(annotators)
     start, end = (np.asarray(column, dtype=float) for column in (starts, ends))
     size = np.zeros(len(names), dtype=np.int64)
@@ -152,7 +151,7 @@ def _f1(readings: _Readings, spans: _Spans) -> tuple[float, float, int]:
 
 
 def _pair(readings: _Readings, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """A number for the two annotators of two readings, the same in either order."""
+    """One number for the annotators of two readings, the same in either order."""
     readers = readings.reader[first], readings.reader[second]
     pair: NDArray[np.int64] = np.minimum(*readers) * readings.people + np.maximum(*readers)
     return pair
@@ -161,7 +160,10 @@ def _pair(readings: _Readings, first: np.ndarray, second: np.ndarray) -> np.ndar
 def _matched(
     readings: _Readings, spans: _Spans, first: np.ndarray, second: np.ndarray, pairs: np.ndarray
 ) -> np.ndarray:
-    """Highlights matched one to one for each of the sorted pairs; first, second (E,): the pairs that may match."""
+    """For each of the sorted pairs, the number of highlights matched one to one.
+
+    first, second: (E,) highlights that may match.
+    """
     reader = readings.reader[spans.reading]
     turned = reader[first] > reader[second]
     first, second = np.where(turned, second, first), np.where(turned, first, second)
@@ -175,7 +177,7 @@ def _matched(
 
 
 def _character_alpha(readings: _Readings, spans: _Spans) -> float | Undefined:
-    """Nominal alpha over characters, from stretches in which the same annotators marked all characters."""
+    """Nominal alpha over characters, computed from stretches of text that the same annotators marked."""
     offset = np.cumsum(readings.lengths) - readings.lengths
     start, end = _merged(readings, spans)
     moves = np.concatenate([np.zeros(len(offset)), np.ones(len(start)), -np.ones(len(end))])
@@ -193,7 +195,7 @@ def _character_alpha(readings: _Readings, spans: _Spans) -> float | Undefined:
 
 
 def _merged(readings: _Readings, spans: _Spans) -> tuple[np.ndarray, np.ndarray]:
-    """Starts and ends, on one axis of all texts, of what each annotator marked, their own overlaps merged."""
+    """Starts and ends of the passages that each annotator marked, overlaps merged, on one axis over all texts."""
     offset = np.cumsum(readings.lengths) - readings.lengths
     stretch = int(readings.lengths.max()) + 1
     # each reading gets a separate range of positions, so that one running maximum serves all

@@ -1,4 +1,4 @@
-"""The query for the answers of assignments: a row per rating, with what it is about and how it was explained."""
+"""The query for the answers of assignments: a row per rating, with its position, criterion and explanation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sqlalchemy import Select, select
 
 from triptych.storage.models import Assignment, Explanation, Option, Rating, StoredCriterion
 
-# position (None: about the item), criterion, number, option, missing, reasons, text: as the event log has an answer
+# position (None: about the item), criterion, number, option, missing, reasons, text: as an answer in the event log
 ANSWER = (
     Rating.position,
     StoredCriterion.key,
@@ -21,9 +21,9 @@ ANSWER = (
 
 
 def select_answers(*columns: Any) -> Select[*tuple[Any, ...]]:
-    """These columns of every answer, in no order; option and explanation are NULL where there is none.
+    """Select these columns of all answers, in no particular order; option and explanation are NULL where there is none.
 
-    The caller names the assignments: `.where(Rating.assignment_id == …)`, or any condition on Assignment.
+    The caller chooses the assignments: `.where(Rating.assignment_id == …)`, or any condition on Assignment.
     """
     return (
         select(*columns)

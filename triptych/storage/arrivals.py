@@ -16,13 +16,13 @@ from sqlmodel import Session
 from triptych.storage.models import Event, EventDetail
 
 KIND = "study arrived"
-OF_NUMBERED = ("id", "assignment_id")  # the names of columns that others point at, and that hold numbers of rows
-OWN_NUMBERS = ("person", "rubric")  # a person is known by pseudonym; a rubric may have been here already
+OF_NUMBERED = ("id", "assignment_id")  # columns that foreign keys refer to and that contain row numbers
+OWN_NUMBERS = ("person", "rubric")  # tables not renumbered: people have pseudonyms, a rubric may exist here already
 
 
 @dataclass(frozen=True)
 class FormerNumbers:
-    """How an earlier event was logged. shift: by how much the numbers grew since; former: pseudonym now → then."""
+    """How an earlier event was logged. shift: increase of row numbers since; former: pseudonym now → then."""
 
     shift: int = 0
     former: Mapping[str, str] = field(default_factory=dict)
@@ -44,7 +44,7 @@ HERE = FormerNumbers()
 
 @dataclass(frozen=True)
 class StudyArrival:
-    """One arrival: its event's number, the study's short name before, the shift, and pseudonym before → after."""
+    """One arrival. number: its event; slug: the study's earlier short name; renamed: pseudonym before → after."""
 
     number: int
     slug: str
@@ -53,12 +53,12 @@ class StudyArrival:
 
     @classmethod
     def read(cls, number: int, new: Mapping[str, Any]) -> StudyArrival:
-        """Of the values of its event."""
+        """The arrival, from the number and the new values of its event."""
         return cls(number, new["slug"], new["shift"], new["renamed"])
 
 
 def arrivals(session: Session, study_id: int) -> list[StudyArrival]:
-    """The arrivals of a study in order; none for a study that was made here."""
+    """The arrivals of a study in order; empty for a study created in this database."""
     query = select(Event.number, EventDetail.new).join(EventDetail, EventDetail.event_id == Event.id)
     rows = session.execute(query.where(Event.study_id == study_id, Event.kind == KIND).order_by(Event.number))
     return [StudyArrival.read(number, new) for number, new in rows if new]
@@ -79,7 +79,7 @@ def origin(journey: Iterable[StudyArrival], number: int) -> FormerNumbers:
 
 @cache
 def numbers_in(table: Table) -> tuple[str, ...]:
-    """Names of the columns that hold numbers of rows, which grow when a study arrives."""
+    """Names of the columns that contain row numbers, which increase when a study arrives."""
     own = ["id"] if table.autoincrement_column is not None else []
     pointing = [
         key.parent.name

@@ -49,7 +49,7 @@ from triptych.storage import events, host
 from triptych.storage.models import Base, Study
 
 HEAD = "0014"
-# as Alembic makes it
+# as Alembic creates it
 VERSION = Table(
     "alembic_version",
     MetaData(),
@@ -65,13 +65,13 @@ PRAGMAS = {
     "mmap_size": 0,
 }
 RESTED = 5.0  # seconds
-WRITES = "writes"  # what a pooled connection knows while it is used to write
-# A write waits this long for the writers of this process, and as long (`busy_timeout`) for another program: a request
-# that waits for both is answered within ten seconds.
+WRITES = "writes"  # key in the info of a pooled connection while it is used to write
+# A write waits this long for other writers of this process, and the same time (`busy_timeout`) for another program, so
+# that a request that waits for both is answered within ten seconds.
 QUEUE_SECONDS = 4.5
-COMMAND_SECONDS = 60.0  # that a command waits for another program
-MIGRATING = 7226  # the advisory lock of the process that migrates
-# give up on a server that vanished after seconds, not after TCP's minutes
+COMMAND_SECONDS = 60.0  # time that a command waits for another program
+MIGRATING = 7226  # number of PostgreSQL's advisory lock for migrations
+# give up on an unreachable server after seconds, not after TCP's minutes
 POSTGRES = {
     "connect_timeout": 5,
     "keepalives_idle": 30,
@@ -79,7 +79,7 @@ POSTGRES = {
     "application_name": "triptych",
     "prepare_threshold": 1,
 }
-# the file is busy, full, damaged by its disk, read-only or missing: nothing that a command could fix
+# the file is busy, full, damaged by its disk, read-only or missing: errors that a command cannot fix
 SQLITE_AWAY = {
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_FULL,
@@ -161,7 +161,7 @@ def open_engine(url: str) -> Engine:
             pool_size=10,
             max_overflow=20,
             pool_timeout=10,
-            pool_use_lifo=True,  # the connection used last knows the prepared statements best
+            pool_use_lifo=True,  # the connection used last has the most prepared statements
             connect_args=POSTGRES,
             hide_parameters=True,
         )
@@ -177,17 +177,17 @@ def open_engine(url: str) -> Engine:
         pool_size=20,
         max_overflow=40,
         connect_args={"timeout": 10, "check_same_thread": False},
-        hide_parameters=True,  # what people wrote has no place in an error message
+        hide_parameters=True,  # error messages must not contain what people wrote
     )
     event.listen(engine, "connect", _apply_pragmas)
-    # a listener of the engine's would have SQLAlchemy ask at every statement who listens to it
+    # an event listener on the engine would make SQLAlchemy look for listeners at every statement
     setattr(engine.dialect, "do_begin", _begin)  # noqa: B010 (a method, to the type checker)
     return engine
 
 
 @lru_cache(maxsize=1)
 def _note_version() -> None:
-    """Says once per process that writers take turns."""
+    """Logs, once per process, that writers take turns because of an old SQLite."""
     if sqlite3.sqlite_version_info < SAFE_SQLITE:
         log.info("SQLite %s is older than 3.51.3, so writers take turns.", sqlite3.sqlite_version)
 
@@ -201,7 +201,7 @@ def open_to_read(url: str) -> Engine:
 
 
 def open_existing(url: str, changes: bool = True) -> Engine:
-    """An engine on an existing database, for a program that does not upgrade it. Raises as `open_to_read`."""
+    """An engine for an existing database, which is not upgraded. Raises as `open_to_read`."""
     if backend_of(url) == "sqlite" and not sqlite_path(url).exists():
         raise NotFound(f"There is no study here: {sqlite_path(url)} does not exist. Set TRIPTYCH_HOME to its folder.")
     engine = open_engine(url)
@@ -218,7 +218,7 @@ def open_existing(url: str, changes: bool = True) -> Engine:
 
 
 def _refuse_newer(version: str | None) -> None:
-    """Raises UnsafeDatabase for tables that this program does not know, and would harm."""
+    """Raises UnsafeDatabase for tables of a newer version, which this program would damage."""
     if version is not None and version > HEAD:
         raise UnsafeDatabase(
             f"This database belongs to a newer Triptych (version {version}; this program, {settings.version()}, "
@@ -232,7 +232,7 @@ def _take_no_change(connection: sqlite3.Connection, _: Any) -> None:
 
 
 def _go_by_its_clock(connection: Any, _: Any) -> None:
-    """One round trip, outside a transaction."""
+    """Sets this process's clock by the server's, in one round trip outside a transaction."""
     connection.autocommit = True
     clock.go_by(lambda: connection.execute("SELECT clock_timestamp()").fetchone()[0])
     connection.autocommit = False
@@ -243,9 +243,9 @@ def _rest(_: Any, record: ConnectionPoolEntry) -> None:
 
 
 def _make_sure(dialect: Dialect, connection: Any, record: ConnectionPoolEntry, _: Any) -> None:
-    """Asks a connection that has rested for the time, and so whether it still works. In steady use the trip is saved.
+    """Tests a pooled connection that was unused for a while; in steady use this round trip is saved.
 
-    Raises DisconnectionError: the pool then opens another.
+    Raises DisconnectionError if it fails; the pool then opens another connection.
     """
     if time.monotonic() - record.info.get("resting since", time.monotonic()) < RESTED:
         return
@@ -256,24 +256,27 @@ def _make_sure(dialect: Dialect, connection: Any, record: ConnectionPoolEntry, _
 
 
 def sqlite_path(url: str) -> Path:
-    """The file itself, also where a link leads to it: its lock and copies are next to it. Raises UnsafeDatabase."""
+    """The path of the SQLite file, with links resolved, because its lock and copies are next to the file itself.
+
+    Raises UnsafeDatabase.
+    """
     backend_of(url)
     return Path(os.path.realpath(make_url(url).database or ""))
 
 
 def _apply_pragmas(connection: sqlite3.Connection, _: Any) -> None:
-    """Applies our settings and makes sure that SQLite took each of them."""
+    """Applies our settings and checks that SQLite accepted each of them."""
     connection.isolation_level = None
     for name, value in PRAGMAS.items():
         connection.execute(f"PRAGMA {name}={value}")
         row = connection.execute(f"PRAGMA {name}").fetchone()
-        # a build without memory mapping answers nothing for mmap_size
+        # a build without memory mapping returns no row for mmap_size
         if row and row[0] != value:
             raise UnsafeDatabase(f"SQLite did not accept {name}={value}; it reports {row[0]}.")
 
 
 def _begin(connection: PoolProxiedConnection) -> None:
-    """What SQLAlchemy begins each transaction by."""
+    """Begins a transaction; replaces SQLAlchemy's own hook."""
     if not connection.info.get(WRITES):
         connection.execute("BEGIN")
         return
@@ -292,7 +295,7 @@ def _begin(connection: PoolProxiedConnection) -> None:
 
 @contextmanager
 def _turn() -> Iterator[None]:
-    """This thread's turn among the writers of this process. Raises DatabaseBusy where it does not come soon."""
+    """Waits for this thread's turn among the writers of this process. Raises DatabaseBusy if it waits too long."""
     if not _write_lock.acquire(timeout=QUEUE_SECONDS + _patience.seconds):
         raise DatabaseBusy(BUSY)
     try:
@@ -312,7 +315,7 @@ def reading(engine: Engine) -> Iterator[Session]:
 
 
 def see_one_state(session: Session) -> None:
-    """Makes all that the session reads from now on one state of the database; call it before the first query."""
+    """Makes all later reads of the session see one state of the database; call it before the first query."""
     if session.get_bind().dialect.name != "sqlite":  # SQLite shows a transaction one state anyway
         session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
 
@@ -327,7 +330,7 @@ def writing(engine: Engine) -> Iterator[Session]:
 
 @contextmanager
 def _to_write(engine: Engine) -> Iterator[Connection]:
-    """A connection for transactions that write: on SQLite they take turns, and hold the file from their beginning."""
+    """A connection for write transactions: on SQLite they take turns and lock the file from the beginning."""
     lock = _turn() if engine.dialect.name == "sqlite" else nullcontext()
     with lock, engine.connect() as connection:
         facts = connection.info
@@ -359,7 +362,7 @@ def one_statement(engine: Engine) -> Iterator[Connection]:
 
 
 class Wiped(StrEnum):
-    """How far `wipe` came."""
+    """What `wipe` achieved."""
 
     done = "done"
     somebody_reads = "somebody reads"
@@ -368,10 +371,10 @@ class Wiped(StrEnum):
 
 
 def wipe(engine: Engine, tables: Sequence[str]) -> Wiped:
-    """Leaves no byte of deleted rows in the database's files, if nobody is reading and the tables are this role's.
+    """Removes all traces of deleted rows from the database's files, unless somebody is reading them.
 
-    SQLite: the file is rewritten and the write-ahead log cut to nothing. PostgreSQL: the tables are, which their
-    owner alone may do; what its own write-ahead log and archive keep goes with their rotation. Raises
+    SQLite: the file is rewritten and the write-ahead log truncated. PostgreSQL: the tables are rewritten, which only
+    their owner may do; traces in its write-ahead log and archive disappear with their rotation. Raises
     DatabaseUnavailable.
     """
     if engine.dialect.name == "postgresql":
@@ -383,7 +386,7 @@ def wipe(engine: Engine, tables: Sequence[str]) -> Wiped:
     return Wiped.somebody_reads if busy else Wiped.done
 
 
-# PostgreSQL itself only warns and skips such a table
+# PostgreSQL itself only warns and skips a table of another owner
 _FOREIGN = text("SELECT count(*) FROM pg_class WHERE oid = to_regclass(:name) AND NOT pg_has_role(relowner, 'USAGE')")
 
 
@@ -409,9 +412,9 @@ def _by_itself(engine: Engine) -> Engine:
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """Turns the many errors of a database that is not there into DatabaseUnavailable; other errors pass.
+    """Converts the various errors of an unavailable database to DatabaseUnavailable; other errors pass.
 
-    Raises NotAllowed for a value that its columns do not hold.
+    Raises NotAllowed for a value that a column cannot store.
     """
     try:
         yield
@@ -427,14 +430,14 @@ def explained() -> Iterator[None]:
 
 
 def _code(error: DBAPIError | PoolExhausted | sqlite3.OperationalError) -> int | str:
-    """SQLite's primary error code or PostgreSQL's state; "" where there is neither."""
+    """SQLite's primary error code or PostgreSQL's SQLSTATE; "" where there is neither."""
     cause = getattr(error, "orig", error)
     code = getattr(cause, "sqlite_errorcode", None)
     return getattr(cause, "sqlstate", None) or "" if code is None else code & 0xFF
 
 
 def answers(engine: Engine) -> bool:
-    """Whether the database is there at all."""
+    """Whether the database can be reached."""
     try:
         with explained(), engine.connect() as connection:
             connection.execute(text("SELECT 1"))
@@ -444,7 +447,7 @@ def answers(engine: Engine) -> bool:
 
 
 def is_away(error: DBAPIError | PoolExhausted | sqlite3.OperationalError) -> bool:
-    """Whether the database is missing or cannot store, rather than that it refused a statement."""
+    """Whether the error means that the database is missing or cannot store, not that it refused a statement."""
     if isinstance(error, PoolExhausted) or (isinstance(error, DBAPIError) and error.connection_invalidated):
         return True
     code = _code(error)
@@ -498,7 +501,7 @@ _FOREIGN_PARTS = {
 
 
 def foreign_parts(connection: Connection) -> list[str]:
-    """A sentence about each trigger, view, rule and policy: they change or hide rows, and this program makes none."""
+    """A sentence about each trigger, view, rule and policy: they change or hide rows, and this program creates none."""
     parts = connection.execute(_FOREIGN_PARTS[connection.dialect.name])
     return [f"The database has the {kind} {name!r}, which this program never creates." for kind, name in parts]
 
@@ -508,9 +511,10 @@ _FRAGMENT_ENDS = re.compile("[(),]")
 
 
 def unknown_parts(connection: Connection, *ours: Connection) -> list[str]:
-    """A sentence about each table and index of an SQLite file that has anything which none of ours has.
+    """A sentence about each table and index of an SQLite file with a part that is in none of our databases.
 
-    A column, index or constraint that computes something can take any amount of memory and time when it is used.
+    ours: databases that this program created. A column, index or constraint that computes something can take any amount
+    of memory and time when it is used.
     """
     unknown = _fragments(connection).difference(*(_fragments(other) for other in ours))
     return [
@@ -520,7 +524,10 @@ def unknown_parts(connection: Connection, *ours: Connection) -> list[str]:
 
 
 def _fragments(connection: Connection) -> set[tuple[str, str, str]]:
-    """Type, name and what is between brackets and commas: the order depends on how a database came to its version."""
+    """(type, name, part) of every table and index, in no order, which depends on the migrations that were run.
+
+    Parts are the pieces of the SQL definition between brackets and commas.
+    """
     return {
         (kind, name, " ".join(fragment.split()))
         for kind, name, sql in connection.execute(_SCHEMA)
@@ -529,7 +536,7 @@ def _fragments(connection: Connection) -> set[tuple[str, str, str]]:
 
 
 def damage(connection: Connection) -> list[str]:
-    """A sentence about an SQLite file whose parts differ, such as an index that hides rows from some queries."""
+    """A sentence about each inconsistency in an SQLite file, such as an index that hides rows from some queries."""
     if connection.dialect.name != "sqlite":
         return []
     answer = connection.execute(text("PRAGMA integrity_check(1)")).scalar()
@@ -537,12 +544,12 @@ def damage(connection: Connection) -> list[str]:
 
 
 def migrate(engine: Engine) -> None:
-    """Brings the database to this program's schema, after a backup; if that fails the old file is put back.
+    """Upgrades the database to this program's schema, after a backup; if that fails, the old file is restored.
 
     Raises UnsafeDatabase for a database of a newer program.
     """
     if engine.dialect.name == "sqlite" and not sqlite_path(str(engine.url)).exists():
-        # SQLite itself would leave the group out, whatever the umask allows
+        # SQLite itself would give the group no permissions, whatever the umask allows
         sqlite_path(str(engine.url)).touch(0o666)
     version = stored_version(engine)
     _refuse_newer(version)
@@ -566,15 +573,15 @@ def migrate(engine: Engine) -> None:
 def unchanged(path: Path) -> Iterator[sqlite3.Connection]:
     """Open an SQLite file alone, ignoring files next to it; it may be on a read-only disk."""
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as file:
-        # a stored value is no longer than its file; one that the file computes could take a gigabyte
+        # a stored value is not longer than its file, but a computed one could take a gigabyte
         file.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, path.stat().st_size + 1000)
         yield file
 
 
 def copy_sqlite(source: Path, target: Path, *, as_it_is: bool = False) -> None:
-    """A consistent copy through SQLite's backup interface, checked before it counts.
+    """Makes a consistent copy with SQLite's backup interface and checks it before it is moved to `target`.
 
-    as_it_is: of a file that nobody uses and that has nothing next to it.
+    as_it_is: the source is a file that nobody uses; files next to it are ignored.
     """
     opened = unchanged(source) if as_it_is else closing(sqlite3.connect(source))
     with opened as old, closing(sqlite3.connect(target)) as new:
@@ -585,7 +592,7 @@ def copy_sqlite(source: Path, target: Path, *, as_it_is: bool = False) -> None:
 
 
 def overwrite_sqlite(engine: Engine, source: Path) -> None:
-    """The database's content becomes that of the file, in one transaction of SQLite's backup interface.
+    """Replaces the database's content with that of the file, in one transaction of SQLite's backup interface.
 
     A concurrent reader sees one state or the other; writers of this process wait. Raises DatabaseUnavailable.
     """
@@ -604,16 +611,16 @@ def _upgrade(engine: Engine) -> None:
 
 
 def _create(connection: Connection) -> None:
-    """A new database gets the tables of the models at once, which are those that the migrations lead to."""
+    """Creates the tables of the models in a new database; running all migrations would give the same tables."""
     Base.metadata.create_all(connection)
     VERSION.create(connection)
     connection.execute(insert(VERSION).values(version_num=HEAD))
 
 
 def create_version(engine: Engine, version: str) -> None:
-    """Makes the tables of a version in an empty database, by the migrations from the first on.
+    """Creates the tables of a version in an empty database, by running the migrations up to it.
 
-    Raises UnsafeDatabase for a version that there never was.
+    Raises UnsafeDatabase for an unknown version.
     """
     from alembic.util import CommandError
 
@@ -636,7 +643,7 @@ def _run_migrations(connection: Connection, target: str) -> None:
 
 
 def _record_baselines(connection: Connection) -> None:
-    """Record the current state of everything that older events left out of every study's log."""
+    """Record the current state of all rows that older events of a study's log do not contain, for every study."""
     session = Session(connection)
     for study_id in session.scalars(select(Study.id).order_by(Study.id)).all():
         events.record_baseline(session, study_id)
@@ -647,13 +654,13 @@ def _record_baselines(connection: Connection) -> None:
 def _migrating(engine: Engine) -> Iterator[Connection]:
     """A transaction that may change tables.
 
-    SQLite copies a table to change it, and with foreign keys on dropping the old one would delete every row that
-    points at it: they are off in the meantime, and checked before the commit.
+    SQLite copies a table to change it. With foreign keys on, dropping the old table would delete every row that refers
+    to it, so they are off meanwhile and checked before the commit.
     """
     with engine.connect() as connection:
         if engine.dialect.name == "postgresql":
             with connection.begin():
-                # several processes start at once; the second finds the schema made and does nothing
+                # if several processes start at once, the second finds the schema complete and does nothing
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATING})
                 yield connection
             return

@@ -1,8 +1,8 @@
 """The event log: who did what, when, with old and new values; one hash chain per study.
 
-What a transaction records is chained and written together just before its commit: appending locks the study's row, so
-numbers are given in the order of commits, a reader that has seen number n never misses a smaller one, and writers wait
-for each other only at their end.
+The events of a transaction are chained and written together just before its commit. Appending locks the study's row, so
+numbers are in the order of commits, a reader that has seen number n never misses a smaller one, and writers wait for
+each other only at the end of their transactions.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ from triptych.storage.models import (
 )
 
 PENDING = "triptych events"
-# what reading raises for a value that somebody put into a column of another type, or into an arrival's values
+# errors when reading a value that somebody stored in a column of another type, or in an arrival's values
 UNREADABLE = (LookupError, ValueError, TypeError, AttributeError, OverflowError, RecursionError)
 UNREADABLE_LOG = "The log contains a value that cannot be read."
-PROGRAM = "Triptych"  # who acts where nobody does
+PROGRAM = "Triptych"  # the actor of events that no person caused
 CLOSED_MEANWHILE = "This study was closed a moment ago; nothing more can be stored."
 
 
 class EventKind(StrEnum):
-    """What happened. Logs store the values for ever: a member may be renamed, a value never."""
+    """What happened. Logs store the values forever: members may be renamed, values never."""
 
     account_disabled = "account disabled"
     account_enabled = "account enabled"
@@ -121,15 +121,15 @@ class EventKind(StrEnum):
     workbook_made = "workbook made"
 
 
-NO_VALUES = hashlib.sha256(b"[null, null]").hexdigest()  # the digest of an event that has none
-DEPARTURES = (EventKind.person_erased, EventKind.withdrew)  # somebody left, and words of theirs were deleted
+NO_VALUES = hashlib.sha256(b"[null, null]").hexdigest()  # the digest of an event without values
+DEPARTURES = (EventKind.person_erased, EventKind.withdrew)  # a person left, and texts of theirs were deleted
 _PART = (Person.__table__, Membership.__table__)
 _TEST = (Membership.__table__, EntryAttempt.__table__, TestAnswer.__table__)
 _STATES = (Membership.__table__, Assignment.__table__)
 _WORKBOOK = (Workbook.__table__, Assignment.__table__)
 _EVERYTHING = (*rows.TAKING_PART, *rows.WORK)
-# Kind → tables whose rows the event carries, as they are at the commit: those of its assignment, else of the person it
-# is about, else of the study. Other kinds change no row, or say which when they are recorded (`record`, rows).
+# Kind → tables whose rows the event carries, as they are at the commit: the rows of its assignment, or else of the
+# person it is about, or else of the study. Other kinds change no row, or name the rows when recorded (`record`, rows).
 CARRIED: dict[EventKind, tuple[Table, ...]] = {
     EventKind.annotator_excluded: _STATES,
     EventKind.annotator_reinstated: _STATES,
@@ -183,7 +183,7 @@ CARRIED: dict[EventKind, tuple[Table, ...]] = {
 
 @dataclass(frozen=True)
 class _Recorded:
-    """An event waiting for its place in the chain; holds `study` so that the session keeps its state."""
+    """An event waiting for its place in the chain; study: a reference that keeps the study's state in the session."""
 
     row: dict[str, Any]
     old: dict[str, Any] | None
@@ -212,7 +212,8 @@ def record(
 ) -> None:
     """Records one event; it gets its place in the study's chain just before the caller's transaction commits.
 
-    rows: name of a table → rows that it writes, packed; kinds in CARRIED read theirs themselves, and may name more.
+    rows: table name → rows that the command writes, packed. The rows of kinds in CARRIED are read at the commit; `rows`
+    then adds more.
     """
     row = {
         "study_id": study_id,
@@ -222,14 +223,15 @@ def record(
         "assignment_id": assignment_id,
         "subject": subject,
     }
-    # the identity map alone would forget the study, and with it that it was open
+    # without this reference, the identity map would forget the study and that it was open
     study = session.identity_map.get(session.identity_key(Study, study_id))
     session.info.setdefault(PENDING, {}).setdefault(study_id, []).append(_Recorded(row, old, new, rows or {}, study))
 
 
 def record_baseline(session: Session, study_id: int) -> None:
-    """Record every current row, so that anything missing from an older version's log is known from here on. One event
-    for the design and one per participant, whose values can be deleted with the person.
+    """Record every current row, because an older version's log may lack some.
+
+    One event for the design and one per participant, so that its values can be deleted with the person.
     """
     record(session, study_id, EventKind.baseline, PROGRAM)
     for pseudonym in sorted(rows.pseudonyms(session.connection(), rows.of_study(study_id)).values()):
@@ -244,14 +246,14 @@ def write_pending(session: Session) -> None:
 
 
 def _rows_of(session: Session, study_id: int, recorded: Sequence[_Recorded]) -> list[str | None]:
-    """The rows that each event carries, as JSON. Of several events about the same rows the last one carries them."""
+    """The rows that each event carries, as JSON; if several events are about the same rows, the last carries them."""
     texts: list[str | None] = []
     carried_later: set[tuple[Any, ...]] = set()
     for event in reversed(recorded):
         tables = [t for t in CARRIED.get(event.row["kind"], ()) if (event.scope, t.name) not in carried_later]
         carried_later |= {(event.scope, table.name) for table in tables}
         parts = event.rows | _read(session, study_id, event, tables) if tables else event.rows
-        # the salt keeps what few values could be from being guessed by the digest, which exports contain
+        # without the salt, values with few possibilities could be guessed from the digest, which exports contain
         texts.append(json.dumps({"salt": secrets.token_hex(8), **parts}) if parts else None)
     return texts[::-1]
 
@@ -312,7 +314,7 @@ def locked_study(session: Session, study_id: int) -> Study:
 
 
 def digest(salt: str, old: Any, new: Any, carried: str | None = None) -> str:
-    """Salted digest of the values and rows, which may be erased later; without any, a fixed digest."""
+    """Salted digest of the values and rows, which may be erased later; a fixed digest if there are none."""
     if old is None and new is None and carried is None:
         return NO_VALUES
     text = json.dumps([old, new], sort_keys=True, ensure_ascii=False)
@@ -332,7 +334,7 @@ def chain_hash(row: Mapping[str, Any]) -> str:
 
 
 def last_number(session: Session, study_id: int) -> int:
-    """The number of the study's last event, with what this transaction has recorded."""
+    """The number of the study's last event, including events recorded in this transaction."""
     write_pending(session)
     return session.execute(select(Study.event_number).where(Study.id == study_id)).scalar_one()
 
@@ -348,7 +350,7 @@ def since(session: Session, study_id: int, number: int) -> list[Event]:
 class EventFilters:
     """Which events to list; an empty part lets everything through.
 
-    people: who acted, or who it is about; item: its id; since, until: from the one time on, before the other.
+    people: actors, or people that an event is about; item: the item's id; since: inclusive; until: exclusive.
     """
 
     kinds: frozenset[str] = frozenset()
@@ -380,7 +382,7 @@ class Entry:
 def listed(
     session: Session, study: Study, filters: EventFilters, start: int = 0, count: int = 100
 ) -> tuple[list[Entry], int]:
-    """Events that pass the filters, newest first, from place `start` on, and how many pass in all."""
+    """Events that pass the filters, newest first, `count` from place `start` on; and how many pass in total."""
     matching = _with_values().where(*_passing(study, filters))
     page = matching.order_by(Event.number.desc()).offset(start).limit(count)
     entries = list(_entries(session, study, page))
@@ -388,7 +390,7 @@ def listed(
 
 
 def entries(session: Session, study: Study) -> Iterator[Entry]:
-    """The whole log in order, read while it is walked."""
+    """The whole log in order, read while it is iterated."""
     log = _with_values().where(Event.study_id == study.id).order_by(Event.number)
     return _entries(session, study, log.execution_options(yield_per=1000))
 
@@ -427,7 +429,7 @@ def _entries(session: Session, study: Study, query: Select[*tuple[Any, ...]]) ->
 
 
 def occurring(session: Session, study: Study) -> tuple[list[str], list[str]]:
-    """The kinds of events in the study's log, and everybody who acted."""
+    """The kinds of events in the study's log, and all actors."""
     kinds = select(Event.kind).where(Event.study_id == study.id).distinct().order_by(Event.kind)
     actors = select(Event.actor).where(Event.study_id == study.id).distinct().order_by(Event.actor)
     return list(session.scalars(kinds)), list(session.scalars(actors))
@@ -453,7 +455,7 @@ def tells_systems(value: Any, names: Collection[str]) -> bool:
 
 @dataclass(frozen=True)
 class Logged:
-    """An event with its values; `rows` is JSON. erased: it once had values."""
+    """An event with its values; rows: JSON."""
 
     number: int
     at: datetime
@@ -469,10 +471,10 @@ class Logged:
 
 
 def chain(session: Session, study_id: int) -> Iterator[Logged]:
-    """The log in order, each event checked against the one before. Raises BrokenChain at the first that fails.
+    """The log in order, each event checked against the previous one. Raises BrokenChain at the first that fails.
 
-    The events that an unfinished transaction has recorded are chained first. Numbers and pseudonyms are those of the
-    database where an event happened.
+    Events recorded in the current transaction are chained first. Numbers and pseudonyms are those of the database where
+    an event happened.
     """
     write_pending(session)
     try:

@@ -1,4 +1,4 @@
-"""What depends on the operating system: file locks, safe folders for a database, whether someone is at this screen."""
+"""Functions that depend on the operating system: file locks, safe folders for a database, detecting a screen."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from triptych import settings
 from triptych.errors import UnsafeDatabase
 
 EPHEMERAL = "TRIPTYCH_EPHEMERAL"
-# a variable that such hosts set, and their name
+# environment variable → name of the host that sets it, for hosts that wipe their disk
 FORGETFUL = {
     "SPACE_ID": "Hugging Face Spaces",
     "DYNO": "Heroku",
@@ -45,18 +45,18 @@ def lock_file(path: Path, message: str) -> IO[str]:
 
 
 def lock_in(home: Path) -> Path:
-    """The lock of the database in a data folder; next to the file itself, where that is a link."""
+    """The lock file of the database in a data folder; if the database is a link, next to the linked file."""
     return (home / "triptych.db").resolve().with_suffix(".lock")
 
 
 def _unfollowed(path: str, flags: int) -> int:
-    """Opens no link, by which another user would have a file of this user overwritten, and waits for no pipe."""
+    """Opens a file but no link, with which another user could make us overwrite a file; does not wait for a pipe."""
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0), 0o666)
 
 
 @dataclass(frozen=True)
 class RunningAt:
-    """Where a server is: its address for browsers on this computer, its port, and what it listens on."""
+    """A running server: its address for browsers on this computer, its port, and the address it listens on (bound)."""
 
     address: str
     port: int
@@ -64,7 +64,7 @@ class RunningAt:
 
 
 def write_note(lock: IO[str], place: RunningAt) -> None:
-    """Notes in the lock file where the server is that holds it."""
+    """Writes the server's address to the lock file that it holds."""
     lock.seek(0)
     lock.truncate()
     lock.write(json.dumps(asdict(place)))
@@ -72,7 +72,7 @@ def write_note(lock: IO[str], place: RunningAt) -> None:
 
 
 def noted(path: Path) -> RunningAt | None:
-    """What the last server noted in a lock file; None where it can't be read. It may have stopped since."""
+    """The server noted in a lock file, which may have stopped since; None if the note can't be read."""
     # on Windows a locked file cannot be read
     with suppress(OSError, ValueError, TypeError), open(path, encoding="utf-8", opener=_unfollowed) as file:
         place = RunningAt(**json.loads(file.read(MAX_NOTE)))
@@ -123,12 +123,12 @@ def forgetful() -> str:
 
 
 def is_foreign(place: Path) -> bool:
-    """Whether another user owns a folder or file, the administrator aside, who may use any."""
+    """Whether a user other than this one and the administrator owns a folder or file."""
     return os.name != "nt" and os.geteuid() != 0 and place.stat().st_uid not in (0, os.geteuid())
 
 
 def refuse_foreign(place: Path) -> None:
-    """Raises UnsafeDatabase for a folder or file of another user, who could put another in its place."""
+    """Raises UnsafeDatabase for a folder or file of another user, who could replace it."""
     if is_foreign(place) and not settings.group_may():
         raise UnsafeDatabase(
             f"{place} belongs to another user. {ADVICE} TRIPTYCH_GROUP=1 allows a folder that a group shares."

@@ -33,7 +33,7 @@ class Base(SQLModel, registry=registry()):
     """Our own registry: a reload of this module then makes new tables instead of failing."""
 
     __table__: ClassVar[Table]
-    model_config = {"defer_build": True}  # rows are not validated, so nobody needs what pydantic would build
+    model_config = {"defer_build": True}  # rows are not validated, so pydantic need not build validators
 
 
 class Numbered(Base):
@@ -112,7 +112,7 @@ class AssignmentState(StrEnum):
 RATED = (AssignmentState.submitted, AssignmentState.surplus)
 FINISHED = (*RATED, AssignmentState.ignored)
 SEEN = (*FINISHED, AssignmentState.skipped)
-# what was done and fills one of its item's places, as long as its annotator is not excluded
+# finished states that fill one of the item's places, unless the annotator is excluded
 IN_PLACE = (AssignmentState.submitted, AssignmentState.ignored)
 
 
@@ -133,13 +133,13 @@ class TextView(StrEnum):
 
 
 def one_of(column: str, kinds: type[StrEnum]) -> CheckConstraint:
-    """The column holds one of the enum's values."""
+    """Constraint: the column contains one of the enum's values."""
     values = ", ".join(f"'{kind.value}'" for kind in kinds)
     return CheckConstraint(f"{column} IN ({values})", name=f"ck_{column}_known")
 
 
 def key(target: str, *, nullable: bool = False, index: bool = True) -> Any:
-    """A foreign key whose row goes with its parent."""
+    """A foreign key; the row is deleted with its parent."""
     return Field(foreign_key=target, nullable=nullable, index=index, ondelete="CASCADE")
 
 
@@ -150,10 +150,10 @@ def named(kinds: type[StrEnum], **options: Any) -> Any:
 
 
 def has_value(column: Any, *kinds: StrEnum) -> ColumnElement[bool]:
-    """Condition on a column of an enum, its values in the text of the statement.
+    """Condition that an enum column has one of these values, written into the text of the statement.
 
-    As parameters they cost processor time each time, and PostgreSQL plans for any value: it takes every purpose to be
-    as frequent as any other, and reads all items for the next one.
+    As parameters, they would cost processor time in each execution, and PostgreSQL would plan for any value: it assumes
+    that all purposes are equally frequent, and reads all items to find the next one.
     """
     values: list[ColumnElement[Any]] = [literal_column(repr(str(kind))) for kind in kinds]
     condition: ColumnElement[bool] = column == values[0] if len(values) == 1 else column.in_(values)
@@ -165,7 +165,7 @@ def when(*, nullable: bool = False, index: bool = False) -> Any:
 
 
 def at_slot(name: str) -> ForeignKeyConstraint:
-    """(assignment, position) is a slot; a null position is about the item."""
+    """Foreign key: (assignment, position) is a slot; a null position is about the item."""
     return ForeignKeyConstraint(
         ["assignment_id", "position"], ["slot.assignment_id", "slot.position"], ondelete="CASCADE", name=name
     )
@@ -190,7 +190,7 @@ class Person(Numbered, table=True):
     created_at: datetime = when()
     disabled_at: datetime | None = when(nullable=True)
     language: str | None = None
-    identity: str | None = Field(default=None, index=True, unique=True)  # as single sign-on names them
+    identity: str | None = Field(default=None, index=True, unique=True)  # the person's id in single sign-on
 
 
 class PanelIdentity(Numbered, table=True):
@@ -220,7 +220,7 @@ class TicketKind(StrEnum):
 
 
 class Ticket(Numbered, table=True):
-    """A one-time secret: to turn a checked passcode into a cookie, or to make the first lead account."""
+    """A one-time secret, used to exchange a checked passcode for a cookie or to create the first lead account."""
 
     __table_args__ = (one_of("kind", TicketKind),)
     kind: TicketKind = named(TicketKind)
@@ -231,9 +231,9 @@ class Ticket(Numbered, table=True):
 
 
 class Token(Numbered, table=True):
-    """What a lead's script proves itself with: the script has the secret, this row its hash. Revoking deletes the row.
+    """The credential of a lead's script: the script has the secret, this row its hash. Revoking deletes the row.
 
-    Every token reads; study_id: the one study that it is for, None for all that the lead leads.
+    Every token may read; study_id: the only study that it is valid for, None for all studies of the lead.
     """
 
     __table_args__ = (CheckConstraint("NOT may_unblind OR study_id IS NOT NULL", name="ck_unblinds_one_study"),)
@@ -269,7 +269,7 @@ class FailedSignIn(Numbered, table=True):
 
 
 class Setting(Base, table=True):
-    """What this database remembers about itself, for example that the demo studies were loaded once."""
+    """A fact about this database, for example that the demo studies were loaded once."""
 
     key: str = Field(primary_key=True)
     value: str
@@ -491,9 +491,9 @@ class Workbook(Numbered, table=True):
 
 
 class Reference(Numbered, table=True):
-    """What a training, gold or attention item is held against, per criterion.
+    """The accepted answer to one criterion of a training, gold or attention item.
 
-    `accepted` is a number, give or take `close`, or the keys of the accepted options, parted by `|`.
+    accepted: a number, with a tolerance of `close`, or the keys of the accepted options, separated by `|`.
     """
 
     __table_args__ = (UniqueConstraint("item_id", "position", "criterion_id"),)
@@ -569,7 +569,7 @@ class Slot(Base, table=True):
 
 
 class Submission(Base, table=True):
-    """What the browser sent once, under an id of its own: the same id again gets the same receipt."""
+    """One submission from a browser, under an id chosen there: the same id always gets the same receipt."""
 
     id: str = Field(primary_key=True)
     assignment_id: int = key("assignment.id")
@@ -588,7 +588,7 @@ class Rating(Numbered, table=True):
         UniqueConstraint("assignment_id", "position", "criterion_id"),
         partial_index("ux_rating_about_item", "assignment_id", "criterion_id", where="position IS NULL"),
         CheckConstraint("missing OR (number IS NOT NULL) <> (option_id IS NOT NULL)", name="ck_one_value"),
-        # SQLite would keep a numpy integer as a blob without a word
+        # SQLite would silently store a numpy integer as a blob
         CheckConstraint("number IS NULL OR number = number + 0", name="ck_number_is_a_number"),
     )
     assignment_id: int = key("assignment.id", index=False)
@@ -611,8 +611,8 @@ class Explanation(Numbered, table=True):
 class Highlight(Numbered, table=True):
     """A labelled span of a candidate, or of the item's context (no position): code points, end exclusive.
 
-    turn: of a dialogue. Null offsets: an imported quote that is not in the text. unit: words, or letters, that the
-    selection was widened to; null where it is not known.
+    turn: number of the turn in a dialogue. start, end: null for an imported quote that is not in the text. unit: words
+    or letters, to which the selection was extended; null where not known.
     """
 
     __table_args__ = (
@@ -633,7 +633,7 @@ class Highlight(Numbered, table=True):
 
 
 class Comment(Numbered, table=True):
-    """What a lead asked an annotator about one annotation of theirs, or what they answered; author: a pseudonym."""
+    """A lead's question about an annotation, or the annotator's answer; author: a pseudonym."""
 
     assignment_id: int = key("assignment.id")
     author: str

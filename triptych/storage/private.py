@@ -15,7 +15,7 @@ from triptych import settings
 from triptych.errors import UnsafeDatabase
 from triptych.storage import database, host
 
-# secrets, and traces that may quote people: not for the group either
+# secrets, and traces that may quote people: not readable for the group either
 OWNERS_ALONE = ("cookie.secret", "running.json", "errors")
 # created by the app in the data folder; people may have their own files next to them
 MADE_IN_HOME = (
@@ -25,12 +25,12 @@ MADE_IN_HOME = (
 
 
 def umask() -> int:
-    """The permissions that no new file of this process gets."""
+    """The permissions that new files of this process must not have."""
     return 0o007 if settings.group_may() else 0o077
 
 
 def right_mode(path: Path) -> int:
-    """The permissions of a file or folder of ours: its owner's stay, their group gets the same or nothing."""
+    """The right permissions of one of our files or folders: the owner's stay, the group gets the same or none."""
     mode = stat.S_IMODE(path.lstat().st_mode)
     is_shared = settings.group_may() and not {path.name, path.parent.name}.intersection(OWNERS_ALONE)
     owners = mode & 0o700
@@ -38,12 +38,12 @@ def right_mode(path: Path) -> int:
 
 
 def wrong() -> list[Path]:
-    """What the app made, where others may use it, or the group that should may not."""
+    """Files and folders of the app with wrong permissions: others have access, or the group wrongly has none."""
     return [path for path in _made() if stat.S_IMODE(path.lstat().st_mode) != right_mode(path)]
 
 
 def _made() -> Iterator[Path]:
-    """Files and folders that this app made; no links, which lead elsewhere."""
+    """Files and folders that this app created, without links, which may lead elsewhere."""
     home = settings.local_folder()
     if home.resolve() == settings.usual_home().resolve():
         yield home
@@ -65,7 +65,7 @@ def _of_database() -> list[Path]:
 
 
 def repair() -> list[Path]:
-    """Sets the permissions of what the app made and this user owns; returns what was wrong."""
+    """Corrects the permissions of the app's files that this user owns; returns all paths that were wrong."""
     repaired = []
     for path in wrong():
         with suppress(OSError):  # another user's; the doctor names it
@@ -75,7 +75,7 @@ def repair() -> list[Path]:
 
 
 def is_held(folder: Path) -> bool:
-    """Whether the system and the disk of a folder hold permissions at all."""
+    """Whether the operating system and the disk of a folder support permissions."""
     with tempfile.NamedTemporaryFile(dir=folder) as file:
         return not stat.S_IMODE(Path(file.name).stat().st_mode) & 0o077
 

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 
 from triptych.errors import TriptychError
 
-STOP_SECONDS = 5.0  # that a stopping server waits for work under way
+STOP_SECONDS = 5.0  # time that a stopping server waits for work under way
 
 
 @contextmanager
 def repeated(work: Callable[[], None], name: str, seconds: float, log: logging.Logger) -> Iterator[None]:
-    """Does the work at once, then every so many seconds until the block is left; after an error it is tried again."""
+    """Does the work at once, then every `seconds` until the block is left; an error does not end the repetition."""
     stopping = threading.Event()
 
     def run() -> None:

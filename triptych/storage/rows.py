@@ -1,7 +1,7 @@
-"""The rows of a study as recorded in its log, and the columns that no log can know.
+"""The rows of a study as recorded in its log, and the columns that the log does not contain.
 
 Every other column of every table follows from the events: `operations.fold` plays them back, `operations.verify`
-compares. Long texts, JSON and what a person wrote appear as digests.
+compares. Long texts, JSON and texts written by people appear as digests.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _REPORT = (
     "A report is a copy, which may be deleted. It is compared with its own hashes and the event that it names; no log "
     "records who made it and when."
 )
-# table, or table.column → why no log can know it; `docs/security.md` prints this list
+# table, or table.column → why the log does not contain it; `docs/security.md` prints this list
 UNPROVED: dict[str, str] = {
     "setting": "State of the installation, for example that the demo was loaded.",
     "panel_identity": _ACCOUNT,
@@ -88,10 +88,10 @@ UNPROVED: dict[str, str] = {
     "event.id": _NUMBER,
     "snapshot": _REPORT,
 }
-# proved without being carried: the chain ends in them, or they are counted from other rows
+# checked without being carried: they are the end of the chain, or are counted from other rows
 FOLLOWS = {"study.event_number", "study.event_hash", "item.taken"}
 LONGEST_PLAIN = 32  # characters; a digest is longer, so a text that looks like one is hashed itself
-# short or not, what a person wrote or what opens something is carried as a digest
+# texts written by people and secrets are carried as digests, whatever their length
 ALWAYS_HIDDEN = {
     "assignment.token",
     "assignment.note",
@@ -107,7 +107,7 @@ Row = dict[str, Any]
 
 @cache
 def carried(table: Table) -> list[str]:
-    """The names of the columns recorded in the log, and the numbers by which rows refer to each other."""
+    """The names of the columns recorded in the log, including the row numbers by which rows refer to each other."""
     leave_out = UNPROVED.keys() | FOLLOWS
     columns = [c for c in table.columns if c.name == "id" or f"{table.name}.{c.name}" not in leave_out]
     return [column.name for column in columns]
@@ -164,7 +164,7 @@ def _value(value: Any, shape: _Shape, persons: Mapping[int, str]) -> Any:
 
 
 def owner(table: Table) -> ForeignKeyConstraint | None:
-    """The foreign key with whose row a row of this table goes: a study's part before a person's."""
+    """The foreign key to the row that owns a row of this table; a parent in the study comes before a person."""
     owners = [key for key in table.foreign_key_constraints if key.ondelete == "CASCADE"]
     return min(
         owners,
@@ -174,7 +174,7 @@ def owner(table: Table) -> ForeignKeyConstraint | None:
 
 
 def within(table: Table, roots: Mapping[Table, ColumnElement[bool]]) -> ColumnElement[bool]:
-    """Condition on the table: its row, or the row it goes with, is among `roots`, conditions on some tables.
+    """Condition on the table: its row or an owner of it (see `owner`) fulfils one of the conditions in `roots`.
 
     Raises KeyError for a table that belongs to none of them.
     """
@@ -188,7 +188,7 @@ def within(table: Table, roots: Mapping[Table, ColumnElement[bool]]) -> ColumnEl
 
 
 def of_study(study_id: int) -> dict[Table, ColumnElement[bool]]:
-    """Roots of everything that belongs to a study, with its rubric and everybody who takes part."""
+    """Roots (for `within`) of all rows of a study, with its rubric and all participants."""
     study, rubric, person = Study.__table__, RubricText.__table__, Person.__table__
     parts = [Membership.__table__, Assignment.__table__, Workbook.__table__, PlannedItem.__table__]
     return {
@@ -204,26 +204,26 @@ def of_person(study_id: int, pseudonym: str) -> dict[Table, ColumnElement[bool]]
     own = select(person.c.id).where(person.c.pseudonym == pseudonym).scalar_subquery()
     parts = (Membership.__table__, Assignment.__table__, Workbook.__table__)
     roots = {part: (part.c.study_id == study_id) & (part.c.person_id == own) for part in parts}
-    # somebody whose last part has ended is no row of the study any more
+    # a person whose last membership has ended no longer belongs to the study
     return {person: (person.c.pseudonym == pseudonym) & of_study(study_id)[person], **roots}
 
 
 def of_assignment(assignment_id: int) -> dict[Table, ColumnElement[bool]]:
-    """Roots of one assignment, with whose it is."""
+    """Roots of one assignment and its person."""
     work, person = Assignment.__table__, Person.__table__
     own = select(work.c.person_id).where(work.c.id == assignment_id)
     return {work: work.c.id == assignment_id, person: person.c.id.in_(own)}
 
 
 def pseudonyms(connection: Connection, roots: Mapping[Table, ColumnElement[bool]]) -> dict[int, str]:
-    """Person → pseudonym, of everybody whose rows these are."""
+    """Person → pseudonym, for all people whose rows these are."""
     person = Person.__table__
     query = select(person.c.id, person.c.pseudonym).where(within(person, roots))
     return dict(map(tuple, connection.execute(query)))
 
 
 def packed(rows: Iterable[Row]) -> dict[str, Any]:
-    """Rows of one table as the log's JSON holds them: the names once, and a list of values per row."""
+    """Rows of one table in the log's JSON form: the column names once, and a list of values per row."""
     rows = list(rows)
     names = list(rows[0]) if rows else []
     return {"columns": names, "rows": [[row[name] for name in names] for row in rows]}
@@ -237,7 +237,7 @@ def written(model: type[Base], values: Sequence[Mapping[str, Any]], pseudonym: s
 
 
 def inserted(model: type[Base], values: Iterable[Mapping[str, Any]], pseudonym: str = "") -> dict[str, Any]:
-    """As `written`, of whole new rows: what the values leave out is NULL."""
+    """Like `written`, for complete new rows: columns without a value are NULL."""
     empty = dict.fromkeys(carried(model.__table__))
     return written(model, [{**empty, **row} for row in values], pseudonym)
 

@@ -1,7 +1,8 @@
-"""Traces of unexpected errors: logs and screens show an id, and the trace is in a file for its owner alone.
+"""Traces of unexpected errors: logs and screens show an id, and the trace is in a file that only its owner can read.
 
-A trace may quote what people wrote. It stays on this computer, the oldest give way, and an erasure deletes all. Of one
-place in the code only the newest few stay, so that somebody who repeats an error pushes out no trace of another.
+A trace may quote what people wrote. It stays on this computer, the oldest traces are deleted, and an erasure deletes
+all. For one place in the code only the newest few are kept, so that repeating one error does not push out the traces of
+others.
 """
 
 from __future__ import annotations
@@ -16,20 +17,20 @@ from triptych import settings
 from triptych.errors import NotFound
 
 MAX_TRACES = 50
-MAX_OF_ONE_PLACE = 3  # in the code, of one process
-MAX_CHARACTERS = 40_000  # of a trace, from its end
-ID = "triptych_id"  # the attribute of an error that was stored
-_ids_by_place: dict[tuple[str, int], list[str]] = {}  # the newest last
+MAX_OF_ONE_PLACE = 3  # traces per process of one place in the code
+MAX_CHARACTERS = 40_000  # stored characters of a trace, from its end
+ID = "triptych_id"  # attribute of a stored error that contains its id
+_ids_by_place: dict[tuple[str, int], list[str]] = {}  # (file, line) → ids, the newest last
 
 
 def sentence(error: BaseException) -> str:
-    """What a person reads of an unexpected error."""
+    """The sentence about an unexpected error that people see."""
     about = f"Error {store(error)}: with this id the people who run Triptych find the details."
     return f"Something went wrong in the program; what was saved is safe. {about}"
 
 
 def store(error: BaseException) -> str:
-    """Stores an error's trace, once, and returns its id, also where nothing can be written."""
+    """Stores an error's trace, once, and returns its id, even if it could not be written."""
     if ID not in error.__dict__:
         error.__dict__[ID] = secrets.token_hex(4)
         with suppress(OSError):
@@ -38,7 +39,7 @@ def store(error: BaseException) -> str:
 
 
 def _place(error: BaseException) -> tuple[str, int]:
-    """The file and line that raised it."""
+    """The file and line that raised the error."""
     *_, last = ("", 0), *((frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__))
     return last
 

@@ -1,7 +1,7 @@
-"""Private folders for copies that are worked on, deleted at the end of the work.
+"""Private folders for temporary copies, deleted at the end of the work.
 
-A process that is killed cannot delete its own: the next work, the next start and an erasure do. They are in the data
-folder, since a folder for temporary files may be in memory, and nobody would look for people who left there.
+A killed process cannot delete its folder; the next work, the next start and an erasure do. The folders are in the data
+folder, because a system's folder for temporary files may be in memory, and erasures do not search it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from triptych import settings
 from triptych.storage import host
 
 PREFIX = ".working-"
-LOCK = "lock"  # held as long as the work goes on
+LOCK = "lock"  # lock file, held during the work
 PLACES = ("", "backups/")  # below the data folder
 
 

@@ -15,12 +15,12 @@ from triptych.study.settings import changed, settings_of, stored
 
 
 def set_group(session: Session, study: Study, pseudonyms: Sequence[str], group: str, actor: str) -> None:
-    """Puts annotators into a group, or with an empty name out of theirs. As `assign`."""
+    """Puts annotators into a group; an empty name removes them from their groups. Raises as `assign`."""
     assign(session, study, dict.fromkeys(pseudonyms, group.strip()), actor)
 
 
 def assign(session: Session, study: Study, groups: Mapping[str, str], actor: str) -> None:
-    """Gives annotators, by pseudonym, their groups, and logs it; an empty name is no group.
+    """Sets the groups of annotators and logs it; groups: pseudonym → group, an empty name for no group.
 
     Groups describe people and are no part of the frozen design. Raises NotAllowed for a name that is too long.
     """
@@ -35,9 +35,9 @@ def assign(session: Session, study: Study, groups: Mapping[str, str], actor: str
 
 
 def forget(session: Session, study: Study, pseudonym: str, actor: str) -> None:
-    """Takes somebody who is erased out of the study's groups, and deletes earlier values of the log that name them.
+    """Removes an erased person from the study's groups, and deletes earlier values in the log that name them.
 
-    Follow it with their event of erasure, which accounts for the deleted values.
+    Record their erasure afterwards: that event accounts for the deleted values.
     """
     study = lifecycle.lock(session, study.id)
     grouped = (Event.study_id == study.id) & (Event.kind == EventKind.annotators_grouped)

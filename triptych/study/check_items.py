@@ -26,7 +26,7 @@ from triptych.study.contents import ReferenceRow
 
 
 class Expected(BaseModel):
-    """What a check item should get; no slot where a criterion is about candidates: the same for all of them."""
+    """A reference of a check item; without a slot, a criterion about candidates has the same reference for all."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True, str_strip_whitespace=True)
 
@@ -54,7 +54,7 @@ EXAMPLE = "Write for example: fluency A = 6 ± 1; verdict B = accept | unsure (b
 
 
 def sorted_out(items: Sequence[ItemDraft]) -> tuple[list[ItemDraft], list[CheckDraft]]:
-    """Main items, and the items whose fields `purpose` and `reference` make them attention or gold items.
+    """(main items, check items); the fields `purpose` and `reference` make an item an attention or gold item.
 
     A reference is `criterion slot = accepted ± close (reason)`, several separated by `;` or on separate lines, or a
     JSON list of objects with these names. Raises ImportRefused with a line for each item that does not fit.
@@ -73,14 +73,14 @@ def sorted_out(items: Sequence[ItemDraft]) -> tuple[list[ItemDraft], list[CheckD
         elif purpose and reference:
             wrong.append(f"Item {item.external_id}: the purpose {purpose!r} is not main, gold or attention.")
         else:
-            main.append(item)  # fields of these names that mean something else
+            main.append(item)  # the file uses these field names for something else
     if wrong:
         raise ImportRefused("\n".join(wrong))
     return main, checks
 
 
 def _read_references(text: str) -> tuple[Expected, ...]:
-    """Raises ValueError for what is no reference."""
+    """The references in the text of a field. Raises ValueError for an invalid one."""
     if text.lstrip().startswith("["):
         try:
             return tuple(Expected.model_validate(reference) for reference in json.loads(text))
@@ -99,9 +99,9 @@ def _read_references(text: str) -> tuple[Expected, ...]:
 
 
 def add_check_items(session: Session, study: Study, drafts: Sequence[CheckDraft], actor: str) -> None:
-    """Adds attention and gold items to a study, all or none. For leads; after launch as a part of `design.amend`.
+    """Adds attention and gold items to a study, all or none. For leads; after launch, called by `design.amend`.
 
-    Present ratings stay valid: annotators still at work get the new items, those who have finished do not.
+    Existing ratings stay valid: annotators still at work get the new items, those who have finished do not.
     Raises ImportRefused with a line for each reference that does not fit.
     """
     study = events.locked_study(session, study.id)

@@ -25,7 +25,7 @@ from triptych.study.settings import StudySettings, settings_of
 
 
 class Mark(StrEnum):
-    """How far a part is: done, left empty, or there but doubtful."""
+    """The state of a part: done, left empty, or filled in but doubtful."""
 
     done = "done"
     empty = "empty"
@@ -47,7 +47,7 @@ class SetupSection(StrEnum):
 
 @dataclass(frozen=True)
 class CheckPoint:
-    """One line of the checklist; `stops`: the study cannot be launched before it is settled."""
+    """One line of the checklist; stops: it prevents the launch."""
 
     section: SetupSection
     mark: Mark
@@ -70,9 +70,9 @@ class _Draft:
 
 
 def points(session: Session, study: Study, findings: Sequence[LintFinding] | None = None) -> list[CheckPoint]:
-    """Every line: what stops the launch first, then what is doubtful, empty, done.
+    """All lines of the checklist: first those that stop the launch, then doubtful, empty and done parts.
 
-    findings: of the linter, where the caller has them already.
+    findings: the linter's findings, if the caller already has them.
     """
     places = select(func.sum(Item.raters)).where(Item.study_id == study.id, Item.purpose == Purpose.main)
     rubric = lifecycle.design_of(session, study).rubric

@@ -37,7 +37,7 @@ TRAINING_SYSTEM = "worked example"
 
 
 class ReferenceRow(NamedTuple):
-    """What an item should get on one criterion: the item and the criterion by name, then the reference's columns."""
+    """An item's reference on one criterion: names of item and criterion, then the reference's columns."""
 
     external_id: str
     key: str
@@ -48,7 +48,7 @@ class ReferenceRow(NamedTuple):
 
 
 def store_rubric(session: Session, yaml_text: str) -> RubricText:
-    """The row of this very text; a text seen before keeps its row. Raises InvalidRubric."""
+    """The row with this text; a text that was stored before has its row already. Raises InvalidRubric."""
     sha256 = text_hash(yaml_text)
     rubric = parsed(sha256, yaml_text)
     row = session.scalars(select(RubricText).where(RubricText.sha256 == sha256)).first()
@@ -95,7 +95,7 @@ def write_items(session: Session, study: Study, items: Sequence[ItemDraft], purp
     systems = _write_systems(session, study, (c.system for item in items for c in item.candidates))
     same = select(func.max(Item.rank)).where(Item.study_id == study.id, Item.purpose == purpose)
     last = session.execute(same).scalar()
-    begin = 0 if last is None else last + 1  # what is added later comes after what was there
+    begin = 0 if last is None else last + 1  # items added later come after existing ones
     ranks = random.Random(f"{study.seed}|{purpose}").sample(range(begin, begin + len(items)), len(items))  # noqa: S311 (an order, no secret)
     rows = [_item_row(study, item, rank, purpose) for item, rank in zip(items, ranks, strict=True)]
     ids = list(session.scalars(insert(Item).returning(Item.id, sort_by_parameter_order=True), rows))
@@ -190,9 +190,9 @@ def _turn_drafts(turns: Iterable[RubricTurn]) -> tuple[TurnDraft, ...]:
 
 
 def rewrite_rubric(session: Session, study: Study, text: RubricText) -> None:
-    """Another rubric, or another round, for a draft: criteria and training items are rewritten.
+    """Rewrites criteria and training items of a draft for another rubric, or another round.
 
-    References of other items stay, by the keys of their criteria.
+    References of other items are kept if the new rubric has a criterion with the same key.
     """
     rubric = parsed(text.sha256, text.yaml)
     references = references_of(session, study, *(set(Purpose) - {Purpose.training}))
@@ -207,7 +207,7 @@ def rewrite_rubric(session: Session, study: Study, text: RubricText) -> None:
 
 
 def write_references(session: Session, study: Study, rows: Iterable[ReferenceRow]) -> None:
-    """References as `references_of` gives them; those for items or criteria that the study lacks are passed over."""
+    """Writes references from `references_of`; those for items or criteria that the study lacks are ignored."""
     items = dict(map(tuple, session.execute(select(Item.external_id, Item.id).where(Item.study_id == study.id))))
     keys = select(StoredCriterion.key, StoredCriterion.id).where(StoredCriterion.study_id == study.id)
     criteria = dict(map(tuple, session.execute(keys)))
@@ -241,7 +241,7 @@ def remove_items(session: Session, study: Study, *which: ColumnElement[bool]) ->
 
 
 def number_systems(session: Session, study: Study) -> None:
-    """Numbers as if all systems of a draft had come at once: those of the items first, in a random order."""
+    """Renumbers the systems of a draft in a random order, as if all had been imported at once."""
     candidates = select(Candidate.system_id).join(Item)
     of_items = set(session.scalars(candidates.where(Item.study_id == study.id, Item.purpose != Purpose.training)))
     systems = list(session.scalars(select(System).where(System.study_id == study.id).order_by(System.name)))
@@ -250,7 +250,7 @@ def number_systems(session: Session, study: Study) -> None:
     random.Random(f"{study.seed}|systems").shuffle(codes)  # noqa: S311 (an order, no secret)
     others = [system for system in systems if system.id not in of_items]
     numbered = [*zip(judged, codes, strict=True), *zip(others, range(len(judged) + 1, len(systems) + 1), strict=True)]
-    # past every number that is taken first: no two systems may have one at any moment
+    # first moved above all numbers in use: two systems must never have the same number
     for system, code in numbered:
         system.blind_code = code + 2 * len(systems) + max((system.blind_code for system in systems), default=0)
     session.flush()
@@ -262,9 +262,9 @@ def number_systems(session: Session, study: Study) -> None:
 def stored_items(
     session: Session, study: Study, purpose: Purpose = Purpose.main, limit: int | None = None
 ) -> list[ItemDraft]:
-    """The items in the order in which they came, as a file would give them; retired ones are left out.
+    """The items as drafts, in the order of import, without retired ones; their `row` counts from 1.
 
-    `limit`: only so many. `row` is the place among them, from 1.
+    limit: at most so many items.
     """
     query = select(Item).where(Item.study_id == study.id, Item.purpose == purpose, ~Item.retired).order_by(Item.id)
     items = list(session.scalars(query.limit(limit)))
@@ -295,10 +295,10 @@ APART = ("heds", "annotator_groups", "viewers_read_explanations")
 
 
 def design_hash(session: Session, study: Study, former: Mapping[str, str] | None = None) -> str:
-    """Hash of all that decides who is asked what: rubric, items, references, settings and plan.
+    """Hash of everything that determines who is asked what: rubric, items, references, settings and plan.
 
-    The answers of the datasheet and the groups of annotators describe the study and take no part. former: pseudonym →
-    the one that somebody had when the hash was made.
+    The datasheet's answers and the groups of annotators only describe the study and are left out. former: pseudonym →
+    the person's pseudonym when the hash was computed.
     """
     rubric = session.get_one(RubricText, study.rubric_id)
     settings = {name: value for name, value in sorted(study.settings.items()) if name not in APART}
@@ -318,7 +318,7 @@ def design_hash(session: Session, study: Study, former: Mapping[str, str] | None
 
 
 def systems_hash(session: Session, study: Study) -> str:
-    """Hash of which system wrote what: the one part of the items that their own hashes leave out."""
+    """Hash of which system wrote which candidate, the only part of the items that their own hashes leave out."""
     query = select(Item.external_id, System.name, Candidate.sha256).join(Candidate, Candidate.item_id == Item.id)
     query = query.join(System, System.id == Candidate.system_id).where(Item.study_id == study.id)
     return content_hash([list(row) for row in session.execute(query.order_by(Item.external_id, Candidate.id))])

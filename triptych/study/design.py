@@ -1,7 +1,7 @@
 """The design of a study: edited freely while it is a draft, frozen at launch, amended with a reason afterwards.
 
-An amendment may only change what leaves every existing rating valid: never the rubric, the way responses appear, or a
-text that someone may have read.
+An amendment must leave every existing rating valid, so it never changes the rubric, the way responses appear, or a text
+that someone may have read.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from triptych.study import contents, lifecycle
 from triptych.study.check_items import add_check_items, sorted_out
 from triptych.study.settings import changed, settings_of, stored
 
-# recorded with the parts that an amendment changed
+# recorded in the log with the parts that an amendment changed
 SEALS = ("design_hash", "systems_hash", "reason")
 # settings that are columns of the study
 COLUMNS = ("title", "raters_per_item", "access", "round", "presentation")
@@ -63,10 +63,10 @@ ITEMS_FIXED = "Items cannot be replaced after launch. Add new ones, or retire so
 class Parts:
     """Changes to a design; None and empty values change nothing.
 
-    settings     parts of StudySettings by name, each whole
-    new_codes    make completion codes where there are none
+    settings     fields of StudySettings by name, each replaced as a whole
+    new_codes    create completion codes where there are none
     items        a file of items to add, or to replace all items
-    retire       ids of items that nobody gets any more; a draft drops them
+    retire       ids of items that are no longer assigned; in a draft they are deleted
     """
 
     title: str | None = None
@@ -87,9 +87,9 @@ class Parts:
 
 
 def amend(session: Session, study: Study, parts: Parts, reason: str, actor: str) -> bool:
-    """Change a draft, or amend a launched study; returns whether anything is different now.
+    """Change a draft, or amend a launched study; returns whether anything changed.
 
-    Raises Conflict for what may no longer change, NotAllowed for invalid values and for an amendment
+    Raises Conflict for parts that may no longer change, NotAllowed for invalid values and for an amendment
     without a reason, InvalidRubric and ImportRefused for a rubric or a file that cannot be used.
     """
     study = lifecycle.lock(session, study.id)
@@ -109,7 +109,7 @@ def amend(session: Session, study: Study, parts: Parts, reason: str, actor: str)
 
 
 def write(session: Session, study: Study, parts: Parts, reason: str, actor: str) -> None:
-    """Check and write changes to a locked study, for a command that records them. Raises as `amend`."""
+    """Check and write changes to a locked study; the calling command records them. Raises as `amend`."""
     settings = _settings(study, parts)
     _refuse(session, study, parts, settings)
     if study.state != State.draft and (_differs(study, parts, settings) or parts.items or parts.retire):
@@ -130,7 +130,7 @@ def _settings(study: Study, parts: Parts) -> dict[str, Any]:
 def seal(
     session: Session, study: Study, reason: str, actor: str, old: dict[str, Any] | None = None, new: Any = None
 ) -> None:
-    """Recompute the design hash of a launched study and log the amendment, for a command that changed a part of it.
+    """Recompute the design hash of a launched study and log the amendment, after a command changed the design.
 
     Raises NotAllowed without a reason.
     """
@@ -158,7 +158,7 @@ def _differs(study: Study, parts: Parts, settings: dict[str, Any]) -> bool:
 
 
 def _refuse(session: Session, study: Study, parts: Parts, settings: dict[str, Any]) -> None:
-    """Checks everything before anything is changed."""
+    """Checks all changes before any is written."""
     columns = {"title": study.title, "raters_per_item": study.raters_per_item, **parts.columns}
     lifecycle.refuse_unusable(columns["title"], columns["raters_per_item"])
     if study.state != State.draft:
@@ -234,7 +234,7 @@ def _refuse_unknown(session: Session, study: Study, ids: Sequence[str]) -> None:
 
 
 def _snapshot(session: Session, study: Study) -> dict[str, Any]:
-    """The design as compared before and after a change: columns, settings, rubric and items."""
+    """The design, to compare it before and after a change: columns, settings, rubric and items."""
     columns = {name: getattr(study, name) for name in COLUMNS}
     settings = {name: value for name, value in stored(settings_of(study)).items() if name != "heds"}
     counts = select(func.count()).select_from(Item).where(Item.study_id == study.id, Item.purpose != Purpose.training)

@@ -24,9 +24,9 @@ CHECK_ITEMS = (Purpose.gold, Purpose.attention)
 def duplicate(
     session: Session, study: Study, title: str, who: Who, *, next_round: Round | None = None, with_items: bool = True
 ) -> Study:
-    """A draft of this lead with the same rubric, settings and, if wanted, items.
+    """A new draft of this lead with the same rubric, settings and, optionally, items.
 
-    With `next_round` it belongs to the same series, without it to one of its own. Completion codes are new, so that
+    With `next_round` it belongs to the same series, otherwise to a new one. Completion codes are new, so that
     a panel can distinguish the rounds; the preregistration is not copied, because it was declared for other data.
     Raises NotAllowed for anybody but a lead or an unusable title, and Conflict if the series has such a round.
     """
@@ -64,12 +64,12 @@ def free_rounds(session: Session, study: Study) -> list[Round]:
 
 
 def _settings(study: Study, rubric: Rubric, study_round: Round) -> dict[str, Any]:
-    """The copied settings; of those that the rubric gave the study's round, the new round has its own."""
+    """The copied settings; those that the rubric defines per round are the new round's."""
     settings = settings_of(study)
     codes = Codes().filled() if settings.codes != Codes() else Codes()
     before, after = lifecycle.start_of(rubric, study.round), lifecycle.start_of(rubric, study_round)
     given = {name: part for name, part in after.items() if getattr(settings, name) == before[name]}
-    # groups are of people, who are not copied
+    # groups consist of people, who are not copied
     return stored(changed(study, codes=codes, preregistration=Preregistration(), annotator_groups={}, **given))
 
 

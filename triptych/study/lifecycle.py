@@ -56,7 +56,7 @@ from triptych.study.settings import (
 
 LONGEST_TITLE = 120
 MOST_RATERS = 100
-MOST_ITEMS = 1_000_000  # of one annotator
+MOST_ITEMS = 1_000_000  # largest limit of items per annotator
 TAKEN_AFTER_PAUSING = timedelta(minutes=30)
 _BY_SLUG = select(Study).where(Study.slug == bindparam("slug"))  # built at import: it runs for every annotation
 ALLOWED_NEXT = {
@@ -69,7 +69,7 @@ ALLOWED_NEXT = {
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """What a lead decides when making a study."""
+    """The lead's choices for a new study."""
 
     title: str
     raters_per_item: int = 3
@@ -97,7 +97,7 @@ class CriterionRow:
 
 @dataclass(frozen=True)
 class Design:
-    """What never changes once a study is launched: its rubric, and the rows its ratings point at."""
+    """The parts that never change after a launch: the rubric, and the rows of criteria that ratings refer to."""
 
     rubric: Rubric
     criteria: dict[str, CriterionRow]
@@ -107,7 +107,10 @@ _designs: dict[tuple[int, str, str], Design] = {}
 
 
 def design_of(session: Session, study: Study) -> Design:
-    """The study's design, kept per process from its launch on; seed and time distinguish studies of other databases."""
+    """The study's design, cached per process after its launch.
+
+    Seed and time are part of the cache's key, to distinguish studies of other databases.
+    """
     if study.opened_at is None:
         return _read_design(session, study)
     name = (study.id, study.seed, study.opened_at.isoformat())
@@ -145,7 +148,7 @@ def create_study(
     actor: str,
     lead_id: int | None = None,
 ) -> Study:
-    """Make a draft study with all its items, or raise and make nothing."""
+    """Create a draft study with all its items; if an exception is raised, nothing is created."""
     text = contents.store_rubric(session, rubric_yaml)
     rubric = contents.parsed(text.sha256, text.yaml)
     slug = free_slug(session, plan.title)
@@ -177,7 +180,7 @@ def create_study(
 
 
 def start_of(rubric: Rubric, study_round: str) -> dict[str, Any]:
-    """The settings that the rubric gives a new study of this round, by their names in StudySettings."""
+    """The settings that the rubric defines for a new study of this round: name in StudySettings → value."""
     start = rubric.start_in(study_round)
     per_item = None if start.pay_per_item is None else Decimal(str(start.pay_per_item))
     return {
@@ -187,7 +190,7 @@ def start_of(rubric: Rubric, study_round: str) -> dict[str, Any]:
 
 
 def _settings(plan: StudyPlan, rubric: Rubric, items: Sequence[ItemDraft]) -> dict[str, Any]:
-    """Settings without a column; a panel study gets its codes immediately, and grouped items are recognised."""
+    """The settings that are not columns; a panel study gets completion codes, and grouped items are recognised."""
     codes = Codes().filled() if plan.access == Access.panel else Codes()
     return stored(
         StudySettings(
@@ -205,7 +208,7 @@ def _settings(plan: StudyPlan, rubric: Rubric, items: Sequence[ItemDraft]) -> di
 
 
 def free_slug(session: Session, title: str) -> str:
-    """An address made of the title that no study and no series has."""
+    """A short name made from the title that no study and no series has."""
     base = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40] or "study"
     named = select(Study.slug, Study.series).where(
         or_(Study.slug.startswith(base, autoescape=True), Study.series.startswith(base, autoescape=True))
@@ -215,7 +218,7 @@ def free_slug(session: Session, title: str) -> str:
 
 
 def set_state(session: Session, study: Study, state: StudyState, actor: str) -> None:
-    """Opens, pauses or closes. Raises Conflict for a step that does not exist."""
+    """Opens, pauses or closes the study. Raises Conflict for a change of state that is not possible."""
     study = lock(session, study.id)
     if state not in ALLOWED_NEXT[study.state]:
         raise Conflict(f"A study that is {study.state} cannot become {state}.")
@@ -269,7 +272,7 @@ def led_by(session: Session, who: Who, slug: str) -> Study:
 
 
 def seen_by(session: Session, who: Who) -> Study:
-    """The one study that this viewer sees. Raises NotFound for anybody else."""
+    """The study that this viewer may see. Raises NotFound for anybody else."""
     own = select(Membership.study_id).where(Membership.person_id == who.person_id, Membership.role == Role.viewer)
     study = session.scalars(select(Study).where(Study.id.in_(own))).first()
     if study is None:
@@ -291,12 +294,12 @@ def open_to_all(session: Session) -> list[Study]:
 
 
 def still_takes_work(study: Study) -> bool:
-    """Whether a paused study was paused so short a time ago that it takes what is on screen."""
+    """Whether a paused study was paused so recently that it still accepts the items on annotators' screens."""
     return study.paused_at is not None and clock.now() - study.paused_at < TAKEN_AFTER_PAUSING
 
 
 def refuse_unless_writable(study: Study) -> None:
-    """Raises StudyNotOpen if nothing may be stored now; a paused study accepts the item on screen for a while."""
+    """Raises StudyNotOpen unless work may be stored; a paused study accepts the items on screen for a while."""
     match study.state:
         case StudyState.open:
             return
@@ -311,21 +314,21 @@ def refuse_unless_writable(study: Study) -> None:
 
 
 def delete_draft(session: Session, study: Study) -> int:
-    """Removes a draft, and the people who were invited to nothing else; returns how many people.
+    """Deletes a draft and all people who are in no other study; returns how many people.
 
     Follow it with `erasure.wipe`, outside of the transaction. Raises Conflict for a study that was ever open.
     """
     study = lock(session, study.id)
     if study.state != StudyState.draft:
         raise Conflict("Only a draft can be deleted: a launched study is kept, with its ratings.")
-    events.write_pending(session)  # they are deleted with it; at the commit their study would no longer exist
+    events.write_pending(session)  # at the commit, the study of these events would no longer exist
     people_gone = _delete(session, [study.id])
     session.expunge(study)
     return people_gone
 
 
 def delete_demo(session: Session) -> int:
-    """Removes every demo study, and the people who took part in nothing else; returns how many studies.
+    """Deletes every demo study and all people who are in no other study; returns how many studies.
 
     Follow it with `erasure.wipe`, outside of the transaction.
     """
@@ -335,17 +338,17 @@ def delete_demo(session: Session) -> int:
 
 
 def _delete(session: Session, ids: Sequence[int]) -> int:
-    """Removes studies with all that belongs to them, and their people where nothing else does; returns how many."""
+    """Deletes studies with all their rows, and people who are then in no study; returns how many people."""
     members = session.scalars(select(Membership.person_id).where(Membership.study_id.in_(ids))).all()
     session.execute(delete(Study).where(Study.id.in_(ids)))
     return delete_without_part(session, members)
 
 
 def create_from_file(session: Session, plan: StudyPlan, rubric_yaml: str, file: ItemFile, who: Who) -> Study:
-    """Makes a draft study of this lead from an uploaded file, with all its items or not at all.
+    """Creates a draft study of this lead from an uploaded file, with all its items or not at all.
 
     Items with a field `purpose` become attention or gold items (`check_items.sorted_out`). Raises NotAllowed for anyone
-    but a lead or an unusable plan, InvalidRubric, and ImportRefused if the file has an error or fits nowhere.
+    but a lead or an invalid plan, InvalidRubric, and ImportRefused if the file has an error or does not fit the rubric.
     """
     refuse_others(who)
     refuse_unusable_plan(plan)
@@ -423,7 +426,7 @@ def misfits(rubric: Rubric, file: ItemFile) -> list[str]:
 
 @dataclass(frozen=True)
 class StudyLine:
-    """A study in the lead's list: finished annotations of the places all items have, and who takes part."""
+    """A study in the lead's list. done: filled places; expected: all places of its items; annotators: their number."""
 
     study: Study
     done: int
@@ -432,15 +435,15 @@ class StudyLine:
 
 
 def lines_for_lead(session: Session, who: Who) -> list[StudyLine]:
-    """The lead's studies and the demo studies, newest first, counted as the results count them.
+    """The lead's studies and the demo studies, newest first, with the same counts as the results.
 
-    Simulated annotators count in demo studies only, excluded ones nowhere.
+    Simulated annotators count in demo studies only; excluded ones never count.
     """
     return _lines(session, for_lead(session, who))
 
 
 def line_of(session: Session, study: Study) -> StudyLine:
-    """The same for one study."""
+    """The line of one study."""
     return _lines(session, [study])[0]
 
 

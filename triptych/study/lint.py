@@ -36,7 +36,7 @@ CHECK_PURPOSES = (Purpose.gold, Purpose.attention)
 MAX_SHOWN = 5
 
 MIN_TEXTS = 5
-MIN_CHARACTERS = 20  # characters: a shorter text may well be given twice
+MIN_CHARACTERS = 20  # characters; shorter texts may be equal by chance
 MIN_FOR_LENGTHS = 10
 SAME_FILE_SHARE = 0.5
 OPEN_SHARE_GAP = 0.25
@@ -45,7 +45,7 @@ LENGTH_RATIO = 2.0
 # Iglewicz & Hoaglin (1993): a modified z-score beyond 3.5; the floor keeps texts of nearly one length quiet
 OUTLIER_SCORE, LEAST_SPREAD = 3.5, 0.15
 VOCABULARY_CHARACTERS = 2_000_000
-AROUND = 40  # characters of a text shown before and after what was found in it
+AROUND = 40  # characters shown before and after a passage
 
 _MODEL_FAMILIES = {
     "gpt", "chatgpt", "openai", "claude", "gemini", "gemma", "bard", "palm", "llama", "vicuna", "alpaca", "mistral",
@@ -73,10 +73,10 @@ _LAST_NUMBER = re.compile(r"^(.*\d)[-_.:/ ]+[a-zA-Z]*[-_.:/ ]*\d+$")
 
 @dataclass(frozen=True)
 class LintFinding:
-    """One thing found: what it is, what to do about it, and where. `rows`: of the file, or places in the study.
+    """A finding: what it is, what to do about it, and where. rows: rows of the file, or places in the study.
 
-    passages: what was found in the text of each item; it may name the system, so nobody who is blind may see it.
-    name_mark: of the system whose name was found, as `system_names.mark_of` makes it.
+    passages: the passage in the text of each item; it may name the system, so nobody who is blind may see it.
+    name_mark: mark (see `system_names.mark_of`) of the system whose name was found.
     """
 
     severity: Severity
@@ -91,7 +91,7 @@ class LintFinding:
 
 @dataclass(frozen=True, slots=True)
 class CandidateText:
-    """One candidate's text, all turns of a conversation together; `folded` compares without case and outer blanks."""
+    """One candidate's text, all turns of a conversation joined; folded: without case and outer blanks, to compare."""
 
     item: ItemDraft
     system: str
@@ -101,11 +101,11 @@ class CandidateText:
 
     @property
     def is_open(self) -> bool:
-        """The text ends on a letter, a digit or a sign that something follows."""
+        """Whether the text ends with a letter, a digit or a sign after which more is expected."""
         return bool(self.last) and (self.last[-1].isalnum() or self.last[-1] in ",;-–—([{&")
 
     def around(self, pattern: re.Pattern[str]) -> str:
-        """What the pattern finds in `folded`, with some words around it."""
+        """The pattern's first match in `folded`, with some words around it."""
         place = pattern.search(self.folded)
         stripped = self.text.strip()
         whole = stripped if len(stripped) == len(self.folded) else self.folded
@@ -120,9 +120,8 @@ class CandidateText:
 class Material:
     """The shared input of the checks.
 
-    `names`: system → what the reader of the findings may see; `titled`: speakers that the rubric gives another name;
-    `most_raters`: annotators of the item that most rate, None where that is not known; `formatted`: responses are shown
-    as Markdown.
+    names: system → the name that readers of the findings may see; titled: speakers that the rubric gives another name;
+    most_raters: largest number of annotators of an item, None if not known; formatted: responses are shown as Markdown.
     """
 
     items: Sequence[ItemDraft]
@@ -135,7 +134,7 @@ class Material:
 
     @cached_property
     def texts(self) -> list[CandidateText]:
-        """Every text that is there and not blank."""
+        """Every candidate's text that is not missing or blank."""
         texts = []
         for item in self.items:
             for candidate in item.candidates:
@@ -148,7 +147,7 @@ class Material:
 
     @cached_property
     def contexts(self) -> dict[int, str]:
-        """Each item's context without case, by the item's place in memory: ids may be repeated."""
+        """Python's id of an item → its context without case; the items' own ids may be repeated."""
         return {id(item): _context(item) for item in self.items}
 
     @cached_property
@@ -167,7 +166,7 @@ class Material:
         return "\n".join(text.folded for text in self.texts)
 
     def having(self, needles: Iterable[str], pattern: re.Pattern[str]) -> list[CandidateText]:
-        """Texts in which the pattern is found; it can only be where one of the needles is."""
+        """Texts in which the pattern is found; only texts with one of the needles are searched."""
         used = [needle for needle in needles if needle in self.whole]
         if not used:
             return []
@@ -182,7 +181,7 @@ class Material:
 
     @cached_property
     def by_item(self) -> dict[int, list[CandidateText]]:
-        """The texts of each item, as `contexts`."""
+        """Python's id of an item → its texts."""
         texts: dict[int, list[CandidateText]] = defaultdict(list)
         for text in self.texts:
             texts[id(text.item)].append(text)
@@ -204,9 +203,8 @@ def lint(
 ) -> list[LintFinding]:
     """All findings, most serious first.
 
-    `training`: items that annotators meet besides the rubric's worked examples, such as checks; `plan`: the lines of
-    an explicit plan; `names`: system → the name to be shown; `most_raters`,
-    `formatted`: as in `Material`.
+    training: items that annotators see besides the main items and the rubric's worked examples, such as checks; plan:
+    the lines of an explicit plan; names: system → the name to be shown; most_raters, formatted: as in `Material`.
     """
     all_training = [*map(contents.training_draft, rubric.training), *training]
     titled = {name for speaker in rubric.speakers for name in speaker.names}
@@ -216,9 +214,9 @@ def lint(
 
 
 def lint_study(session: Session, study: Study) -> list[LintFinding]:
-    """The findings about a stored study; systems are named as its leads may see them, so no passage is given.
+    """The findings about a stored study, with systems named as its leads may see them, and without passages.
 
-    Names that the settings call common words are passed over.
+    Names that the settings list as common words are ignored.
     """
     shown = system_names(session, study)
     systems = session.scalars(select(System).where(System.study_id == study.id))
@@ -237,9 +235,9 @@ def lint_study(session: Session, study: Study) -> list[LintFinding]:
 
 
 def lint_file(rubric: Rubric, items: Sequence[ItemDraft], formats: Formats) -> list[LintFinding]:
-    """The findings about a file that was read without an error, before it belongs to a study.
+    """The findings about a file that was read without errors, before a study is created from it.
 
-    Raises ImportRefused where a check item does not fit.
+    Raises ImportRefused where a check item does not fit the rubric.
     """
     main, checks = sorted_out(items)
     formatted = formats.responses == "markdown"
@@ -247,7 +245,7 @@ def lint_file(rubric: Rubric, items: Sequence[ItemDraft], formats: Formats) -> l
 
 
 def gravest_first(findings: Sequence[LintFinding]) -> tuple[list[LintFinding], list[LintFinding]]:
-    """Up to five findings to show at once, plus all that block the launch; the rest is folded."""
+    """(findings to show at once, findings to fold): at once up to five, plus all that block the launch."""
     cut = max(MAX_SHOWN, sum(finding.blocking for finding in findings))
     shown = [finding for finding in findings[:cut] if finding.severity != "note"]
     return shown, list(findings[len(shown) :])
@@ -261,7 +259,7 @@ def _about(
     blocking: bool = False,
     passages: Mapping[int, str] = MappingProxyType({}),
 ) -> Iterator[LintFinding]:
-    """A finding about these items, each once, in the order of the file; none about no items."""
+    """A finding about these items, without repetitions and in the order of the file; nothing if there are no items."""
     once = sorted({id(item): item for item in items}.values(), key=lambda item: item.row)
     if once:
         ids = tuple(item.external_id for item in once)
@@ -272,7 +270,7 @@ def _about(
 def _within(
     texts: Sequence[CandidateText], pattern: re.Pattern[str], severity: Severity, text: str, advice: str
 ) -> Iterator[LintFinding]:
-    """A finding about texts, with the first passage of each item that the pattern finds."""
+    """A finding about these texts; passages: the pattern's first match in each item."""
     passages = {id(candidate.item): candidate.around(pattern) for candidate in reversed(texts)}
     yield from _about(_of(texts), severity, text, advice, passages=passages)
 
@@ -281,7 +279,7 @@ def _within(
 
 
 def _missing(m: Material) -> Iterator[LintFinding]:
-    """Where all items share their systems, one without a system lacks a candidate; else fewer than others is a note."""
+    """Missing candidates: blocking if all items have the same systems, otherwise a note on items with fewer."""
     systems_of = [frozenset(c.system for c in item.candidates if c.text is not None or c.turns) for item in m.items]
     every, most = frozenset().union(*systems_of), max(map(len, systems_of), default=0)
     lacking = [item for item, systems in zip(m.items, systems_of, strict=True) if len(systems) < most or not systems]
@@ -311,7 +309,7 @@ def _empty(m: Material) -> Iterator[LintFinding]:
 
 
 def _identical(m: Material) -> Iterator[LintFinding]:
-    """Two systems with the same text for one item; for most items, one file was probably taken twice."""
+    """Two systems with the same text for an item; if for most items, one file was probably imported twice."""
     pairs: dict[tuple[str, str], list[ItemDraft]] = defaultdict(list)
     for texts in m.by_item.values():
         for text, other in combinations(texts, 2):
@@ -332,7 +330,7 @@ def _identical(m: Material) -> Iterator[LintFinding]:
 
 
 def _repeated(m: Material) -> Iterator[LintFinding]:
-    """One text that a system gives for many items."""
+    """Texts that a system repeats for many items."""
     for system, texts in m.by_system.items():
         for text, number in Counter(candidate.folded for candidate in texts).most_common(3):
             if number >= max(3, 0.02 * len(texts)):
@@ -343,7 +341,7 @@ def _repeated(m: Material) -> Iterator[LintFinding]:
 
 
 def _doubled(m: Material) -> Iterator[LintFinding]:
-    """Items that are the same, and items that share their context only."""
+    """Items that are equal, and items that have only the context in common."""
     by_content: dict[object, list[ItemDraft]] = defaultdict(list)
     by_context: dict[object, list[ItemDraft]] = defaultdict(list)
     for item in m.items:
@@ -366,14 +364,14 @@ def _doubled(m: Material) -> Iterator[LintFinding]:
 
 
 def _grouped_ids(m: Material) -> Iterator[LintFinding]:
-    """Ids of two numbers, such as dialogue-12-turn-3, whose first part comes again and again."""
+    """Ids with two numbers, such as dialogue-12-turn-3, with the same first part in several ids."""
     if together := grouped_ids([item.external_id for item in m.items]):
         text = f"Ids look like {counted(len(together), 'group')} of items, such as {together[0]}."
         yield LintFinding("note", text, GROUP_THEM)
 
 
 def grouped_ids(ids: Sequence[str]) -> list[str]:
-    """What ids of items have in common that look like those of groups; empty where most of them do not."""
+    """The common first part of each id that looks like part of a group; empty where most ids do not."""
     groups = Counter(match[1] for name in ids if (match := _LAST_NUMBER.match(name)))
     together = [prefix for prefix, count in groups.items() if count > 1]
     most = sum(groups[prefix] for prefix in together) > len(ids) / 2
@@ -381,7 +379,7 @@ def grouped_ids(ids: Sequence[str]) -> list[str]:
 
 
 def _trained_on(m: Material) -> Iterator[LintFinding]:
-    """Main items that annotators also meet in training, with the reference next to them, or as a check."""
+    """Main items that annotators also see in training, together with the reference, or as a check."""
     training = Material(m.training, (), ())
     contexts = set(training.contexts.values()) - {""}
     texts = {text.folded for text in training.texts if len(text.folded) >= MIN_CHARACTERS}
@@ -400,7 +398,7 @@ def _context(item: ItemDraft, *, with_speakers: bool = True) -> str:
 
 
 def _own_names(m: Material) -> Iterator[LintFinding]:
-    """Texts and speakers with the name of a system; a name that contexts use too is an ordinary word here."""
+    """Texts and speakers that contain a system's name; names that also occur in contexts count as ordinary words."""
     written = "\n".join(_context(item, with_speakers=False) for item in m.items)
     spoken = "\n".join(m.contexts.values())
     for system in m.by_system:
@@ -425,7 +423,7 @@ def _own_names(m: Material) -> Iterator[LintFinding]:
 
 
 def systems_named(text: str, systems: Iterable[str]) -> list[str]:
-    """Those of the systems whose name, or whose family's, the text holds."""
+    """The systems whose name, or family name, occurs in the text."""
     spelled = {system: _spellings(system) for system in systems}
     return [system for system, words in spelled.items() if words and _pattern(words).search(text.casefold())]
 
@@ -435,7 +433,7 @@ def _pattern(spellings: Sequence[str]) -> re.Pattern[str]:
 
 
 def _spellings(system: str) -> list[str]:
-    """A system's name as a text may spell it, and the family it belongs to; words that anybody uses are left out."""
+    """Spellings of a system's name that a text may use, and its family's name; without common words."""
     name = system.strip().casefold()
     parts = [part for part in re.split(r"[\s_\-/.:]+", name) if part]
     whole = {name, " ".join(parts), "-".join(parts), "".join(parts)} if len(name) >= 3 else set()
@@ -454,9 +452,9 @@ def _speaks_of_itself(m: Material) -> Iterator[LintFinding]:
 
 @dataclass(frozen=True)
 class Leftover:
-    """One kind of mark-up: how it is found (one of the needles, then the pattern), and how grave it is.
+    """One kind of markup in texts: how it is found (one of the needles, then the pattern), and its severity.
 
-    `markdown`: the signs among them that are Markdown, quiet where it is shown formatted.
+    markdown: the part of the pattern that is Markdown, and is not reported where Markdown is shown formatted.
     """
 
     what: str
@@ -507,7 +505,7 @@ _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]{1,300}`", re.DOTALL)
 def _leftovers(m: Material) -> Iterator[LintFinding]:
     for leftover in LEFTOVERS:
         marked = m.having(leftover.needles, leftover.pattern)
-        if m.formatted:  # code may hold anything
+        if m.formatted:  # code may contain any signs
             marked = [s for s in marked if leftover.pattern.search(_without_markdown(leftover, s.folded))]
         yield from _marked(m, leftover.what, marked, leftover.severity, leftover.pattern)
     unclosed = [s for s in m.texts if "```" in s.text and s.text.count("```") % 2]
@@ -528,7 +526,7 @@ def _marked(
 
 
 def _texts(m: Material, texts: Sequence[CandidateText]) -> str:
-    """How many texts, and whose: 3 texts of System 2; 5 texts (System 1: 3, System 2: 2)."""
+    """The number of texts by system, as in "3 texts of System 2" or "5 texts (System 1: 3, System 2: 2)"."""
     whose = Counter(text.system for text in texts).most_common(4)
     number = counted(len(texts), "text")
     if len(whose) == 1:
@@ -544,7 +542,7 @@ def _of(texts: Iterable[CandidateText]) -> Iterator[ItemDraft]:
 
 
 def _cut(m: Material) -> Iterator[LintFinding]:
-    """Texts of one system that stop in the middle, where its other texts and the other systems do not."""
+    """Texts of one system that stop in mid-sentence, unlike its other texts and those of other systems."""
     opened = {system: [s for s in texts if s.is_open] for system, texts in m.by_system.items()}
     share = {system: len(opened[system]) / len(texts) for system, texts in m.by_system.items()}
     middle = [s for system, texts in opened.items() if share[system] < 0.5 for s in texts]
@@ -565,7 +563,7 @@ def _cut(m: Material) -> Iterator[LintFinding]:
 
 
 def _maximum(texts: Sequence[CandidateText]) -> str:
-    """The length at which a fifth of these texts stop, as words; "" where there is none."""
+    """A phrase about the length at which a fifth of these texts stop; "" if there is none."""
     characters, words = [len(text.text) for text in texts], [len(text.text.split()) for text in texts]
     for unit, lengths, least in (("characters", characters, 100), ("words", words, 20)):
         at_most = lengths.count(most := max(lengths, default=0))
@@ -575,7 +573,7 @@ def _maximum(texts: Sequence[CandidateText]) -> str:
 
 
 def _in_the_middle(m: Material, texts: Sequence[CandidateText]) -> list[ItemDraft]:
-    """Texts whose last word needs another, or is the beginning of words that the study uses and no word itself."""
+    """Texts that end in a word that another must follow, or in an incomplete word that the study uses in full."""
     tails = [(text, text.last.split()[-1].casefold()) for text in texts]
     unfinished = [text.item for text, tail in tails if tail in _DANGLING or not tail[-1].isalnum()]
     rare = [(text, tail) for text, tail in tails if tail.isalpha() and len(tail) >= 3 and tail not in _DANGLING]
@@ -604,7 +602,7 @@ def _vocabulary(texts: Sequence[CandidateText]) -> set[str]:
 
 
 def _lengths(m: Material) -> Iterator[LintFinding]:
-    """A system that is typically far longer than the others on the same items, and single texts out of line."""
+    """A system whose texts are typically far longer than the others on the same items, and single outliers."""
     for system, ratio in _ratios(m).items():
         if ratio >= LENGTH_RATIO:
             text = f"{m.name(system)} is typically {ratio:.1f} times as long as the other responses to the same item."
@@ -622,7 +620,7 @@ def _lengths(m: Material) -> Iterator[LintFinding]:
 
 
 def _ratios(m: Material) -> dict[str, float]:
-    """System → how many times as long it typically is as the mean of the others, on the same items."""
+    """System → typical ratio of its length to the mean length of the others on the same items."""
     compared: dict[str, list[float]] = defaultdict(list)
     for texts in m.by_item.values():
         logs = [math.log(len(text.text)) for text in texts]

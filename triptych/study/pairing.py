@@ -22,14 +22,14 @@ from triptych.study import lifecycle
 from triptych.study.settings import settings_of
 
 FIRST = -1
-# items of a block: several annotators at work find one each, and pairs of ratings exist after the first few
+# items per block: enough for several annotators at work, few enough for early pairs of ratings
 FINISHED_TOGETHER = 10
 CAP = 1.3
 
 
 @dataclass(frozen=True)
 class PlanLine:
-    """One annotator is to rate one item. `rank`: the place among their items, from 1; `row`: in the file, or 0."""
+    """One annotator is to rate one item. rank: its place among their items, from 1; row: row of the file, or 0."""
 
     annotator: str
     item_id: str
@@ -39,7 +39,7 @@ class PlanLine:
 
 @dataclass(frozen=True)
 class Component:
-    """Connected annotators and items: one can walk from any to any other over shared items."""
+    """Annotators and items that are connected, directly or through shared items."""
 
     annotators: tuple[str, ...]
     items: tuple[str, ...]
@@ -80,10 +80,11 @@ def connected(plan: Iterable[PlanLine]) -> list[Component]:
 
 
 def proposed(raters: Mapping[str, int], annotators: Sequence[str], cap: int | None, seed: str) -> list[PlanLine]:
-    """A balanced plan: loads and pairs of annotators as even as can be, everybody in the overlap, all connected.
+    """A balanced plan: workloads and pairs of annotators as even as possible, everybody in the overlap, all connected.
 
-    `raters`: item → how many rate it; those that most rate come first in everybody's order. `cap`: the most items for
-    one annotator, None for 1.3 times the mean. Where there are too few places, items get fewer annotators.
+    raters: item → its number of annotators; items with most annotators come first in everybody's order. cap: largest
+    number of items for one annotator, None for 1.3 times the mean. If the cap leaves too few places, some items get
+    fewer annotators.
     """
     drawn = random.Random(seed)  # noqa: S311 (an order, no secret)
     people = sorted(annotators)
@@ -113,7 +114,7 @@ def proposed(raters: Mapping[str, int], annotators: Sequence[str], cap: int | No
 
 
 def _cost(person: str, team: Sequence[str], load: Counter[str], pairs: Counter[frozenset[str]], union: _Union) -> tuple:
-    """First those not yet connected to the team; then the least busy; then the rarest pairs."""
+    """Sort key: people not yet connected to the team first, then the least busy, then those in the rarest pairs."""
     together = [pairs[frozenset((person, other))] for other in team]
     apart = bool(team) and union.find(person) != union.find(team[0])
     return (not apart, load[person], sum(together), max(together, default=0))
@@ -169,7 +170,7 @@ def subset_of(session: Session, study: Study) -> list[str]:
 
 
 def raters_of(session: Session, study: Study) -> dict[str, int]:
-    """Main item → how many annotators rate it; of a draft, as its launch will have it."""
+    """Main item → its number of annotators; for a draft, the number after the launch."""
     query = select(Item.external_id, Item.raters).where(*_live(study)).order_by(Item.id)
     raters = dict(map(tuple, session.execute(query)))
     if study.opened_at is not None:
@@ -187,6 +188,6 @@ def _raters_of_subset(study: Study) -> int:
 
 
 def _overlapping(study: Study, ids: Sequence[str]) -> list[str]:
-    """The items of the subset: drawn by the study's seed, whatever the order of the items."""
+    """The items of the subset, drawn with the study's seed, independent of the items' order."""
     number = settings_of(study).overlap.items
     return sorted(ids, key=lambda name: hashlib.blake2b(f"{study.seed}|overlap|{name}".encode()).digest())[:number]

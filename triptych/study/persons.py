@@ -1,4 +1,4 @@
-"""Who is asking, and the end of people who have no part in any study."""
+"""The signed-in person, and deleting people who are in no study."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ class Who:
 
 @dataclass(frozen=True)
 class Certainty:
-    """That a lead is sure of an act that cannot be undone, and gave their passcode lately.
+    """Proof that a lead confirmed an act that cannot be undone, by giving their passcode recently.
 
-    Only `people.signing_in.certain` makes it, so that no way to such an act leaves the question out.
+    Only `people.signing_in` creates it, so that no code path to such an act can skip the question.
     """
 
     who: Who
 
 
 def delete_without_part(session: Session, person_ids: Collection[int]) -> int:
-    """Delete those of these people who are in no study, with their names; leads who can sign in stay.
+    """Delete the people among these who are in no study, with their names, except leads who can sign in.
 
     Returns how many.
     """

@@ -1,7 +1,7 @@
 """An explicit plan of who is to rate which item, instead of the automatic one: read, checked, proposed, stored.
 
-A plan is a table with the columns annotator (pseudonym or name), item_id and, if wanted, rank. As soon as a study has
-one, an annotator gets their own planned items in the order of their ranks and nothing else.
+A plan is a table with the columns annotator (pseudonym or name), item_id and, optionally, rank. If a study has a plan,
+annotators get only their own planned items, in the order of the ranks.
 `pairing` computes connected parts and proposes plans.
 """
 
@@ -51,7 +51,7 @@ WORK_STATES = (AssignmentState.reserved, AssignmentState.submitted, AssignmentSt
 
 @dataclass(frozen=True)
 class AssignmentPlan:
-    """Lines that were checked against a study: annotators are pseudonyms. Warnings do not keep it from being stored."""
+    """Lines that were checked against a study; annotators are pseudonyms. A plan with warnings can be stored."""
 
     lines: tuple[PlanLine, ...]
     problems: tuple[Problem, ...]
@@ -99,7 +99,7 @@ def _rank(text: str) -> int | None:
 
 @dataclass(frozen=True)
 class _Roster:
-    """What a plan is checked against: pseudonyms by what they may be called, and items with their numbers of raters."""
+    """What a plan is checked against. called: folded pseudonym or name → pseudonyms; raters: item → how many."""
 
     called: Mapping[str, list[str]]
     raters: Mapping[str, int]
@@ -123,7 +123,7 @@ def _roster(session: Session, study: Study) -> _Roster:
 
 
 def _annotators(study: Study) -> Select[str, str | None]:
-    """Pseudonym and name of everybody who may still work in the study."""
+    """Pseudonym and name of all annotators who may still work in the study."""
     return (
         select(Person.pseudonym, Person.name)
         .join(Membership, Membership.person_id == Person.id)
@@ -145,7 +145,7 @@ def _folded(name: str) -> str:
 def check(
     session: Session, study: Study, lines: Sequence[PlanLine], findings: Findings | None = None
 ) -> AssignmentPlan:
-    """Lines of a file, typed or proposed; `findings` has what was wrong with a file before."""
+    """Check the lines of a file or a proposal; findings: problems already found while reading the file."""
     findings = findings or Findings()
     roster = _roster(session, study)
     resolved_lines = [resolved for line in lines if (resolved := _resolved(line, roster, findings)) is not None]
@@ -178,7 +178,7 @@ def _resolved(line: PlanLine, roster: _Roster, findings: Findings) -> PlanLine |
 
 
 def _wrong_item(line: PlanLine, item_id: str, roster: _Roster) -> str:
-    """Why a line's id is no item to plan: it is another kind of item, looks like one, or is unknown."""
+    """Why a line's item id is wrong: another kind of item, a look-alike of an id, or unknown."""
     if item_id in roster.others:
         return f"'{line.item_id}' {roster.others[item_id]}."
     fault = fault_of(item_id) if item_id else None
@@ -233,7 +233,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def propose(session: Session, study: Study) -> list[PlanLine]:
-    """A balanced plan for the study's items and the annotators it has now. Raises NotAllowed if it lacks either."""
+    """A balanced plan for the study's current items and annotators. Raises NotAllowed if there are none."""
     roster = _roster(session, study)
     annotators = list(dict.fromkeys(pseudonym for pseudonym, _ in session.execute(_annotators(study))))
     if not annotators or not roster.raters:
@@ -242,7 +242,7 @@ def propose(session: Session, study: Study) -> list[PlanLine]:
 
 
 def store(session: Session, study: Study, lines: Sequence[PlanLine], actor: str, reason: str = "") -> None:
-    """Replace the plan; no lines: items are assigned automatically again. For leads.
+    """Replace the plan; without lines, items are assigned automatically again. For leads.
 
     After launch it is an amendment. Raises ImportRefused with a line for each mistake, Conflict for a closed study,
     NotAllowed for an amendment without a reason.
@@ -268,7 +268,7 @@ def store(session: Session, study: Study, lines: Sequence[PlanLine], actor: str,
 
 
 def _refuse_crowded(session: Session, study: Study, lines: Sequence[PlanLine]) -> None:
-    """Existing work counts towards an item's raters, whether it is planned or not."""
+    """Raise for items that would get too many raters; existing work counts, whether planned or not."""
     held = (
         select(Item.external_id, Item.raters, Person.pseudonym)
         .join(Assignment, Assignment.item_id == Item.id)

@@ -1,4 +1,4 @@
-"""What was declared before the first annotation, as a text to file with a registry and as sentences for a report."""
+"""The preregistration: a text to submit to a registry, and sentences for a report."""
 
 from __future__ import annotations
 

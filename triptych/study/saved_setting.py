@@ -24,9 +24,9 @@ from triptych.study.design import COLUMNS, Parts
 from triptych.study.settings import settings_of
 
 OF_ONE_SETTING = (EventKind.setting_changed, EventKind.setting_undone, EventKind.setting_redone)
-# what a column changes besides the study's own row
+# column → other rows that it changes
 FURTHER_TABLES = {"raters_per_item": (Item.__table__,), "round": rows.DESIGN}
-MAPPINGS = ("preregistration.margins",)  # whose names are the lead's: without a value the name is left out
+MAPPINGS = ("preregistration.margins",)  # settings with names chosen by the lead; a name without a value is removed
 
 
 class Overtaken(Conflict):
@@ -35,7 +35,7 @@ class Overtaken(Conflict):
 
 @dataclass(frozen=True)
 class Change:
-    """A setting that was changed in a draft; `path` is shorter where a command changed several settings together."""
+    """A changed setting in a draft; the path is shorter where a command changed several settings together."""
 
     path: str
     old: Any
@@ -47,7 +47,7 @@ class Change:
 
 @dataclass(frozen=True)
 class History:
-    """What a lead changed in a draft: what they can undo and redo next, and when they last changed something."""
+    """The next changes that a lead can undo and redo in a draft, and when they last changed a setting."""
 
     undo: Change | None = None
     redo: Change | None = None
@@ -55,7 +55,7 @@ class History:
 
 
 def value_of(study: Study, path: str) -> Any:
-    """The stored value; None where there is none."""
+    """The stored value of the setting at this path; None where there is none."""
     return getattr(study, path) if path in COLUMNS else _at(_all_settings(study), path.split("."))
 
 
@@ -80,9 +80,10 @@ def write(
     reason: str = "",
     kind: EventKind = EventKind.setting_changed,
 ) -> Any:
-    """Stores a setting that was `seen` when the lead changed it; returns the value as it is stored.
+    """Stores a setting and returns the stored value.
 
-    Raises Overtaken if it is now neither the seen nor the new value; otherwise as `design.amend`.
+    seen: the value that the lead saw when changing it. Raises Overtaken if the stored value is now neither that nor the
+    new one; otherwise raises as `design.amend`.
     """
     study = lifecycle.lock(session, study.id)
     before = value_of(study, path)
@@ -114,7 +115,7 @@ def _parts(study: Study, path: str, value: Any) -> Parts:
 
 
 def changes(session: Session, study: Study) -> list[Change]:
-    """Every change of settings while the study is a draft, oldest first; none after launch."""
+    """All changes of settings of a draft, oldest first; empty after launch."""
     if study.state != StudyState.draft:
         return []
     events.write_pending(session)
@@ -129,7 +130,7 @@ def changes(session: Session, study: Study) -> list[Change]:
 
 
 def material_number(session: Session, study: Study) -> int:
-    """The number of the last event that is no change of a setting: items and texts have been the same since."""
+    """The number of the last event other than a changed setting: items and texts have not changed since."""
     query = select(func.max(Event.number)).where(Event.study_id == study.id, Event.kind.not_in(OF_ONE_SETTING))
     return session.execute(query).scalar_one() or 0
 
@@ -140,7 +141,7 @@ def last_change(log: Iterable[Change], path: str) -> Change | None:
 
 
 def history(log: Iterable[Change], actor: str) -> History:
-    """What this lead can undo and redo; what somebody else has changed since is theirs."""
+    """The changes this lead can undo and redo, except settings that somebody else has changed since."""
     done: list[Change] = []
     undone: list[Change] = []
     saved_at = None
@@ -160,13 +161,13 @@ def history(log: Iterable[Change], actor: str) -> History:
 
 
 def _taken(stack: list[Change], repeated: Change) -> Change:
-    """The last change of the same setting, which leaves the stack."""
+    """Removes the last change of the same setting from the stack and returns it."""
     place = max(place for place, change in enumerate(stack) if change.path == repeated.path)
     return stack.pop(place)
 
 
 def undo(session: Session, study: Study, actor: str) -> str:
-    """Writes the value before the lead's last change; returns the setting's path. Raises NotAllowed, Overtaken."""
+    """Undoes the lead's last change; returns the setting's path. Raises NotAllowed, Overtaken."""
     change = history(changes(session, study), actor).undo
     if change is None:
         raise NotAllowed("There is nothing to undo.")
@@ -175,7 +176,7 @@ def undo(session: Session, study: Study, actor: str) -> str:
 
 
 def redo(session: Session, study: Study, actor: str) -> str:
-    """Writes what the lead has undone last; returns the setting's path. Raises NotAllowed, Overtaken."""
+    """Redoes the change that the lead undid last; returns the setting's path. Raises NotAllowed, Overtaken."""
     change = history(changes(session, study), actor).redo
     if change is None:
         raise NotAllowed("There is nothing to redo.")

@@ -32,7 +32,7 @@ class SettingsPart(BaseModel):
 
 
 class Codes(SettingsPart):
-    """Completion codes that an annotator takes back to the panel; empty: none is shown."""
+    """Completion codes for annotators to enter on the panel; an empty code is not shown."""
 
     finished: Code = ""
     failed_test: Code = ""
@@ -68,7 +68,7 @@ SHARED: dict[Sharing, str] = {
 
 
 class Consent(SettingsPart):
-    """What annotators agree to before anything else; no text: nothing is asked, for the reason `not_needed`."""
+    """The consent text shown before anything else; without a text, no consent is asked (reason: `not_needed`)."""
 
     text: LongText = ""
     not_needed: Line = ""
@@ -79,7 +79,7 @@ class Consent(SettingsPart):
 
     @property
     def version(self) -> str:
-        """Changes with the text, so that a consent names what was agreed to."""
+        """Version of the text, so that a stored consent identifies the text that was agreed to."""
         shared = "" if self.sharing == "not_asked" else f"\n{self.sharing}"
         return hashlib.sha256(f"{self.after_withdrawal}\n{self.text}{shared}".encode()).hexdigest()[:12]
 
@@ -104,10 +104,10 @@ Parameter = Annotated[
 
 
 class PanelAddress(SettingsPart):
-    """How a panel names its people in the address, and where they go back to; `{code}` is replaced by the code.
+    """Query parameters of a panel's addresses, and where people return to; `{code}` is replaced by the code.
 
-    proof: what shows that the panel made an address, see `people/places`. most_people: how many may hold a place; None
-    for 1.5 × as many as the items need. A place without a first answer is free again after `free_after_minutes`.
+    proof: how addresses prove that the panel created them, see `people/places`. most_people: how many may hold a place;
+    None for 1.5 × as many as the items need. free_after_minutes: a place without a first answer is freed after it.
     """
 
     name: str = Field(default="prolific", min_length=1, max_length=40)
@@ -130,7 +130,7 @@ class PanelAddress(SettingsPart):
 
 
 class Pay(SettingsPart):
-    """Pay for one item, and the least per hour that the lead finds fair."""
+    """Pay for one item, and the lowest pay per hour that the lead considers fair."""
 
     per_item: Decimal | None = Field(default=None, ge=0)
     currency: str = Field(default="USD", pattern=r"^[A-Z]{3}$", description="three capital letters, such as USD")
@@ -154,8 +154,8 @@ class Checks(SettingsPart):
     repeat_distance: int = Field(default=15, ge=1)
 
 
-# what a lead's own study begins with (docs/statistics.md, "Checks among the items"); a changed default of a field would
-# change studies that are open
+# checks of a new study (docs/statistics.md, "Checks among the items"); changing the defaults of the fields instead
+# would change open studies
 USUAL_CHECKS = Checks(repeat_percent=5)
 
 
@@ -178,8 +178,7 @@ class Overlap(SettingsPart):
 Margin = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False, description="a difference above 0")]
 ItemOrder = Literal["finish", "cover"]
 Arrangement = Literal["choice", "side_by_side", "one_at_a_time"]
-# what a study begins with that is made now; from before there was a choice, one covers all items first and marks by
-# letters
+# settings of a new study; older studies, from before there was a choice, cover all items first and mark by letters
 USUAL_ORDER: ItemOrder = "finish"
 USUAL_UNIT: MarkUnit = "words"
 
@@ -187,9 +186,9 @@ USUAL_UNIT: MarkUnit = "words"
 class Preregistration(SettingsPart):
     """What was declared before the first annotation; hashed with the design.
 
-    slices: fields of the items file whose values are compared one by one.
-    margins: by criterion, in scale points (of shares 0 to 1), up to which systems count as practically equal.
-    interim_bound: below which an adjusted p is clear before the planned annotations are in; 0: nothing is tested.
+    slices: fields of the items file; systems are compared separately for each of their values.
+    margins: criterion → difference up to which systems count as practically equal, in scale points (shares: 0 to 1).
+    interim_bound: an adjusted p below it is clear before the planned annotations are in; 0: nothing is tested.
     """
 
     criteria: tuple[str, ...] = ()
@@ -214,7 +213,7 @@ class Preregistration(SettingsPart):
 
     @property
     def family(self) -> frozenset[str]:
-        """Criteria whose tests decide: the primary one, else all that will be reported; empty where none is named."""
+        """Criteria whose tests decide: the primary one, else all declared criteria; empty if none is declared."""
         return frozenset([self.primary_criterion] if self.primary_criterion else self.criteria)
 
 
@@ -232,10 +231,11 @@ class Formats(SettingsPart):
 
 
 class StudySettings(SettingsPart):
-    """All of `study.settings`. Raises ValidationError for what does not fit.
+    """All of `study.settings`. Raises ValidationError for invalid values.
 
-    group_field: of the items file, whose values group items (turns of a dialogue). annotator_groups: by pseudonym.
-    common_names: systems whose name is a common word in these texts, by `system_names.mark_of`, as logs show settings.
+    group_field: field of the items file whose values group items (turns of a dialogue). annotator_groups: pseudonym →
+    group. common_names: marks (`system_names.mark_of`) of systems whose name is a common word in these texts; marks,
+    because the log shows settings.
     """
 
     items_per_annotator: int | None = Field(default=None, ge=1)
@@ -257,7 +257,7 @@ class StudySettings(SettingsPart):
         default="cover",
         description="finish a few items with all their annotators before the next ones begin, or cover all items first",
     )
-    # pydantic copies a default that holds a dict for every reader, which costs three times as much as making a new one
+    # pydantic copies a default that contains a dict each time, which takes three times as long as creating a new one
     preregistration: Preregistration = Field(default_factory=Preregistration)
     group_field: Line = ""
     annotator_groups: dict[str, Line] = Field(default_factory=dict)
@@ -278,22 +278,22 @@ class StudySettings(SettingsPart):
 
 
 def settings_of(study: Study) -> StudySettings:
-    """The study's settings, typed; what is not stored has its default."""
+    """The study's settings, typed; settings that are not stored have their defaults."""
     return StudySettings.model_validate(_as_now(study.settings))
 
 
 def formats_of(study: Study) -> Formats:
-    """How the study's texts are shown; cheaper than reading all settings, since it is needed for every item."""
+    """How the study's texts are shown; needed for every item, so it reads this part of the settings only."""
     return Formats.model_validate(study.settings.get("formats", {}))
 
 
 def stored(settings: StudySettings) -> dict[str, Any]:
-    """The JSON of the settings, without what is at its default."""
+    """The settings as JSON, without those at their defaults."""
     return settings.model_dump(mode="json", exclude_defaults=True)
 
 
 def changed(study: Study, **parts: Any) -> StudySettings:
-    """The study's settings with these parts instead. Raises NotAllowed with a line for each that does not fit."""
+    """The study's settings with these parts replaced. Raises NotAllowed with a line for each invalid value."""
     try:
         return StudySettings.model_validate({**_as_now(study.settings), **parts})
     except ValidationError as error:
@@ -301,7 +301,7 @@ def changed(study: Study, **parts: Any) -> StudySettings:
 
 
 def _wording(mistake: Any) -> str:
-    """The place of the mistake and what would be right."""
+    """The field with the mistake and what would be valid."""
     place = " → ".join(str(part).replace("_", " ") for part in mistake["loc"])
     if mistake["type"] == "string_pattern_mismatch":
         return f"{place}: {mistake['input']!r} does not fit; write {_described(mistake['loc'])}."
@@ -317,7 +317,7 @@ def _described(place: tuple[Any, ...]) -> str:
 
 
 def _as_now(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings as an older version stored them: it had one completion code."""
+    """Settings from an older version, which had one completion code, in today's form."""
     current = dict(settings)
     code = current.pop("completion_code", None)
     if code and "codes" not in current:

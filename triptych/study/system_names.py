@@ -1,4 +1,4 @@
-"""What a lead may call the systems of a study."""
+"""The names of a study's systems that a lead may see."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from triptych.storage.models import Study, System
 
 
 def system_names(session: Session, study: Study) -> dict[int, str]:
-    """Blind code → what a lead may read: System 1, System 2, … until the study is unblinded."""
+    """Blind code → the name that a lead may see: System 1, System 2, … until the study is unblinded."""
     rows = session.execute(select(System.blind_code, System.name).where(System.study_id == study.id))
     blind = study.unblinded_at is None
     return {code: f"System {code}" if blind else name for code, name in sorted(map(tuple, rows))}
@@ -23,7 +23,7 @@ def mark_of(name: str) -> str:
 
 
 def marked_names(session: Session, study: Study) -> dict[str, str]:
-    """Mark → what a lead may call the system."""
+    """Mark → the system's name that a lead may see."""
     shown = system_names(session, study)
     systems = session.scalars(select(System).where(System.study_id == study.id).order_by(System.blind_code))
     return {mark_of(system.name): shown[system.blind_code] for system in systems}

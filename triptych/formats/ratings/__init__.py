@@ -60,16 +60,17 @@ ENDINGS = RATINGS.endings
 def read_files(
     data: bytes, filename: str, kind: RaterKind = "human", roles: Roles = NO_ROLES
 ) -> tuple[FinishedRatings, ...]:
-    """A file of finished ratings, or those in a zip archive. Raises ImportRefused as `read_ratings`."""
+    """Read a file of finished ratings, or all such files in a zip archive. Raises ImportRefused as `read_ratings`."""
     if filename.casefold().endswith(f".{ARCHIVE}"):
         return archives.read_archive(data, filename, kind, partial(read_ratings, roles=roles))
     return (read_ratings(data, filename, kind, roles),)
 
 
 def read_ratings(data: bytes, filename: str, kind: RaterKind = "human", roles: Roles = NO_ROLES) -> FinishedRatings:
-    """Read a file of finished ratings or highlights; `kind` says whose they are where the file does not.
+    """Read a file of finished ratings or highlights.
 
-    roles: what columns or levels of a table are, where the lead chose it. A file of items has those and no ratings.
+    kind: kind of the raters, if the file does not say. roles: column or level of a table → role, where the lead chose
+    one. For a file of items, the result has items and no ratings.
     Raises ImportRefused with a sentence for the lead where nothing can be read.
     """
     findings = Findings()
@@ -91,7 +92,7 @@ def read_ratings(data: bytes, filename: str, kind: RaterKind = "human", roles: R
 
 
 def _only_items(data: bytes, filename: str, source: Source) -> ItemFile | None:
-    """The items of a file that names nobody who rated, if that is what it holds."""
+    """The items of a file without raters; None if it does not contain items."""
     roles = proposed_roles(flattened(source, filename))
     if not {"annotator", "judge"}.isdisjoint(roles.values()) or "criterion" in roles.values():
         return None

@@ -1,6 +1,6 @@
-"""Zip archives of finished ratings: an export of this program, a project folder of Potato, or some files together.
+"""Zip archives of finished ratings: an export of this program, a project folder of Potato, or several files.
 
-Of an export the tables of ratings and highlights are read, and the items in the same archive give the texts.
+From an export, the tables of ratings and highlights are read, and texts come from the items in the same archive.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def read_archive(data: bytes, filename: str, kind: RaterKind, read: Reader) -> t
 
 
 def unconfirmed(data: bytes) -> dict[str, UnconfirmedEncoding]:
-    """Each text in a zip whose encoding somebody has to confirm: name → the likely one. Raises ImportRefused."""
+    """File name → likely encoding, for files in a zip whose encoding must be confirmed. Raises ImportRefused."""
     questions = {}
     for name, content in _members(data).items():
         try:
@@ -72,12 +72,12 @@ def unconfirmed(data: bytes) -> dict[str, UnconfirmedEncoding]:
         except UnconfirmedEncoding as question:
             questions[name] = question
         except ImportRefused:
-            pass  # its reader says why
+            pass  # its reader will report the reason
     return questions
 
 
 def recoded_zip(data: bytes, encodings: Mapping[str, str]) -> bytes:
-    """The zip with these texts in UTF-8; encodings: name → as it was confirmed. Raises ImportRefused."""
+    """The zip with these texts in UTF-8; encodings: file name → confirmed encoding. Raises ImportRefused."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, content in _members(data).items():
@@ -88,7 +88,7 @@ def recoded_zip(data: bytes, encodings: Mapping[str, str]) -> bytes:
 
 
 def _members(data: bytes) -> dict[str, bytes]:
-    """The files of a zip that somebody put there. Raises ImportRefused."""
+    """The files of a zip, without those that an operating system added. Raises ImportRefused."""
     if len(data) > MAX_UPLOAD:
         raise ImportRefused(f"The zip has {len(data) / 2**20:.0f} MB; at most {MAX_UPLOAD // 2**20} MB can be read.")
     members = unzipped(data, "The zip", MAX_FILES, MAX_INFLATED, ".")
@@ -102,13 +102,13 @@ def _ending(name: str) -> str:
 
 
 def _of_stems(files: Files, stems: tuple[str, ...]) -> list[str]:
-    """The readable files of these names, whatever their ending, in the order of `stems`."""
+    """The readable files with these names and any ending, in the order of `stems`."""
     readable = [name for name in files if _ending(name) in ENDINGS]
     return [name for stem in stems for name in readable if PurePosixPath(name).stem.casefold() == stem]
 
 
 def _named(name: str, read: Callable[[], Read]) -> Read:
-    """What a reader makes of one file; its refusal names the file."""
+    """The result of reading one file; if the reader refuses it, the message names the file."""
     try:
         return read()
     except RolesNeeded as unclear:
@@ -118,7 +118,7 @@ def _named(name: str, read: Callable[[], Read]) -> Read:
 
 
 def _add_items(ratings: FinishedRatings, files: Files, name: str) -> None:
-    """The ratings get the items of the same archive, if all of those have their texts."""
+    """Adds the items of the same archive to the ratings, if all of them have texts."""
     items = _named(name, partial(read_items, files[name], name))
     candidates = [candidate for item in items.items for candidate in item.candidates]
     if items.ok and all(candidate.text or candidate.turns for candidate in candidates):

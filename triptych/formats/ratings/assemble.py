@@ -1,6 +1,6 @@
-"""Files of ratings, a rubric and perhaps items → the annotations to be, with everything that does not fit.
+"""Combines files of ratings, a rubric and optionally items into the annotations to import, and collects all problems.
 
-Pure: no database, no screen. What the problems name as errors keeps everything from being imported.
+Pure: no database, no screen. If any problem is an error, nothing is imported.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from triptych.rubric.scales import KEY, Choice, NumberScale
 Place = tuple[str, str, str, str, str | None, str]  # kind, annotator, item, repeat, system, criterion
 StoredValue = tuple[float | None, str | None, bool]  # number, option, missing
 MAX_POSITIONS = 6
-MAX_TWICE = 5  # repeated ratings that are named one by one
-POSITION = re.compile(r"#(\d{1,3})")  # a system known by its place among an item's candidates
+MAX_TWICE = 5  # repeated ratings that are listed individually
+POSITION = re.compile(r"#(\d{1,3})")  # a system identified by its place among an item's candidates
 PLURAL = re.compile(r"s\b")
 REPEATED = "{n} rating(s) repeat an earlier one by the same annotator; they count as repeats."
 LEFT_OUT = {
@@ -50,10 +50,11 @@ MISSING_TEXTS = "No texts were given for {n} candidate(s): pages that show texts
 
 @dataclass(frozen=True)
 class Asked:
-    """How the ratings are read. names: criterion in the files → key (None: left out); missing: → its values.
+    """How the ratings are read.
 
-    apart: (judge, criterion in the files) → another name for it, under which `names` has it. scores: keys of criteria
-    that only judges answered.
+    names: criterion in the files → key in the rubric (None: left out). missing: criterion in the files → values that
+    mean missing. apart: (judge, criterion in the files) → the separate name in `names` for this judge's scores. scores:
+    keys of criteria that only judges answered.
     """
 
     rubric: Rubric
@@ -64,20 +65,20 @@ class Asked:
     scores: frozenset[str] = frozenset()
 
     def key_of(self, rating: ImportedRating) -> str | None:
-        """The criterion of a rating; None where it is left out, "" where there is none."""
+        """The key of a rating's criterion; None if it is left out, "" if the rubric has no such criterion."""
         return self.names.get(self.apart.get((judge_of(rating), rating.criterion), rating.criterion), "")
 
 
 @dataclass(frozen=True)
 class ReadRating(FinishedRating):
-    """One value as it will be stored; `system` None: about the item."""
+    """One value as it will be stored; system: None for a rating about the item."""
 
     system: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class ReadHighlight:
-    """`system` None: in the context."""
+    """One highlight as it will be stored; system: None for a highlight in the context."""
 
     system: str | None
     label: str
@@ -88,9 +89,9 @@ class ReadHighlight:
 
 @dataclass
 class ItemWork:
-    """All that one annotator gave for one item. `of` is not empty for a repeat of it.
+    """All ratings, highlights and notes of one annotator for one item. of: name of the repeat, "" for the first time.
 
-    systems: → position, if known. spent: seconds by piece of work, as rows of the file give them.
+    systems: system → position, if known. spent: piece of work → its seconds, from the rows of the file.
     """
 
     item: str
@@ -112,7 +113,7 @@ class ItemWork:
 
 @dataclass(frozen=True)
 class Assembled:
-    """Everything to be written, and what the lead should know beforehand. annotator_groups: name → group."""
+    """Everything that will be imported, and all problems. annotator_groups: annotator's name → group."""
 
     asked: Asked
     items: tuple[ItemDraft, ...]
@@ -137,7 +138,7 @@ class Assembled:
         return dict(Counter((work.kind, work.annotator) for work in self.works))
 
     def counts(self) -> dict[str, int]:
-        """What will be made, by the name a lead reads."""
+        """How many of each thing will be created: name for the lead → number."""
         systems = {candidate.system for item in self.items for candidate in item.candidates}
         kinds = Counter(kind for kind, _ in self.annotators)
         spans = [mark.span for work in self.works for mark in work.highlights]
@@ -156,7 +157,7 @@ class Assembled:
         return {name: number for name, number in counts.items() if number}
 
     def summary(self) -> list[str]:
-        """In words: how the files' criteria are read, and what will be made."""
+        """Sentences about how the files' criteria are read, and what will be created."""
         criteria = {criterion.key: criterion for criterion in self.asked.rubric.criteria}
         lines = []
         for name, key in self.asked.names.items():
@@ -168,7 +169,7 @@ class Assembled:
 
 
 def own_rubric(rubric: Rubric, yaml: str, names: Sequence[str]) -> Asked:
-    """Reads the files by a rubric that exists: their criteria are found by key or title."""
+    """How to read the files with an existing rubric: criteria are matched by key or title."""
     keys = {
         spelled: criterion.key
         for criterion in rubric.criteria
@@ -183,9 +184,9 @@ def assemble(
 ) -> Assembled:
     """Puts the files together. Every problem names its row; nothing is averaged.
 
-    duplicates: what another rating of the same unit by the same annotator is: an error, left out ("first"), taken
-    instead ("last"), or a repeat.
-    Without `items` those that came with a file count, if there are any.
+    duplicates: how a second rating of the same unit by the same annotator is treated: as an error, left out ("first"),
+    replacing the first ("last"), or as a repeat.
+    Without `items`, items from the files are used, if there are any.
     """
     items = items or next((file.items for file in files if file.items is not None), None)
     builder = _Builder(files, asked, items, duplicates)
@@ -205,7 +206,7 @@ def assemble(
 
 
 def _check_names(files: Sequence[FinishedRatings], items: ItemFile | None, findings: Findings) -> None:
-    """Ids and systems, over all files, that no study may have or that look the same but are written differently."""
+    """Report ids and systems, over all files, that are invalid, or look the same but are written differently."""
     places: dict[tuple[str, str], tuple[str, int]] = {}
     for item in items.items if items else ():
         places.setdefault(("id", item.external_id), ("the items", item.row))
@@ -306,7 +307,7 @@ class _Builder:
     def _system(
         self, work: ItemWork, entry: ImportedRating | ImportedHighlight, criterion: Criterion | None
     ) -> tuple[str | None, bool]:
-        """The system that a row is about, and whether that makes sense. An unnamed one is the item's only one."""
+        """(system that a row is about, whether it is valid); a row without a system is about the item's only one."""
         systems = self.systems.setdefault(work.item, {})
         if isinstance(entry, ImportedRating) and criterion is not None and not criterion.per_response:
             if entry.system not in (None, UNKNOWN_SYSTEM):
@@ -328,7 +329,7 @@ class _Builder:
         return system, True
 
     def _takes_again(self, place: Place, work: ItemWork, rating: ImportedRating) -> bool:
-        """Whether a rating is taken in the place of one before; otherwise it is left out, a repeat or an error."""
+        """Whether a repeated rating replaces the earlier one; otherwise it is left out, a repeat, or an error."""
         *_, system, key = place
         if self.duplicates == "error":
             self._report_twice(place, work, rating)
@@ -356,7 +357,7 @@ class _Builder:
         )
 
     def _place(self, work: ItemWork, system: str | None, rating: ImportedRating) -> None:
-        """Keeps the position that the file gives; one place holds one response."""
+        """Stores the position that the file gives; two responses must not have the same position."""
         if system is None:
             return
         before, position = work.systems.get(system), rating.position
@@ -396,7 +397,7 @@ class _Builder:
     def _marked_system(
         self, work: ItemWork, highlight: ImportedHighlight, label: HighlightLabel
     ) -> tuple[str | None, bool]:
-        """The system whose response a highlight is in, None for the context, and whether that makes sense."""
+        """(system whose response the highlight is in, None for the context; whether this is valid)."""
         if label.marked_in == "candidate":
             return self._system(work, replace(highlight, system=highlight.system or UNKNOWN_SYSTEM), None)
         if highlight.system not in (None, UNKNOWN_SYSTEM):
@@ -405,7 +406,7 @@ class _Builder:
         return None, True
 
     def add_note(self, note: ImportedNote) -> None:
-        """Free text goes to the rating that it names, to the only rating of its response, or becomes a note."""
+        """Free text explains the rating that it names, or the only rating of its response; otherwise it is a note."""
         work = self._work(note)
         if work is None:
             return
@@ -419,7 +420,7 @@ class _Builder:
             work.ratings[targets[0]] = explained
 
     def _explained(self, name: str) -> set[str]:
-        """The criteria that a box of this name can be about: fluency for fluency_why."""
+        """The criteria that a text field with this name can explain: fluency for fluency_why."""
         return {key for part in EXPLAINING if part in name and (key := self.asked.names.get(name.replace(part, "", 1)))}
 
     def assembled(self) -> Assembled:
@@ -445,7 +446,7 @@ class _Builder:
                 self.error(f"'{work.annotator}' repeats item '{work.item}' without having rated it before.", work.row)
 
     def _items(self) -> tuple[ItemDraft, ...]:
-        """The items of the file of items, or those that the ratings name."""
+        """The items of the items file or, without one, those that the ratings name."""
         if self.items_by_id is not None:
             rated = {work.item for work in self.works.values()}
             self.findings.tally(UNRATED, len(self.items_by_id) - len(rated))
@@ -472,7 +473,7 @@ class _Builder:
 
 
 def _with_words(rating: ReadRating, note: ImportedNote, named: bool) -> ReadRating | None:
-    """The rating with a text as its explanation, or as its reasons; None where there is a text already."""
+    """The rating with a note as its explanation or reasons; None if it has a text already."""
     keys = tuple(filter(None, re.split(r"[;\n]", note.text)))
     if named and REASONS in note.name and not rating.reasons and all(re.fullmatch(KEY, key) for key in keys):
         return replace(rating, reasons=keys)

@@ -1,8 +1,8 @@
-"""What Label Studio and Argilla share: one control per question and response, identified by their names.
+"""Conventions shared by Label Studio and Argilla: one control per question and response, identified by its name.
 
-`fluency_a` is the criterion fluency of the response a. Its text is in the field `response_a` (or resp_a, a, …),
-the system that wrote it in `system_a` or `model_a` where the project says so; otherwise the field's name is
-the system. A control without such an ending is about the only response, or about the item where there are several.
+`fluency_a` is the criterion fluency of the response a. The response's text is in the field `response_a` (or resp_a, a,
+…), its system in `system_a` or `model_a`; without such a field, the text field's name is the system. A control without
+an ending such as _a is about the only response, or about the item where there are several.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from triptych.formats.layout import CONTEXT_NAMES, ID_NAMES, NUMBERED, simple
 from triptych.formats.model import JsonObject
 from triptych.formats.ratings.model import UNKNOWN_SYSTEM, Gathering, named
 
-WHO = "RatedBy"  # a box that our own export has; keys of criteria are lower case, so none is called that
+WHO = "RatedBy"  # a text field in our own export; keys of criteria are lower case, so there is no conflict
 IN_CONTEXT = "highlight_context"  # the control of our own export
 REASONS = "_reasons"
 EXPLAINING = ("_why", REASONS)
@@ -25,14 +25,14 @@ _ENDING = re.compile(r"(.+?)[_\-\s]([1-9]\d?|[a-f])", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Fields:
-    """The fields of one task: its id, and of every response (by its letter or number) system and field."""
+    """The fields of one task. item: its id; systems, names: letter or number of a response → its system, its field."""
 
     item: str
     systems: dict[str, str]
     names: dict[str, str]
 
     def of_span(self, control: str, to: str = "") -> tuple[bool, str | None]:
-        """Whether it is known in which text a span of this control is, and the text's system, None in the context."""
+        """(whether the text of this control's spans is known, the text's system, None for the context)."""
         in_context = simple(to) in CONTEXT_NAMES if to else control == IN_CONTEXT
         system = None if in_context else self.place(control, to)[1]
         return in_context or system is not None, system
@@ -51,7 +51,7 @@ class Fields:
 
 
 def explains(control: str, asked: Container[str]) -> bool:
-    """Whether it asks for an explanation of another answer: fluency_why_a for fluency_a."""
+    """Whether the control asks for an explanation of another answer: fluency_why_a for fluency_a."""
     return any(part in control and control.replace(part, "", 1) in asked for part in EXPLAINING)
 
 
@@ -61,7 +61,7 @@ def is_field(name: str) -> bool:
 
 
 def read_fields(fields: JsonObject, meta: JsonObject, fallback: str, row: int, into: Gathering) -> Fields:
-    """The task's fields; texts go to `into`. `meta` may hold the id and the systems, as the fields may."""
+    """The task's fields; texts go to `into`. The id and the systems may be in `fields` or in `meta`."""
     by_name = {simple(name): value for name, value in {**meta, **fields}.items()}
     item = next((i for n in ID_NAMES if (i := named(by_name.get(n)))), fallback)
     systems: dict[str, str] = {}

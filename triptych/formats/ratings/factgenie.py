@@ -1,7 +1,7 @@
 """factgenie: JSON Lines, one line per output and annotator.
 
-The `type` of a span is the place of its category in the campaign's list, which is used where the line has it; there
-is no `end`, so it is start + len(text). A line whose metadata names a model and no annotator comes from a judge.
+The `type` of a span is the index of its category in the campaign's list, which is used if the line contains it. Spans
+have no `end`; it is start + len(text). A line whose metadata has a model and no annotator comes from a judge.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A table of highlights: item_id, system, annotator, label, start, end, quote, comment, unit.
 
-Offsets count code points, the end exclusive. A quote without offsets, or with negative ones, is looked for in the text
-when the study is written. A row with no name in its column of systems is in the context.
+Offsets count code points, the end exclusive. A quote without offsets, or with negative ones, is searched in the text
+when the study is written. A row with an empty system is about the context.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def _works(record: Record, name: str, into: Gathering) -> list[JsonObject]:
 
 
 def _annotator(work: JsonObject) -> str:
-    """The name in our own box for it; else an id, or an object that has one."""
+    """The annotator: the name in our own export's text field, else the id, which may be inside an object."""
     results = work.get("result")
     if name := next(filter(None, map(_box_name, results if isinstance(results, list) else ())), ""):
         return name
@@ -72,7 +72,7 @@ def _annotator(work: JsonObject) -> str:
 
 
 def _box_name(result: Json) -> str:
-    """The text of the box that our own export has for the annotator."""
+    """The annotator's name in the text field of our own export."""
     value = result.get("value") if isinstance(result, dict) and result.get("from_name") == WHO else None
     texts = value.get("text") if isinstance(value, dict) else None
     return named(texts[0] if isinstance(texts, list) and texts else texts)
@@ -97,7 +97,7 @@ def _results(work: JsonObject, fields: Fields, annotator: str, row: int, into: G
 
 
 def _result(unit: Unit, control: str, result: JsonObject, of_span: tuple[bool, str | None], into: Gathering) -> None:
-    """One control's answer; of_span: as `Fields.of_span` says it."""
+    """One control's answer; of_span: result of `Fields.of_span`."""
     kind, value = named(result.get("type")), result["value"]
     if kind in SINGLE and "start" in value:
         into.findings.tally(OF_REGION)
@@ -114,7 +114,7 @@ def _result(unit: Unit, control: str, result: JsonObject, of_span: tuple[bool, s
 
 
 def _span(unit: Unit, label: Json, result: JsonObject, of_span: tuple[bool, str | None], into: Gathering) -> None:
-    """A highlight; what its annotator noted about the region is its comment."""
+    """A highlight; its comment is the annotator's note about the region."""
     is_known, system = of_span
     if not is_known:
         into.findings.error("a highlight does not name its response.", unit.row, "to_name")

@@ -44,7 +44,7 @@ def flattened(source: Source, filename: str) -> Source:
 
 
 def last_part(column: str) -> str:
-    """The field's own name: fluency of votes.fluency."""
+    """The last part of a field's path: fluency in votes.fluency."""
     return column.rsplit(".", 1)[-1]
 
 
@@ -60,7 +60,7 @@ def _all_rows(records: Sequence[Record], single: bool) -> tuple[list[tuple[int, 
 
 
 def _rows(value: Json, name: str, place: str, levels: dict[str, None], depth: int = 0) -> list[JsonObject]:
-    """The rows of one value. name: its path of fields; place: the positions that lead to it; depth: of outer keys."""
+    """The rows of one value. name: path of its field; place: path of list positions; depth: number of outer keys."""
     if not _is_nested(value, name):
         if isinstance(value, list) and simple(last_part(name)) not in TURNS:
             value = "\n\n".join(map(str, value))
@@ -94,12 +94,12 @@ def _is_nested(value: Json, name: str) -> bool:
 
 
 def _is_map(value: JsonObject) -> bool:
-    """Whether the keys are data and no names of fields: each holds an object."""
+    """Whether the keys are data instead of field names: all values are objects."""
     return all(isinstance(inside, dict) for inside in value.values())
 
 
 def _beside(tables: list[list[JsonObject]], levels: dict[str, None]) -> list[JsonObject]:
-    """The fields of one object as rows: single values in each, lists joined by the levels that they share."""
+    """The fields of one object as rows: single values are repeated, lists are joined by the levels they share."""
     lists = [table for table in tables if len(table) > 1 or levels.keys() & table[0]]
     constants = {name: value for table in tables if table not in lists for name, value in table[0].items()}
     rows: list[JsonObject] = []
@@ -109,7 +109,7 @@ def _beside(tables: list[list[JsonObject]], levels: dict[str, None]) -> list[Jso
 
 
 def _joined(rows: list[JsonObject], more: list[JsonObject], levels: dict[str, None]) -> list[JsonObject]:
-    """Every row joined with the fields of the one at the same levels; rows without a partner remain separate."""
+    """Every row joined with the row at the same levels in `more`; rows without a partner remain separate."""
     shared = tuple(level for level in levels if rows and more and level in rows[0] and level in more[0])
     if not shared:
         return rows + more

@@ -23,9 +23,9 @@ FREE_TEXT = "{n} free text(s) are kept as the explanation of the rating they nam
 
 @dataclass(frozen=True)
 class Unit:
-    """What one annotator rated, where the file says so, and when; `system` None: the item.
+    """The unit that one annotator rated, with its row in the file and the time. system: None for the item itself.
 
-    part: the piece of work it comes from, where one annotator did several on an item; their seconds add up.
+    part: the piece of work, if an annotator did several on an item; the seconds of different parts are added up.
     """
 
     item: str
@@ -40,9 +40,9 @@ class Unit:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedRating(Unit):
-    """One value as the file has it. `position`: from 0, None where not known.
+    """One value in the file. position: from 0, None where not known.
 
-    `of` distinguishes repeated ratings of one unit: "" for the first, otherwise what the file calls the repeat.
+    of: distinguishes repeated ratings of one unit: "" for the first, otherwise the file's name for the repeat.
     """
 
     criterion: str
@@ -55,7 +55,7 @@ class ImportedRating(Unit):
 
 
 class RatingExtras(TypedDict, total=False):
-    """What a rating may have besides its value; see ImportedRating."""
+    """Optional parts of a rating besides its value; see ImportedRating."""
 
     explanation: str
     reasons: tuple[str, ...]
@@ -65,10 +65,10 @@ class RatingExtras(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedHighlight(Unit):
-    """One span as the file has it: end exclusive; `utf16` counts UTF-16 units. `quote` None: the file has none.
+    """One highlight in the file. start, end: end exclusive; None if the file says that the quote is not in the text.
 
-    `system` None: the file names none, as for a span in the context. Null offsets: the file itself says that the quote
-    is not in the text. marked_by: words or letters; None: not known.
+    utf16: offsets count UTF-16 units. quote: None if the file has none. system: None if the file names none, as for a
+    highlight in the context. marked_by: words or letters; None if not known.
     """
 
     label: str
@@ -93,8 +93,8 @@ class ImportedNote(Unit):
 class FinishedRatings:
     """One file that was read.
 
-    recognised: column or field → its role. items: those in the same archive, or what the file holds
-    instead of ratings. roles: column → role, where a lead may choose it. item_groups, annotator_groups: → the group.
+    recognised: column or field → its role. items: items in the same archive, or the content of a file without ratings.
+    roles: column → role, where a lead may choose it. item_groups, annotator_groups: item or annotator → group.
     """
 
     name: str
@@ -115,14 +115,14 @@ class FinishedRatings:
 
     @property
     def ok(self) -> bool:
-        """True when the file itself is sound: something in it, and no error."""
+        """Whether the file has content and no error."""
         return bool(self.ratings or self.highlights or self.items) and not any(
             p.severity == "error" for p in self.problems
         )
 
 
 def in_group(file: FinishedRatings, group: str) -> FinishedRatings:
-    """The file with all its annotators in one group; their ids are distinguished from the same ids in other groups."""
+    """The file with all its annotators in one group, which is added to their ids to tell them from other groups'."""
     if not group:
         return file
 
@@ -142,7 +142,7 @@ def in_group(file: FinishedRatings, group: str) -> FinishedRatings:
 
 @dataclass
 class Gathering(FinishedRatings):
-    """Collects what a reader finds in one file, whose texts are clean already. kind: where the file does not say."""
+    """Collects what a reader finds in one file with cleaned texts. kind: kind of raters, if the file does not say."""
 
     kind: RaterKind = "human"
     findings: Findings = field(default_factory=Findings)
@@ -150,7 +150,7 @@ class Gathering(FinishedRatings):
     def rate(
         self, unit: Unit, criterion: str, value: Json, missing: bool = False, **extras: Unpack[RatingExtras]
     ) -> None:
-        """One rating; an empty value is counted and left out, a value that is no scalar is an error."""
+        """Adds a rating; an empty value is counted and left out, a list or object is an error."""
         if value is None or (isinstance(value, str) and not value.strip()):
             if not missing:
                 self.findings.tally(NO_VALUE)
@@ -174,7 +174,7 @@ class Gathering(FinishedRatings):
         utf16: bool = False,
         marked_by: Json = None,
     ) -> None:
-        """One highlight; offsets may be texts. Null or negative: not in the text."""
+        """Adds a highlight; offsets may be texts; null or negative ones mean that the quote is not in the text."""
         first, last = whole(start), whole(end)
         offsets = {"start": (start, first), "end": (end, last)}
         for name, (offset, number) in offsets.items():
@@ -197,7 +197,7 @@ class Gathering(FinishedRatings):
         )
 
     def note(self, unit: Unit, name: str, value: Json) -> None:
-        """Free text about a unit; blank texts are nothing."""
+        """Adds free text about a unit; blank texts are ignored."""
         texts = value if isinstance(value, list) else [value]
         text = "\n".join(str(part) for part in texts if isinstance(part, str) and part.strip())
         if text:
@@ -233,14 +233,14 @@ class Gathering(FinishedRatings):
             self.findings.error(f"the text differs from the earlier one for '{about}'.", row, column)
 
     def listed(self, value: Json, row: int, column: str) -> list[Json]:
-        """A list of the file; anything else is an error, null is nothing."""
+        """The value as a list; null gives an empty list, any other value is an error."""
         if isinstance(value, list):
             return value
         self._report_kind(value, "a list", row, column)
         return []
 
     def mapped(self, value: Json, row: int, column: str) -> JsonObject:
-        """An object of the file; anything else is an error, null is nothing."""
+        """The value as an object; null gives an empty object, any other value is an error."""
         if isinstance(value, dict):
             return value
         self._report_kind(value, "an object", row, column)
@@ -251,7 +251,7 @@ class Gathering(FinishedRatings):
             self.findings.error(f"is {kind_of(value)}, {expected} was expected.", row, column)
 
     def finished(self, source: Source) -> FinishedRatings:
-        """Everything found, with its problems."""
+        """The finished ratings, with all problems."""
         if not self.ratings and not self.highlights and not self.findings.has_errors:
             self.findings.error("There is no rating in the file.")
         self.ignored = tuple(column for column in source.columns if column not in self.recognised)

@@ -1,6 +1,6 @@
 """Mechanical Turk: the results of a batch, tidied into a table of ratings.
 
-Rejected assignments are left out, also those that only have a reason in the column `Reject` yet.
+Rejected assignments are left out, including those with only a reason in the column `Reject`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def tidied(source: Source, into: Gathering) -> Source:
 
 
 def _time(written: Json) -> Json:
-    """Tue Jul 27 02:11:12 PDT 2021, as Mechanical Turk writes it, as ISO 8601."""
+    """A time written by Mechanical Turk, such as Tue Jul 27 02:11:12 PDT 2021, as ISO 8601."""
     match = _TIME.fullmatch(str(written or "").strip())
     if match is None or match[2] not in ZONES:
         return written
@@ -67,7 +67,7 @@ def _answers(record: Record, into: Gathering) -> Iterator[tuple[str, Json]]:
 
 
 def _chosen(value: Json) -> Json:
-    """Radio buttons are an object of option → true or false: the one that is true, a list where several are."""
+    """The chosen option of radio buttons, an object option → true or false; a list if several are true."""
     if not isinstance(value, dict):
         return value
     chosen: list[Json] = [name for name, on in value.items() if on is True]

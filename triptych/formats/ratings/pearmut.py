@@ -46,7 +46,7 @@ def read(source: Source, into: Gathering) -> None:
 
 
 def _times(actions: list[Json]) -> tuple[datetime | None, float]:
-    """When it was submitted, and the seconds from the first action to the last."""
+    """(time of submission, seconds from the first action to the last)."""
     stamps = [action.get("time") for action in actions if isinstance(action, dict)]
     times = [time for time in stamps if isinstance(time, NumberText)]
     if not times:

@@ -38,7 +38,7 @@ SEVERAL = "{n} answer(s) to questions with several labels are left out: this kin
 
 @dataclass(frozen=True)
 class PotatoProject:
-    """What a project shows, as far as it is known: item → its fields, and → the texts in which spans are counted.
+    """The content of a project, as far as it is known. fields: item → its fields; texts: item → texts with spans.
 
     several: schemes whose labels do not exclude each other.
     """
@@ -48,7 +48,7 @@ class PotatoProject:
     several: frozenset[str] = frozenset()
 
     def of_span(self, item: str, scheme: str, to: str) -> tuple[bool, str | None]:
-        """Whether it is known in which text a span is, and the text's system, None in the context."""
+        """(whether the span's text is known, the text's system, None for the context)."""
         fields = self.fields.get(item)
         return fields.of_span(scheme, to) if fields and fields.systems else (True, UNKNOWN_SYSTEM)
 
@@ -80,7 +80,7 @@ def joined_states(files: Mapping[str, bytes], findings: Findings) -> Source:
 
 
 def read_project(files: Mapping[str, bytes], into: Gathering) -> PotatoProject:
-    """The fields that config and data files name; their texts go to `into`. Nothing where there is no config."""
+    """The project described by config and data files, whose texts go to `into`; an empty project without a config."""
     config = next((config for name in files if (config := _config(name, files[name]))), {})
     keys = into.mapped(config.get("item_properties"), 0, "item_properties")
     listed = into.listed(config.get("annotation_schemes"), 0, "annotation_schemes")
@@ -109,7 +109,7 @@ def _config(name: str, data: bytes) -> JsonObject:
 
 
 def _is_at(name: str, path: str) -> bool:
-    """Whether a file of the zip is the one that the config names, from wherever it counts."""
+    """Whether a file of the zip is the one at the config's path, which may be relative to any folder."""
     ends = PurePosixPath(path).parts
     readable = PurePosixPath(name).suffix.lstrip(".").casefold() in READERS
     return readable and PurePosixPath(name).parts[-len(ends) :] == ends
@@ -158,12 +158,12 @@ def read(source: Source, into: Gathering, project: PotatoProject = UNKNOWN) -> N
 
 
 def _entries(record: Record, name: str, into: Gathering) -> Iterator[tuple[str, Json]]:
-    """Item and what there is for it."""
+    """(item, its answers and spans) for each item of an annotator."""
     yield from into.mapped(record.values.get(name), record.row, name).items()
 
 
 def _times(behaviour: Json) -> tuple[datetime | None, float]:
-    """When the item was left, and the seconds spent on it."""
+    """(time when the annotator left the item, seconds spent on it)."""
     times = behaviour if isinstance(behaviour, dict) else {}
     end, spent = times.get("session_end"), seconds_of(times.get("total_time_ms"))
     return (None if end is None else moment_of(end)), spent / 1000
@@ -188,7 +188,7 @@ def _pairs(unit: Unit, pairs: list[Json], into: Gathering) -> Iterator[tuple[Jso
 
 
 def _scheme(unit: Unit, scheme: str, answer: Json, project: PotatoProject, into: Gathering) -> None:
-    """One scheme: labels that are set, one value under a name of its own, or several questions."""
+    """The answers to one scheme: labels that are set, a single named value, or several questions."""
     criterion, system = project.place(unit.item, scheme)
     unit = replace(unit, system=system)
     if not isinstance(answer, dict):
@@ -209,7 +209,7 @@ def _scheme(unit: Unit, scheme: str, answer: Json, project: PotatoProject, into:
 
 
 def _is_label(name: str, value: Json) -> bool:
-    """Whether it is a label that is set or not: positive → true, 4 → "4", scale_4 → "4"."""
+    """Whether a name is a label that is set or not: positive → true, 4 → "4", scale_4 → "4"."""
     if isinstance(value, list | dict):
         return False
     return value in SELECTED or _is_unset(value) or (isinstance(value, str) and name in (value, f"scale_{value}"))

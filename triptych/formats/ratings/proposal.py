@@ -43,11 +43,11 @@ UNSURE_WORDS = {"none", "idk", "don't know", "dont know", "i don't know", "unsur
 
 @dataclass(frozen=True)
 class ProposedCriterion:
-    """One criterion as found. numbers: its scale counts; otherwise `labels` are its options.
+    """A proposed criterion. numbers: whether its values are numbers; otherwise `labels` are its options.
 
     low, high, step: the scale of numbers; missing: values that mean missing; positive: options that count as good;
-    values: distinct value → how often, most frequent first. of: its name in the files; judges: whose scores alone it
-    holds, where people rated that on another scale.
+    values: distinct value → how often, most frequent first. of: its name in the files; judges: if people used another
+    scale, the judges whose scores this criterion contains.
     """
 
     name: str
@@ -89,7 +89,7 @@ class ProposedCriterion:
 
 
 def number_in(text: str) -> float | None:
-    """The number that a text is; None for anything else, a decimal comma or one that no statistic takes included."""
+    """The text as a number; None if it is not one, has a decimal comma, or is too large for statistics."""
     number = float(text) if NUMBER.fullmatch(text) else None
     return None if number is None or abs(number) > LARGEST else number
 
@@ -125,17 +125,17 @@ def propose(ratings: Iterable[ImportedRating]) -> tuple[ProposedCriterion, ...]:
 
 
 def judge_of(rating: ImportedRating) -> str:
-    """The judge that gave it; "" where none did."""
+    """The judge that gave the rating; "" for people's ratings."""
     return rating.annotator if rating.kind == "judge" else ""
 
 
 def scores_of(name: str, taken: Collection[str]) -> str:
-    """What judges' scores are called where a criterion has this name already."""
+    """A name for judges' scores of a criterion whose name is taken by people's ratings."""
     return next(spelled for n in count(1) if (spelled := name + n * " (judge)") not in taken)
 
 
 def _merged(by_judge: Mapping[str, Counter[str]], judges: Collection[str]) -> dict[str, int]:
-    """How often each value was given by some of them, most frequent first."""
+    """How often these judges (people: "") gave each value, most frequent first."""
     return dict(sum((counts for judge, counts in by_judge.items() if judge in judges), Counter()).most_common())
 
 
@@ -148,7 +148,7 @@ def _apart(by_judge: Mapping[str, Counter[str]]) -> tuple[str, ...]:
 
 
 def _is_on(people: ProposedCriterion, scores: ProposedCriterion) -> bool:
-    """Whether scores are on people's scale: no other level, and no points but a last one that was never chosen."""
+    """Whether scores are on people's scale: the same level, and at most an end point that people never chose."""
     if people.numbers != scores.numbers:
         return False
     if not people.numbers:
@@ -183,9 +183,9 @@ def _proposed(name: str, key: str, about: About, values: dict[str, int]) -> Prop
 
 
 def _scale(numbers: np.ndarray) -> tuple[float, float, float, Use]:
-    """Low, high, step and level of a scale on which the numbers lie.
+    """Low, high, step and level of a scale that contains the numbers.
 
-    An end that was never chosen is added where the scale is a usual one: from 1, 0 to 1, 0 to 100.
+    An end that was never chosen is added for common scales: from 1, 0 to 1, 0 to 100.
     """
     numbers = np.round(numbers, DECIMALS)
     low, high = float(numbers.min()), float(numbers.max())
@@ -210,7 +210,7 @@ def _on(numbers: np.ndarray, step: float) -> bool:
 
 
 def _far(numbers: np.ndarray) -> tuple[str, ...]:
-    """A remark on numbers that are more than ten times the usual size."""
+    """A remark about numbers that are more than ten times the typical size."""
     usual = float(np.median(np.abs(numbers)))
     far = sorted(
         {f"{number:g}" for number in numbers if usual and abs(number) > FAR_RATIO * usual and len(numbers) > 3}
@@ -273,7 +273,7 @@ def as_yaml(title: str, criteria: Sequence[ProposedCriterion], labels: Mapping[s
 
 
 def extended(rubric_yaml: str, criteria: Iterable[ProposedCriterion]) -> str:
-    """A rubric that exists, with these criteria after its own."""
+    """An existing rubric with these criteria added at the end."""
     rubric = yaml_text.read(rubric_yaml)
     rubric["criteria"] += map(_criterion, criteria)
     return yaml_text.write(rubric)
@@ -300,7 +300,7 @@ def _numbers(criterion: ProposedCriterion) -> JsonObject:
 
 
 def _options(criterion: ProposedCriterion) -> JsonObject:
-    """The labels as options; a choice has two at least, so a single label gets a second one that was never chosen."""
+    """The labels as options; a choice needs two, so a second, never chosen option is added to a single label."""
     options = [
         {"key": key, "title": label}
         | ({"missing": True} if label in criterion.missing else {})

@@ -1,6 +1,6 @@
-"""What each column or level of a file of ratings is, its role: proposed from names and values, changed by the lead.
+"""The role of each column or level of a file of ratings, proposed from names and values and changed by the lead.
 
-A mapping is column → role, with how files are taken together; it is saved as JSON for the command line.
+A mapping contains column → role and the treatment of duplicates; it is saved as JSON for the command line.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from triptych.formats.model import Source
 from triptych.formats.ratings.levels import FOLDER, LEVEL, POSITION, last_part
 from triptych.formats.ratings.model import named
 
-# role → in words, and the names of columns that have it
+# role → its description, and column names that have it
 MEANINGS = {
     "item": (
         "id of the item",
@@ -72,7 +72,7 @@ Duplicates = Literal["error", "first", "last", "repeats"]
 
 
 class RolesNeeded(ImportRefused):
-    """A table whose ratings cannot be read until the user assigns roles to its columns; roles: those proposed."""
+    """A table whose ratings cannot be read until the user assigns roles to its columns; roles: the proposal."""
 
     def __init__(self, sentence: str, roles: Roles) -> None:
         super().__init__(sentence)
@@ -81,9 +81,9 @@ class RolesNeeded(ImportRefused):
 
 @dataclass(frozen=True)
 class ColumnMapping:
-    """What a lead decided about files of ratings. roles: column → role; a column that is not in it is proposed for.
+    """A lead's decisions about files of ratings. roles: column → role; other columns get the proposed role.
 
-    duplicates: what a second rating of the same unit by the same annotator is.
+    duplicates: how a second rating of the same unit by the same annotator is treated, see `assemble`.
     """
 
     roles: Roles = field(default_factory=dict)
@@ -112,7 +112,7 @@ def read_mapping(text: str) -> ColumnMapping:
 
 
 def proposed_roles(source: Source) -> dict[str, str]:
-    """Column → role, for every column of the file, levels first looked at by their shape."""
+    """Column → role for every column of the file; levels get their roles from their shape."""
     named_columns = [column for column in source.columns if column not in source.levels]
     roles = _by_name({c: last_part(c) if source.levels else c.removeprefix(INPUT) for c in named_columns})
     if any(column.startswith(ANSWER) for column in source.columns):
@@ -127,7 +127,7 @@ def proposed_roles(source: Source) -> dict[str, str]:
 
 
 def criterion_of(column: str, levels: Sequence[str]) -> str:
-    """What a column of values is called: its field's own name."""
+    """The criterion of a column of values: the last part of its path."""
     name = column.removeprefix(ANSWER)
     return last_part(name) if levels else name
 
@@ -170,7 +170,9 @@ def _by_shape(source: Source, roles: dict[str, str]) -> dict[str, str]:
 
 
 def _of_keys(keys: Sequence[str], distinct: Mapping[str, set[str]], roles: Roles) -> dict[str, str]:
-    """Outer keys: the innermost of three with few values is the criterion; of two more, the item has more values."""
+    """Roles of outer keys: the innermost of three with few values is the criterion; of two others, that with more
+    values is the item.
+    """
     left = list(keys)
     result: dict[str, str] = {}
     if len(left) > 2 and len(distinct[left[-1]]) == min(len(distinct[level]) for level in left):
@@ -182,14 +184,14 @@ def _of_keys(keys: Sequence[str], distinct: Mapping[str, set[str]], roles: Roles
 
 
 def _of_positions(positions: Sequence[str], roles: Roles) -> dict[str, str]:
-    """Lists of values: of systems, then of annotators, where no column names them."""
+    """Roles of lists of values: systems, then annotators, unless a column contains them."""
     free = [role for role in ("system", "annotator") if role not in roles.values()][-len(positions) or None :]
     result = dict(zip(positions, free, strict=False)) if len(free) == len(positions) else {}
     return {level: result.get(level, IGNORE) for level in positions}
 
 
 def _of_places(places: Sequence[str], roles: Roles) -> dict[str, str]:
-    """Lists of objects: the innermost that names neither system nor annotator holds the items, the next its groups."""
+    """Roles of lists of objects: the innermost without system or annotator is the items, the next one their groups."""
     if "item" in roles.values():
         return dict.fromkeys(places, IGNORE)
     about = {column.rpartition(".")[0] for column, role in roles.items() if role in ("system", "annotator", "judge")}
@@ -207,7 +209,7 @@ def _distinct_values(source: Source) -> dict[str, set[str]]:
 
 
 def _belongs_to(source: Source, column: str, item: str) -> bool:
-    """Whether a text is the same in all rows of an item, so that it is no rating."""
+    """Whether a column has the same text in all rows of an item, so that it is not a rating."""
     texts: dict[str, str] = {}
     for record in source.records:
         value = named(record.values.get(column))

@@ -14,9 +14,9 @@ from triptych.rubric.model import Criterion
 
 
 def with_scores(asked: Asked, ratings: Iterable[ImportedRating]) -> Asked:
-    """The same rubric with criteria for scores that it cannot read: of another name, or on another scale.
+    """How to read the files, with criteria added for scores whose name or scale the rubric does not have.
 
-    Raises InvalidRubric where the names of the scores make none.
+    Raises InvalidRubric if the names of the scores do not form a rubric.
     """
     by_judge: dict[str, dict[str, list[ImportedRating]]] = defaultdict(lambda: defaultdict(list))
     for rating in ratings:
@@ -41,9 +41,9 @@ def apart(criteria: Iterable[ProposedCriterion]) -> dict[tuple[str, str], str]:
 
 
 def _beyond(asked: Asked, ratings: Mapping[str, Mapping[str, list[ImportedRating]]]) -> Iterator[ProposedCriterion]:
-    """ratings: name in the files → judge, "" for people → ratings.
+    """Criteria for scores that the rubric cannot read; ratings: name in the files → judge ("" for people) → ratings.
 
-    What people gave under a strange name, and scores that make no scale, stay what does not fit.
+    People's ratings under unknown names, and scores that form no scale, are still reported as not fitting.
     """
     criteria = {criterion.key: criterion for criterion in asked.rubric.criteria}
     names = {name: scores_of(name, ratings) if "" in of or asked.names[name] else name for name, of in ratings.items()}

@@ -1,8 +1,8 @@
-"""Where a highlight is: in code points, the end exclusive, whatever the program that made it counts.
+"""Locates highlights in texts: in code points, the end exclusive, whatever the other program counts.
 
-An offset is believed where the text there equals the quote. Otherwise the usual mistakes are tried: the other unit
+Offsets are accepted if the text there equals the quote. Otherwise the usual mistakes are tried: the other unit
 (UTF-16 or code points) and an inclusive end; then the quote itself, if it occurs in the text exactly once.
-What is found nowhere keeps its quote and no offsets.
+A highlight that is not found has a quote and no offsets.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class PlacedSpan:
 
 
 def place(highlight: ImportedHighlight, content: Content | None, findings: Findings) -> PlacedSpan:
-    """The highlight's place in its candidate; how it was mended is counted in `findings`."""
+    """The highlight's place in its text; corrections of offsets are counted in `findings`."""
     texts = _texts(highlight, content)
     for turn, text in texts:
         for mistake, start, end in _guesses(highlight, text):
@@ -60,7 +60,7 @@ def _texts(highlight: ImportedHighlight, content: Content | None) -> list[tuple[
 
 
 def _guesses(highlight: ImportedHighlight, text: str) -> Iterator[tuple[str, int, int]]:
-    """(mistake that would be mended, start, end) of where the highlight may be."""
+    """(mistake to correct, start, end) of each place where the highlight may be."""
     if highlight.start is None or highlight.end is None:
         return
     plain = (highlight.start, highlight.end)
@@ -73,9 +73,9 @@ def _guesses(highlight: ImportedHighlight, text: str) -> Iterator[tuple[str, int
 
 
 def counted_without_lines(text: str, start: int | None, end: int | None, utf16: bool = False) -> tuple[int, int] | None:
-    """Code points, end exclusive, from offsets for which line breaks do not count; None where they leave the text.
+    """(start, end) in code points, from offsets that do not count line breaks; None if they are outside the text.
 
-    Pages that write a line break as a tag count so: in code points (Potato) or in UTF-16 units (Pearmut).
+    Pages that write a line break as a tag count like this: in code points (Potato) or in UTF-16 units (Pearmut).
     """
     if start is None or end is None:
         return None
@@ -84,7 +84,7 @@ def counted_without_lines(text: str, start: int | None, end: int | None, utf16: 
 
 
 def from_utf16(text: str, offset: int) -> int:
-    """Code points before a place that is counted in UTF-16 units; an offset inside a character is its start."""
+    """An offset in UTF-16 units, converted to code points; an offset inside a character gives its start."""
     if text.isascii():
         return offset
     units = text.encode("utf-16-le", "surrogatepass")

@@ -4,8 +4,8 @@
     a column a criterion   item_id, system, annotator, fluency, coherence
     a column an annotator  item_id, system, criterion, anna, bert   (or without criterion: it is called 'rating')
 
-The long export of this program is the first of them with more columns. A table without a column for systems rates
-one system 'unknown'; an empty system in a column for systems is a rating about the item.
+The long export of this program is the first layout with more columns. A table without a column for systems rates one
+system 'unknown'; in a column for systems, an empty cell means a rating about the item.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ Cells = JsonObject
 
 @dataclass(frozen=True)
 class Columns:
-    """Which column is what; `wide` are columns of values → their criterion or annotator."""
+    """Columns by meaning; wide: column of values → its criterion or annotator."""
 
     by_meaning: dict[str, str]
     wide: dict[str, str] = field(default_factory=dict)
     are_tasks: bool = False
 
     def cells(self, record: Record) -> Cells:
-        """What a row has, by its meaning."""
+        """Meaning → cell of a row."""
         return {part: record.values.get(column) for part, column in self.by_meaning.items()}
 
 
@@ -86,7 +86,7 @@ def read(source: Source, into: Gathering, roles: Roles = MappingProxyType({})) -
 
 
 def columns_of(roles: Roles, levels: Sequence[str] = ()) -> Columns:
-    """The first column of every role, and the columns of values where there are several or no criterion is named."""
+    """The first column of every role, and the columns of values if there are several or there is no criterion."""
     by_meaning: dict[str, str] = {}
     for column, role in roles.items():
         if role in MEANINGS and role != "value":
@@ -109,7 +109,7 @@ def _check(columns: Columns, roles: Roles) -> None:
 
 
 def _numbered(context: Json, numbers: dict[str, str]) -> str:
-    """A number for every context seen."""
+    """The number of a context, in order of first appearance; contexts serve as items without an id."""
     return numbers.setdefault(plain(context), f"item-{len(numbers) + 1}") if context else ""
 
 
@@ -153,7 +153,7 @@ def _row(record: Record, cells: Cells, columns: Columns, item: str, into: Gather
 
 
 def annotator_of(cells: Cells, otherwise: RaterKind) -> tuple[RaterKind, str]:
-    """Who rated. A column 'judge' names a model; a column of kinds distinguishes people, models and simulations."""
+    """(kind, name) of the rater. A column 'judge' contains a model; a column of kinds tells people from models."""
     judge = named(cells.get("judge"))
     if judge:
         return "judge", judge
@@ -181,12 +181,12 @@ def _keys(value: Json) -> tuple[str, ...]:
 
 
 def _value(cells: Cells) -> Json:
-    """The value, or in our own export the option."""
+    """The value; in our own export, the option if the value is empty."""
     return cells.get("option") if cells["value"] in (None, "") else cells["value"]
 
 
 def _extras(cells: Cells) -> RatingExtras:
-    """What a rating may have besides its value."""
+    """The optional parts of a rating besides its value."""
     unnamed_repeat = "repeat" if named(cells.get("purpose")) == Purpose.repeat else ""
     return {
         "explanation": named(cells.get("explanation")),

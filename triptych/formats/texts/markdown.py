@@ -34,7 +34,7 @@ LINE = re.compile(r"\r\n?|\n")
 NESTED = re.compile(r"^(?:[ \t]*(?:>|[-+*]|\d{1,9}[.)])){30}", re.MULTILINE)
 DEEP = re.compile(r"^[ \t]{60,}(?:>|[-+*]|\d{1,9}[.)])", re.MULTILINE)
 
-SHOWN = {"text", "html_inline", "text_special", "softbreak", "formula", "image"}  # tokens of what is drawn as written
+SHOWN = {"text", "html_inline", "text_special", "softbreak", "formula", "image"}  # tokens with visible characters
 TASK = re.compile(r"\[[ \txX]\][ \t\n]")
 MAX_FORMULA = 2_000
 BRACKETED = re.compile(rf"\\\((?:[^\\]|\\[^)]){{0,{MAX_FORMULA}}}?\\\)|\\\[(?:[^\\]|\\[^\]]){{0,{MAX_FORMULA}}}?\\\]")
@@ -62,8 +62,8 @@ def is_formatted(text: str) -> bool:
 class Visible:
     """The visible characters of a text, as runs of neighbours in order.
 
-    starts, ends: of each run in the raw text; before: how many characters come before it. A run of one character may
-    have several raw ones: it is drawn as a whole. length: of all visible characters.
+    starts, ends: offsets of each run in the raw text; before: number of visible characters before it. A run of one
+    visible character may cover several raw ones, if it is drawn as a whole. length: number of visible characters.
     """
 
     starts: tuple[int, ...]
@@ -73,7 +73,7 @@ class Visible:
 
     @classmethod
     def of(cls, characters: Iterable[Character]) -> Visible:
-        """From [start, end) of each character, in order."""
+        """The visible characters, from [start, end) of each one, in order."""
         runs: list[tuple[int, int, int]] = []
         length = 0
         for start, end in characters:
@@ -86,13 +86,13 @@ class Visible:
         return cls(starts, ends, before, length)
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """A span of the raw text, counted in visible characters; both are equal where it holds none."""
+        """A span of the raw text, converted to visible characters; start equals end if it contains none."""
         first = self._count(bisect_right(self.starts, start) - 1, start, whole=False)
         last = self._count(bisect_left(self.starts, end) - 1, end, whole=True)
         return first, max(first, last)
 
     def _count(self, run: int, place: int, *, whole: bool) -> int:
-        """How many characters come before a place in this run or behind it; `whole`: with one that it cuts."""
+        """Number of visible characters before a place in or after this run; whole: count a character that it cuts."""
         if run < 0:
             return 0
         size = (self.before[run + 1] if run + 1 < len(self.before) else self.length) - self.before[run]
@@ -107,7 +107,7 @@ class Visible:
 
 @lru_cache(maxsize=20_000)
 def visible(text: str) -> Visible:
-    """What of a Markdown text is drawn."""
+    """The visible characters of a Markdown text."""
     return Visible.of(characters(text))
 
 
@@ -155,7 +155,7 @@ def _characters(text: str) -> Iterator[Character]:
 
 @dataclass
 class RawLine:
-    """A line of the raw text. `taken`: where the next part of it is looked for, for the cells of a table."""
+    """A line of the raw text. taken: where the search for the next table cell begins."""
 
     text: str
     start: int
@@ -183,7 +183,7 @@ def _whole(lines: Sequence[RawLine], first: int, last: int) -> Iterator[Characte
 
 
 def _code(content: str, lines: Sequence[RawLine]) -> Iterator[Character]:
-    """The lines of code without the indentation that is no part of it."""
+    """The lines of a code block, without the indentation that does not belong to the code."""
     written = content.removesuffix("\n").split("\n") if content else []
     for number, (own, line) in enumerate(zip(written, lines, strict=False)):
         start = line.start + max(0, line.raw.rfind(own.lstrip()) - (len(own) - len(own.lstrip())))
@@ -204,7 +204,7 @@ def _inline(token: Token, lines: Sequence[RawLine], in_item: bool) -> Iterator[C
 
 
 def _places(content: str, lines: Sequence[RawLine]) -> list[Character] | None:
-    """For each character of a content, which the parser has cut out of lines: its place in the raw text."""
+    """The place in the raw text of each character of a content that the parser extracted from lines."""
     places: list[Character] = []
     for number, (own, line) in enumerate(zip(content.split("\n"), lines, strict=False)):
         if number:
@@ -226,7 +226,7 @@ def _places(content: str, lines: Sequence[RawLine]) -> list[Character] | None:
 
 
 def _drawn(content: str, tokens: Sequence[Token]) -> Iterator[Character]:
-    """What is drawn of a content: each character, and what is drawn as a whole."""
+    """The visible parts of a content: single characters, and parts that are drawn as a whole."""
     at = 0
     for token in tokens:
         start, end = _range(content, token, at)
@@ -244,7 +244,7 @@ def _drawn(content: str, tokens: Sequence[Token]) -> Iterator[Character]:
 
 
 def _range(content: str, token: Token, at: int) -> tuple[int, int]:
-    """Where a token is in the content, behind `at`; nowhere if it is not there."""
+    """[start, end) of a token in the content, searched from `at`; empty if it is not found."""
     if "start" in token.meta:
         return token.meta["start"], token.meta["end"]
     written = {"text": token.content, "html_inline": token.content, "text_special": token.markup, "softbreak": "\n"}
@@ -262,7 +262,7 @@ InlineRule = Callable[[StateInline, bool], bool]
 
 
 def _placed(rule: InlineRule) -> InlineRule:
-    """The rule; its last token records its start and end."""
+    """The parser's rule, changed so that its last token records its start and end."""
 
     def placed(state: StateInline, silent: bool) -> bool:
         start, before = state.pos, len(state.tokens)
@@ -323,7 +323,7 @@ def _formula_block(state: StateBlock, first: int, last: int, silent: bool) -> bo
 
 
 def _reference(state: StateBlock, first: int, last: int, silent: bool) -> bool:
-    """The rule; definitions are shown, so their lines are remembered."""
+    """The parser's rule for link definitions, which remembers their lines, because definitions are shown."""
     if not reference(state, first, last, silent):
         return False
     if not silent:

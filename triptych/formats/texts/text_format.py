@@ -13,7 +13,7 @@ Format = Literal["plain", "markdown"]
 Field = Literal["context", "responses", "extra_texts"]
 FIELDS: tuple[Field, ...] = get_args(Field)
 
-# what people write on purpose to be formatted; a lone star or dash is ordinary text
+# signs that people use to format texts; a single star or dash is ordinary text
 SIGNS = re.compile(
     r"\*\*[^*\s](?:[^*\n]{0,300}[^*\s])?\*\*"
     r"|^#{1,6} \S|^ {0,3}```|^ {0,3}~~~|`[^`\n]{1,200}`"
@@ -28,7 +28,7 @@ PROPOSED_FROM = 0.2  # share of a field's texts that look like Markdown
 
 @dataclass(frozen=True)
 class Proposal:
-    """A field's texts that are not blank, how many of them look like Markdown, and the format to propose for all."""
+    """Number of a field's texts that are not blank, how many look like Markdown, and the format to propose."""
 
     texts: int
     marked: int

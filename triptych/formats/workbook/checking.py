@@ -57,7 +57,7 @@ FRESH = "Copy the answers into a fresh download of this workbook."
 
 @dataclass(frozen=True)
 class CellProblem:
-    """A problem with a cell, a row or the whole file, and the correction. row: as in the spreadsheet."""
+    """A problem with a cell, a row or the whole file, and the correction (right). row: number in the spreadsheet."""
 
     severity: Severity
     row: int | None
@@ -68,8 +68,9 @@ class CellProblem:
 
 @dataclass(frozen=True)
 class ReadItem:
-    """What was filled in for one item: answers as the workbench sends them, or why it is left out (skip or ignore,
-    reason). Neither: it was not begun.
+    """What was filled in for one item: its answers in the workbench's form, or why it is left out.
+
+    way_out: ("skip" or "ignore", reason). An item with neither was not begun.
     """
 
     token: str
@@ -96,7 +97,7 @@ def check_filled(filled: FilledWorkbook, book: WorkbookContents) -> ReadWorkbook
 
 @dataclass
 class _Checker:
-    """Goes through one file. rows: item → letter → row."""
+    """Checks one file. rows: item → letter → row."""
 
     filled: FilledWorkbook
     book: WorkbookContents
@@ -114,7 +115,7 @@ class _Checker:
         self.findings.append(CellProblem(severity, row, title, what, right))
 
     def check_rows(self) -> None:
-        """Every row once, each next to its own text, no column missing."""
+        """Checks that every row occurs once, next to its own text, and that no column is missing."""
         places = {
             row_key(self.book.token, item.token, letter): (item, letter)
             for item in self.book.items
@@ -158,7 +159,7 @@ class _Checker:
             )
 
     def _check_texts(self, item: WorkbookItem, number: int) -> None:
-        """A row that is missing, or whose hidden name is next to the text of another."""
+        """Reports rows that are missing, or whose hidden name is next to another row's text."""
         letters = letters_of(len(item.responses))
         for letter, text in zip(letters, item.responses, strict=True):
             row = self.rows[item.token].get(letter)
@@ -252,7 +253,7 @@ class _Checker:
         return {"ratings": dict(ratings), "explanations": dict(explained), "set_aside": aside}
 
     def _questions(self, rated: str) -> Iterator[tuple[Criterion, str]]:
-        """The questions to be answered; `rated`: the responses that are not set aside, of which one may be the best."""
+        """The questions to be answered; rated: letters of the responses that are not set aside."""
         for criterion in self.asked:
             if rated or criterion.scale.kind != "best":
                 places = [ABOUT_ITEM] if criterion.about == "item" else list(rated)
@@ -293,7 +294,7 @@ class _Checker:
     def _explanation(
         self, criterion: Criterion, place: str, value: Value, get: Callable[[str], tuple[str, int]]
     ) -> JsonObject:
-        """The explanation under the name of the chosen option; checked as the workbench's is."""
+        """The explanation under the name of the chosen option, checked like the workbench's."""
         (reasons, number), (words, _) = get(f"{REASONS}{criterion.key}"), get(f"{WORDS}{criterion.key}")
         ask = criterion.scale.ask_for(value)
         column = f"{REASONS if reasons else WORDS}{criterion.key}"
@@ -314,14 +315,14 @@ class _Checker:
 
 
 def _offered(ask: Ask, rubric: Rubric) -> str:
-    """What explains an answer rightly."""
+    """How an answer can be explained, as a correction in words."""
     low, high = rubric.explanation.min_words, rubric.explanation.max_words
     own = [f"{low} to {high} words of your own"] if ask.free_text != "none" else []
     return " or ".join(["; ".join(reason.text for reason in ask.reasons), *own] if ask.reasons else own)
 
 
 def plain(cell: str) -> str:
-    """A text as it compares: without what a spreadsheet does to it, which is spaces, line ends and escapes."""
+    """A text in a form to compare, without a spreadsheet's changes to spaces, line ends and escapes."""
     return " ".join(unescape(restore_cell(cell)).split())
 
 

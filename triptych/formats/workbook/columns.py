@@ -1,7 +1,7 @@
-"""What a workbook asks: one column per question, its drop-down list, and what a filled cell means.
+"""The columns of a workbook: one per question, with its drop-down list, and the meaning of filled cells.
 
-People type, paste and pick; Excel and LibreOffice change numbers, dashes and quotes on the way. A cell counts if it can
-mean one answer only: "4", "4,0", "4 – Highly relevant" and "highly relevant" are the same point.
+People type, paste and pick; Excel and LibreOffice change numbers, dashes and quotes. A cell is accepted if it can mean
+only one answer: "4", "4,0", "4 – Highly relevant" and "highly relevant" are the same point.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ AGREED, REFUSED = message("I agree"), message("I do not agree")
 NONE_OF_THEM = message("none of them")
 LISTED_STEPS = 11
 JOINED_REASONS = 3
-LONGEST_CHOICE = 1000  # characters of an answer that are compared; more take time by their square to normalise
+LONGEST_CHOICE = 1000  # characters of an answer that are compared; normalising takes quadratic time
 POINT = re.compile(r"([+-]?\d+(?:[.,]\d+)?)(?:\s*[-:=]\s*|\s+)(.*\D.*)")
 DASHES_AND_QUOTES = str.maketrans({"–": "-", "—": "-", "−": "-", "‐": "-", "’": "'", "‘": "'", "“": '"', "”": '"'})
 NO_LETTERS = re.compile(r"\band\b|[,;/&+=\s]+")
@@ -36,9 +36,9 @@ NO_LETTERS = re.compile(r"\band\b|[,;/&+=\s]+")
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the sheet. An answer column is open for typing; `choices` is its drop-down list, `limits` its range.
+    """A column of the sheet. answer: cells can be edited; choices: the drop-down list; limits: the allowed range.
 
-    `strict`: the spreadsheet refuses what is not in the list at once.
+    strict: the spreadsheet refuses values that are not in the list.
     """
 
     key: str
@@ -53,9 +53,9 @@ class Column:
 
 
 def columns_of(rubric: Rubric, study_round: str, extra_texts: Sequence[str], candidates: int) -> tuple[Column, ...]:
-    """All columns in order: what is read, what is asked about each response, what is asked about the item.
+    """All columns in order: texts to read, questions about each response, questions about the item.
 
-    extra_texts: titles of the texts shown with the context; candidates: the most that an item has.
+    extra_texts: titles of the texts shown with the context; candidates: the largest number that an item has.
     """
     asked = rubric.asked(study_round)
     return (
@@ -88,7 +88,7 @@ def _questions(criterion: Criterion, candidates: int) -> Iterator[Column]:
     about, scale = criterion.about, criterion.scale
     limits = (scale.low, scale.high) if isinstance(scale, NumberScale) else None
     choices = tuple(_choices(scale, letters_of(candidates)))
-    # a label may take two lines, no word of the title may
+    # a label may be broken into two lines, a word of the title must not
     words = (len(word) + 3 for word in criterion.title.split())
     width = min(max(14, *words, *(len(str(choice)) * 2 // 3 for choice in choices)), 22)
     hint = criterion.definition
@@ -135,7 +135,7 @@ def _leaving_out(rubric: Rubric) -> Iterator[Column]:
 
 
 def ways_out(rubric: Rubric) -> dict[str, tuple[str, str]]:
-    """The list for leaving an item out → ("skip" or "ignore", the reason's key)."""
+    """Entry of the drop-down list for leaving an item out → ("skip" or "ignore", the reason's key)."""
     offers = {"skip": rubric.skip, "ignore": rubric.ignore_item}
     return {
         f"{offer.title}: {reason.title}": (kind, reason.key)
@@ -146,7 +146,7 @@ def ways_out(rubric: Rubric) -> dict[str, tuple[str, str]]:
 
 
 def _joined(ask: Ask) -> Iterator[str]:
-    """The reasons of one answer, and where they are few, each of their combinations, so that they need not be typed."""
+    """The reasons of one answer and, if they are few, all combinations, so that nobody has to type them."""
     texts = [reason.text for reason in ask.reasons]
     most = len(texts) if len(texts) <= JOINED_REASONS else 1
     for size in range(1, most + 1):
@@ -154,7 +154,7 @@ def _joined(ask: Ask) -> Iterator[str]:
 
 
 def _choices(scale: Scale, letters: str) -> Iterator[str | float]:
-    """Names to pick, then the bare numbers, so that a number typed is as good as one picked."""
+    """Names to pick, then the plain numbers, so that typed numbers are accepted too."""
     if isinstance(scale, Likert):
         yield from (label(point.value, point.title) for point in scale.points if point.title)
         yield from scale.values
@@ -172,12 +172,12 @@ def _choices(scale: Scale, letters: str) -> Iterator[str | float]:
 
 
 def label(value: float, title: str) -> str:
-    """A point as the list names it: `4 – Highly relevant`."""
+    """A point in the drop-down list: `4 – Highly relevant`."""
     return f"{value:g} – {title}" if title else f"{value:g}"
 
 
 def folded(text: str) -> str:
-    """What makes two spellings of one answer the same."""
+    """A text in a form to compare: equal for different spellings of the same answer."""
     composed = unicodedata.normalize("NFKC", text[:LONGEST_CHOICE])
     return " ".join(composed.translate(DASHES_AND_QUOTES).casefold().split()).rstrip(".")
 
@@ -196,7 +196,7 @@ def value_in(scale: Scale, cell: str, letters: str) -> Value:
 
 
 def _point(scale: Likert, cell: str) -> float:
-    """A point by its name, its number, or both where they agree."""
+    """The point that a cell means by its name, its number, or both if they agree."""
     named = {folded(point.title): point.value for point in scale.points if point.title}
     if folded(cell) in named:
         return named[folded(cell)]
@@ -226,7 +226,7 @@ def _picked(cell: str, letters: str) -> list[str]:
 
 
 def right_for(scale: Scale, letters: str) -> str:
-    """What would be right in a cell of this scale, in words."""
+    """Valid values for a cell of this scale, in words."""
     if isinstance(scale, Likert):
         return shown(label(point.value, point.title) for point in scale.points)
     if isinstance(scale, Choice):
@@ -238,9 +238,9 @@ def right_for(scale: Scale, letters: str) -> str:
 
 
 def explanation_in(ask: Ask | None, reasons: str, words: str) -> dict[str, object]:
-    """The explanation as the workbench sends it. Raises InvalidAnnotation for a reason that this answer does not have.
+    """The explanation in the workbench's form. Raises InvalidAnnotation for a reason that this answer does not have.
 
-    `ask`: what the chosen answer asks for.
+    ask: the rubric's question for an explanation of the chosen answer.
     """
     keys = {folded(reason.text): reason.key for reason in (ask.reasons if ask else ())}
     keys |= {folded(reason.key): reason.key for reason in (ask.reasons if ask else ())}

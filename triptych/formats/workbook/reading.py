@@ -1,4 +1,4 @@
-"""The cells of a filled workbook, whatever Excel or LibreOffice made of it: hidden names, texts as one sees them."""
+"""Reads the cells of a filled workbook saved by Excel or LibreOffice: hidden names, and texts as displayed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OLD_EXCEL, ZIP, OPEN_DOCUMENT = b"\xd0\xcf\x11\xe0", b"PK", b"application/vnd.oa
 
 @dataclass(frozen=True)
 class FilledRow:
-    """One row as the sheet has it. number: from 1, as the spreadsheet counts; key: its hidden name, or empty."""
+    """One row of the sheet. number: from 1, as in the spreadsheet; key: its hidden name, or empty."""
 
     number: int
     key: str
@@ -32,8 +32,8 @@ class FilledRow:
 
 @dataclass(frozen=True)
 class FilledWorkbook:
-    """A filled workbook. token: the one of the hidden sheet, or of the first row that has one; agreed: the consent;
-    language: the one it was made in.
+    """A filled workbook. token: from the hidden sheet, or else from the first row that has one; agreed: the cell for
+    consent; language: language of the workbook.
     """
 
     token: str
@@ -43,7 +43,7 @@ class FilledWorkbook:
 
 
 def read_filled(data: bytes) -> FilledWorkbook:
-    """The rows that hold anything. Raises ImportRefused for what is no workbook of ours."""
+    """The rows that are not empty. Raises ImportRefused for a file that is not one of our workbooks."""
     if len(data) > MAX_UPLOAD:
         raise ImportRefused(f"The file has {len(data) // 2**20} MB; at most {MAX_UPLOAD // 2**20} MB can be read.")
     _refuse_other_formats(data)
@@ -69,7 +69,7 @@ def read_filled(data: bytes) -> FilledWorkbook:
 
 
 def _refuse_other_formats(data: bytes) -> None:
-    """What else a spreadsheet program saves, by its first bytes."""
+    """Refuse other formats of spreadsheet programs, by their first bytes."""
     if data.startswith(OLD_EXCEL):
         raise ImportRefused(f"This is a workbook of an old Excel (.xls), or one with a password. {SAVE_AS}")
     if data.startswith(ZIP) and OPEN_DOCUMENT in data[:200]:
@@ -79,7 +79,7 @@ def _refuse_other_formats(data: bytes) -> None:
 
 
 def _counts(number: int, cells: Sequence[str]) -> bool:
-    """Not the header, nor an empty row."""
+    """Whether a row counts: it is neither the header nor empty."""
     return number > HEADER_ROW and any(cell.strip() for cell in cells)
 
 

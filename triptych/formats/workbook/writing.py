@@ -1,8 +1,8 @@
 """A study's items as a workbook that one annotator fills in: a row per response, a column per question.
 
-Everything but the answer cells is protected. A row is known by its hidden first cell, which travels with it when rows
-are sorted; the columns are known by the hidden first row. A second sheet holds instructions and definitions. Very
-hidden is a third, with the workbook's token and the drop-down lists.
+All cells except answers are protected. Rows are identified by a hidden first cell, which moves with the row when rows
+are sorted, columns by the hidden first row. A second sheet has instructions and definitions. A third, very hidden sheet
+has the workbook's token and the drop-down lists.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ FIXED = {"selectLockedCells": False, "formatColumns": False, "formatRows": False
 
 @dataclass(frozen=True)
 class WorkbookItem:
-    """One item as its annotator may see it; `token` is the hidden name of its rows.
+    """One item as its annotator may see it. token: hidden name of its rows.
 
-    extra_texts: title and text of what is shown with the context; responses: one text per slot, in order.
+    extra_texts: title and text of each extra text; responses: one text per slot, in order.
     """
 
     token: str
@@ -74,10 +74,10 @@ class WorkbookItem:
 
 @dataclass(frozen=True)
 class WorkbookContents:
-    """What a workbook holds.
+    """The contents of a workbook.
 
-    guidelines: title and text of what the study adds to its rubric; consent: what its annotator must agree to in
-    it, or nothing.
+    guidelines: title and text of each of the study's additions to the rubric; consent: the text that the annotator must
+    agree to, or empty.
     """
 
     token: str
@@ -97,7 +97,7 @@ class WorkbookContents:
 
 
 def write_book(book: WorkbookContents) -> bytes:
-    """The file. No text of it exceeds MAX_TEXT_CHARACTERS."""
+    """The workbook as a file. No text may exceed MAX_TEXT_CHARACTERS."""
     made = Workbook()
     made.properties.creator = "Triptych"
     made.security = WorkbookProtection(lockStructure=True)
@@ -130,7 +130,7 @@ def _put(sheet: Worksheet, row: int, column: int, value: str | float) -> Cell:
 
 
 def _font(**looks: Any) -> Font:
-    """The font of the other cells, with these looks; without a name LibreOffice takes another one."""
+    """The font of the other cells with these properties; it needs a name, or LibreOffice uses another font."""
     return Font(**{"name": "Calibri", "size": 11, **looks})
 
 
@@ -163,7 +163,7 @@ def _write_header(sheet: Worksheet, book: WorkbookContents, columns: Sequence[Co
 def _write_item(
     sheet: Worksheet, book: WorkbookContents, columns: Sequence[Column], item: WorkbookItem, number: int, first: int
 ) -> int:
-    """The rows of one item; returns the row after them. A text too tall for one row goes over several, merged."""
+    """Writes the rows of one item and returns the next row. A text too tall for one row spans several merged rows."""
     texts = item.responses
     shared = _shared_texts(item, columns)
     width = {column.key: column.width for column in columns}
@@ -187,7 +187,7 @@ def _write_item(
 
 
 def _shared_texts(item: WorkbookItem, columns: Sequence[Column]) -> dict[str, str]:
-    """Column → its text, once for the whole item."""
+    """Column → its text, for texts that all rows of the item share."""
     extras = dict(item.extra_texts)
     shown = {column.key: extras.get(column.title, "") for column in columns if column.key.startswith(EXTRA)}
     return {CONTEXT: item.context, **shown}
@@ -202,7 +202,7 @@ def _style(cell: Cell, column: Column, begins_item: bool) -> None:
         # align all answers the same way, numbers or words
         cell.alignment = Alignment(horizontal="left", vertical="top", wrap_text=True)
         if not column.choices and column.limits is None:
-            cell.number_format = "@"  # what begins with = or looks like a date stays what was typed
+            cell.number_format = "@"  # typed text that begins with = or looks like a date stays text
 
 
 def _merge(sheet: Worksheet, columns: Sequence[Column], about: str, first: int, last: int) -> None:
@@ -232,7 +232,7 @@ def _validate(sheet: Worksheet, hidden: Worksheet, column: Column, place: int, l
 
 
 def _listed(hidden: Worksheet, choices: Sequence[str | float]) -> str:
-    """Writes a list into a column of the hidden sheet, as a rule itself holds 255 signs; returns its reference."""
+    """Writes a list into a column of the hidden sheet and returns its reference; rules are limited to 255 characters."""
     place = hidden.max_column + 1
     for row, choice in enumerate(choices, 1):
         _put(hidden, row, place, choice)
@@ -241,7 +241,7 @@ def _listed(hidden: Worksheet, choices: Sequence[str | float]) -> str:
 
 
 def _set_up(sheet: Worksheet, columns: Sequence[Column], last: int) -> None:
-    """Widths, what stays in sight, protection, and how it is printed."""
+    """Sets column widths, frozen cells, protection, and printing."""
     for place, column in enumerate(columns, 1):
         dimension = sheet.column_dimensions[get_column_letter(place)]
         dimension.width, dimension.hidden = column.width, column.key == KEY
@@ -255,7 +255,7 @@ def _set_up(sheet: Worksheet, columns: Sequence[Column], last: int) -> None:
 
 
 def _finish(sheet: Worksheet) -> None:
-    """Prints one page wide, and protects without a password: against slips, not against intent."""
+    """Prints one page wide, and protects without a password: against mistakes, not against intent."""
     sheet.page_setup.fitToWidth, sheet.page_setup.fitToHeight = 1, 0
     sheet.sheet_properties.pageSetUpPr.fitToPage = True
     sheet.protection.sheet = True
@@ -344,7 +344,7 @@ def _cut(text: str, longest: int) -> str:
 
 
 def _lines(text: str, width: int) -> int:
-    """How many lines a text takes in a column, roughly: signs of a proportional font are narrower than a figure."""
+    """Approximate number of lines of a text in a column: letters of a proportional font are narrower than digits."""
     return sum(max(1, math.ceil(len(line) / (width * 1.05))) for line in text.split("\n"))
 
 

@@ -21,8 +21,8 @@ from triptych.formats.writers.trl import trl
 class ExportFormat:
     """A format a lead can choose.
 
-    ending: of its main file. asks: names of the options it reads. names_systems: it is about systems, so a lead may
-    want to unblind the study first. card: its README is the card of a dataset.
+    ending: extension of its main file. asks: names of the options that it uses. names_systems: it contains systems'
+    names, so a lead may want to unblind the study first. card: its README is a dataset card.
     """
 
     title: str

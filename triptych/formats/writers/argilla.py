@@ -1,7 +1,7 @@
-"""Argilla 2: records with their responses, and the settings (fields and questions) they fit.
+"""Argilla 2: records with their responses, and the dataset's settings (fields and questions).
 
-Rating questions hold whole numbers from 0 to 10 only, so half points are doubled, with a note; a scale that does not
-fit even then is asked as text. Users are UUIDs there: users.csv maps them to pseudonyms. Spans count code points.
+Argilla's rating questions allow whole numbers from 0 to 10 only, so half points are doubled, with a note; other scales
+become text questions. Users are UUIDs: users.csv maps them to pseudonyms. Spans count code points.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ def argilla(finished: Finished, options: ExportOptions, notes: list[str]) -> Ite
 
 
 def factor_of(scale: Scale) -> int | None:
-    """What a value is multiplied by to become a whole number from 0 to 10; None where nothing does that."""
+    """The factor that converts a scale's values to whole numbers from 0 to 10; None if there is none."""
     points = _points(scale)
     fits = (f for f in (1, 2) if all(is_whole(v * f) and 0 <= v * f <= MAX_RATING for v in points))
     return next(fits, None) if points else None
 
 
 def _points(scale: Scale) -> Sequence[float]:
-    """Every value of a scale of numbers, as far as a rating question may need them."""
+    """All values of a numeric scale, or as many as a rating question can have."""
     if isinstance(scale, Likert):
         return scale.values
     if isinstance(scale, NumberScale):

@@ -1,7 +1,7 @@
 """The files next to the data of every export: annotations.csv, codebook.json and README.md.
 
-The README holds our own words, keys and numbers only; titles and texts of the study are in the codebook, which is
-data. Both name the design hash, and number and hash of the last event, so that a cut tail of the log is found.
+The README has only our own words, keys and numbers; the study's titles and texts are in the codebook, which is data.
+Both contain the design hash, and number and hash of the last event, so that a truncated log can be detected.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ does not know whose texts these are.
 
 
 def documents(finished: Finished, chosen: ExportFormat, options: ExportOptions, notes: list[str]) -> Iterator[File]:
-    """All files of an export, in the order in which they must be written: the README counts what went before."""
+    """All files of an export, in the order in which they must be written: the README counts earlier files' contents."""
     names = []
     for file in chosen.write(finished, options, notes):
         names.append(file.name)
@@ -106,7 +106,7 @@ def documents(finished: Finished, chosen: ExportFormat, options: ExportOptions, 
 
 
 def codebook(finished: Finished, options: ExportOptions) -> JsonObject:
-    """What was asked and how, what every column means, and which state of which design this is."""
+    """The codebook: the questions, the meaning of every column, and the study's design and state."""
     rubric = finished.rubric
     return {
         "study": {
@@ -152,7 +152,7 @@ def readme(finished: Finished, chosen: ExportFormat, names: list[str], notes: li
 
 
 def _shortened(lines: list[str]) -> list[str]:
-    """The lines, cut where there is a file per annotator or per two systems."""
+    """The lines, shortened if there is one file per annotator or per pair of systems."""
     more = len(lines) - MAX_FILE_LINES
     return [*lines[:MAX_FILE_LINES], f"- and {more} more"] if more > 0 else lines
 

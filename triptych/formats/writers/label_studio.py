@@ -1,9 +1,9 @@
-"""Label Studio: tasks with their annotations, and the labelling config they fit.
+"""Label Studio: tasks with their annotations, and the matching labelling config.
 
-One task per item. A control is named for criterion and letter (fluency_a, fluency_why_a, highlight_a), the text it is
-about resp_a. Offsets count code points, as the page of Label Studio 1.23 does; before, it counted UTF-16 units (its
-issue 1347). Label Studio takes an annotation only of a user it knows, and none of its users is a pseudonym: so every
-annotation becomes the importing user's, and a box next to the context names its annotator.
+One task per item. Controls are named after criterion and letter (fluency_a, fluency_why_a, highlight_a), their text is
+resp_a. Offsets count code points, as the page of Label Studio 1.23 does; earlier versions counted UTF-16 units (its
+issue 1347). Label Studio accepts annotations only by its own users, which pseudonyms are not: so every annotation
+belongs to the importing user, and a text field next to the context names the annotator.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _about(question: Control) -> str:
 
 
 def _stars(question: Control) -> int:
-    """How many stars a scale has; 0 where one is not whole or not from 1 to 10, and it becomes a number box."""
+    """The number of stars of a scale; 0 for a scale that must be a number field: fractional, or not within 1 to 10."""
     scale = question.criterion.scale
     fits = isinstance(scale, Likert) and all(v.is_integer() and 1 <= v <= MAX_STARS for v in scale.values)
     return int(scale.values[-1]) if isinstance(scale, Likert) and fits else 0

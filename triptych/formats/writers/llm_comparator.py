@@ -1,7 +1,7 @@
-"""LLM Comparator: one JSON file per two systems, to look at side by side in Google PAIR's viewer.
+"""LLM Comparator: one JSON file per pair of systems, for Google PAIR's side-by-side viewer.
 
-score: the mean difference between the two candidates, from -1.5 to 1.5, positive where the first is better; every
-criterion is brought to 0…1 over its scale (a positive option is 1), then averaged per annotator, then over annotators.
+score: the mean difference between the two candidates, from -1.5 to 1.5, positive where the first is better. Every
+criterion is scaled to 0…1 (a positive option is 1), then averaged per annotator, then over annotators.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def llm_comparator(finished: Finished, options: ExportOptions, notes: list[str])
 
 
 def _has_direction(criterion: Criterion) -> bool:
-    """Whether more is better, candidate by candidate."""
+    """Whether the criterion is about candidates and a higher value is better."""
     ordered = preferences.is_numeric(criterion) or preferences.positive_options(criterion)
     return bool(ordered) and criterion.per_response
 
@@ -100,7 +100,7 @@ def _shares(
 
 
 def _rationale(item: FinishedItem, annotator: str, first: str, second: str) -> str:
-    """What the annotator wrote about the two, the viewer's letters before it."""
+    """The annotator's explanations about both candidates, each after the viewer's letter."""
     lines = []
     for annotation in (a for a in item.annotations if a.annotator == annotator):
         for letter, system in (("A", first), ("B", second)):

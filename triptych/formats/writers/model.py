@@ -23,7 +23,7 @@ class FinishedTurn:
 
 @dataclass(frozen=True)
 class FinishedRating:
-    """One value. A criterion of the kind `best` has the number 1 in the slots picked and 0 in the others."""
+    """One value. For a criterion of the kind `best`, number is 1 in the chosen slots and 0 in the others."""
 
     criterion: str
     number: float | None
@@ -35,7 +35,7 @@ class FinishedRating:
 
 @dataclass(frozen=True)
 class FinishedHighlight:
-    """Null offsets: an imported quote that is not in the text."""
+    """One highlight; start and end are None for an imported quote that is not in the text."""
 
     turn: int | None
     label: str
@@ -48,7 +48,7 @@ class FinishedHighlight:
 
 @dataclass(frozen=True)
 class FinishedSlot:
-    """A candidate's place in one annotation, and what it got there; position None: the order is not known."""
+    """A candidate in one annotation, with its ratings and highlights; position: None if the order is not known."""
 
     position: int | None
     system: str
@@ -59,11 +59,11 @@ class FinishedSlot:
 
 @dataclass(frozen=True)
 class FinishedAnnotation:
-    """All that one annotator gave for one item, in any purpose and state that is done.
+    """One finished annotation, of any purpose and finished state.
 
-    after_unblinding: a lead of the study submitted it when the names of the systems were known to leads. text_view: how
-    its annotator saw the texts (written, formatted, mixed), language: of the page, arrangement: how several responses
-    were shown; None where that is not known.
+    after_unblinding: a lead of the study submitted it after unblinding. text_view: how the annotator saw the texts
+    (written, formatted, mixed); language: language of the page; arrangement: how several responses were shown; each
+    None if not known.
     """
 
     number: int
@@ -92,7 +92,7 @@ class FinishedAnnotation:
 
     @property
     def highlights(self) -> list[tuple[FinishedSlot | None, FinishedHighlight]]:
-        """Every highlight with the slot that it is in, None in the context."""
+        """(slot, highlight) of every highlight; slot: None for the context."""
         places = [(slot, slot.highlights) for slot in self.slots]
         return [(slot, mark) for slot, marks in (*places, (None, self.in_context)) for mark in marks]
 
@@ -106,7 +106,7 @@ class FinishedCandidate:
 
 @dataclass(frozen=True)
 class FinishedItem:
-    """Candidates are in the order of their blind codes, which is independent of any annotator's order."""
+    """An item; its candidates are in the order of their blind codes, not in any annotator's order."""
 
     item_id: str
     purpose: str
@@ -121,9 +121,9 @@ class FinishedItem:
 
 @dataclass(frozen=True)
 class Selection:
-    """Which items to walk, with which annotations; an empty part lets everything through.
+    """Which items to read, with which annotations; empty fields select everything.
 
-    systems: only items that have a candidate of each. annotator: only their annotations, and the items that have one.
+    systems: only items with a candidate of each. annotator: only this annotator's annotations, and items with one.
     main_only: no training items, no repeats, no attention checks.
     """
 
@@ -138,10 +138,10 @@ MAIN_WORK = Selection(main_only=True)
 
 @dataclass(frozen=True)
 class Finished:
-    """One study as of one event. The four callables read as they are walked, so no study has to fit in memory.
+    """One study as of one event. The four callables read while they are iterated, so a study need not fit in memory.
 
-    systems: blind code → the name that may be written, of those whose candidates are to be judged.
-    items: a selection → its items, in the order of import. ratings, highlights: rows of the long CSV files.
+    systems: blind code → printable name, for systems with candidates to be judged.
+    items: selection → its items, in the order of import. ratings, highlights: rows of the long CSV files.
     events: the log, one dictionary per event.
     """
 
@@ -179,7 +179,7 @@ class Finished:
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """What a lead chooses. margin: pairs whose means differ by no more are ties. criterion: this one only."""
+    """A lead's choices. margin: pairs whose means differ by no more are ties. criterion: only this; None for all."""
 
     margin: float = 0.0
     criterion: str | None = None
@@ -190,11 +190,11 @@ class ExportOptions:
 
 @dataclass(frozen=True)
 class File:
-    """One file of an export; its bytes are made while they are taken."""
+    """One file of an export; its bytes are produced while they are read."""
 
     name: str
     blocks: Iterator[bytes]
 
 
-# the list takes sentences for the README: what was left out and why, counted while the files were written
+# a writer adds sentences to the list for the README: what was left out and why, counted while writing the files
 Writer = Callable[[Finished, ExportOptions, list[str]], Iterator[File]]

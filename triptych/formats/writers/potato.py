@@ -1,8 +1,8 @@
 """Potato: the items, a config that asks the same questions, and one `user_state.json` per annotator.
 
-Each response is a field of the item (response_a), and schemes are named for criterion and letter (fluency_a). Answers
-are pairs of scheme with option and value, which is a text, as Potato 2.12 stores and loads them. Its spans count
-code points of the text as the page holds it, where a line break is a tag and no character.
+Each response is a field of the item (response_a), and schemes are named after criterion and letter (fluency_a). Answers
+are pairs of ({schema, name}, value), values being texts, as Potato 2.12 stores and loads them. Its spans count code
+points of the text on the page, where a line break is a tag and not a character.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _config(finished: Finished) -> JsonObject:
 
 
 def _fields(finished: Finished) -> Iterator[JsonObject]:
-    """What the page shows of an item: the context and every response, in which passages can be marked."""
+    """The page's fields of an item: the context and every response, in which passages can be marked."""
     in_context, in_responses = (
         {"span_target": True} if task.marked_in(finished, place) else {} for place in ("context", "candidate")
     )
@@ -101,7 +101,7 @@ def _user_state(finished: Finished, annotator: str, left_out: Counter[str]) -> J
 
 
 def _times(item: FinishedItem, annotation: FinishedAnnotation) -> JsonObject:
-    """When the item was submitted, in seconds since 1970, and how long it took."""
+    """Time of submission in seconds since 1970, and the time spent."""
     end = annotation.submitted_at.timestamp()
     seconds = round(annotation.active_seconds, 1)
     times = {"session_start": end - seconds, "session_end": end, "total_time_ms": round(1000 * seconds)}
@@ -111,7 +111,7 @@ def _times(item: FinishedItem, annotation: FinishedAnnotation) -> JsonObject:
 def _labels(
     finished: Finished, item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]
 ) -> Iterator[tuple[dict[str, str], str]]:
-    """Pairs of scheme with option, and value; a number box has one option, `number`."""
+    """({schema, name}, value) of each answer; a number field has one option, `number`."""
     for answer in task.answers(finished, item, annotation, left_out):
         if answer.part:
             yield {"schema": answer.name, "name": "text_box"}, ";".join(answer.texts)

@@ -1,4 +1,4 @@
-"""From ratings to preferences between two candidates of one item: whose ratings count, and by how much they differ."""
+"""From ratings to preferences between two candidates of one item: which ratings count, and their differences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COUNTED = (
 
 @dataclass(frozen=True)
 class Rated:
-    """What one annotator gave two candidates on one criterion."""
+    """One annotator's ratings of two candidates on one criterion."""
 
     annotator: str
     first: FinishedRating
@@ -29,7 +29,7 @@ def counted_note(finished: Finished) -> str:
 
 
 def counted(finished: Finished, item: FinishedItem) -> list[FinishedAnnotation]:
-    """The annotations of an item that count; none where more than half of those who finished ignored it."""
+    """The annotations of an item that count; empty if more than half of its annotators ignored the item."""
     whole = [
         a for a in item.annotations if not a.excluded and a.kind in finished.counted_kinds and a.state != "skipped"
     ]
@@ -38,7 +38,7 @@ def counted(finished: Finished, item: FinishedItem) -> list[FinishedAnnotation]:
 
 
 def ratings_of(annotation: FinishedAnnotation, criterion: Criterion) -> dict[str, FinishedRating]:
-    """System → its rating on a criterion, missing ones left out."""
+    """System → its rating on a criterion, without missing ratings."""
     return {
         slot.system: rating
         for slot in annotation.slots

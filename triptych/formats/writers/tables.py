@@ -139,7 +139,7 @@ def _as_cells(row: Sequence[Any]) -> list[Cell]:
 
 
 def _schema(finished: Finished, header: Sequence[str]) -> Any:
-    """The pyarrow schema of a table; it carries design hash, number and hash of the last event."""
+    """The pyarrow schema of a table; its metadata contain the design hash, and number and hash of the last event."""
     import pyarrow as pa
 
     turns = pa.list_(pa.struct([("speaker", pa.string()), ("text", pa.string())]))

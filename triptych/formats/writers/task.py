@@ -1,8 +1,8 @@
 """An item in the form of a labelling tool: texts under fixed letters, one question per criterion and letter.
 
-Tools have no order of their own per annotator, so the letters a, b, c stand for the candidates in the order of their
-blind codes, and only annotations.csv has the position on screen. A dialogue becomes one text, a turn a line; the
-offsets of its highlights are moved accordingly.
+Tools do not have separate orders for annotators, so the letters a, b, c mean the candidates in the order of their blind
+codes, and only annotations.csv has the position on screen. A dialogue becomes one text with a line per turn; offsets of
+its highlights are shifted accordingly.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ class Control:
     letter: str | None
 
     def named(self, part: str = "") -> str:
-        """fluency_a, fluency_why_a, or fluency for a question about the item."""
+        """The control's name: fluency_a, fluency_why_a, or fluency for a question about the item."""
         return "_".join(name for name in (self.criterion.key, part, self.letter) if name)
 
 
 class ControlAnswer(NamedTuple):
-    """An answer to a question; `part`: "" for the value, otherwise "reasons" or "why", whose values are texts."""
+    """An answer to a control; part: "" for the value, "reasons" or "why" for texts that explain it."""
 
     question: Control
     part: str
@@ -64,7 +64,7 @@ class ControlAnswer(NamedTuple):
 
     @property
     def texts(self) -> list[str]:
-        """What a box for text holds."""
+        """The answer as the texts of a text field."""
         return self.value if isinstance(self.value, list) else [str(self.value)]
 
 
@@ -79,7 +79,7 @@ class Marked(NamedTuple):
 
     @property
     def control(self) -> str:
-        """highlight_a, or highlight_context."""
+        """The control's name: highlight_a, or highlight_context."""
         return f"{HIGHLIGHT}_{self.letter or CONTEXT}"
 
 
@@ -89,7 +89,7 @@ def letters(finished: Finished) -> str:
 
 
 def questions(finished: Finished) -> list[Control]:
-    """Every question there is, in the order of the rubric. A `best` is asked as picked or not, letter by letter."""
+    """All controls, in the order of the rubric. A `best` is asked separately for each letter, as chosen or not."""
     asked = []
     for criterion in finished.criteria:
         places: Sequence[str | None] = letters(finished) if criterion.per_response else (None,)
@@ -122,19 +122,19 @@ def _letters_of(item: FinishedItem) -> dict[str, str]:
 
 
 def marked_in(finished: Finished, place: Literal["candidate", "context"]) -> list[tuple[str, str]]:
-    """Key and title of every label that is marked there, in a candidate or the context."""
+    """(key, title) of every label for highlights in this place, candidates or the context."""
     return [(label.key, label.title) for label in finished.rubric.labels_in(place)]
 
 
 def context(item: FinishedItem) -> tuple[str, list[int]]:
-    """The context as one text, and where in it each turn's text starts; without turns the text itself is at 0."""
+    """The context as one text, and the offset of each turn's text; [0] for a text without turns."""
     spoken, starts = joined(item.turns)
     above = f"{item.context}\n\n" if item.context and spoken else item.context
     return above + spoken, [len(above) + start for start in starts]
 
 
 def fields(item: FinishedItem, response: str = "response") -> dict[str, str]:
-    """The context, and what was written and by which system, letter by letter."""
+    """The fields of an item: the context and, for each letter, the response's text and its system."""
     texts = {f"{response}_{letter}": text for letter, text in texts_of(item).items()}
     return {CONTEXT: context(item)[0], **texts, **systems(item)}
 
@@ -142,7 +142,7 @@ def fields(item: FinishedItem, response: str = "response") -> dict[str, str]:
 def answers(
     finished: Finished, item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]
 ) -> Iterator[ControlAnswer]:
-    """Every rating of an annotation under its question, with what explains it; those without a value are counted."""
+    """Every rating of an annotation with its explanation; left_out counts ratings without a value."""
     criteria = {criterion.key: criterion for criterion in finished.criteria}
     rated = [(Control(criteria[rating.criterion], None), rating) for rating in annotation.about_item]
     at = _letters_of(item)
@@ -161,7 +161,7 @@ def answers(
 
 
 def marked(item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]) -> Iterator[Marked]:
-    """Every highlight of an annotation that has a place in the text; the others are counted."""
+    """Every highlight of an annotation with a place in the text; left_out counts the others."""
     candidates = {candidate.system: candidate for candidate in item.candidates}
     at = _letters_of(item)
     for slot, mark in annotation.highlights:
@@ -175,12 +175,12 @@ def marked(item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter
 
 
 def flat(candidate: FinishedCandidate) -> tuple[str, list[int]]:
-    """A candidate as one text, and where in it each turn's text starts."""
+    """A candidate as one text, and the offset of each turn's text."""
     return joined(candidate.turns) if candidate.turns else (candidate.text or "", [])
 
 
 def joined(turns: Sequence[FinishedTurn]) -> tuple[str, list[int]]:
-    """Turns as lines `speaker: text`, and where each text starts."""
+    """Turns as lines `speaker: text`, and the offset of each turn's text."""
     starts, lines, length = [], [], 0
     for turn in turns:
         prefix = f"{turn.speaker}: "
@@ -198,6 +198,6 @@ def _value_of(rating: FinishedRating) -> str | float | None:
 
 
 def notes_of(finished: Finished, left_out: Counter[str]) -> list[str]:
-    """Sentences about what a tool cannot hold, for the README; `left_out` counts by sentence with {n}."""
+    """Sentences for the README about what the tool cannot represent; left_out: sentence with {n} → its count."""
     notes = [MAIN_ONLY, ONE_TEXT] if finished.has_dialogues else [MAIN_ONLY]
     return notes + [sentence.format(n=count) for sentence, count in left_out.items() if count]

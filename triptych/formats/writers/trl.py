@@ -1,7 +1,7 @@
 """Preference data for TRL: pairs (prompt, chosen, rejected) and, from accept or reject, the unpaired form.
 
-A pair is about one criterion with numbers: chosen is the candidate with the higher mean over the annotators who
-rated both, `margin` the difference of the means in units of the scale, `n_annotators` how many they are.
+A pair is about one criterion with numbers: chosen is the candidate with the higher mean over the annotators who rated
+both, `margin` the difference of the means in units of the scale, `n_annotators` the number of these annotators.
 An unpaired row says whether more than half of the annotators chose a positive option.
 Where a study has dialogues, all texts are lists of messages, as programs that load the file expect one type per column:
 the speaker of the last turn before the candidate is the user, everybody else the assistant.
@@ -35,7 +35,7 @@ SAME = "{n} pairs were dropped because both texts are the same."
 UNPAIRED = "unpaired.jsonl: {n} rows, one per item, criterion and system, from the options that count as positive."
 SPLIT = "{n} candidates were dropped because exactly half of their annotators chose a positive option."
 EXTRA = "Titled texts shown with the context are not part of the prompt."
-MEAN_DIGITS = 9  # digits: means of the same values differ only by rounding
+MEAN_DIGITS = 9  # decimals that are compared; means of the same values may differ by rounding beyond them
 
 
 def trl(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterator[File]:
@@ -77,7 +77,7 @@ def _with_text(item: FinishedItem) -> list[FinishedCandidate]:
 def _pair(
     annotations: list[FinishedAnnotation], criterion: Criterion, first: FinishedCandidate, second: FinishedCandidate
 ) -> tuple[float, float, int] | None:
-    """Both means, and how many rated both; None if there is none."""
+    """(mean of the first, mean of the second, annotators who rated both); None if nobody rated both."""
     both = preferences.rated_both(annotations, criterion, first.system, second.system)
     pairs = [(rated.first.number, rated.second.number) for rated in both]
     numbers = [(first, second) for first, second in pairs if first is not None and second is not None]
@@ -135,7 +135,7 @@ def _unpaired(finished: Finished, criteria: list[Criterion], count: Counter[str]
 
 
 def _prompt(finished: Finished, item: FinishedItem) -> JsonObject:
-    """The context. Whole conversations without one have no prompt: both sides then start at the beginning."""
+    """The context as the prompt; a conversation without a context has no prompt, its completion holds all turns."""
     if not finished.has_dialogues:
         return {"prompt": item.context}
     if not item.turns:

@@ -1,4 +1,4 @@
-"""Pieces of files made one after the other: JSON lines, long JSON documents, CSV, Parquet, and the zip around them."""
+"""Writes files piece by piece: JSON lines, long JSON documents, CSV, Parquet, and the zip around them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BLOCK_CHARACTERS = 2**16
 
 
 class Drain(io.RawIOBase):
-    """A file that cannot be rewound and forgets what has been taken out of it."""
+    """A write-only file object that cannot seek and does not keep the bytes that were taken from it."""
 
     def __init__(self) -> None:
         self._kept = bytearray()
@@ -36,14 +36,14 @@ class Drain(io.RawIOBase):
         return size
 
     def take(self) -> bytes:
-        """What was written since the last time."""
+        """The bytes written since the last call."""
         taken = bytes(self._kept)
         self._kept.clear()
         return taken
 
 
 def in_blocks(pieces: Iterable[str], size: int = BLOCK_CHARACTERS) -> Iterator[bytes]:
-    """UTF-8 in blocks of about `size`, so that neither the server nor the network sees single lines."""
+    """The pieces in UTF-8, joined to blocks of about `size` characters, because sending single lines is slow."""
     buffered, length = [], 0
     for piece in pieces:
         buffered.append(piece)
@@ -75,7 +75,7 @@ def jsonl_file(name: str, rows: Iterable[object]) -> File:
 
 
 def json_list_file(name: str, rows: Iterable[object], before: str = "", after: str = "") -> File:
-    """One long list, one entry per line, between two pieces of JSON."""
+    """One long list, one entry per line; before, after: JSON text around the list."""
     entries = (f"{',' if number else ''}\n{as_json(row)}" for number, row in enumerate(rows))
     return File(name, in_blocks(chain([f"{before}["], entries, [f"\n]{after}\n"])))
 

@@ -29,11 +29,11 @@ from triptych.study.system_names import system_names
 
 LARGE = 30_000  # ratings up to which a page computes while it is drawn
 MAX_KEPT = 3  # conclusions per study, each with its numbers
-PAUSE = 4  # times as long as a conclusion took, before the next of the study begins
-HEAD_START = 1.0  # seconds in which the page that asked is drawn, before it shares the processor
-RETRY_SECONDS = 60.0  # after one that failed
+PAUSE = 4  # pause before the study's next conclusion, as a multiple of the time that the last one took
+HEAD_START = 1.0  # seconds before the thread begins, so that the page that started it is drawn first
+RETRY_SECONDS = 60.0  # pause after a conclusion that failed
 FAILED = "The results could not be computed. The server's log shows the reason; the next attempt is in a minute."
-# work that came in since: an earlier conclusion stays true of what it goes up to
+# annotations that came in since: an earlier conclusion is still true up to its last event
 WORK = (
     EventKind.annotation_edited,
     EventKind.ignored,
@@ -41,7 +41,7 @@ WORK = (
     EventKind.submitted,
     EventKind.surplus,
 )
-# after any other kind of event, such as an exclusion, an erasure or an amendment, it is not shown again
+# after any other kind of event, such as an exclusion, an erasure or an amendment, earlier conclusions are not shown
 HARMLESS = (*WORK, EventKind.reserved, EventKind.results_opened)
 STEPS: dict[str, Callable[[StudyAnalysis], object]] = {
     "means, intervals and agreement": lambda analysis: analysis.criteria,
@@ -84,7 +84,7 @@ class Conclusion:
 
 @dataclass(frozen=True)
 class StepAtWork:
-    """step: what is computed now, the `done`-th of TOTAL_STEPS."""
+    """Progress of the thread; step: what is computed now; done: its number among TOTAL_STEPS."""
 
     step: str
     done: int
@@ -92,9 +92,9 @@ class StepAtWork:
 
 @dataclass(frozen=True)
 class Latest:
-    """conclusion: the last whole one that may be shown; current: whether no work came in since.
+    """conclusion: the last complete one that may be shown; current: whether no annotation came in since.
 
-    progress: of a thread at work on this study, if there is one; failure: why there is no newer one.
+    progress: progress of the thread at work on this study, if there is one; failure: why there is no newer conclusion.
     """
 
     conclusion: Conclusion | None
@@ -108,7 +108,7 @@ Asked = tuple[Source, Counted]
 
 
 class _Shelf:
-    """What is known of one study: its conclusions, the thread at work, when the next may begin."""
+    """The state of one study: its conclusions, the thread at work, when the next conclusion may begin."""
 
     def __init__(self) -> None:
         self.conclusions: dict[Asked, Conclusion] = {}
@@ -123,9 +123,9 @@ _lock = threading.Lock()
 
 
 def latest(session: Session, study: Study, counted: Counted, source: Source = frame_of) -> Latest:
-    """The last conclusion under these filters; begins the next one, if something came in since and nothing is at work.
+    """The last conclusion under these filters; starts the next one if work came in since and no thread is running.
 
-    source: gives the frame that it is computed from.
+    source: returns the frame that the conclusion is computed from.
     """
     asked, name = (source, counted), name_of(study)
     with _lock:
@@ -148,7 +148,7 @@ def latest(session: Session, study: Study, counted: Counted, source: Source = fr
 
 
 def _may_be_shown(session: Session, study: Study, conclusion: Conclusion) -> bool:
-    """Whether the study's log still holds the event that it goes up to, and only work came in since."""
+    """Whether the study's log still contains the conclusion's last event, and only annotations came in since."""
     last = select(Event.hash).where(Event.study_id == study.id, Event.number == conclusion.number)
     if session.scalars(last).first() != conclusion.hash:
         return False  # another state of the study was restored
@@ -156,7 +156,7 @@ def _may_be_shown(session: Session, study: Study, conclusion: Conclusion) -> boo
 
 
 def _came_in(session: Session, study: Study, conclusion: Conclusion, which: ColumnElement[bool]) -> bool:
-    """Whether such an event came after the conclusion."""
+    """Whether an event that meets this condition came after the conclusion."""
     since = select(Event.id).where(Event.study_id == study.id, Event.number > conclusion.number, which)
     return session.scalars(since.limit(1)).first() is not None
 

@@ -1,4 +1,4 @@
-"""Counts and means of what is in, without an interval or a test: what a large study shows at once."""
+"""Counts and means of the ratings so far, without intervals or tests: a large study shows them at once."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def means(frame: Frame, counted: Counted, names: Mapping[int, str]) -> pd.DataFr
     """A row per criterion about responses and system: the ratings that count and their mean, or a share of answers."""
     rows = []
     for ratings in criterion_ratings(frame, counted):
-        known = ~np.isnan(ratings.number)
-        system = ratings.system[known]
-        count, total = np.bincount(system), np.bincount(system, ratings.number[known])
+        has_number = ~np.isnan(ratings.number)
+        system = ratings.system[has_number]
+        count, total = np.bincount(system), np.bincount(system, ratings.number[has_number])
         style = "share" if ratings.variable.is_share else "number"
         for code in np.flatnonzero(count).tolist() if ratings.variable.per_response else ():
             mean = written(total[code] / count[code], style)

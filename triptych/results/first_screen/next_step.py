@@ -1,4 +1,4 @@
-"""What a lead does next, by how far the study is."""
+"""The lead's next step, depending on the study's progress."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from triptych.results.progress import Overview
 from triptych.stats.numbers import counted
 from triptych.storage.models import Study, StudyState
 
-QUIET_DAYS = 3  # without an annotation, after which people may need a reminder
+QUIET_DAYS = 3  # days without an annotation, after which people may need a reminder
 
 
 @dataclass(frozen=True)
 class NextStep:
-    """sentence: what to do and why; place: of the study where it is done, "" where that is the results page itself."""
+    """sentence: what to do and why; place: the study's place to do it, "" for the results page itself."""
 
     sentence: str
     place: str

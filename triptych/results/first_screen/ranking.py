@@ -31,8 +31,8 @@ THESE_ONLY = "This applies to these annotators only: there are too few to genera
 
 @dataclass(frozen=True)
 class FirstVerdict:
-    """headline: the verdict in a sentence; second: its size and what the other criteria say; groups: of systems
-    without a clear difference, from the highest to the lowest, where there are too many for one sentence."""
+    """headline: the verdict in a sentence; second: size of the difference and the verdict of other criteria; groups:
+    groups of systems without a clear difference, from the highest to the lowest, if too many for one sentence."""
 
     headline: str
     second: str = ""
@@ -48,22 +48,22 @@ def primary(analysis: StudyAnalysis) -> str:
 
 
 def pictured(analysis: StudyAnalysis) -> list[CriterionResult]:
-    """Criteria about responses of which some system has a mean or a share, the declared primary one first."""
+    """Criteria about responses with a mean or share for at least one system, the declared primary one first."""
     first = analysis.frame.settings.preregistration.primary_criterion
     shown = [result for result in analysis.criteria if result.variable.per_response and _means(result)]
     return sorted(shown, key=lambda result: result.criterion.key != first)
 
 
 def _means(result: CriterionResult) -> dict[int, float]:
-    """System → its mean as a share of the scale, of those that have one."""
+    """System → its mean as a share of the scale, for systems that have a mean."""
     low, high = result.ends
     systems = [(system.system, system.interval) for system in result.systems]
     return {code: (of.mean - low) / ((high - low) or 1.0) for code, of in systems if isinstance(of, Interval)}
 
 
 def in_order(analysis: StudyAnalysis, by: Order) -> list[int]:
-    """The systems from the highest to the lowest, by the primary criterion or by the mean of all that are pictured,
-    each as a share of its scale; or by their numbers, which no new rating changes."""
+    """The systems from the highest to the lowest, by the primary criterion or by the mean of all pictured criteria
+    (shares of their scales); or by their numbers, an order that new ratings do not change."""
     key, shown = primary(analysis), pictured(analysis)
     if by == "number" or not shown:
         return analysis.systems
@@ -111,11 +111,11 @@ def groups_apart(systems: Sequence[int], clear: Sequence[Contrast]) -> list[list
     """Groups from the highest to the lowest: inside each no two systems differ clearly, and each system is clearly
     below one of the group before."""
     below = {(_lower(contrast), contrast.higher) for contrast in clear}
-    left, groups = list(systems), []
-    while left:
-        top = [code for code in left if not any((code, other) in below for other in left)] or left
+    remaining, groups = list(systems), []
+    while remaining:
+        top = [code for code in remaining if not any((code, other) in below for other in remaining)] or remaining
         groups.append(top)
-        left = [code for code in left if code not in top]
+        remaining = [code for code in remaining if code not in top]
     return groups
 
 
@@ -138,19 +138,21 @@ def _others(analysis: StudyAnalysis, key: str) -> str:
     others = [other for other in analysis.compared if other != key]
     if not others:
         return ""
-    way = {(contrast.system, contrast.baseline): contrast.higher for contrast in clear_of(analysis.contrasts_of(key))}
+    higher_of = {
+        (contrast.system, contrast.baseline): contrast.higher for contrast in clear_of(analysis.contrasts_of(key))
+    }
     against = [
         contrast
         for other in others
         for contrast in clear_of(analysis.contrasts_of(other))
-        if way.get((contrast.system, contrast.baseline), contrast.higher) != contrast.higher
+        if higher_of.get((contrast.system, contrast.baseline), contrast.higher) != contrast.higher
     ]
     if against:
         first = largest_first(against)[0]
         more = f" ({len(against) - 1} more such differences)" if len(against) > 1 else ""
         higher, lower = analysis.name(first.higher), analysis.name(_lower(first))
         return f"The other way round on {analysis.title(first.criterion)}: {higher} is above {lower}{more}."
-    if not way:
+    if not higher_of:
         clear = [other for other in others if clear_of(analysis.contrasts_of(other))]
         return f"Other criteria: {len(clear)} of {len(others)} show clear differences."
     return "No other criterion contradicts this."

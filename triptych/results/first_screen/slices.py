@@ -14,7 +14,7 @@ from triptych.stats.undefined import Undefined
 
 @dataclass(frozen=True)
 class Slice:
-    """Items with one value of a field. contrasts: of the declared field, adjusted over all its values; else none."""
+    """Items with one value of a field. contrasts: adjusted over all values; empty unless the field was declared."""
 
     value: str
     items: int

@@ -1,4 +1,4 @@
-"""How much of what was planned is in, and how often leads opened results before that."""
+"""How many of the planned annotations are in, and how often leads opened results before all were."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ ABOUT_COLLECTION = (
 
 @dataclass(frozen=True)
 class Planned:
-    """What was to be collected, as of one event.
+    """The planned collection, as of one event.
 
-    places: annotations of all items that were not taken out before the first look; left_out: the items that were, whose
-    annotations count for nothing here. looks: (day, pseudonym) of each lead who opened results before the study was
+    places: planned annotations of all items, except items taken out before the first look. left_out: those items, whose
+    annotations are not counted here. looks: (day, pseudonym) of each lead who opened results before the study was
     closed, or until now. imported: the ratings came from elsewhere, without a plan.
     """
 
@@ -43,16 +43,19 @@ class Planned:
 
 
 def planned_of(session: Session, study: Study) -> Planned:
-    """Three short statements; one more where items were taken out of a study whose results had been opened."""
+    """The planned collection of a study.
+
+    Takes three short statements; one more if items were taken out after the results had been opened.
+    """
     history = _history(session, study)
-    closed, looks, first = study.state == StudyState.closed, set(), None
+    closed, looks, first_look = study.state == StudyState.closed, set(), None
     for event in history[: _closed_at(history) if closed else None]:
         if event.kind == EventKind.results_opened:
             looks.add((f"{event.at:%Y-%m-%d}", event.actor))
-            first = first or event.number
+            first_look = first_look or event.number
     of_study = Item.study_id == study.id, Item.purpose == Purpose.main
     retired = frozenset(session.scalars(select(Item.external_id).where(*of_study, Item.retired)))
-    late = _retired_since(session, study, first) if first and retired else frozenset()
+    late = _retired_since(session, study, first_look) if first_look and retired else frozenset()
     asked = ~Item.retired | Item.external_id.in_(late) if late else ~Item.retired
     places = session.scalars(select(func.coalesce(func.sum(Item.raters), 0)).where(*of_study, asked)).one()
     imported = closed and any(event.kind == EventKind.ratings_imported for event in history)
@@ -68,7 +71,7 @@ def _history(session: Session, study: Study) -> list[Row[Any]]:
 
 
 def _closed_at(history: list[Row[Any]]) -> int:
-    """The place of the last closing: what leads opened afterwards was over."""
+    """The index of the last closing in the history: results opened afterwards were complete."""
     return max((place for place, event in enumerate(history) if event.kind == EventKind.study_closed), default=0)
 
 
@@ -85,7 +88,10 @@ def is_about_collection(news: Iterable[Event]) -> bool:
 
 
 def collection(planned: Planned, work: pd.DataFrame, declaration: Preregistration) -> Collected:
-    """work: of the study's frame. A closed study's annotations count as in, also of annotators excluded since."""
+    """The state of collection; work: table of the study's frame.
+
+    In a closed study, annotations by annotators who were excluded later still count as received.
+    """
     in_place = work["state"].isin(IN_PLACE) if planned.closed else work["in_place"] & ~work["excluded"]
     filled = int((in_place & ~work["item"].isin(planned.left_out)).sum())
     over = planned.imported or filled >= planned.places and (planned.closed or not declaration.stop_rule)

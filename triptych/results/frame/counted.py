@@ -19,7 +19,7 @@ def kinds_by_default(study: Study) -> frozenset[str]:
 
 
 def mostly_ignored(frame: Frame, counted: Counted) -> list[str]:
-    """Items that more than half of their raters set aside as a whole, whichever annotators are looked at alone."""
+    """Items that more than half of their raters ignored, whichever annotators the filters select."""
     rows = counted_work(frame, replace(counted, annotators=frozenset()))
     rows = rows[rows["state"].isin(FINISHED)]
     share = (rows["state"] == AssignmentState.ignored).groupby(rows["item"], observed=True).mean()
@@ -27,7 +27,7 @@ def mostly_ignored(frame: Frame, counted: Counted) -> list[str]:
 
 
 def counted_ratings(frame: Frame, counted: Counted) -> pd.DataFrame:
-    """The rows behind every number: no excluded annotator, no item that most raters ignored, the kinds asked for."""
+    """The rows behind every number: without excluded annotators and items that most ignored, of the selected kinds."""
     return frame.ratings[counting(frame, counted)]
 
 
@@ -40,7 +40,7 @@ def counting(frame: Frame, counted: Counted) -> np.ndarray:
 
 
 def counted_work(frame: Frame, counted: Counted) -> pd.DataFrame:
-    """The annotations that count, items that most ignored among them."""
+    """The annotations that count, including those of items that most annotators ignored."""
     return frame.work[_passes(frame, frame.work, counted)]
 
 
@@ -67,7 +67,7 @@ def _items_with(frame: Frame, field: str, value: str) -> frozenset[str]:
 
 
 def _among(labels: pd.Series, chosen: Collection[str]) -> np.ndarray:
-    """(n,) whether a label is one of those chosen; each category is looked up once."""
+    """(n,) whether each label is among the chosen ones; each category is looked up once."""
     return labels.cat.categories.isin(list(chosen))[labels.cat.codes] if len(labels) else np.zeros(0, dtype=bool)
 
 

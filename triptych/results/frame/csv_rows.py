@@ -44,8 +44,8 @@ MARK = (
 def export_ratings(session: Session, study: Study, part: range | None = None) -> Iterator[tuple[Any, ...]]:
     """Every stored rating of every purpose, as rows of the long CSV, in a stable order, streamed.
 
-    part: numbers of annotations, for these alone; `annotations_after` gives them. Data shared by all ratings of an
-    annotation are read once, separately: on PostgreSQL after `database.see_one_state`.
+    part: limits the rows to the annotations with these numbers, see `annotations_after`. Data shared by all ratings of
+    an annotation are read once, separately; on PostgreSQL, call `database.see_one_state` first.
     """
     names = system_names(session, study)
     rated = Assignment.state.in_(RATED) & _among(Assignment.id, part)
@@ -57,13 +57,13 @@ def export_ratings(session: Session, study: Study, part: range | None = None) ->
 
 
 def annotations_after(session: Session, study: Study, number: int, count: int) -> tuple[range, bool]:
-    """The numbers of the next `count` rated annotations after one, and whether there are more behind them."""
+    """The numbers of the next `count` rated annotations after `number`, and whether there are more after these."""
     rated = (Assignment.study_id == study.id) & Assignment.state.in_(RATED)
     return _next_numbers(session, select(Assignment.id).where(rated), Assignment.id, number, count)
 
 
 def highlights_after(session: Session, study: Study, number: int, count: int) -> tuple[range, bool]:
-    """The same for highlights."""
+    """Like `annotations_after`, for annotations with highlights."""
     return _next_numbers(session, highlights_of(study, Highlight.id), Highlight.id, number, count)
 
 
@@ -118,5 +118,5 @@ def export_highlights(session: Session, study: Study, part: range | None = None)
 
 
 def _streamed(session: Session, statement: Select[Any]) -> Iterable[Any]:
-    """Rows as they come; on the connection, because the ORM would take as long again for nothing."""
+    """Rows, streamed; read on the connection, because the ORM would double the time."""
     return session.connection().execute(statement.execution_options(yield_per=2000))

@@ -1,4 +1,4 @@
-"""What annotators highlighted, over the texts it was highlighted in."""
+"""The texts of items with annotators' highlights."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ Spans = dict[tuple[int | None, int | None], list[Span]]  # (candidate, None for 
 
 @dataclass(frozen=True)
 class Passage:
-    """A text, or one turn of a dialogue, with what was highlighted in it."""
+    """A text, or one turn of a dialogue, with its highlights."""
 
     speaker: str
     text: str

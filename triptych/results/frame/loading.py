@@ -1,7 +1,7 @@
 """Work and ratings of a study as tables, read with one statement each.
 
-Joins slot → candidate → system, as `texts`, `exports` and `reports` do for leads and `assignments` does to balance the
-order; what serves annotators never does. The tables hold the blind codes of systems; `system_names` alone has
+Joins slot → candidate → system. `texts`, `exports` and `reports` do so for leads and `assignments` to balance the
+order; code that serves annotators never does. The tables contain the blind codes of systems; only `system_names` has
 their names.
 """
 
@@ -42,7 +42,7 @@ from triptych.study.lifecycle import CriterionRow
 
 WORK = ["assignment", "annotator", "kind", "item", "state", "excluded", "active_seconds", "submitted_at"]
 PLACED = "in_place"
-# an item that was ignored has a reason and no ratings; without its place it is surplus, and ignored all the same
+# an ignored item has a reason and no ratings; without a place its state is surplus, but it still counts as ignored
 GIVEN_STATE = case(
     (and_(Assignment.state == AssignmentState.surplus, Assignment.reason.is_not(None)), AssignmentState.ignored.value),
     else_=Assignment.state,
@@ -58,7 +58,7 @@ ANSWERS = {
     "missing": "bool",
 }
 PLACES = {"assignment": "int64", "position": "int64", "order_known": "bool", "system": "int32"}
-AT_ONCE = 500  # rows, below the 700 new objects that make the garbage collector walk them
+AT_ONCE = 500  # rows; 700 new objects would trigger the garbage collector
 RATING = ["position", "system", "criterion", "value", "option", "missing", "reasons", "explanation"]
 LABELS = ("annotator", "kind", "item", "state", "criterion", "option", "reasons")
 
@@ -66,22 +66,22 @@ LABELS = ("annotator", "kind", "item", "state", "criterion", "option", "reasons"
 def load(
     session: Session, study: Study, only: Collection[int] | None, purpose: Purpose = Purpose.main
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Work and ratings of the assignments of one purpose, or of some of them."""
+    """Work and ratings of the assignments of one purpose; only: numbers of assignments, None for all."""
     work = _typed(_stored_rows(session, _limited(_work_of(study, purpose), only)), [*WORK, PLACED])
     rated = (Assignment.study_id == study.id, Assignment.purpose == purpose, Assignment.state.in_(RATED))
     answers = _arrays(session, _limited(_answers_of(*rated), only), ANSWERS)
     places = _arrays(session, _limited(_places_of(*rated), only), PLACES)
     explained = session.execute(_limited(_explained_of(*rated), only)).all()
     assignments = pd.Index(work["assignment"])
-    at = assignments.get_indexer(answers["assignment"])
-    if (at < 0).any():  # came in since the work was read; its event is still to come
-        answers, at = {name: column[at >= 0] for name, column in answers.items()}, at[at >= 0]
+    rows = assignments.get_indexer(answers["assignment"])
+    if (rows < 0).any():  # stored after the work was read; its event will be processed next time
+        answers, rows = {name: column[rows >= 0] for name, column in answers.items()}, rows[rows >= 0]
     columns = {
-        **_placed(answers, at, places, assignments),
+        **_placed(answers, rows, places, assignments),
         **_answered(answers, lifecycle.design_of(session, study).criteria),
         **_explained(answers, explained),
     }
-    ratings = work.take(at).reset_index(drop=True).assign(**columns)
+    ratings = work.take(rows).reset_index(drop=True).assign(**columns)
     return work, ratings[[*WORK, *RATING]]
 
 
@@ -106,18 +106,18 @@ def _placed(
     position = np.where(of_item, 0, answers["position"]).astype(np.int64)
     row = assignments.get_indexer(places["assignment"])
     shape = (len(assignments), 1 + max(position.max(initial=0), places["position"].max(initial=0)))
-    systems, seen = np.full(shape, ABOUT_ITEM, dtype=np.int32), np.zeros(shape, dtype=bool)
+    systems, is_shown = np.full(shape, ABOUT_ITEM, dtype=np.int32), np.zeros(shape, dtype=bool)
     here = row >= 0
     systems[row[here], places["position"][here]] = places["system"][here]
-    seen[row[here], places["position"][here]] = places["order_known"][here]
+    is_shown[row[here], places["position"][here]] = places["order_known"][here]
     return {
-        "position": np.where(of_item | ~seen[at, position], UNKNOWN_POSITION, position).astype(np.int16),
+        "position": np.where(of_item | ~is_shown[at, position], UNKNOWN_POSITION, position).astype(np.int16),
         "system": np.where(of_item, ABOUT_ITEM, systems[at, position]).astype(np.int32),
     }
 
 
 def _answered(answers: dict[str, np.ndarray], criteria: dict[str, CriterionRow]) -> dict[str, Any]:
-    """The criterion and the answer."""
+    """The columns for the criterion and the answer."""
     keys = {row.id: key for key, row in criteria.items()}
     options = {number: key for row in criteria.values() for key, number in row.options.items()}
     return {
@@ -129,7 +129,7 @@ def _answered(answers: dict[str, np.ndarray], criteria: dict[str, CriterionRow])
 
 
 def _explained(answers: dict[str, np.ndarray], explained: Sequence[Any]) -> dict[str, Any]:
-    """Reasons and texts of all ratings, of which few may have any."""
+    """Reasons and texts of all ratings; few ratings may have any."""
     at = pd.Index(answers["rating"]).get_indexer([row.rating_id for row in explained])
     texts = np.full(len(answers["rating"]), "", dtype=object)
     reasons = np.zeros(len(texts), dtype=np.int64)
@@ -143,7 +143,7 @@ def _explained(answers: dict[str, np.ndarray], explained: Sequence[Any]) -> dict
 
 
 def _labels(numbers: np.ndarray, names: dict[int, str]) -> pd.Categorical:
-    """Numbers, none below 0, by the names that occur; one without a name is no label."""
+    """The numbers (0 or above) as categories with their names; a number without a name becomes missing."""
     occurring = {number: names[number] for number in np.flatnonzero(np.bincount(numbers)).tolist() if number in names}
     keys = sorted(set(occurring.values()))
     code = np.full(int(numbers.max(initial=0)) + 1, -1)
@@ -153,13 +153,13 @@ def _labels(numbers: np.ndarray, names: dict[int, str]) -> pd.Categorical:
 
 
 def _stored_rows(session: Session, statement: Select[*tuple[Any, ...]]) -> Sequence[Any]:
-    """Rows as the driver gives them: times are texts on SQLite. SQLAlchemy's own would take four times as long."""
+    """Rows from the driver, with times as text on SQLite; SQLAlchemy's own rows would take four times as long."""
     with session.connection().execute(statement) as result:
         return result.cursor.fetchall() if result.cursor else ()
 
 
 def _typed(rows: Sequence[Any], names: list[str]) -> pd.DataFrame:
-    """Rows as a frame whose types do not depend on what the rows hold, so that an empty one has them too."""
+    """Rows as a frame whose column types do not depend on the values, so that an empty frame has the same types."""
     kinds = {"assignment": "int64", "excluded": "bool", PLACED: "bool", "active_seconds": "float64"}
     columns = dict(zip(names, zip(*rows, strict=True), strict=True)) if rows else dict.fromkeys(names, ())
     typed = {}
@@ -212,7 +212,7 @@ def _work_of(study: Study, purpose: Purpose) -> Select[*tuple[Any, ...]]:
 
 
 def _answers_of(*rated: Any) -> Select[*tuple[Any, ...]]:
-    """Answers as the numbers they are stored as: labels for each would take five times as long."""
+    """Answers as stored, with row numbers instead of labels, which would take five times as long."""
     columns = (Rating.id, Rating.assignment_id, Rating.position, Rating.criterion_id, Rating.number, Rating.option_id)
     missing = type_coerce(Rating.missing, Integer)
     return select(*columns, missing).join(Assignment, Assignment.id == Rating.assignment_id).where(*rated)
@@ -244,7 +244,7 @@ def ratings_of(study: Study) -> Select[*tuple[Any, ...]]:
         select_answers(
             Rating.assignment_id,
             Rating.position,
-            type_coerce(Slot.order_known, Integer),  # True and False or 1 and 0: nobody asks for more than either
+            type_coerce(Slot.order_known, Integer),  # as True and False or as 1 and 0, which callers treat alike
             System.blind_code,
             StoredCriterion.key.label("criterion"),
             Rating.number,

@@ -33,9 +33,9 @@ class Frame:
     (0, 1, 2; -1 not known or about the item), criterion, value (NaN where an option was chosen or it is missing),
     option, missing, reasons (their keys, joined by commas), explanation. Labels are categories. The order of the
     rows means nothing.
-    meta: what the items file says about each item, by its id. leads: pseudonyms of the study's leads. name: of the
-    study, for what is kept between two looks. settings: what the lead decided, some of it about the analysis.
-    planned: what was to be collected. watched: what a viewer sees of it, see `participants.watching`.
+    meta: item id → its fields in the items file. leads: pseudonyms of the study's leads. name: the study's key in
+    caches. settings: the study's settings, some of them about the analysis. planned: the planned collection. watched:
+    whether this is the reduced frame that a viewer sees, see `participants.watching`.
     """
 
     design: Design
@@ -62,12 +62,12 @@ class Frame:
 
     @property
     def kinds(self) -> list[str]:
-        """Kinds of the people whose work is in it."""
+        """Kinds of the people whose work is in the frame."""
         return sorted(self.work["kind"].unique().tolist())
 
     @property
     def fields(self) -> dict[str, list[str]]:
-        """Fields of the items that a filter can use, with their values: those that tell some items apart, not each."""
+        """Field → its values, for fields of the items that a filter can use: not the same for all items, nor unique."""
         values: dict[str, set[str]] = defaultdict(set)
         for meta in self.meta.values():
             for name, value in meta.items():
@@ -77,7 +77,7 @@ class Frame:
         return {name: sorted(distinct) for name, distinct in sorted(values.items()) if 1 < len(distinct) <= most}
 
     def after_unblinding(self, rows: pd.DataFrame) -> pd.Series:
-        """Which rows of work or ratings a lead of the study submitted when the names were already known to leads."""
+        """Which rows (of work or ratings) leads of the study submitted after unblinding."""
         if self.unblinded_at is None:
             return pd.Series(False, index=rows.index)
         return rows["annotator"].isin(self.leads) & (rows["submitted_at"] > self.unblinded_at)
@@ -85,11 +85,11 @@ class Frame:
 
 @dataclass(frozen=True)
 class Counted:
-    """Which ratings the numbers count: the filters of the results, which hold for every one of them.
+    """The filters of the results: which ratings all numbers count.
 
-    kinds: whose ratings. with_ignored: also of items that most raters ignored. with_excluded: also of annotators who
-    were excluded. annotators: only theirs, empty for everybody's. field, value: only items whose field in the items
-    file has this value.
+    kinds: kinds of people. with_ignored: include items that most raters ignored. with_excluded: include excluded
+    annotators. annotators: only ratings by these, empty for all. field, value: only items whose field in the items file
+    has this value.
     """
 
     kinds: frozenset[str] = frozenset({Kind.human.value})

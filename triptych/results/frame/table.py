@@ -1,4 +1,4 @@
-"""Every rating as a list that can be filtered."""
+"""All ratings as a list that can be filtered."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Page:
 
 @dataclass(frozen=True)
 class RatingsTable:
-    """One page of the rows that pass the filters, ready to show; how many pass, and how many there are."""
+    """One page of the rows that pass the filters, ready to show; count: rows that pass; total: all rows."""
 
     rows: pd.DataFrame
     count: int
@@ -88,7 +88,7 @@ def ratings_table(frame: Frame, filters: Filters, names: dict[int, str], page: P
 
 
 def groups_table(frame: Frame, filters: Filters, by: str, start: int = 0) -> RatingsTable:
-    """A page of the items or annotators (by: of GROUPS) whose ratings pass, those with most ratings first."""
+    """A page of the items or annotators (by: a key of GROUPS) with ratings that pass, most ratings first."""
     column, other_name, other = GROUPS[by]
     rows = frame.ratings[_passing(frame, filters)]
     codes, labels = rows[column].cat.codes.to_numpy(), rows[column].cat.categories
@@ -111,7 +111,7 @@ def groups_table(frame: Frame, filters: Filters, by: str, start: int = 0) -> Rat
 
 
 def _ordered(rows: pd.DataFrame, passing: np.ndarray, page: Page) -> np.ndarray:
-    """The rows that pass, in the page's order; what has no number comes last."""
+    """The numbers of the rows that pass, in the page's order; rows without a value come last."""
     sign = -1 if page.descending else 1
     first = _rank(rows[ORDERS[page.order]], passing)
     newest = (-rows["assignment"].to_numpy()[passing], -_rank(rows["submitted_at"], passing))
@@ -119,7 +119,7 @@ def _ordered(rows: pd.DataFrame, passing: np.ndarray, page: Page) -> np.ndarray:
 
 
 def _rank(column: pd.Series, at: np.ndarray) -> np.ndarray:
-    """(n,) numbers in the order of the values there; labels by name."""
+    """(n,) ranks of the column's values in the rows `at`; labels are ordered by name."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         place = np.argsort(np.argsort(column.cat.categories.astype(str)))
         return place[column.cat.codes.to_numpy()[at]]
@@ -128,7 +128,7 @@ def _rank(column: pd.Series, at: np.ndarray) -> np.ndarray:
 
 
 def _written_values(rows: pd.DataFrame) -> list[str]:
-    """A number as people write it, an option by its key, nothing where a response was set aside."""
+    """Numbers as people write them, options by their keys, nothing where a response was set aside."""
     pairs = zip(rows["value"], rows["option"].astype(object), strict=True)
     return [f"{value:g}" if value == value else option if isinstance(option, str) else "" for value, option in pairs]
 
@@ -161,7 +161,7 @@ def _passing(frame: Frame, filters: Filters) -> pd.Series:
 
 
 def _marks(frame: Frame, rows: pd.DataFrame, names: Sequence[str]) -> dict[str, pd.Series]:
-    """Which rows have each of these marks."""
+    """Mark → which rows have it, for each of these marks."""
     masks = {
         "missing": lambda: rows["missing"],
         "surplus": lambda: rows["state"] == AssignmentState.surplus,
@@ -179,10 +179,7 @@ def _marks_of(frame: Frame, rows: pd.DataFrame) -> Iterator[list[str]]:
 
 
 def rating_of(frame: Frame, names: dict[int, str], row: dict[str, str]) -> dict[str, str]:
-    """Which rating a row of the list shows: the item to look at, its annotator, blind code and criterion.
-
-    The names are those of an address, none of them the list's own.
-    """
+    """The address parameters of the rating that a row of the list shows: item, annotator, blind code and criterion."""
     code = next((code for code, name in names.items() if name == row["System"]), ABOUT_ITEM)
     key = next(criterion.key for criterion in frame.rubric.criteria if criterion.title == row["Criterion"])
     return {"look": row["Item"], "by": row["Annotator"], "of": str(code), "about": key}

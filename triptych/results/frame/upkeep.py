@@ -1,4 +1,4 @@
-"""The frame of each study, kept per process and brought up to date by the event log."""
+"""The frame of each study, cached per process and updated from the event log."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def frame_of(session: Session, study: Study) -> Frame:
 
 
 def twice_rated(session: Session, study: Study, frame: Frame) -> Frame:
-    """The frame with nothing in it but what annotators rated twice: hidden repeats, and the first ratings of them."""
+    """The frame reduced to what annotators rated twice: hidden repeats, and the first ratings of the same items."""
     again = load(session, study, None, Purpose.repeat)[1]
     if again.empty:
         return replace(frame, ratings=frame.ratings[:0])
@@ -50,7 +50,7 @@ def twice_rated(session: Session, study: Study, frame: Frame) -> Frame:
 
 
 def with_annotators_called(frame: Frame, names: Mapping[str, str], use: str) -> Frame:
-    """The frame with these names in the place of pseudonyms. use: what for, so that nothing kept for it is mixed up."""
+    """The frame with these names instead of pseudonyms. use: the purpose, part of the frame's key in caches."""
     number, seed, created = frame.name
     groups = {names.get(name, name): group for name, group in frame.settings.annotator_groups.items()}
     return replace(
@@ -64,12 +64,12 @@ def with_annotators_called(frame: Frame, names: Mapping[str, str], use: str) -> 
 
 
 def forget() -> None:
-    """Drops every frame: the database was replaced by another one."""
+    """Drops every frame, because the database was replaced by another one."""
     _frames.clear()
 
 
 def build_frame(session: Session, study: Study, number: int | None = None) -> Frame:
-    """The frame from nothing; `number` is the event number read before anything else."""
+    """The frame, built from the tables; number: the event number, read before anything else."""
     number = events.last_number(session, study.id) if number is None else number
     work, ratings = load(session, study, None)
     meta = select(Item.external_id, Item.meta).where(Item.study_id == study.id, Item.purpose == Purpose.main)
@@ -96,7 +96,7 @@ def _leads_of(session: Session, study: Study) -> frozenset[str]:
 
 
 def _brought_up_to_date(session: Session, study: Study, frame: Frame, number: int) -> Frame:
-    """Rows of every assignment or person that a later event names are replaced, never appended."""
+    """The frame as of event `number`: rows of each assignment or person in later events are replaced, not appended."""
     news = events.since(session, study.id, frame.number)
     changed = _changed(session, study, frame, news)
     another = frame.design is not lifecycle.design_of(session, study) or len(frame.meta) != study.item_count
@@ -116,7 +116,7 @@ def _brought_up_to_date(session: Session, study: Study, frame: Frame, number: in
 
 
 def _changed(session: Session, study: Study, frame: Frame, news: Sequence[Event]) -> set[int]:
-    """Assignments named by events after the last one seen, themselves or through their annotator."""
+    """Assignments affected by the new events, which name either the assignment or its annotator."""
     changed = {event.assignment_id for event in news if event.assignment_id is not None}
     people = {event.subject for event in news if event.assignment_id is None and event.subject}
     if people:

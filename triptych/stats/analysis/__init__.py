@@ -1,1 +1,1 @@
-"""Computes every number of a study from columns of ratings. No files, frames or databases: a report's zip has it."""
+"""Computes every number of a study from columns of ratings. No files, frames or databases: reports' zips contain it."""

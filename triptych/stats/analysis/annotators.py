@@ -1,4 +1,4 @@
-"""Annotators two by two and one by one, and what the place on the screen and the order in time do."""
+"""Statistics of pairs of annotators and of single annotators; effects of screen position and of time."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ WEIGHTS: dict[Level, Weighting] = {"nominal": "identity", "ordinal": "ordinal", 
 
 @dataclass(frozen=True)
 class PeopleOf:
-    """Annotators under one criterion: alpha without each, every pair of them, and what their mean is worth."""
+    """Annotators under one criterion: alpha without each, all pairs, and the reliability of their mean rating."""
 
     criterion: str
     without_each: tuple[WithoutAnnotator, ...] | Undefined
@@ -60,9 +60,9 @@ class PeopleOf:
 
 @dataclass(frozen=True)
 class EffectsOf:
-    """What place and time do to the ratings of one criterion.
+    """Effects of screen position and of time on the ratings of one criterion.
 
-    unplaced: ratings whose place is not known; share: whether the numbers of the criterion are shares.
+    unplaced: number of ratings with unknown position; share: whether the criterion's numbers are shares.
     """
 
     criterion: str
@@ -74,7 +74,7 @@ class EffectsOf:
 
 
 class Worker(NamedTuple):
-    """Somebody whose annotations count, and how many they are."""
+    """An annotator with annotations that count, and how many."""
 
     annotator: str
     kind: str
@@ -103,7 +103,7 @@ class AnnotatorLook:
 
 @dataclass(frozen=True)
 class WithSelf:
-    """How far annotators agree with themselves on one criterion, over what they rated twice without knowing."""
+    """How far annotators agree with themselves on one criterion, over units that they unknowingly rated twice."""
 
     criterion: str
     table: AgreementTable | Undefined
@@ -111,9 +111,10 @@ class WithSelf:
 
 @dataclass(frozen=True)
 class Repeated:
-    """What one annotator rated twice, over all criteria: how often the same, and how far apart on average.
+    """The units that one annotator rated twice, over all criteria.
 
-    apart: mean distance as a share of the scale's width; two different options are a whole width apart.
+    same: how often both ratings are equal. apart: mean distance of the two ratings as a share of the scale's width;
+    two different options are a whole width apart.
     """
 
     same: Rate
@@ -122,7 +123,10 @@ class Repeated:
 
 @dataclass(frozen=True, eq=False)
 class Pooled:
-    """Ratings of all criteria with numbers as one, each centred and divided by the width of its scale: (n,) each."""
+    """Ratings of all numeric criteria in one set of columns (n,).
+
+    The values of each criterion are centred and divided by the width of its scale. at: submission times.
+    """
 
     value: np.ndarray
     unit: np.ndarray
@@ -132,39 +136,39 @@ class Pooled:
 
 
 def people_of(ratings: Ratings, names: Sequence[str]) -> PeopleOf:
-    """Without each, pairs and reliability under one criterion; `names` are the labels of annotator codes."""
+    """Statistics of the annotators under one criterion; names: labels of the annotator codes."""
     level = ratings.variable.level
     values, scale = ratings.categories
-    who, units = np.asarray(names, dtype=object)[ratings.annotator], ratings.units
-    pairs = or_undefined(annotator_pairs, units, who, values, WEIGHTS[level], scale)
+    annotator_names, units = np.asarray(names, dtype=object)[ratings.annotator], ratings.units
+    pairs = or_undefined(annotator_pairs, units, annotator_names, values, WEIGHTS[level], scale)
     ordered = not len(ratings) or not np.isnan(ratings.number).all()
     return PeopleOf(
         ratings.variable.key,
-        or_undefined(without_each, units, who, values, level, scale),
+        or_undefined(without_each, units, annotator_names, values, level, scale),
         pairs,
         pairs if isinstance(pairs, Undefined) else pair_means(pairs),
-        or_undefined(reliability, units, who, ratings.number) if ordered else NO_ORDER,
+        or_undefined(reliability, units, annotator_names, ratings.number) if ordered else NO_ORDER,
     )
 
 
 def pairs_over_criteria(every: Sequence[Ratings], names: Sequence[str]) -> PairMeans | Undefined | None:
-    """Means over pairs of annotators; their units are those of all criteria, which share one scale of points, or None.
+    """Means over pairs of annotators, with the units of all criteria together.
 
-    names: labels of the annotator codes.
+    None unless there are several criteria and all have the same scale of points. names: labels of the annotator codes.
     """
     scales = {(ratings.variable.level, ratings.variable.points) for ratings in every}
     if len(every) < 2 or len(scales) > 1 or not (scale := every[0].variable.points):
         return None
     units = np.concatenate([ratings.units * len(every) + place for place, ratings in enumerate(every)])
     number, annotator = joined(every, "number", "annotator")
-    who = np.asarray(names, dtype=object)[annotator]
+    annotator_names = np.asarray(names, dtype=object)[annotator]
     weights = WEIGHTS[every[0].variable.level]
-    pairs = or_undefined(annotator_pairs, units, who, number, weights, list(scale))
+    pairs = or_undefined(annotator_pairs, units, annotator_names, number, weights, list(scale))
     return pairs if isinstance(pairs, Undefined) else pair_means(pairs)
 
 
 def position_of(ratings: Ratings) -> PositionEffect | Undefined:
-    """What the place on screen does under one criterion."""
+    """Effect of the position on screen on the ratings of one criterion."""
     if why := ratings.variable.not_comparable:
         return why
     columns = (ratings.number, ratings.item, ratings.annotator, ratings.position, ratings.system)
@@ -172,7 +176,7 @@ def position_of(ratings: Ratings) -> PositionEffect | Undefined:
 
 
 def effects_of(ratings: Ratings, position: PositionEffect | Undefined) -> EffectsOf:
-    """Place and time under one criterion; `position` as position_of finds it."""
+    """Effects of position and time under one criterion; position: the result of `position_of`."""
     why = ratings.variable.not_comparable
     if why:
         return EffectsOf(ratings.variable.key, why, why, why, 0, ratings.variable.is_share)
@@ -192,18 +196,18 @@ def effects_of(ratings: Ratings, position: PositionEffect | Undefined) -> Effect
 def times_known(ratings: Ratings | Pooled) -> bool:
     """Whether submission times can be ordered; imported annotations may all have the same time."""
     people = ratings.annotator.astype(np.int64)
-    annotations, moments = (_pairs(people, column) for column in (ratings.item, ratings.at))
+    annotations, moments = (_distinct_pairs(people, column) for column in (ratings.item, ratings.at))
     return 2 * moments > annotations
 
 
-def _pairs(people: np.ndarray, beside: np.ndarray) -> int:
-    """How many different values each person has, summed."""
-    code, distinct = codes(beside)
+def _distinct_pairs(people: np.ndarray, values: np.ndarray) -> int:
+    """Number of different (person, value) pairs."""
+    code, distinct = codes(values)
     return len(codes(people * (len(distinct) + 1) + code)[1])
 
 
 def pooled(every: Sequence[Ratings]) -> Pooled:
-    """All criteria with numbers as one column."""
+    """The ratings of all numeric criteria together."""
     parts = [_scaled(ratings, place) for place, ratings in enumerate(every) if not np.isnan(ratings.number).all()]
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else [np.empty(0)] * 5
     return Pooled(*columns)
@@ -218,7 +222,7 @@ def _scaled(ratings: Ratings, place: int) -> tuple[np.ndarray, ...]:
 
 
 def looks(workers: Iterable[Worker], every: Sequence[Ratings], names: Sequence[str]) -> Iterator[AnnotatorLook]:
-    """One line for each of the workers; names: labels of the annotator codes in the ratings."""
+    """The diagnostics of each worker; names: labels of the annotator codes in the ratings."""
     together = pooled(every)
     columns = (together.value, together.unit)
     ordered = not np.isnan(together.value).all()
@@ -239,7 +243,7 @@ def looks(workers: Iterable[Worker], every: Sequence[Ratings], names: Sequence[s
 
 
 def _of_annotator(rows: Sequence[Any] | Undefined, code: int) -> Any:
-    """A diagnostic's value for an annotator's code, or the reason why there is none."""
+    """The row of one annotator among a diagnostic's rows, or the reason why there is none."""
     if isinstance(rows, Undefined):
         return rows
     by_code = (row for row in rows if getattr(row, "annotator", getattr(row, "label", None)) == code)
@@ -247,7 +251,7 @@ def _of_annotator(rows: Sequence[Any] | Undefined, code: int) -> Any:
 
 
 def _equal_ratings(every: Sequence[Ratings], timed: bool) -> tuple[StraightLining, ...] | Undefined:
-    """Over the largest group of criteria that share a scale."""
+    """Straight-lining, over the largest group of criteria that share a scale."""
     if not timed:
         return NO_TIMES
     groups: dict[tuple[float, float], list[Ratings]] = {}
@@ -300,8 +304,8 @@ def with_self(ratings: Ratings) -> WithSelf:
 
 
 def repeated(every: Sequence[Ratings], names: Sequence[str]) -> dict[str, Repeated]:
-    """By annotator: what they rated twice, over all criteria; names: labels of the annotator codes."""
-    parts = [_twice(ratings) for ratings in every]
+    """By annotator: a summary of the units they rated twice, over all criteria; names: labels of annotator codes."""
+    parts = [_repeat_distances(ratings) for ratings in every]
     if not parts:
         return {}
     annotator, distance = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -312,8 +316,8 @@ def repeated(every: Sequence[Ratings], names: Sequence[str]) -> dict[str, Repeat
     return by_name
 
 
-def _twice(ratings: Ratings) -> tuple[np.ndarray, np.ndarray]:
-    """(annotator codes, distances as shares of the scale) of every pair of ratings that one annotator gave a unit."""
+def _repeat_distances(ratings: Ratings) -> tuple[np.ndarray, np.ndarray]:
+    """(annotator codes, distances as shares of the scale), one for each unit that an annotator rated twice."""
     values, _ = ratings.categories
     present = np.flatnonzero(~np.isnan(values))
     people, units = ratings.annotator[present].astype(np.int64), ratings.units[present]

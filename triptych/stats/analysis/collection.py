@@ -1,4 +1,4 @@
-"""Whether collection was over when results were computed, and what a difference must show until then.
+"""Whether data collection was complete when results were computed, and how strict the tests are until then.
 
 Results that are opened again and again find a difference sooner or later. Until the planned annotations are in, a
 difference is therefore clear only with Holm's p below a strict bound (Haybittle 1971, Peto et al. 1976): k looks before
@@ -15,10 +15,11 @@ INTERIM = 0.001  # Holm's p below which a difference is clear before the planned
 
 @dataclass(frozen=True)
 class Collected:
-    """Annotations planned and in, the times that results had been opened before they were, and the bound for "clear".
+    """The state of data collection when results were computed.
 
-    A look is one lead on one day. bound: 0 where nothing is tested before the end.
-    interim: whether it was not over. sentence: all this in words.
+    planned, filled: annotations planned and received. looks: how often leads opened the results before collection was
+    complete; one lead on one day is one look. bound: Holm's p below which a difference is clear, 0 where nothing is
+    tested before the end. interim: whether collection was still going on. sentence: all this in words.
     """
 
     planned: int = 0
@@ -35,7 +36,7 @@ class Collected:
 
 
 def bound_in_words(bound: float) -> str:
-    """What a difference must show before the planned annotations are in."""
+    """The rule for a clear difference before the planned annotations are in."""
     if not bound:
         return "Until collection is over, estimates are shown without tests, as decided before launch."
     return f"Until collection is over, a difference is clear only with an adjusted p below {bound:g}; then {CLEAR:g}."

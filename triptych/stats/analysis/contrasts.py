@@ -29,12 +29,11 @@ T = TypeVar("T", bound="TestedDifference")
 
 @dataclass(frozen=True)
 class ComparedRatings:
-    """The ratings of a criterion that can tell systems apart, as comparisons read them.
+    """The ratings of one criterion in the forms that comparisons of systems need.
 
-    share: whether its numbers are shares; widest: the largest difference that the scale allows; effects: the fit that
-    differences come from; table: the ratings with what one annotator gave for one item in one row, for statistics of
-    pairs; refitted: fits without an annotator made so far; turned: by pair of systems, who turns their difference, as
-    far as it was asked.
+    share: whether the criterion's numbers are shares; widest: the largest difference that the scale allows; effects:
+    the fit that differences come from; table: one row per annotator and item, for statistics of pairs; refitted: cache
+    of fits without one annotator; turned: cache of the results of `turned_by`, by pair of systems.
     """
 
     share: bool
@@ -45,7 +44,7 @@ class ComparedRatings:
     turned: dict[tuple[int, int], tuple[Label, ...]] = field(default_factory=dict, compare=False)
 
     def turned_by(self, contrast: Contrast) -> tuple[Label, ...]:
-        """Annotators who, left out, give the difference the other sign; nobody where the fits for it take long."""
+        """Annotators without whom the difference has the other sign; empty where the fits would take too long."""
         pair = contrast.system, contrast.baseline
         if pair not in self.turned:
             self.turned[pair] = tuple(self._turned_by(contrast))
@@ -71,10 +70,10 @@ class ComparedRatings:
 class TestedDifference:
     """`system` minus `baseline` (blind codes, the later minus the earlier) under one criterion, in scale points.
 
-    difference: of the two system effects, with both intervals and tests; with `share` it is one of shares of answers,
-    0 to 1. p, holm, benjamini_hochberg: of the test for annotators like these, None where it is not defined; p_here,
-    holm_here: of the test for these annotators alone. Both are adjusted over a family of tests. bound: below which an
-    adjusted p is clear; 0 where nothing is tested yet.
+    difference: the difference of the two system effects, with both intervals and tests; with `share`, a difference of
+    shares of answers, 0 to 1. p, holm, benjamini_hochberg: p-values of the test for annotators like these, None where
+    it is not defined; p_here, holm_here: p-values of the test for these annotators alone. Both tests are adjusted over
+    a family of tests. bound: an adjusted p below it is clear; 0 where nothing is tested yet.
     """
 
     criterion: str
@@ -114,9 +113,9 @@ class TestedDifference:
 class Contrast(TestedDifference):
     """Two systems under one criterion, over all annotators.
 
-    The tests are adjusted over the contrasts of the declared criteria, or, where it is exploratory, of all others.
-    Undefined is there where nothing is defined. table: the ratings it is made of. margin: up to which systems count as
-    practically equal, None where none was set beforehand.
+    The tests are adjusted over the contrasts of all declared criteria or, for an exploratory contrast, of all other
+    criteria. table: the ratings compared. margin: systems that differ by less count as practically equal; None where
+    no margin was set beforehand.
     """
 
     table: SideBySide = field(repr=False, compare=False)
@@ -147,7 +146,7 @@ class Contrast(TestedDifference):
 
     @property
     def higher(self) -> int:
-        """The system with the higher mean; 0 where they are level or nothing is known."""
+        """The system with the higher mean; 0 where the means are equal or unknown."""
         if isinstance(self.difference, Undefined) or not self.difference.mean:
             return 0
         return self.system if self.difference.mean > 0 else self.baseline
@@ -155,7 +154,7 @@ class Contrast(TestedDifference):
 
 @dataclass(frozen=True)
 class RankingOf:
-    """Three systems or more under one criterion: ranks over items, and strengths where they did not always meet."""
+    """Three systems or more under one criterion: ranks over items, and strengths in incomplete designs."""
 
     criterion: str
     ranking: Ranking | Undefined
@@ -184,9 +183,9 @@ def contrasts(
 ) -> tuple[Contrast, ...]:
     """All pairs of systems under every criterion that can compare them.
 
-    declared: criteria that were named beforehand; their tests are one family, and the others, which are exploratory,
-    another. Without any, all tests are one. bound: below which an adjusted p is clear; with 0 nothing is tested.
-    margins: by criterion, up to which systems count as practically equal.
+    declared: criteria that were named beforehand. Their tests are one family, those of the other, exploratory criteria
+    another; without declared criteria, all tests are one family. bound: an adjusted p below it is clear; with 0 nothing
+    is tested. margins: by criterion, the difference up to which systems count as practically equal.
     """
     families: dict[bool, list[Contrast]] = {False: [], True: []}
     for criterion, of in criteria.items():
@@ -209,24 +208,24 @@ def contrasts(
     return tuple(sorted(adjusted_contrasts, key=lambda contrast: order.index(contrast.criterion)))
 
 
-def _difference(of: ComparedRatings, system: int, baseline: int) -> Difference | Undefined:
-    """Its intervals are cut at the largest difference that the scale allows."""
-    if isinstance(of.effects, Undefined):
-        return of.effects
-    difference = or_undefined(of.effects.difference, system, baseline)
+def _difference(ratings: ComparedRatings, system: int, baseline: int) -> Difference | Undefined:
+    """The difference, with intervals cut at the largest difference that the scale allows."""
+    if isinstance(ratings.effects, Undefined):
+        return ratings.effects
+    difference = or_undefined(ratings.effects.difference, system, baseline)
     if isinstance(difference, Undefined):
         return difference
-    ends = (-of.widest, of.widest)
+    ends = (-ratings.widest, ratings.widest)
     return replace(difference, these=cut(ends, difference.these), alike=cut(ends, difference.alike))
 
 
 def tested(family: Sequence[T]) -> Iterator[T]:
     """Differences with their tests, adjusted over all of them; without a bound nothing is tested."""
-    tests = [_tests(each) for each in family]
-    alike, here = (adjusted((None, p) for p in column) for column in zip(*tests, strict=True)) if tests else ((), ())
-    for each, test, test_here in zip(family, alike, here, strict=True):
+    tests = [_tests(difference) for difference in family]
+    alike, these = (adjusted((None, p) for p in column) for column in zip(*tests, strict=True)) if tests else ((), ())
+    for difference, test, test_here in zip(family, alike, these, strict=True):
         yield replace(
-            each,
+            difference,
             p=test.p,
             p_here=test_here.p,
             holm=test.holm,
@@ -235,16 +234,16 @@ def tested(family: Sequence[T]) -> Iterator[T]:
         )
 
 
-def _tests(of: TestedDifference) -> tuple[float | None, float | None]:
-    """p for annotators like these and for these."""
-    if isinstance(of.difference, Undefined) or not of.bound:
+def _tests(tested_difference: TestedDifference) -> tuple[float | None, float | None]:
+    """(p for annotators like these, p for these annotators); None where there is no test."""
+    if isinstance(tested_difference.difference, Undefined) or not tested_difference.bound:
         return None, None
-    test, test_here = of.difference.test, of.difference.test_here
+    test, test_here = tested_difference.difference.test, tested_difference.difference.test_here
     return test.p if test else None, test_here.p if test_here else None
 
 
 def rankings(criteria: dict[str, ComparedRatings], systems: Sequence[int]) -> Iterator[RankingOf]:
     """Ranks and strengths of three systems or more under each criterion."""
-    for criterion, of in criteria.items():
-        strengths = or_undefined(preferences, of.table, systems) if len(systems) > 3 else ALWAYS_TOGETHER
-        yield RankingOf(criterion, or_undefined(ranking, of.table, systems), strengths)
+    for criterion, ratings in criteria.items():
+        strengths = or_undefined(preferences, ratings.table, systems) if len(systems) > 3 else ALWAYS_TOGETHER
+        yield RankingOf(criterion, or_undefined(ranking, ratings.table, systems), strengths)

@@ -14,10 +14,11 @@ from .ratings import ABOUT_ITEM, Ratings
 
 @dataclass(frozen=True)
 class FinalMeans:
-    """One system under one criterion, 0 for the item itself; share: whether the means are shares.
+    """The mean of one system under one criterion, without and with final values.
 
-    decided: responses with a final value. changed: ratings of these that had another value, or none.
-    given, final: mean of the ratings as given, and with the final value in place of every rating of those responses.
+    system: 0 for the item itself. share: whether the means are shares. decided: number of responses with a final
+    value. changed: ratings of these responses with another value than the final one, or none. given: mean of the
+    ratings as given; final: mean with the final value in place of every rating of the decided responses.
     """
 
     criterion: str
@@ -30,7 +31,10 @@ class FinalMeans:
 
 
 def final_means(ratings: Ratings, final: Ratings, decided: np.ndarray, systems: list[int]) -> Iterator[FinalMeans]:
-    """Of every system, where anything was decided. final: the same n ratings in the other version; decided: (n,)."""
+    """The means of every system with a decided response.
+
+    final: the same n ratings with final values; decided: (n,) whether the rating's response has a final value.
+    """
     if not decided.any():
         return
     for code in systems if ratings.variable.per_response else [ABOUT_ITEM]:

@@ -34,7 +34,7 @@ class GroupAgreement:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupDifference(TestedDifference):
-    """`system` minus `baseline` in one group of annotators; with `other`, minus the same in that group.
+    """`system` minus `baseline` in one group of annotators; with `other`, minus the same difference in that group.
 
     The tests inside groups are one family, those between groups another.
     """
@@ -44,15 +44,16 @@ class GroupDifference(TestedDifference):
 
     @property
     def place(self) -> str:
-        """As in: expert, or expert against crowd."""
+        """The group or groups, as in "expert" or "expert against crowd"."""
         return f"{self.group} against {self.other}" if self.other else self.group
 
 
 @dataclass(frozen=True)
 class Hint:
-    """Camps that nobody declared. criterion: where they agree inside and not across, or TASTES.
+    """Camps that nobody declared.
 
-    p: adjusted (Bonferroni) over all hints that were looked for.
+    criterion: the one on which annotators agree inside their camp but not across, or TASTES. p: adjusted (Bonferroni)
+    over all camps that were looked for.
     """
 
     criterion: str
@@ -80,7 +81,7 @@ def group_differences(
 ) -> tuple[GroupDifference, ...]:
     """Every two systems under each of these criteria, in each group and between every two groups.
 
-    names: labels of the annotator codes; groups: label → group; bound: as of `contrasts`.
+    names: labels of the annotator codes; groups: label → group; bound: as in `contrasts`.
     """
     named = sorted(set(groups.values()))
     inside: list[GroupDifference] = []
@@ -103,10 +104,10 @@ def group_differences(
 
 
 def _fit_by_group(ratings: Ratings, names: Sequence[str], groups: Mapping[str, str]) -> CrossedEffects | Undefined:
-    """One fit of all groups; each has item and system effects of its own, so that it is as if fitted alone.
+    """One fit of all groups; each group has item and system effects of its own, as if it were fitted alone.
 
-    Systems are labelled (group, system). Errors are clustered by item over all groups, because what is particular about
-    an item's responses is the same for all of them.
+    Systems are labelled (group, system). Errors are clustered by item over all groups, because the peculiarities of an
+    item's responses affect all groups.
     """
     group_of = np.array([groups.get(name, "") for name in names], dtype=object)
     grouped = ratings.take(
@@ -118,19 +119,21 @@ def _fit_by_group(ratings: Ratings, names: Sequence[str], groups: Mapping[str, s
 
 
 def _labels(groups: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """(n,) pairs of both as labels."""
+    """(n,) labels, each a tuple (group, code)."""
     labels = np.empty(len(groups), dtype=object)
     labels[:] = list(zip(groups.tolist(), codes.tolist(), strict=True))
     return labels
 
 
-def _estimated(of: GroupDifference, fit: CrossedEffects | Undefined) -> GroupDifference:
+def _estimated(difference: GroupDifference, fit: CrossedEffects | Undefined) -> GroupDifference:
     if isinstance(fit, Undefined):
-        return replace(of, difference=fit)
-    pair, other = (((group, of.system), (group, of.baseline)) for group in (of.group, of.other))
-    if of.other:
-        return replace(of, difference=or_undefined(fit.between, pair, other))
-    return replace(of, difference=or_undefined(fit.difference, *pair))
+        return replace(difference, difference=fit)
+    pair, other = (
+        ((group, difference.system), (group, difference.baseline)) for group in (difference.group, difference.other)
+    )
+    if difference.other:
+        return replace(difference, difference=or_undefined(fit.between, pair, other))
+    return replace(difference, difference=or_undefined(fit.difference, *pair))
 
 
 def tastes_differ(
@@ -148,7 +151,7 @@ def tastes_differ(
 def hints(
     every: Sequence[Ratings], compared: Mapping[str, ComparedRatings], names: Sequence[str], systems: Sequence[int]
 ) -> tuple[Hint, ...]:
-    """Camps of annotators that stand out where no groups were declared, the clearest first."""
+    """Camps of annotators that stand out although no groups were declared, the clearest first."""
     looked: list[tuple[str, Camps]] = []
     for ratings in every:
         columns = (ratings.number, ratings.item, ratings.annotator, ratings.system)
@@ -165,7 +168,7 @@ def hints(
 def _profiles(
     compared: Mapping[str, ComparedRatings], names: Sequence[str], systems: Sequence[int]
 ) -> tuple[np.ndarray, list[Label]]:
-    """Profiles of the annotators in any fit, and their codes."""
+    """Profiles of all annotators who are in a criterion's fit, and their codes."""
     fits = [of.effects for of in compared.values() if isinstance(of.effects, CrossedEffects)]
     rated = [code for code in range(len(names)) if any(code in fit.annotators for fit in fits)]
     if not fits or not rated:

@@ -21,11 +21,11 @@ OWN_SCALE = Undefined("Not tested as a replacement: no annotator rated on the sc
 
 @dataclass(frozen=True)
 class JudgeOf:
-    """One judge under one criterion, or in words why a number is not defined.
+    """One judge under one criterion.
 
-    scores: the criterion of the judge's scores: the same one, or that of a metric. stand_in: may the
-    judge take an annotator's place? within_items, of_systems: how its scores go along with the annotators' ratings.
-    shared: candidates that it and at least one annotator rated.
+    scores: the criterion of the judge's scores, either the same criterion or a metric. stand_in: may the judge replace
+    an annotator? within_items, of_systems: correlations of the judge's scores with the annotators' ratings. shared:
+    candidates rated by the judge and at least one annotator.
     """
 
     judge: str
@@ -46,8 +46,8 @@ def judges(
 ) -> Iterator[JudgeOf]:
     """Every judge compared with people's ratings, by criterion.
 
-    people: ratings by criterion, without those of judges; scores: those of judges alone; names: labels of the annotator
-    codes; epsilon: how much worse than an annotator a judge may be for being cheap.
+    people: the annotators' ratings, by criterion; scores: the judges' ratings, by criterion; names: labels of the
+    annotator codes; epsilon: how much worse than an annotator a judge may be, because it is cheap.
     """
     judges_present = {names[code] for ratings in scores for code in np.unique(ratings.annotator).tolist()}
     codes = {name: code for code, name in enumerate(names)}
@@ -62,7 +62,7 @@ def judges(
 def _beside(
     judge: str, people: dict[str, Ratings], scores: Ratings, names: np.ndarray, epsilon: float
 ) -> Iterator[JudgeOf]:
-    """A judge's scores of one criterion compared with people's ratings; a metric's, with all comparable criteria."""
+    """A judge's scores compared with people's ratings of the same criterion; a metric, of all comparable criteria."""
     if len(same := people[scores.variable.key]):
         yield _as_annotator(judge, same, scores, names, epsilon)
     elif not scores.variable.not_comparable:
@@ -100,7 +100,7 @@ def _as_metric(judge: str, ratings: Ratings, scores: Ratings) -> JudgeOf:
 
 
 def _where_rated(ratings: Ratings, scores: Ratings, numbers: np.ndarray) -> np.ndarray:
-    """(n,) what the judge gave for the unit of each rating, NaN = nothing; given: one number for each score."""
+    """(n,) the judge's number for the unit of each rating, NaN = none; numbers: one for each of the scores."""
     places = zip(scores.item.tolist(), scores.system.tolist(), strict=True)
     judged: dict[tuple[int, int], float] = {}
     for place, number in zip(places, numbers.tolist(), strict=True):
@@ -110,7 +110,7 @@ def _where_rated(ratings: Ratings, scores: Ratings, numbers: np.ndarray) -> np.n
 
 
 def _shared(ratings: Ratings, values: np.ndarray, judged: np.ndarray) -> int:
-    """Units with both numbers."""
+    """How many units have a rating and a judge's score."""
     return len(np.unique(ratings.units[~np.isnan(judged) & ~np.isnan(values)]))
 
 

@@ -34,20 +34,20 @@ NO_TIME = Undefined("Not defined: no active time is known.")
 
 
 def response(position: int) -> str:
-    """What a reader calls a place on screen."""
+    """The name of a position on screen, as annotators see it."""
     return f"Response {chr(ord('A') + position)}"
 
 
 @dataclass(frozen=True)
 class Listing:
-    """The list of one study. names: of the systems, by their numbers, as they may be written."""
+    """The list of one study. names: system number → the name that may be printed."""
 
     study: StudyNumbers
     names: Mapping[int, str]
     beside: BesideRatings = BesideRatings()
 
     def numbers(self) -> Iterator[Number]:
-        """All of them, in the order of results.csv."""
+        """All numbers, in the order of results.csv."""
         study = self.study
         yield from Place("study").all(tables.STUDY, study)
         for result in study.criteria:
@@ -68,7 +68,7 @@ class Listing:
             yield from Place("pay").all(tables.PAY, self.beside.pay)
 
     def _name(self, code: int) -> str:
-        """A system's name that may be written; nothing for the item itself."""
+        """A system's printable name; empty for the item itself."""
         return "" if code == ABOUT_ITEM else self.names[code]
 
     def _system(self, result: CriterionNumbers, system: SystemResult) -> Iterator[Number]:
@@ -95,7 +95,7 @@ class Listing:
     def _groups(self) -> Iterator[Number]:
         """Agreement inside declared groups of annotators, and differences of systems by group.
 
-        In the place of a system is the group, or the two systems; in that of the second system the group or groups.
+        The field `system` holds the group or the two systems, the field `baseline` the group or groups.
         """
         for of_group in self.study.group_agreement:
             place = Place("groups", of_group.criterion, of_group.group)
@@ -112,7 +112,7 @@ class Listing:
         yield from place.all_or_why(tables.DIFFERENCE, undefined or of_group, "difference")
 
     def _appendix(self) -> Iterator[Number]:
-        """Annotators one by one and two by two, models, ranks, strengths, lengths, repeats, judges."""
+        """Single annotators and pairs of annotators, models, ranks, strengths, lengths, repeats, judges."""
         study, systems = self.study, len(self.study.systems)
         for ratings, people in zip(study.ratings, study.people, strict=True):
             yield from _people(people, ratings.variable.level == "nominal")
@@ -179,7 +179,7 @@ def _agreement(result: CriterionNumbers) -> Iterator[Number]:
 
 
 def _people(people: PeopleOf, nominal: bool) -> Iterator[Number]:
-    """Correlation and distance of two annotators only where the scale has an order."""
+    """Statistics of annotators; correlation and distance of pairs only where the scale has an order."""
     key, reliability = people.criterion, people.reliability
     shown = tables.ONE_WAY if isinstance(reliability, Undefined) else tables.RELIABILITY
     yield from Place("reliability", key).all(shown, reliability)
@@ -198,7 +198,7 @@ def _people(people: PeopleOf, nominal: bool) -> Iterator[Number]:
 
 
 def _judge(comparison: JudgeOf) -> Iterator[Number]:
-    """Of a metric, what judges alone gave, no stand-in; in the place of the second name is the criterion it scores."""
+    """Comparison of a judge; a metric has no stand-in test, and the field `baseline` holds the metric's criterion."""
     where = comparison.criterion, comparison.judge
     place = Place("metrics", *where, comparison.scores) if comparison.is_metric else Place("judges", *where)
     yield from place.all(tables.SHARED, comparison)
@@ -212,14 +212,14 @@ def _judge(comparison: JudgeOf) -> Iterator[Number]:
 
 
 class AtPlace(NamedTuple):
-    """What a place on screen does; None where nothing was there."""
+    """Effects of one position on screen; None where no response was shown."""
 
     shift: Interval | Undefined | None
     best: BestShare | Undefined | None
 
 
 def at_places(effects: EffectsOf) -> dict[int, AtPlace]:
-    """By place: how far ratings there lie from the mean of all places, how often the best response was there."""
+    """By position: its mean shift from all positions, and how often the best response was there."""
     effect, best = effects.position, effects.best
     shifts = {row.position: row.interval for row in effect.shifts} if isinstance(effect, PositionEffect) else {}
     shares = {} if isinstance(best, Undefined) else {row.position: row for row in best}
@@ -241,7 +241,10 @@ def _effects(effects: EffectsOf) -> Iterator[Number]:
 
 
 def _annotator(look: AnnotatorLook, speeds: tuple[Speed, ...] | Undefined) -> Iterator[Number]:
-    """Over all criteria; distances are shares of the scale's width; seconds of annotations with a time and a text."""
+    """Numbers of one annotator over all criteria.
+
+    Distances are shares of the scale's width; seconds are over annotations with a known time and a text.
+    """
     place = Place("annotators", "", look.annotator)
     yield from place.all(tables.LOOK, look)
     yield from place.all_or_why(tables.DRIFT, look.drift, "drift")

@@ -15,7 +15,7 @@ NO_TIME = "Not defined: no active time is known yet."
 
 @dataclass(frozen=True)
 class WorkTimes:
-    """Annotators with a known time by name, items finished by each and their mean active seconds; median of all."""
+    """Names of annotators with a known time, their finished items and mean active seconds; the median of all means."""
 
     annotators: list[str]
     items: list[int]

@@ -31,8 +31,8 @@ class AnswerOption:
 class Variable:
     """The properties of a criterion that statistics need.
 
-    kind: likert, number, choice or best; about: candidate or item; points: to count answers on, none for a scale with
-    very many; ends: lowest and highest possible number; options: of a choice, in rubric order.
+    kind: likert, number, choice or best; about: candidate or item; points: the scale's points, empty for a scale with
+    very many; ends: lowest and highest possible number; options: the options of a choice, in rubric order.
     """
 
     key: str
@@ -52,12 +52,12 @@ class Variable:
 
     @property
     def is_share(self) -> bool:
-        """Whether its numbers are shares of answers."""
+        """Whether the criterion's means are shares of answers."""
         return self.kind in ("best", "choice")
 
     @property
     def counts_as(self) -> str:
-        """What a share is a share of; empty where the numbers are no shares, or the options have no order."""
+        """The answer that a share counts; empty where the numbers are no shares, or the options have no order."""
         if self.kind == "choice":
             return " or ".join(option.title for option in self.options if option.positive)
         return "Chosen as best" if self.kind == "best" else ""
@@ -68,7 +68,7 @@ class Variable:
 
     @property
     def not_comparable(self) -> Undefined | None:
-        """Why it cannot compare systems; None if it can."""
+        """Why the criterion cannot compare systems; None if it can."""
         if not self.per_response:
             return Undefined("Asked about the item, not about a system.")
         if self.kind == "choice" and not self.counts_as:
@@ -84,10 +84,10 @@ class Variable:
 class Ratings:
     """The n counted ratings of one criterion, as arrays (n,).
 
-    number: the answer as a number, NaN where there is none; option: its place in the rubric, -1 where a number was
-    given or nothing; missing: whether; item, annotator: codes of labels; group: of
-    items with related errors, the item's own where there is none; system: a number for each, 0 for the item
-    itself; position: -1 where not known; at: seconds since 1970 of the submission.
+    number: the answer as a number, NaN where there is none; option: index of the chosen option in the rubric, -1 where
+    the answer is a number or empty; missing: whether the answer is missing; item, annotator: codes of labels; group:
+    code of the group of items with related errors, the item's own code where it has no group; system: the system's
+    number, 0 for the item itself; position: -1 where not known; at: time of submission in seconds since 1970.
     """
 
     variable: Variable
@@ -111,7 +111,7 @@ class Ratings:
         return units
 
     def take(self, at: np.ndarray) -> Self:
-        """Some of them: row numbers or truth values."""
+        """The selected ratings; at: row numbers or truth values."""
         columns = {field.name: getattr(self, field.name) for field in fields(self)}
         return replace(self, **{name: column[at] for name, column in columns.items() if isinstance(column, np.ndarray)})
 
@@ -120,13 +120,13 @@ class Ratings:
 
     @property
     def categories(self) -> tuple[np.ndarray, list[float] | None]:
-        """(n,) numbers that agreement is about, NaN = missing, and the scale's points in order, if it has points."""
+        """(n,) values to compute agreement from, NaN = missing, and the scale's points in order, if it has points."""
         if self.variable.kind != "choice":
             return self.number, list(self.variable.points) or None
         return self.among([option.key for option in self.variable.options if not option.missing])
 
     def among(self, options: Collection[str]) -> tuple[np.ndarray, list[float]]:
-        """(n,) the places of the options chosen, NaN for any but these, and the places of these."""
+        """(n,) rubric index of each chosen option, NaN unless it is among `options`; and the indices of `options`."""
         places = self.variable.places(options)
         return np.where(np.isin(self.option, places), self.option.astype(float), np.nan), list(map(float, places))
 

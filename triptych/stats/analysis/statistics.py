@@ -1,4 +1,4 @@
-"""What is printed of each result: one table of statistics per kind, which lists, tables and pages read."""
+"""The printed statistics: one table per kind of result, which lists, tables and pages read."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ NOT_TESTED_YET = Undefined("Not tested: collection is not over, and nothing is t
 class Number:
     """One number of a report. value: None where it is not defined; `printed` then says why, in words.
 
-    criterion: its key. system, baseline: names that may be written, a place on screen, pseudonyms of annotators, or the
-    criterion of a metric.
+    criterion: the criterion's key. system, baseline: printable names of systems, a position on screen, pseudonyms of
+    annotators, or the criterion of a metric.
     style: see `written`.
     """
 
@@ -48,9 +48,10 @@ class Number:
 class Statistic:
     """One statistic of a result.
 
-    name: in results.csv; style: see `written`, or VALUE or CHANGE; of, limits: the value and its interval, as the path
-    of an attribute or a function of the result, where None is not printed; title: the head of its column in tables,
-    where statistics with the same title share a cell; of_points: only where numbers are no shares.
+    name: the name in results.csv; style: see `written`, or VALUE or CHANGE; of, limits: how to get the value and its
+    interval from the result, either an attribute path or a function; a value of None is not printed; title: heading of
+    the column in tables, where statistics with the same title share a cell; of_points: printed only where the
+    criterion's numbers are not shares.
     """
 
     name: str
@@ -65,7 +66,7 @@ class Statistic:
         return value
 
     def interval(self, result: Any) -> Limits | None:
-        """Both ends, the words why there are none, or None where it has no interval."""
+        """Both limits, or the reason why there are none; None for a statistic without an interval."""
         interval: Interval | Limits | None = _read(self.limits, result)
         if not isinstance(interval, Interval):
             return interval
@@ -78,7 +79,7 @@ class Statistic:
 
 
 def _read(path: str | Callable[[Any], Any] | None, result: Any) -> Any:
-    """What is at the path; an undefined part makes all its fields undefined."""
+    """The value at the path; an Undefined on the way is the value of everything below it."""
     if not isinstance(path, str):
         return path(result) if path else None
     for name in path.split("."):
@@ -90,7 +91,7 @@ def _read(path: str | Callable[[Any], Any] | None, result: Any) -> Any:
 
 @dataclass(frozen=True)
 class Place:
-    """The place of numbers. share: whether the numbers of the criterion are shares."""
+    """Part, criterion and systems that numbers belong to. share: whether the criterion's numbers are shares."""
 
     part: str
     criterion: str = ""
@@ -99,14 +100,14 @@ class Place:
     share: bool = field(default=False, compare=False)
 
     def number(self, statistic: str, value: float | Undefined, style: str) -> Number:
-        """value: a number, or the words why there is none."""
+        """A number of this place; value: the number, or the reason why there is none."""
         where = (self.part, self.criterion, self.system, self.baseline, statistic)
         if isinstance(value, Undefined):
             return Number(*where, None, style, value.reason)
         return Number(*where, float(value), style, written(value, style))
 
     def all(self, statistics: tuple[Statistic, ...], result: Any, before: str = "") -> Iterator[Number]:
-        """Every statistic of a result; `before` goes before their names."""
+        """Every statistic of a result; before: prefix of the statistics' names."""
         for statistic in statistics:
             if statistic.of_points and self.share:
                 continue
@@ -119,7 +120,7 @@ class Place:
                 yield self.number(f"{name} high", high, style)
 
     def all_or_why(self, statistics: tuple[Statistic, ...], result: Any, name: str) -> Iterator[Number]:
-        """Every statistic of a result; of one that is not defined the words, in the place of the statistic `name`."""
+        """Every statistic of a result; for an undefined result only the statistic `name`, with the reason."""
         if isinstance(result, Undefined):
             style = next(statistic.style_of(self.share) for statistic in statistics if statistic.name == name)
             yield self.number(name, result, style)
@@ -140,7 +141,7 @@ def _spread_of_items(result: Any) -> float | Undefined:
 
 
 def _or_no_test(name: str, whom: str) -> Callable[[Any], float | Undefined]:
-    """Takes a p-value, or the sentence of the interval for the same annotators, which says why there is none."""
+    """Getter of a p-value; without a test, the reason in the sentence of the interval for the same annotators."""
 
     def take(contrast: Any) -> float | Undefined:
         if not contrast.bound:
@@ -157,7 +158,7 @@ def _headline_p(estimate: Estimate) -> float | Undefined:
 
 
 def _coefficient(key: str, name: str) -> Callable[[Any], Any]:
-    """Takes a coefficient from a table of agreement; without a table, the words in the first and the main one."""
+    """Getter of a coefficient; without a table of agreement, only the first and the main one print the reason."""
 
     def take(table: Any) -> Any:
         if isinstance(table, Undefined):
@@ -168,7 +169,7 @@ def _coefficient(key: str, name: str) -> Callable[[Any], Any]:
 
 
 def _with_others(name: str) -> Callable[[Any], Any]:
-    """Takes a number from an annotator's agreement with the others, if that is defined."""
+    """Getter of a number of an annotator's agreement with the others, if that is defined."""
 
     def take(look: Any) -> Any:
         agreement = look.agreement
@@ -184,7 +185,7 @@ def _with_others(name: str) -> Callable[[Any], Any]:
 
 
 def _sure(name: str) -> Callable[[Any], Any]:
-    """Takes the error or limits of a (strength, sentence why it has none)."""
+    """Getter of the error or limits of a strength; takes (strength, reason why it has none)."""
 
     def take(result: Any) -> Any:
         strength, sentence = result
@@ -196,7 +197,7 @@ def _sure(name: str) -> Callable[[Any], Any]:
 
 
 def _equal(name: str) -> Callable[[Any], Any]:
-    """Takes a part of the test of equivalence, or the words why there is none; nothing without a margin."""
+    """Getter of a part of the test of equivalence, or the reason why there is none; None without a margin."""
 
     def take(contrast: Any) -> Any:
         tested = contrast.equivalence
@@ -359,7 +360,10 @@ ORDINAL_DIFFERENCE = (
 
 
 def _correlations(more: dict[str, str], before: str = "", shown: str = "") -> tuple[Statistic, ...]:
-    """Correlations and what they rest on. before: their names; shown: before their titles; more: name -> title."""
+    """Statistics of correlations and of the counts behind them.
+
+    before: prefix of the names; shown: prefix of the titles; more: name → title of further counts.
+    """
     return (
         Statistic(f"{before}Kendall", "difference", "kendall.value", f"{shown}Kendall", "kendall.interval"),
         Statistic(f"{before}Pearson", "difference", "pearson.value", f"{shown}Pearson", "pearson.interval"),

@@ -111,7 +111,7 @@ class StudyNumbers(ABC):
     @property
     @abstractmethod
     def collection(self) -> Collected:
-        """Whether collection was over, and what a difference must show until then."""
+        """Whether data collection was complete, and how strict the tests are until then."""
 
     @property
     @abstractmethod
@@ -143,7 +143,7 @@ class StudyNumbers(ABC):
 
     @cached_property
     def criteria(self) -> Sequence[CriterionNumbers]:
-        """Per criterion: what each system got, agreement, places."""
+        """Per criterion: results of each system, agreement, positions."""
         return tuple(criterion_numbers(ratings, self.systems) for ratings in self.ratings)
 
     @property
@@ -159,7 +159,7 @@ class StudyNumbers(ABC):
 
     @cached_property
     def compared(self) -> dict[str, ComparedRatings]:
-        """The other criteria, as comparisons read them."""
+        """The ratings of the criteria that can compare systems."""
         criteria = {ratings.variable.key: compared(ratings) for ratings in self.ratings}
         return {key: of for key, of in criteria.items() if not isinstance(of, Undefined)}
 
@@ -203,12 +203,12 @@ class StudyNumbers(ABC):
 
     @cached_property
     def positions(self) -> dict[str, PositionEffect | Undefined]:
-        """By criterion: what the place on screen does."""
+        """By criterion: the effect of the position on screen."""
         return {ratings.variable.key: position_of(ratings) for ratings in self.ratings}
 
     @cached_property
     def effects(self) -> tuple[EffectsOf, ...]:
-        """Per criterion: place on screen and order in time."""
+        """Per criterion: effects of the position on screen and of time."""
         return tuple(
             effects_of(ratings, effect) for ratings, effect in zip(self.ratings, self.positions.values(), strict=True)
         )
@@ -233,7 +233,7 @@ class StudyNumbers(ABC):
 
 
 def length_of(ratings: Ratings, words: np.ndarray) -> LengthOf:
-    """Whether longer candidates get higher ratings; words: (n,) of the candidate of each rating, NaN = no text."""
+    """Whether longer candidates get higher ratings; words: (n,) length of each rating's candidate, NaN = no text."""
     has_text = ~np.isnan(words)
     columns = (column[has_text] for column in (ratings.number, ratings.item, ratings.system, words))
     return LengthOf(ratings.variable.key, or_undefined(length_effect, *columns))

@@ -30,11 +30,10 @@ from .ratings import ABOUT_ITEM, NO_ORDER, Ratings, Variable
 class SystemResult:
     """One system under one criterion (system 0: the item itself).
 
-    summary and interval are about the number of an answer: the point, 1 or 0 for chosen as best, 1 or 0
-    for a positive option; of_items is about the mean of these on each item.
-    counts: answers per point of the scale. shares: answers per option. majorities: option → items where more than
-    half of the answers that are not missing were this one. alpha: Krippendorff's, between annotators over what they
-    rated of this system.
+    summary and interval are about answers as numbers: the point, or 1 or 0 for chosen as best and for a positive
+    option; of_items is about the mean number of each item.
+    counts: answers per point of the scale. shares: answers per option. majorities: option → number of items where more
+    than half of the non-missing answers chose it. alpha: Krippendorff's, over the annotators' ratings of this system.
     """
 
     system: int
@@ -52,12 +51,12 @@ class SystemResult:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Between annotators, over units (a candidate or an item under this criterion) rated by two or more.
+    """Agreement between annotators on one criterion.
 
-    table: all coefficients; answers that the rubric marks missing are missing in it. category: the same with them as
-    categories of their own, at the nominal level, where there are such answers. apart: without the options that the
-    rubric sets apart, where there are such answers. note, band: sentences for a reader, empty where there is nothing
-    to say.
+    Units are candidates or items that two annotators or more rated. table: all coefficients; answers that the rubric
+    marks missing are left out. category: coefficients at the nominal level with those answers as categories, where
+    there are any. apart: coefficients without the options that the rubric sets apart, where somebody chose one. note,
+    band: sentences for a reader, empty where there is nothing to say.
     """
 
     criterion: str
@@ -87,7 +86,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class CriterionNumbers:
-    """The numbers of one criterion over all its counted ratings. items, annotators: of the answers not missing."""
+    """The numbers of one criterion over all its counted ratings. items, annotators: numbers of those with an answer."""
 
     variable: Variable
     n: int
@@ -100,7 +99,7 @@ class CriterionNumbers:
 
     @property
     def share(self) -> bool:
-        """Whether its numbers are shares of answers; `counts_as` says of which."""
+        """Whether the criterion's numbers are shares of answers; `counts_as` says of which."""
         return self.variable.is_share
 
     @property
@@ -109,7 +108,7 @@ class CriterionNumbers:
 
     @property
     def majorities(self) -> dict[str, int]:
-        """Per option, units (of all systems) where more than half of the answers were this one."""
+        """Option → number of units (of all systems) where more than half of the answers chose it."""
         options = dict.fromkeys(option for system in self.systems for option in system.majorities)
         return {option: sum(system.majorities.get(option, 0) for system in self.systems) for option in options}
 
@@ -123,7 +122,7 @@ class CriterionNumbers:
 
 
 def criterion_numbers(ratings: Ratings, systems: list[int]) -> CriterionNumbers:
-    """systems: the codes of all systems of the study."""
+    """The numbers of one criterion; systems: the codes of all systems of the study."""
     rated = systems if ratings.variable.per_response else [ABOUT_ITEM]
     return CriterionNumbers(
         ratings.variable,
@@ -138,24 +137,25 @@ def criterion_numbers(ratings: Ratings, systems: list[int]) -> CriterionNumbers:
 
 
 def system_result(code: int, ratings: Ratings) -> SystemResult:
-    """One system's ratings."""
+    """The numbers of one system, from its ratings."""
     variable = ratings.variable
     counts = or_undefined(distribution, ratings.number, variable.points) if variable.points else ()
-    of_number: tuple[Summary | Undefined, Summary | Undefined, Interval | Undefined] = (NO_ORDER, NO_ORDER, NO_ORDER)
+    of_answers: Summary | Undefined = NO_ORDER
+    of_items: Summary | Undefined = NO_ORDER
+    interval: Interval | Undefined = NO_ORDER
     if not len(ratings) or variable.not_comparable != NO_ORDER:
-        of_number = (
-            or_undefined(summary, ratings.number),
-            or_undefined(item_summary, ratings.number, ratings.item),
-            within(variable.ends, or_undefined(mean_interval, ratings.number, ratings.group, ratings.annotator)),
-        )
+        of_answers = or_undefined(summary, ratings.number)
+        of_items = or_undefined(item_summary, ratings.number, ratings.item)
+        mean = or_undefined(mean_interval, ratings.number, ratings.group, ratings.annotator)
+        interval = within(variable.ends, mean)
     values, scale = ratings.categories
     return SystemResult(
         system=code,
         n=int((~ratings.missing).sum()),
         missing=int(ratings.missing.sum()),
-        summary=of_number[0],
-        of_items=of_number[1],
-        interval=of_number[2],
+        summary=of_answers,
+        of_items=of_items,
+        interval=interval,
         counts=() if isinstance(counts, Undefined) else tuple(int(count) for count in counts),
         shares=_shares(ratings),
         majority=_majority(ratings),
@@ -196,11 +196,11 @@ def _majority(ratings: Ratings) -> MajorityShare | Undefined:
 
 
 def _majorities(ratings: Ratings) -> dict[str, int]:
-    """Of every option that is not marked missing; none where the scale has points, or nothing was answered."""
-    asked = [option.key for option in ratings.variable.options if not option.missing]
-    values, places = ratings.among(asked)
+    """Option → number of items that it won; without options marked missing, empty where nothing was chosen."""
+    options = [option.key for option in ratings.variable.options if not option.missing]
+    values, places = ratings.among(options)
     won = or_undefined(majorities, ratings.item, values, places)
-    return {} if isinstance(won, Undefined) else dict(zip(asked, won, strict=True))
+    return {} if isinstance(won, Undefined) else dict(zip(options, won, strict=True))
 
 
 def _positions(ratings: Ratings) -> tuple[PositionMean, ...] | Undefined:
