@@ -11,7 +11,7 @@ from triptych.storage.models import Access, Study, StudyState
 from triptych.study.settings import settings_of
 
 ONLY_HERE = (
-    "These addresses work on this computer only. To let others connect, stop Triptych, start it with `{command}` and "
+    "These addresses work on this computer only. To let others connect, stop Triptych, start it with {command} and "
     "open this page at the address it prints."
 )
 

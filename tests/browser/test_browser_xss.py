@@ -295,6 +295,8 @@ def test_the_workbench_shows_imported_and_rubric_texts_literally(app, world, wat
         page.locator(f"[data-tw-{hook}]").click()
         assert missing(page, "[data-tw-dialog]", cycle(4, 12)) == []
         page.locator("[data-tw-dialog-close]").click()
+    page.locator("[data-tw-guidelines-close]").click()
+    page.locator('[data-tw-view="dock"]').click()  # or only what belongs to the first response could be pointed at
     for tipped in page.locator("[data-tw-tip]").all()[:12]:
         tipped.hover()
     watch.look(page)

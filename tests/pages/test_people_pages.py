@@ -77,7 +77,7 @@ def test_addresses_of_one_computer_come_with_the_command_for_others(visit, peopl
     texts = words(visit(lead, "people.py", study=study.slug))
 
     assert "These addresses work on this computer only." in texts
-    assert "start it with `.venv/bin/python -m triptych server run --address 0.0.0.0`" in texts
+    assert "start it with .venv/bin/python -m triptych server run --address 0.0.0.0" in texts
 
 
 def test_a_list_is_previewed_before_each_person_gets_a_link(visit, people_study):
