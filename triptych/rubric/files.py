@@ -181,6 +181,10 @@ def _wording(mistake: ErrorDetails, cure: tuple[str, str] | None) -> str:
 
 def rewritten(text: str, value: Mapping[str, Any]) -> str:
     """The text with this value from the form; unchanged parts keep their wording. Raises InvalidRubric."""
+    try:
+        yaml_text.plain(value, MAX_PARTS)
+    except (TooManyParts, TooDeep) as error:
+        raise InvalidRubric(f"{error}; no annotator would read such a rubric.") from error
     sheet = read_sheet(text)
     if edits.is_same(sheet.value, value):
         return text
