@@ -81,6 +81,7 @@ class RubricSheet:
         return self.data if self.rubric is None else self.rubric.model_dump(mode="json", exclude_unset=True)
 
 
+@lru_cache(maxsize=4)  # a form asks several times for the same text
 def read_sheet(text: str) -> RubricSheet:
     """Parse a text, with every mistake at its line."""
     try:
