@@ -14,7 +14,7 @@ from triptych.storage import database
 from triptych.storage.models import Person, Role, Study
 from triptych.web import budgets, export
 
-MOST = budgets.USUAL["downloads"].at_once
+DOWNLOADS = budgets.USUAL["downloads"].at_once
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ async def download(served, lead, begun, is_read):
 def test_a_lead_holds_few_connections_by_downloads(led, engine):
     async def attempt():
         begun = asyncio.Semaphore(0)
-        unread = [asyncio.create_task(download(led, 0, begun, is_read=False)) for _ in range(int(MOST))]
+        unread = [asyncio.create_task(download(led, 0, begun, is_read=False)) for _ in range(int(DOWNLOADS))]
         for _ in unread:
             await begun.acquire()
         another = await download(led, 0, begun, is_read=True)

@@ -52,7 +52,7 @@ def test_a_few_merged_keys_are_read():
 
 
 @pytest.mark.parametrize("value", [[[]] * 60_000, {str(n): n for n in range(20_000)}])
-def test_a_form_of_too_many_parts_is_refused_before_it_is_compared(value):
+def test_a_form_of_too_many_parts_is_refused(value):
     with pytest.raises(InvalidRubric, match="more than 5,000 keys and values"):
         rewritten(EMPTY_RUBRIC, {"criteria": value})
 
