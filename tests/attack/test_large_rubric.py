@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from triptych.errors import InvalidRubric
-from triptych.rubric.files import MAX_CHARACTERS, MAX_PARTS, parse_rubric, read_rubric, shipped_rubrics
+from triptych.rubric.files import (
+    EMPTY_RUBRIC,
+    MAX_CHARACTERS,
+    MAX_PARTS,
+    parse_rubric,
+    read_rubric,
+    rewritten,
+    shipped_rubrics,
+)
 
 SECTION = "- {title: S, text: t}\n"
 
@@ -18,6 +28,41 @@ def test_a_rubric_of_30000_sections_is_refused_unread():
 def test_a_short_text_of_many_parts_is_refused():
     with pytest.raises(InvalidRubric, match="^large.yaml: more than 5,000 keys and values"):
         parse_rubric("guidelines: [" + "a," * 30_000 + "]", "large.yaml")
+
+
+@pytest.mark.parametrize("keys, times", [(1000, 500), (1, 1200)])
+def test_keys_merged_again_and_again_count_each_time(keys, times):
+    """`<<: *a` copies: 12 KB took 22 seconds, in which nobody could write."""
+    base = f"a: &a {{{', '.join(f'x{n}: 1' for n in range(keys))}}}\n"
+    with pytest.raises(InvalidRubric, match="more than 5,000 keys and values"):
+        parse_rubric(f"{base}b: [{', '.join(['{<<: *a}'] * times)}]\n")
+
+
+def test_keys_merged_through_another_mapping_count_too():
+    base = f"a: &a {{{', '.join(f'x{n}: 1' for n in range(1000))}}}\nb: &b {{<<: *a}}\n"
+    with pytest.raises(InvalidRubric, match="more than 5,000 keys and values"):
+        parse_rubric(f"{base}c: [{', '.join(['{<<: *b}'] * 50)}]\n")
+
+
+def test_a_few_merged_keys_are_read():
+    scale = "{kind: likert, points: [{value: 1}, {value: 2}]}"
+    criteria = f"- &a {{key: a, title: A, definition: d, scale: {scale}}}\n- {{<<: *a, key: b}}\n"
+    rubric = parse_rubric(f"key: k\ntitle: T\nsummary: s\ninstructions: i\ncriteria:\n{criteria}")
+    assert [criterion.title for criterion in rubric.criteria] == ["A", "A"]
+
+
+@pytest.mark.parametrize("value", [[[]] * 60_000, {str(n): n for n in range(20_000)}])
+def test_a_form_of_too_many_parts_is_refused(value):
+    with pytest.raises(InvalidRubric, match="more than 5,000 keys and values"):
+        rewritten(EMPTY_RUBRIC, {"criteria": value})
+
+
+def test_a_form_that_is_nested_too_deeply_is_refused():
+    value: dict[str, Any] = {}
+    for _ in range(900):
+        value = {"a": value}
+    with pytest.raises(InvalidRubric, match="nested too deeply"):
+        rewritten(EMPTY_RUBRIC, value)
 
 
 def test_the_limits_are_far_above_rubrics_in_six_languages():

@@ -81,6 +81,7 @@ class RubricSheet:
         return self.data if self.rubric is None else self.rubric.model_dump(mode="json", exclude_unset=True)
 
 
+@lru_cache(maxsize=4)  # a form asks several times for the same text
 def read_sheet(text: str) -> RubricSheet:
     """Parse a text, with every mistake at its line."""
     try:
@@ -181,6 +182,10 @@ def _wording(mistake: ErrorDetails, cure: tuple[str, str] | None) -> str:
 
 def rewritten(text: str, value: Mapping[str, Any]) -> str:
     """The text with this value from the form; unchanged parts keep their wording. Raises InvalidRubric."""
+    try:
+        yaml_text.plain(value, MAX_PARTS)
+    except (TooManyParts, TooDeep) as error:
+        raise InvalidRubric(f"{error}; no annotator would read such a rubric.") from error
     sheet = read_sheet(text)
     if edits.is_same(sheet.value, value):
         return text

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.composer import Composer, ComposerError, MaxDepthExceededError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.nodes import MappingNode, Node
+from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 from ruamel.yaml.scalarstring import (
     DoubleQuotedScalarString,
     FoldedScalarString,
@@ -23,6 +24,8 @@ from ruamel.yaml.scalarstring import (
 
 MAX_DEPTH = 100
 MAX_PARTS = 200_000  # keys and values, repeated ones (`*name`) each time; an import reads files of others
+MERGE = repr("<<")
+MERGE_COST = 20  # parts; reading many of them costs time that grows with their square
 MAX_LINE = 100  # characters; longer texts of ours are folded
 NO_WRAPPING = 1_000_000  # characters; wide enough that existing long lines are not wrapped
 PLAIN_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq")}
@@ -54,10 +57,13 @@ class _PlainComposer(Composer):
     parts = 0
     warn_double_anchors = False
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.merged: Counter[int] = Counter()  # keys that a mapping repeats, by its identity
+
     def compose_node(self, parent: Any, index: Any) -> Any:
         self.parts += 1
-        if self.parts > self.loader.max_parts:
-            raise TooManyParts(f"more than {self.loader.max_parts:,} keys and values")
+        self._refuse_too_many()
         event = self.parser.peek_event()
         tag = getattr(event, "ctag", None)
         if tag is not None and str(tag) not in PLAIN_TAGS:
@@ -67,12 +73,26 @@ class _PlainComposer(Composer):
     def compose_mapping_node(self, anchor: Any) -> MappingNode:
         node: MappingNode = super().compose_mapping_node(anchor)
         seen: set[str] = set()
-        for key, _ in node.value:
+        for key, value in node.value:
             name = repr(_key(key))
             if name in seen:
                 raise ComposerError(None, None, f"the key {name} is repeated", key.start_mark)
             seen.add(name)
+            if name == MERGE:
+                self._count_merged(node, value)
         return node
+
+    def _count_merged(self, node: MappingNode, source: Node) -> None:
+        """What `<<: *name` repeats counts as parts, each time; what was merged into that, too."""
+        for part in source.value if isinstance(source, SequenceNode) else [source]:
+            repeated = len(part.value) + self.merged[id(part)]
+            self.merged[id(node)] += repeated
+            self.parts += repeated + MERGE_COST
+        self._refuse_too_many()
+
+    def _refuse_too_many(self) -> None:
+        if self.parts > self.loader.max_parts:
+            raise TooManyParts(f"more than {self.loader.max_parts:,} keys and values")
 
 
 def _key(node: Node) -> Any:

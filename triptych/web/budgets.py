@@ -46,6 +46,7 @@ USUAL = {
     "requests": Budget(300, 30),
     "body_bytes": Budget(200 * MB, 2 * MB),
     "personal_data": Budget(120, 1),
+    "downloads": Budget(4, 0),
     "readiness": Budget(20, 2),
     "refusal_lines": Budget(60, 1),
 }

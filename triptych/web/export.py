@@ -7,20 +7,24 @@ Modules that write files are imported when one is requested: pandas alone would 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 from sqlmodel import Session
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from triptych.errors import NotAllowed, NotFound, TriptychError
 from triptych.storage.database import reading, see_one_state
 from triptych.storage.models import Role, Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who
+from triptych.web import budgets
 from triptych.web.headers import ancestors
 from triptych.web.session import current_login, web_engine
 
@@ -31,10 +35,36 @@ NO_STORE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 # a report holds no script, and nothing in it may reach the app around its frame
 READ_ONLY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
 Blocks = Callable[[Session, Study], Iterator[bytes]]
+AGAIN_SECONDS = 5.0
+_under_way: Counter[int] = Counter()  # downloads, by person
+
+
+class Download(StreamingResponse):
+    """A file, written while it is sent. Each holds a connection to the database, however slowly it is read, so one
+    person may have only a few at a time: 429 for more.
+    """
+
+    def __init__(self, who: Who, pieces: Generator[bytes, None, None], kind: str, headers: Mapping[str, str]) -> None:
+        super().__init__(pieces, media_type=kind, headers=headers)
+        self.person, self.pieces = who.person_id, pieces
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if _under_way[self.person] >= budgets.all_budgets()["downloads"].at_once:
+            headers = {**NO_STORE, "Retry-After": str(budgets.seconds(AGAIN_SECONDS))}
+            sentence = "Other downloads of yours are under way. Try again when one of them is finished."
+            return await refusal(429, sentence, headers)(scope, receive, send)
+        _under_way[self.person] += 1
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            _under_way[self.person] -= 1
+            await run_in_threadpool(self.pieces.close)  # the browser may have gone
 
 
 def _answer(prepare: Callable[[Request, Session, Study], tuple[str, str, Blocks]], request: Request) -> Response:
-    """401 without sign-in, 403 for annotators, 404 outside this lead's studies, 400 for invalid options."""
+    """401 without sign-in, 403 for annotators, 404 outside this lead's studies, 400 for invalid options, 429 as
+    `Download` says.
+    """
     who = current_login(request)
     if who is None:
         return refusal(401, "Sign in first.")
@@ -47,14 +77,14 @@ def _answer(prepare: Callable[[Request, Session, Study], tuple[str, str, Blocks]
     except TriptychError as error:
         return refusal(404 if isinstance(error, NotFound) else 400, str(error))
     headers = {**NO_STORE, "Content-Disposition": f'attachment; filename="{slug}-{name}"'}
-    return StreamingResponse(_read(who, slug, blocks), media_type=kind, headers=headers)
+    return Download(who, _read(who, slug, blocks), kind, headers)
 
 
 def refusal(status: int, message: str, headers: Mapping[str, str] = NO_STORE) -> PlainTextResponse:
     return PlainTextResponse(message, status_code=status, headers=headers)
 
 
-def _read(who: Who, slug: str, blocks: Blocks) -> Iterator[bytes]:
+def _read(who: Who, slug: str, blocks: Blocks) -> Generator[bytes, None, None]:
     """The bytes, of one state of the database."""
     with reading(web_engine()) as session:
         see_one_state(session)

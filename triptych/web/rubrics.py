@@ -2,42 +2,78 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 from sqlmodel import Session
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from triptych.errors import InvalidAnnotation
+from triptych.errors import InvalidAnnotation, SignedOut, TriptychError
 from triptych.people import accounts
 from triptych.preview import rubric_form
-from triptych.rubric.files import rewritten
+from triptych.rubric.files import read_sheet, rewritten
+from triptych.storage.database import DatabaseUnavailable, reading
+from triptych.storage.models import Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who
+from triptych.web.session import web_engine
 from triptych.web.work import as_refusal, command, in_transaction, text_of
 
+# of its own: annotators do not wait for rubrics, which may take a second each
+_threads = ThreadPoolExecutor(2, thread_name_prefix="rubrics")
 
-def _rubric(session: Session, secret: str | None, body: Any) -> JSONResponse:
-    who = accounts.signed_in(session, secret)
-    study = lifecycle.led_by(session, who, text_of(body, "study"))
-    text = _text(session, who, body)
+
+def _rubric(secret: str | None, body: Any) -> Response:
+    """A text of a lead is parsed before the transaction, during which nobody else can write."""
+    try:
+        with reading(web_engine()) as session:
+            who, _ = _asked(session, secret, body)
+            text = _text(session, who, body)
+        text = _in_form(text, body)
+    except (DatabaseUnavailable, SignedOut):
+        text = None  # the transaction says so
+    except TriptychError as error:
+        return as_refusal(error, secret, body)
+    if text is not None:
+        read_sheet(text)  # which remembers it
+    return in_transaction(partial(_stored, text), as_refusal, secret, body)
+
+
+def _stored(text: str | None, session: Session, secret: str | None, body: Any) -> JSONResponse:
+    who, study = _asked(session, secret, body)
     if text is None:
         return JSONResponse(rubric_form.look(session, study))
     return JSONResponse(rubric_form.change(session, study, text_of(body, "base"), text, who.pseudonym))
 
 
+def _asked(session: Session, secret: str | None, body: Any) -> tuple[Who, Study]:
+    who = accounts.signed_in(session, secret)
+    return who, lifecycle.led_by(session, who, text_of(body, "study"))
+
+
 def _text(session: Session, who: Who, body: dict[str, Any]) -> str | None:
-    """The text that is asked for: typed, of another rubric, or with the values of the form; None to look only."""
-    text, value = body.get("text"), body.get("value")
+    """The text that is asked for: typed, or of another rubric; None to look only."""
     if body.get("start") is not None:
         return rubric_form.source_text(session, who, text_of(body, "start"))
-    if text is None:
-        return None
-    if not isinstance(text, str) or not isinstance(value, dict | None):
+    text = body.get("text")
+    if not isinstance(text, str | None):
         raise InvalidAnnotation("The message contains no rubric.")
-    text = _sound(text)
-    return text if value is None else rewritten(text, _sound(value))
+    return None if text is None else _sound(text)
+
+
+def _in_form(text: str | None, body: dict[str, Any]) -> str | None:
+    """The text with the values of the form, where the message has some."""
+    value = body.get("value")
+    if text is None or value is None or body.get("start") is not None:
+        return text
+    if not isinstance(value, dict):
+        raise InvalidAnnotation("The message contains no rubric.")
+    try:
+        return rewritten(text, _sound(value))
+    except RecursionError as error:
+        raise InvalidAnnotation("The rubric is nested too deeply.") from error
 
 
 def _sound(part: Any) -> Any:
@@ -49,6 +85,4 @@ def _sound(part: Any) -> Any:
     return part.encode("utf-8", "replace").decode() if isinstance(part, str) else part
 
 
-RUBRIC_ROUTES = [
-    Route("/lead/rubric", partial(command, partial(in_transaction, _rubric, as_refusal)), methods=["POST"])
-]
+RUBRIC_ROUTES = [Route("/lead/rubric", partial(command, _rubric, threads=_threads), methods=["POST"])]

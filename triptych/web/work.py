@@ -54,8 +54,10 @@ def refused(status: int, reason: str, message: str, **more: Any) -> JSONResponse
     return JSONResponse({"refused": reason, "message": message, **more}, status_code=status)
 
 
-async def command(answer: Callable[[str | None, Any], Response], request: Request) -> Response:
-    """One command of a signed-in annotator's own page: `answer` gets their login's secret and the JSON body.
+async def command(
+    answer: Callable[[str | None, Any], Response], request: Request, threads: ThreadPoolExecutor = _threads
+) -> Response:
+    """One command of a signed-in person's own page: `answer` gets their login's secret and the JSON body.
 
     Messages are in the language of the page, which the workbench sends.
     """
@@ -73,25 +75,25 @@ async def command(answer: Callable[[str | None, Any], Response], request: Reques
         return unread(refused(429, "budget", budgets.later(wait)), headers)
     limit = USUAL_BODY
     if declared > USUAL_BODY:
-        limit = await _in_thread(_longest_body, secret)
+        limit = await _in_thread(threads, _longest_body, secret)
         if not limit:
             return unread(refused(401, "signed_out", _(accounts.SIGNED_OUT)))
     if declared > limit:
         return unread(refused(413, "invalid", f"The message is longer than {limit // KB} KB."))
     body, began = await request.body(), time.monotonic()
-    response, is_again = await _in_thread(_parsed, answer, secret, body)
+    response, is_again = await _in_thread(threads, _parsed, answer, secret, body)
     if is_again:
         # checks, of which the first answer stays, take less time, and anyone may answer an item again until they see it
         await asyncio.sleep(-(time.monotonic() - began) % AGAIN_SECONDS)
     return response
 
 
-async def _in_thread(command: Callable[..., T], *arguments: Any) -> T:
+async def _in_thread(threads: ThreadPoolExecutor, command: Callable[..., T], *arguments: Any) -> T:
     """What the command returns. Raises DatabaseBusy where others held the threads or the database for too long.
 
     A command that is stored after all is found out when the browser repeats it.
     """
-    running = asyncio.get_running_loop().run_in_executor(_threads, copy_context().run, command, *arguments)
+    running = asyncio.get_running_loop().run_in_executor(threads, copy_context().run, command, *arguments)
     try:
         return await asyncio.wait_for(running, ANSWER_SECONDS)
     except TimeoutError as error:

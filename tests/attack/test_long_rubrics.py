@@ -1,0 +1,58 @@
+"""A lead's rubric takes a second to read at worst; annotators do not wait for that."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+from helpers.studies import draft_items
+
+from triptych.people import accounts
+from triptych.rubric import files, yaml_text
+from triptych.rubric.files import EMPTY_RUBRIC
+from triptych.storage.database import writing
+from triptych.study import lifecycle
+from triptych.web import rubrics, work
+
+
+@pytest.fixture
+def parsed(engine, monkeypatch):
+    """(the secret of a lead's login, a message, [connections in use at each reading of its text])."""
+    with writing(engine) as session:
+        lead = accounts.create_lead(session, "Ada", "correct horse battery")
+        plan = lifecycle.StudyPlan(title="A draft", seed="fixed")
+        study = lifecycle.create_study(session, plan, EMPTY_RUBRIC, draft_items(2), lead.pseudonym, lead.id)
+        secret = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, lead))
+        base = files.text_hash(lifecycle.rubric_text(session, study))
+    files.read_sheet.cache_clear()
+    text = EMPTY_RUBRIC.replace("My rubric", "Slow")
+    in_use = []
+
+    def load(source, *most):
+        if "Slow" in source:
+            in_use.append(engine.pool.checkedout())
+        return reads(source, *most)
+
+    reads = yaml_text.load
+    monkeypatch.setattr(yaml_text, "load", load)
+    for module in (rubrics, work):
+        monkeypatch.setattr(module, "web_engine", lambda: engine)
+    return secret, {"study": study.slug, "base": base, "text": text}, in_use
+
+
+@pytest.mark.parametrize("value", [None, {"title": "Slow form"}])
+def test_a_rubric_is_read_while_others_can_write(parsed, value):
+    secret, message, in_use = parsed
+
+    answer = rubrics._rubric(secret, {**message, "value": value})
+
+    assert answer.status_code == 200
+    assert in_use
+    assert not any(in_use)
+
+
+def test_rubrics_are_read_in_threads_of_their_own():
+    assert rubrics._threads is not work._threads
+    endpoint = rubrics.RUBRIC_ROUTES[0].endpoint
+    assert isinstance(endpoint, partial)
+    assert endpoint.keywords["threads"] is rubrics._threads
