@@ -1,4 +1,4 @@
-"""A study's file of 34 kB whose database computes a text of a gigabyte as soon as anything reads or checks it."""
+"""A study's file whose database computes a text of a gigabyte, or without end, as soon as anything reads it."""
 
 from __future__ import annotations
 
@@ -17,6 +17,17 @@ TEXT = "printf('%.*c', 100, 'x')"  # a thousandth of what it could be
 CONSTRAINT = (
     "PRAGMA writable_schema = 1; UPDATE sqlite_master SET sql = replace(sql, 'PRIMARY KEY', "
     f"'CHECK (length({TEXT.replace(chr(39), chr(39) * 2)}) > 0), PRIMARY KEY') WHERE name = 'turn'"
+)
+
+STEPS = 5_000_000  # of a query that could be endless
+ENDLESS = f"WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < {STEPS}) SELECT max(x)"
+LONG_STATEMENT = (
+    "PRAGMA writable_schema = 1; UPDATE sqlite_master SET sql = replace(sql, '''training''', "
+    "'''training''' || replace(hex(zeroblob(5000)), '00', ', ''training''')) WHERE name = 'item'"
+)
+MANY_TABLES = (
+    "PRAGMA writable_schema = 1; WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 20000) "
+    "INSERT INTO sqlite_master SELECT 'table', 'more' || x, 'more' || x, 4, 'CREATE TABLE more' || x || '(a)' FROM c"
 )
 
 
@@ -42,13 +53,47 @@ def packed(sqlite_engine, make_study, tmp_path):
     ids=["column", "index", "part of an index", "table", "constraint"],
 )
 def test_a_study_whose_tables_compute_something_is_refused(packed, tmp_path, put_in):
-    elsewhere = database.open_engine(f"sqlite:///{tmp_path / 'elsewhere.db'}")
-
     with pytest.raises(ImportRefused, match="which this program never creates"):
-        capsule.open_capsule(with_sql(packed, tmp_path, put_in), elsewhere, "Dr New", "a long passcode 42")
+        import_changed(with_sql(packed, tmp_path, put_in), tmp_path)
 
-    assert database.stored_version(elsewhere) is None
-    elsewhere.dispose()
+
+@pytest.mark.parametrize(
+    ("put_in", "reason"),
+    [
+        (
+            f"DROP TABLE alembic_version; CREATE VIEW alembic_version AS {ENDLESS} AS version_num FROM c",
+            "never creates",
+        ),
+        (f"DROP TABLE alembic_version; CREATE TABLE alembic_version (a, version_num AS ({TEXT}))", "never creates"),
+        (LONG_STATEMENT, "holds no study that can be read"),
+        (MANY_TABLES, "holds no study that can be read: interrupted"),
+        ("UPDATE alembic_version SET version_num = '+1'", "name different versions"),
+        ("DELETE FROM alembic_version", "name different versions"),
+    ],
+    ids=["endless version", "long version", "long statement", "many tables", "relative version", "no version"],
+)
+def test_no_table_is_read_before_all_are_known(packed, tmp_path, put_in, reason):
+    with pytest.raises(ImportRefused, match=reason):
+        import_changed(with_sql(packed, tmp_path, put_in), tmp_path)
+
+
+def import_changed(path, folder):
+    elsewhere = database.open_engine(f"sqlite:///{folder / 'elsewhere.db'}")
+    try:
+        capsule.open_capsule(path, elsewhere, "Dr New", "a long passcode 42")
+    finally:
+        assert database.stored_version(elsewhere) is None
+        elsewhere.dispose()
+
+
+def test_an_earlier_database_computes_nothing_without_end(tmp_path):
+    path = tmp_path / "earlier.db"
+    columns = f"id, 1 AS event_number, '{'a' * 64}' AS event_hash, 's' AS slug"
+    with closing(sqlite3.connect(path)) as file:
+        file.execute(f"CREATE VIEW study AS {ENDLESS} AS {columns} FROM c")
+
+    with pytest.raises(NotFound, match="cannot be read"):
+        earlier_head.read(str(path))
 
 
 def test_an_earlier_database_computes_no_long_text(tmp_path):

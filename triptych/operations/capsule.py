@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import sqlite3
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Engine, delete, func, inspect, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -86,7 +87,7 @@ class Manifest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     format: int
-    schema_version: str
+    schema_version: str = Field(pattern="^[0-9]{4}$")
     made_at: str
     study: dict[str, Any]
     sha256: dict[str, str]
@@ -217,9 +218,11 @@ def checked(file: Path | IO[bytes], name: str, largest: int, max_rows: int | Non
     with working.folder() as private_folder:
         path = private_folder / DATABASE
         manifest = _unpacked(file, name, path, largest)
+        with _explained(name):
+            _refuse_foreign_parts(path, manifest.schema_version)
         with backup.opened(path) as source:
             with _explained(name):
-                _refuse_foreign_parts(source, private_folder)
+                _refuse_other_version(source, manifest.schema_version)
                 if max_rows is not None:
                     _refuse_many(source, name, max_rows)
                 database.migrate(source)
@@ -233,7 +236,7 @@ def checked(file: Path | IO[bytes], name: str, largest: int, max_rows: int | Non
 def _explained(name: str) -> Iterator[None]:
     try:
         yield
-    except (SQLAlchemyError, UnsafeDatabase, database.DatabaseUnavailable, *UNREADABLE) as error:
+    except (SQLAlchemyError, sqlite3.Error, UnsafeDatabase, database.DatabaseUnavailable, *UNREADABLE) as error:
         reason = str(getattr(error, "orig", error)).partition("\n")[0].rstrip(".")
         raise ImportRefused(f"{name} holds no study that can be read: {reason}.") from error
 
@@ -271,18 +274,23 @@ def _written(archive: zipfile.ZipFile, member: str, into: Path, limit: int) -> s
     return backup.file_hash(into)
 
 
-def _refuse_foreign_parts(source: Engine, private_folder: Path) -> None:
-    """Raises ImportRefused for a database with anything that no empty one of its version or of today's has."""
-    older, newest = private_folder / "older.db", private_folder / "newest.db"
-    with backup.opened(older) as then, backup.opened(newest) as now, database.reading(source) as session:
-        connection = session.connection()
-        database.create_version(then, database.stored_version(source) or "")
+def _refuse_foreign_parts(path: Path, version: str) -> None:
+    """Raises ImportRefused for a database with anything that no empty one of this version or of today's has.
+
+    Until then nothing is read from its tables, which may be anything.
+    """
+    older, newest = path.with_name("older.db"), path.with_name("newest.db")
+    with backup.opened(older) as then, backup.opened(newest) as now:
+        database.create_version(then, version)
         database.migrate(now)
-        with then.connect() as of_then, now.connect() as of_now:
-            unknown = database.unknown_parts(connection, of_then, of_now)
-        parts = [*database.foreign_parts(connection), *unknown]
-    for part in parts:
+    for part in database.unknown_parts(path, older, newest):
         raise ImportRefused(f"The study in the capsule failed verification. {part}")
+
+
+def _refuse_other_version(source: Engine, version: str) -> None:
+    """Raises UnsafeDatabase: a version that no migration has would end in an unexpected error."""
+    if database.stored_version(source) != version:
+        raise UnsafeDatabase("its database and its manifest name different versions")
 
 
 def _refuse_many(source: Engine, called: str, max_rows: int) -> None:

@@ -29,6 +29,7 @@ DATABASES = {".db", ".sqlite"}
 # members of our zip files that name the last event, and files that do
 NAMING = ("snapshot.json", "codebook.json", "manifest.json")
 LARGEST_BYTES = 20_000_000
+MAX_STEPS = 10_000_000  # of SQLite, to read the studies of a database
 NO_HEAD = "It does not contain a last event. Pass a report, an export, a capsule, a backup, or the hash itself."
 
 
@@ -105,6 +106,8 @@ def _refuse_changed(path: Path, archive: ZipFile) -> None:
 def _heads_in(path: Path) -> Iterator[EarlierHead]:
     """The last event of every study in an SQLite file, which may be on a disk that nobody can write to."""
     with database.unchanged(path) as file:
+        # the table may be a view that computes without end
+        file.set_progress_handler(lambda: 1, MAX_STEPS)
         for slug, number, hashed in file.execute("SELECT slug, event_number, event_hash FROM study ORDER BY id"):
             yield EarlierHead(number, (hashed,), slug)
 

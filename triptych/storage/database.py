@@ -506,33 +506,38 @@ def foreign_parts(connection: Connection) -> list[str]:
     return [f"The database has the {kind} {name!r}, which this program never creates." for kind, name in parts]
 
 
-_SCHEMA = text("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name")
+_SCHEMA = "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name"
 _FRAGMENT_ENDS = re.compile("[(),]")
+LONGEST_STATEMENT = 10_000  # characters that define a table
+MAX_STEPS = 100_000  # of SQLite, to read which tables there are
 
 
-def unknown_parts(connection: Connection, *ours: Connection) -> list[str]:
-    """A sentence about each table and index of an SQLite file with a part that is in none of our databases.
+def unknown_parts(path: Path, *ours: Path) -> list[str]:
+    """A sentence about each table, index or view of an SQLite file with a part that is in none of our databases.
 
-    ours: databases that this program created. A column, index or constraint that computes something can take any amount
-    of memory and time when it is used.
+    A view, column, index or constraint that computes something can take any amount of memory and time when it is used;
+    nothing but the schema is read here. Raises sqlite3.Error for a schema much longer than ours.
     """
-    unknown = _fragments(connection).difference(*(_fragments(other) for other in ours))
+    unknown = _fragments(path).difference(*map(_fragments, ours))
     return [
         f"The database has the {kind} {name!r} in a form which this program never creates."
         for kind, name in sorted({(kind, name) for kind, name, _ in unknown})
     ]
 
 
-def _fragments(connection: Connection) -> set[tuple[str, str, str]]:
-    """(type, name, part) of every table and index, in no order, which depends on the migrations that were run.
+def _fragments(path: Path) -> set[tuple[str, str, str]]:
+    """(type, name, part) of all that the file defines, in no order, which depends on the migrations that were run.
 
     Parts are the pieces of the SQL definition between brackets and commas.
     """
-    return {
-        (kind, name, " ".join(fragment.split()))
-        for kind, name, sql in connection.execute(_SCHEMA)
-        for fragment in _FRAGMENT_ENDS.split(sql)
-    }
+    with unchanged(path) as file:
+        file.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, LONGEST_STATEMENT)
+        file.set_progress_handler(lambda: 1, MAX_STEPS)
+        return {
+            (kind, name, " ".join(fragment.split()))
+            for kind, name, sql in file.execute(_SCHEMA)
+            for fragment in _FRAGMENT_ENDS.split(sql)
+        }
 
 
 def damage(connection: Connection) -> list[str]:
