@@ -76,7 +76,7 @@ def camps_by_taste(profile: Floats, names: Sequence[Label], seed: int = 0) -> Ca
 
     Scores on the first principal axis are split where the scatter inside the two camps is the smallest share of the
     total. Simulated normal scores show how small that share gets without camps. Raises UndefinedStatistic below twelve
-    annotators or where nobody's taste differs.
+    annotators or where all tastes are equal.
     """
     if len(names) < FEWEST_FOR_TASTES:
         raise UndefinedStatistic(f"Not looked for: camps by taste need {FEWEST_FOR_TASTES} annotators or more.")

@@ -232,7 +232,7 @@ def _validate(sheet: Worksheet, hidden: Worksheet, column: Column, place: int, l
 
 
 def _listed(hidden: Worksheet, choices: Sequence[str | float]) -> str:
-    """Writes a list into a column of the hidden sheet and returns its reference; rules are limited to 255 characters."""
+    """Writes a list into a column of the hidden sheet and returns its reference; a rule holds 255 characters."""
     place = hidden.max_column + 1
     for row, choice in enumerate(choices, 1):
         _put(hidden, row, place, choice)

@@ -44,7 +44,7 @@ class ComparedRatings:
     turned: dict[tuple[int, int], tuple[Label, ...]] = field(default_factory=dict, compare=False)
 
     def turned_by(self, contrast: Contrast) -> tuple[Label, ...]:
-        """Annotators without whom the difference has the other sign; empty where the fits would take too long."""
+        """Annotators whose removal reverses the sign of the difference; empty where the fits would take too long."""
         pair = contrast.system, contrast.baseline
         if pair not in self.turned:
             self.turned[pair] = tuple(self._turned_by(contrast))
