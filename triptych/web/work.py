@@ -55,11 +55,11 @@ def refused(status: int, reason: str, message: str, **more: Any) -> JSONResponse
 
 
 async def command(
-    answer: Callable[[str | None, Any], Response], request: Request, threads: ThreadPoolExecutor = _threads
+    answer: Callable[[str | None, Any], Response], request: Request, threads: ThreadPoolExecutor | None = None
 ) -> Response:
     """One command of a signed-in person's own page: `answer` gets their login's secret and the JSON body.
 
-    Messages are in the language of the page, which the workbench sends.
+    threads: where it runs; None for the annotators'. Messages are in the language that the page sends.
     """
     language.use(language.accepted(request.headers.get("accept-language")))
     if not is_our_own(request):
@@ -75,13 +75,13 @@ async def command(
         return unread(refused(429, "budget", budgets.later(wait)), headers)
     limit = USUAL_BODY
     if declared > USUAL_BODY:
-        limit = await _in_thread(threads, _longest_body, secret)
+        limit = await _in_thread(threads or _threads, _longest_body, secret)
         if not limit:
             return unread(refused(401, "signed_out", _(accounts.SIGNED_OUT)))
     if declared > limit:
         return unread(refused(413, "invalid", f"The message is longer than {limit // KB} KB."))
     body, began = await request.body(), time.monotonic()
-    response, is_again = await _in_thread(threads, _parsed, answer, secret, body)
+    response, is_again = await _in_thread(threads or _threads, _parsed, answer, secret, body)
     if is_again:
         # checks, of which the first answer stays, take less time, and anyone may answer an item again until they see it
         await asyncio.sleep(-(time.monotonic() - began) % AGAIN_SECONDS)
