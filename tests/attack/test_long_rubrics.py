@@ -10,7 +10,7 @@ from helpers.studies import draft_items
 from triptych.people import accounts
 from triptych.rubric import files, yaml_text
 from triptych.rubric.files import EMPTY_RUBRIC
-from triptych.storage.database import writing
+from triptych.storage.database import DatabaseUnavailable, writing
 from triptych.study import lifecycle
 from triptych.web import rubrics, work
 
@@ -49,6 +49,18 @@ def test_a_rubric_is_read_while_others_can_write(parsed, value):
     assert answer.status_code == 200
     assert in_use
     assert not any(in_use)
+
+
+def test_a_change_is_not_taken_for_a_look_when_busy(parsed, monkeypatch):
+    secret, message, _ = parsed
+
+    def busy(_):
+        raise DatabaseUnavailable("Busy.")
+
+    monkeypatch.setattr(rubrics, "reading", busy)
+
+    with pytest.raises(DatabaseUnavailable):
+        rubrics._rubric(secret, message)
 
 
 def test_rubrics_are_read_in_threads_of_their_own():

@@ -19,7 +19,7 @@ from triptych.storage.models import Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.web.session import web_engine
-from triptych.web.work import as_refusal, command, in_transaction, text_of
+from triptych.web.work import as_refusal, command, in_transaction, refused, text_of
 
 # of its own: annotators do not wait for rubrics, which may take a second each
 _threads = ThreadPoolExecutor(2, thread_name_prefix="rubrics")
@@ -32,8 +32,10 @@ def _rubric(secret: str | None, body: Any) -> Response:
             who, _ = _asked(session, secret, body)
             text = _text(session, who, body)
         text = _in_form(text, body)
-    except (DatabaseUnavailable, SignedOut):
-        text = None  # the transaction says so
+    except DatabaseUnavailable:
+        raise  # a change must not become a mere look
+    except SignedOut as error:
+        return refused(401, "signed_out", str(error))
     except TriptychError as error:
         return as_refusal(error, secret, body)
     if text is not None:
