@@ -287,5 +287,6 @@ def test_evidence_in_the_context_and_the_list_of_languages(app, auditor):
     expect(page.locator(".tw-popover")).to_be_visible()
     auditor.look("annotate, evidence marked by letters")
     page.goto(f"{app.url}/my_work")
-    browser.in_list(page.get_by_role("combobox"), "Deutsch", lambda entry, _: expect(entry).to_be_visible())
+    browser.settled(page)  # a page that is drawn again closes the list
+    browser.in_list(page.get_by_role("combobox"), "Deutsch", lambda entry, patience: entry.wait_for(timeout=patience))
     auditor.look("my_work, the list of languages")
