@@ -19,7 +19,7 @@ from triptych import clock
 from triptych.errors import UnsafeDatabase
 from triptych.storage import database, host
 from triptych.storage.database import reading, writing
-from triptych.storage.models import Base, Person
+from triptych.storage.models import Base, Person, Study
 
 
 def test_every_connection_has_our_settings(sqlite_engine):
@@ -149,6 +149,15 @@ def test_a_write_that_raises_changes_nothing(engine):
 
     with reading(engine) as session:
         assert session.execute(text("SELECT count(*) FROM person")).scalar() == 0
+
+
+def test_prepared_statements_outlive_a_read(postgres_engine):
+    with database.reading(postgres_engine) as session:
+        for _ in range(2):
+            session.scalars(select(Study.id)).all()
+    query = text("SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE 'SELECT study.id%'")
+    with database.reading(postgres_engine) as session:
+        assert session.scalar(query) == 1
 
 
 def test_a_connection_is_transactional_again_after_an_own_commit(postgres_engine):

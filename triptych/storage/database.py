@@ -312,6 +312,9 @@ def reading(engine: Engine) -> Iterator[Session]:
     """
     with explained(), Session(engine, expire_on_commit=False, autoflush=False) as session:
         yield session
+        # closing would roll back, and at a rollback psycopg drops the prepared statements of its connection
+        session.expunge_all()
+        session.commit()
 
 
 def see_one_state(session: Session) -> None:
