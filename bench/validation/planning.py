@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from triptych.stats.components import Components, variance_components
+from triptych.stats.components import Components, Pilot
 from triptych.stats.power import Plan, power, power_to_show_equal
 from triptych.stats.undefined import Undefined
 
@@ -83,7 +83,7 @@ def _scatter(design: Design, shift: float) -> Components:
     for _ in range(PILOTS):
         ratings = simulate(pilot, rated, np.array([0.0, shift]), 1, random).ratings[0]
         groups = items // design.group if design.group > 1 else None
-        of = variance_components(ratings[last] - ratings[first], items, annotators, groups)
+        of = Pilot.build(ratings[last] - ratings[first], items, annotators, groups).components()
         squares.append(np.square([of.item, of.annotator, of.residual, of.group]))
     return Components(*np.sqrt(np.mean(squares, axis=0)).tolist())
 

@@ -11,7 +11,7 @@ from helpers.present import present
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triptych.stats.components import PRESETS, Components, Pilot, variance_components
+from triptych.stats.components import PRESETS, Components, Pilot
 from triptych.stats.crossed import CrossedEffects
 from triptych.stats.multiplicity import adjusted
 from triptych.stats.power import (
@@ -44,13 +44,13 @@ def pilot(random, items=60, annotators=10, raters=3, components=SOME):
 def test_components_agree_with_pencil_and_paper():
     # Two items by two annotators, d = 0, 2 / 4, 8. Half squared distances: on one item 2 and 8, mean 5; by one
     # annotator 8 and 18, mean 13; across 32 and 2, mean 17. Item 17-5, annotator 17-13, residual 5+13-17.
-    result = variance_components([0, 2, 4, 8], [0, 0, 1, 1], [0, 1, 0, 1])
+    result = Pilot.build([0, 2, 4, 8], [0, 0, 1, 1], [0, 1, 0, 1]).components()
     assert (result.item**2, result.annotator**2, result.residual**2) == pytest.approx((12, 4, 1))
 
 
 def test_known_components_are_recovered_from_incomplete_designs():
     random, true = np.random.default_rng(0), Components(0.8, 0.7, 1.2)
-    result = [variance_components(*pilot(random, components=true)) for _ in range(100)]
+    result = [Pilot.build(*pilot(random, components=true)).components() for _ in range(100)]
     squares = np.mean([(each.item**2, each.annotator**2, each.residual**2) for each in result], axis=0)
     assert squares == pytest.approx((0.64, 0.49, 1.44), rel=0.15)
 
@@ -59,8 +59,8 @@ def test_shift_order_and_names_change_no_component():
     random = np.random.default_rng(1)
     differences, items, annotators = pilot(random)
     order = random.permutation(len(items))
-    there = variance_components(differences, items, annotators)
-    back = variance_components(7 - differences[order], -items[order], [f"a{n}" for n in annotators[order]])
+    there = Pilot.build(differences, items, annotators).components()
+    back = Pilot.build(7 - differences[order], -items[order], [f"a{n}" for n in annotators[order]]).components()
     assert (there.item, there.annotator, there.residual) == pytest.approx((back.item, back.annotator, back.residual))
 
 
@@ -74,12 +74,12 @@ def test_shift_order_and_names_change_no_component():
 )
 def test_a_pilot_that_cannot_separate_components_gives_a_reason(items, annotators, words):
     with pytest.raises(UndefinedStatistic, match=words):
-        variance_components(range(len(items)), items, annotators)
+        Pilot.build(range(len(items)), items, annotators).components()
 
 
 def test_an_annotator_twice_at_an_item_is_refused():
     with pytest.raises(ValueError, match="one difference per item and annotator"):
-        variance_components([1, 2], [0, 0], [0, 0])
+        Pilot.build([1, 2], [0, 0], [0, 0]).components()
 
 
 def test_tastes_of_groups_are_recovered():
@@ -88,14 +88,16 @@ def test_tastes_of_groups_are_recovered():
     for _ in range(100):
         differences, item, annotator = pilot(random, items=100, annotators=12, components=true)
         groups = item // 5
-        result.append(variance_components(differences + random.normal(0, 0.6, 20)[groups], item, annotator, groups))
+        result.append(
+            Pilot.build(differences + random.normal(0, 0.6, 20)[groups], item, annotator, groups).components()
+        )
     squares = np.mean([(of.item**2, of.annotator**2, of.residual**2, of.group**2) for of in result], axis=0)
     assert squares == pytest.approx((0.64, 0.25, 1.0, 0.36), rel=0.2)
 
 
 def test_resampled_components_scatter_as_new_pilots_do():
     random = np.random.default_rng(2)
-    new = np.array([variance_components(*pilot(random)).item ** 2 for _ in range(200)])
+    new = np.array([Pilot.build(*pilot(random)).components().item ** 2 for _ in range(200)])
     again = [of.item**2 for seed in range(5) for of in Pilot.build(*pilot(random)).resampled(40, seed)]
     assert 0.5 < np.std(again) / np.std(new) < 2
 

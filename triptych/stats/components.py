@@ -50,18 +50,6 @@ PRESETS = {
 }
 
 
-def variance_components(
-    differences: Column, items: Column, annotators: Column, groups: Column | None = None
-) -> Components:
-    """Components of the paired differences of a pilot.
-
-    differences: (n,) numbers, one per item and annotator, NaN = missing; items, annotators: (n,) labels; groups: (n,)
-    labels of groups of related items, None if each is its own. Raises UndefinedStatistic unless some item has two
-    annotators and some annotator two items (of two groups); ValueError when an annotator rated an item twice.
-    """
-    return Pilot.build(differences, items, annotators, groups).components()
-
-
 @dataclass(frozen=True, eq=False)
 class Pilot:
     """Paired differences (n,) of a pilot, and codes of items, annotators and groups of items."""
@@ -73,7 +61,13 @@ class Pilot:
 
     @classmethod
     def build(cls, differences: Column, items: Column, annotators: Column, groups: Column | None = None) -> Pilot:
-        """Arguments as in `variance_components`. Raises ValueError when an annotator rated an item twice."""
+        """A pilot of these differences.
+
+        differences: (n,) numbers, one per item and annotator, NaN = missing; items, annotators: (n,) labels; groups:
+        (n,) labels of groups of related items, None if each is its own.
+
+        Raises ValueError when an annotator rated an item twice.
+        """
         grouped = items if groups is None else groups
         values, item, annotator, group = numbers(differences, items, annotators, grouped)
         item, annotator, group = (codes(of)[0] for of in (item, annotator, group))
@@ -82,7 +76,10 @@ class Pilot:
         return cls(values - values.mean() if len(values) else values, item, annotator, group)
 
     def components(self, weights: Floats | None = None) -> Components:
-        """weights: (n,) how much each difference counts in its pairs, 1 where None. Raises as `variance_components`."""
+        """weights: (n,) how much each difference counts in its pairs, 1 where None.
+
+        Raises UndefinedStatistic unless some item has two annotators and some annotator two items (of two groups).
+        """
         weights = np.ones(len(self.values)) if weights is None else weights
         undivided = np.zeros(len(self.values), dtype=int)
         clusterings = (undivided, self.items, self.annotators, self.groups, _cells(self.groups, self.annotators))
