@@ -31,12 +31,12 @@ def in_one_row(values: pa.Array) -> pa.Array:
 @pytest.mark.parametrize(
     ("column", "options"),
     [
-        (repeated(ROWS), {}),
-        (in_one_row(repeated(ROWS)), {}),
-        (in_one_row(pa.StructArray.from_arrays([repeated(ROWS)], ["text"])), {}),
-        (in_one_row(pa.repeat(0, 30_000_000)), {}),
+        (lambda: repeated(ROWS), {}),
+        (lambda: in_one_row(repeated(ROWS)), {}),
+        (lambda: in_one_row(pa.StructArray.from_arrays([repeated(ROWS)], ["text"])), {}),
+        (lambda: in_one_row(pa.repeat(0, 30_000_000)), {}),
         (
-            pa.array([LONG + str(number) for number in range(ROWS)]),
+            lambda: pa.array([LONG + str(number) for number in range(ROWS)]),
             {"use_dictionary": False, "column_encoding": {"text": "DELTA_BYTE_ARRAY"}},
         ),
     ],
@@ -44,7 +44,7 @@ def in_one_row(values: pa.Array) -> pa.Array:
 )
 def test_a_parquet_file_is_refused_before_it_is_inflated(monkeypatch, request, column, options):
     file = io.BytesIO()
-    columns = {"item_id": [str(number) for number in range(ROWS)], "text": column}
+    columns = {"item_id": [str(number) for number in range(ROWS)], "text": column()}
     pq.write_table(pa.table(columns), file, compression="zstd", store_schema=False, **options)
     assert len(file.getvalue()) < 20_000
     decoded: list[object] = []
