@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers import compiled_statements
 from helpers.database_files import copied
 from helpers.forking import forking
 from helpers.studies import (
@@ -37,6 +38,7 @@ from triptych.web import budgets
 # the time an example takes depends on the machine more than on the code
 hypothesis_settings.register_profile("any machine", deadline=None)
 hypothesis_settings.load_profile("any machine")
+compiled_statements.share()
 
 
 pytest_plugins = ["helpers.ratings_import", "helpers.reported", "helpers.results_pages", "helpers.study_pages"]
