@@ -112,6 +112,6 @@ try:
     finally:
         watch_line()
     show(who)
-except DatabaseUnavailable as away:
-    state.say(str(away), "warning")
+except DatabaseUnavailable as error:
+    state.say(str(error), "warning")
     live.follow(state.database_answers, False)

@@ -64,7 +64,7 @@ def arrive(session: Session, source: Engine, who: Who) -> Arrived:
         with source.connect() as old:
             return _arrived(session, old, who)
     except DBAPIError as error:
-        if database.is_away(error):
+        if database.is_unavailable(error):
             raise
         reason = str(error.orig).partition("\n")[0]
         raise ImportRefused(

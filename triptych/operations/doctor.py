@@ -245,9 +245,9 @@ def refusal(error: Exception) -> str:
         return str(error)
     cause = error.__cause__ if isinstance(error, database.DatabaseUnavailable) else error
     reason = str(getattr(cause, "orig", cause)).partition("\n")[0].rstrip(".")
-    if isinstance(error, database.DatabaseUnavailable) and str(error) != database.AWAY:
+    if isinstance(error, database.DatabaseUnavailable) and str(error) != database.UNREACHABLE:
         return f"{str(error).partition('.')[0]} ({reason})."
-    if isinstance(cause, DBAPIError) and not database.is_away(cause):
+    if isinstance(cause, DBAPIError) and not database.is_unavailable(cause):
         return f"The database refused it: {reason}."
     if code := getattr(getattr(cause, "orig", None), "sqlite_errorcode", None):
         sentence = database.SENTENCES.get(code & 0xFF, "SQLite cannot use the file. Is its disk full or read-only?")

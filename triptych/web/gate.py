@@ -241,8 +241,8 @@ class Gate:
         cookie = _cookie(scope, arrival)
         try:
             may_upload = await _is_lead(cookie)
-        except DatabaseUnavailable as away:
-            raise Refused(503, "away", str(away), wait=3) from away
+        except DatabaseUnavailable as error:
+            raise Refused(503, "away", str(error), wait=3) from error
         if not may_upload:
             raise Refused(403, "lead", "Only a signed-in lead may upload files.")
         _take("body_bytes", budgets.key_of(login_secret(cookie), ""), int(arrival.length or 0))

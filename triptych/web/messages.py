@@ -47,8 +47,8 @@ def judged(receive: Receive, is_lead: Callable[[], Awaitable[bool]]) -> Receive:
                     raise Unwanted(TOO_BIG_CODE)
             except ValueError as error:
                 raise Unwanted(UNREADABLE_CODE) from error
-            except DatabaseUnavailable as away:
-                raise Unwanted(LATER_CODE) from away
+            except DatabaseUnavailable as error:
+                raise Unwanted(LATER_CODE) from error
             if kind in KINDS:
                 return message
 
