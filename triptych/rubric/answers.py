@@ -272,5 +272,5 @@ def check_explanation(
 
 
 def count_words(text: str) -> int:
-    """Number of words between white space. It is stored with each explanation, and `verify` compares it with the log."""
+    """Number of words, which is stored with each explanation; `verify` compares it with the log."""
     return len(text.split())

@@ -52,8 +52,7 @@ _threads = ThreadPoolExecutor(2, thread_name_prefix="scripts")
 
 @dataclass(frozen=True)
 class Proof:
-    """What authenticates a request: the secret of a token, or, with the key of the data folder, "" and the lead's name.
-    """
+    """What authenticates a request: the secret of a token, or, with the data folder's key, "" and the lead's name."""
 
     secret: str
     lead: str = ""

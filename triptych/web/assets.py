@@ -38,8 +38,7 @@ def version() -> str:
 
 
 def modules(folder: str) -> list[str]:
-    """The scripts of a folder, which a page preloads together instead of following one level of imports after another.
-    """
+    """The scripts of a folder, which a page requests together instead of following the imports level by level."""
     return [name for name in files() if name.rpartition("/")[0] == folder and name.endswith(".js")]
 
 

@@ -92,7 +92,7 @@ def leave_forwarded_headers_to_the_gate() -> None:
     """Turn off uvicorn's own handling, which trusts every program on this computer and has no switch in `streamlit
     run`.
     """
-    setattr(uvicorn.config, "ProxyHeadersMiddleware", lambda app, **_: app)  # a type, to the type checker
+    setattr(uvicorn.config, "ProxyHeadersMiddleware", lambda app, **_: app)  # noqa: B010 (a type, to the type checker)
 
 
 def keep_uploads_in_memory() -> None:
@@ -179,8 +179,7 @@ class Gate:
         return {**scope, "headers": headers}, values[0].decode() if values else ""
 
     def _is_theirs(self, arrival: RequestHeaders, identity: str) -> bool:
-        """Whether all session cookies of this request were set for this identity; always true without single sign-on.
-        """
+        """Whether all session cookies of the request were set for this identity; true without single sign-on."""
         return not self.reach.identity_header or holds_for(cookie_parser(arrival.cookie), identity)
 
     def _is_secret(self, proofs: list[bytes]) -> bool:

@@ -31,7 +31,7 @@ PLAIN_HTTP = (
     "This is plain http: other servers on this computer, and anyone who can read the network traffic, see your "
     "browser's sign-in cookie. To set up https see docs/deploying.md."
 )
-EVERYWHERE = (None, "", "0.0.0.0", "::")  # only compared with
+EVERYWHERE = (None, "", "0.0.0.0", "::")  # noqa: S104 (only compared with)
 SHUTDOWN_SECONDS = 10.0  # for which a stopping server waits for transactions
 log = logging.getLogger("triptych.web")
 

@@ -160,8 +160,7 @@ def _refused_desk(error: TriptychError, secret: str | None, body: Any) -> Respon
 
 
 def _closed(current: Desk, error: TriptychError) -> JSONResponse:
-    """A refusal without an item to show the reason on; without a receipt, so the browser keeps the annotator's draft.
-    """
+    """A refusal with no item to show the reason on, and no receipt, so the browser keeps the annotator's draft."""
     return refused(409, "closed", str(error), nothing=current.nothing)
 
 
