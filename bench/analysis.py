@@ -94,7 +94,7 @@ def comparisons(options: Options, home: Path) -> list[Figure]:
     return [
         at_most("comparisons: 200,000 ratings", "s", quick, 1, note=words.format(*small)),
         at_most("comparisons: 980,000 ratings", "s", slow, 7, note=words.format(*large)),
-        at_most("comparisons: memory", "MB", [peak], 1000, note="the most this process ever had, the ratings included"),
+        at_most("comparisons: memory", "MB", [peak], 1000, note="the maximum of this process, including the ratings"),
     ]
 
 

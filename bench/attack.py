@@ -45,22 +45,22 @@ def attack(options: Options, home: Path) -> list[Figure]:
         f"{TABS} tabs that try random sign-ins, {UPLOADS} uploads of {UPLOAD_MB} MB, {POSTERS} posters of {POST_MB} MB "
         f"to the workbench's route and as many with forged tokens to that of scripts, without a pause and in a process "
         f"of their own, against the same number at a route that answers 403 at once; {pairs} pairs of {seconds:.0f} s, "
-        f"each after {WARM_UP:.0f} s in which strangers spend what they may do at once; {ANNOTATORS} annotators, a "
-        f"draft every {DRAFT_EVERY:g} s each"
+        f"each after {WARM_UP:.0f} s in which attackers use up their bursts; {ANNOTATORS} annotators, a draft "
+        f"every {DRAFT_EVERY:g} s each"
     )
     ratios = list(zip(real, refused, strict=True))
     return [
         observed("drafts, nobody attacks", "ms", [1000 * wait for wait in quiet], note="the same annotators alone"),
         observed("drafts, attackers at a route that answers 403", "ms", sum(refused, []), note=note),
         observed("drafts, attackers at sign-in, uploads and messages", "ms", sum(real, []), note=note),
-        at_most("drafts under attack: median over that", "×", [median(a) / median(b) for a, b in ratios], 2, note=note),
-        at_most("drafts under attack: 95 % over that", "×", [_p95(a) / _p95(b) for a, b in ratios], 2, note=note),
+        at_most("drafts under attack: ratio of medians", "×", [median(a) / median(b) for a, b in ratios], 2, note=note),
+        at_most("drafts under attack: ratio of 95 %", "×", [_p95(a) / _p95(b) for a, b in ratios], 2, note=note),
         at_most(
             "memory under attack: growth",
             "MB",
             [growth],
             100,
-            note="the largest seen, over that after annotators worked alone",
+            note="the maximum, minus the memory after annotators had worked alone",
         ),
     ]
 

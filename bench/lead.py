@@ -97,5 +97,5 @@ def slider(rounds: int) -> Figure:
     """Each round another plan, so that nothing was computed before."""
     scatter, items = Components(item=0.5, annotator=0.4, residual=1.2), iter(range(100, 100 + rounds))
     taken = milliseconds(lambda: advise(Plan(next(items), 3, 12), 0.31, scatter), rounds)
-    note = "about 100 items × 3 raters, 12 annotators, with what more of either would buy"
+    note = "about 100 items × 3 raters, 12 annotators, and the gain from more of either"
     return at_most("planner: one point of a slider", "ms", taken, 150, note=note)

@@ -40,13 +40,14 @@ def two_processes(options: Options, home: Path) -> list[Figure]:
     note = (
         f"two app processes without a proxy, one PostgreSQL that waits for its disk, {ANNOTATORS} annotators for "
         f"{seconds:.0f} s on {items:,} items of {RATERS} raters, all on one machine; after "
-        f"{WARM_UP:.0f} s of work and ANALYZE, which autovacuum brings within the first minute: plans made for empty "
+        f"{WARM_UP:.0f} s of work and ANALYZE, which autovacuum runs within the first minute: plans made for empty "
         "tables read whole tables"
     )
     what = "100 annotators, two processes, PostgreSQL: submit → next item"
+    faults = "… annotations lost, stored twice or beyond the limit"
     return [
         at_most(what, "ms", [1000 * wait for wait in waited], 250, by="p95", note=note),
-        at_most("… annotations lost, doubled or too many", "", [wrong], 0, note="counted in the database afterwards"),
+        at_most(faults, "", [wrong], 0, note="counted in the database afterwards"),
     ]
 
 

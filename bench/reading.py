@@ -162,7 +162,7 @@ def _in_view(key: str, size: ViewportSize, run: Reading, least: int) -> Figure:
     note = (
         f"{first['layout']}{folds}, {first['letters']} letters a line, {first['lines']} lines; "
         f"at the first question {' / '.join(map(str, first['shares']))} % of the responses shown; "
-        "the least of any response at any question is compared"
+        "the target applies to the lowest share of any response at any question"
     )
     what = f"{key} at {size['width']} × {size['height']}: text in view"
     return at_least(what, "%", [min(min(seen["shares"]) for seen in run.seen)], least, note=note)
@@ -173,7 +173,7 @@ def _by_rubric(key: str, runs: list[Reading]) -> list[Figure]:
     desk = [run.actions for run in runs if not run.touch]
     note = "one value per window, by pointer"
     return [
-        at_least(f"{key}: row in hand in view", "%", [min(rows)], 94, note=note),
-        at_most(f"{key}: scrolled to answer", "px", [max(run.scrolled for run in runs)], 17, note=note),
-        at_most(f"{key}: actions for one item", "", [max(desk)], MAX_ACTIONS[key], note="clicks, Submit included"),
+        at_least(f"{key}: active row in view", "%", [min(rows)], 94, note=note),
+        at_most(f"{key}: scrolling needed to answer", "px", [max(run.scrolled for run in runs)], 17, note=note),
+        at_most(f"{key}: actions for one item", "", [max(desk)], MAX_ACTIONS[key], note="clicks, including Submit"),
     ]

@@ -24,12 +24,12 @@ DOCS = ROOT / "docs" / "benchmarks.md"
 INTRODUCTION = """# How fast Triptych is
 
 Written by `python -m bench --write-docs` from the JSON files of the last run; no figure is typed by hand.
-Every measure runs a real server (`streamlit run app.py`) on a database of its own, with the hotel and restaurant
-rubric: 5 criteria × 3 responses. *95 %* is the value that 95 % of the measured values stay within. The load clients
+Every measure runs a real server (`streamlit run app.py`) with its own database and the hotel and restaurant rubric:
+5 criteria × 3 responses. *95 %* is the value that 95 % of the measured values stay within. The load clients
 and the browser run on the same machine as the server and compete with it; so does anything else that runs there.
-Each measure therefore names the machine's load before it began (0 is a quiet machine), how long a fixed loop of Python
-took right after it, and, for newer ones, which share of the processors' time others on the same hardware took: on a
-shared machine the same code can take half as long again an hour later.
+Each measure therefore states the machine's load before it began (0 is a quiet machine), the time of a fixed loop of
+Python right after it and, for newer measures, the share of processor time that others on the same hardware used: on a
+shared machine, the same code can take half as long again an hour later.
 """
 # measures with a part of their own, so that each can be measured without all others
 PARTS = {
@@ -132,8 +132,8 @@ def page(results: Sequence[dict[str, Any]], introduction: str = INTRODUCTION) ->
 def _circumstances(result: dict[str, Any]) -> str:
     quick = ", quick run" if result["quick"] else ""
     loop = f", fixed loop {result['loop']:g} ms" if "loop" in result else ""
-    stolen = f", {result['stolen']:g} % of the processors taken away" if result.get("stolen") is not None else ""
-    return f"`{result['measure']}`{quick}, load of the machine before it {result['load']:g}{loop}{stolen}"
+    stolen = f", {result['stolen']:g} % of processor time used by others" if result.get("stolen") is not None else ""
+    return f"`{result['measure']}`{quick}, machine load before {result['load']:g}{loop}{stolen}"
 
 
 def write_docs() -> None:

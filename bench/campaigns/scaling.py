@@ -228,7 +228,7 @@ def cost_table(result: dict[str, Any]) -> str:
         ["memory: an open page at work", f"{cost['page_mb']:.2f} MB"],
         ["connections of an open page", f"{cost['sockets']:.1f}"],
         ["first load over HTTP, nothing cached", f"{result['page'] / MB:.1f} MB"],
-        ["database: a rating, everything about it included", f"{grown['bytes_per_rating']:.0f} bytes"],
+        ["database: a rating and everything about it", f"{grown['bytes_per_rating']:.0f} bytes"],
         [
             f"database: a million ratings, extrapolated from {grown['ratings']:,.0f}",
             f"{grown['bytes_per_rating'] * 10**6 / MB:.0f} MB",
@@ -262,7 +262,7 @@ def write_docs(result: dict[str, Any]) -> None:
     """Puts the three tables between their marks."""
     about = ", ".join(f"{name} {value}" for name, value in result["machine"].items())
     quick = "; a quick run" if result["quick"] else ""
-    where = f"{about}; load of the machine before it {result['load']:g}{quick}.\n\n"
+    where = f"{about}; machine load before {result['load']:g}{quick}.\n\n"
     for name, text in (("crowds", where + crowd_table(result)), ("costs", cost_table(result))):
         write_part(DOCS, name, text + "\n")
     write_part(DOCS, "servers", server_table(result) + "\n")

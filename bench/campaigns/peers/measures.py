@@ -149,7 +149,7 @@ def _size_of(count: int) -> Callable[[Tool, Path, Effort], Iterator[Quantity]]:
             cookies = tool.sign_up(project)
             waits = asyncio.run(_one_by_one(tool, project, server, cookies, effort.submits))
         importing = prepared - began if project.importing is None else project.importing
-        yield Quantity(f"{count:,} items: putting them in", "s", [importing])
+        yield Quantity(f"{count:,} items: import", "s", [importing])
         yield Quantity(f"{count:,} items: command → answers requests", "s", [started - prepared])
         yield Quantity(f"{count:,} items: submit → next item", "ms", waits)
 

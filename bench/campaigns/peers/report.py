@@ -27,10 +27,11 @@ CLOSE = 1.05  # ratios nearer to 1 than this are called even
 INTRODUCTION = """## Compared with Potato and Label Studio
 
 Written by `make bench-peers`; no figure is typed by hand. Each tool has the same 200 items × 3 candidates × 5 questions
-and runs in turn on the same machine, its server as its own documentation starts it, with SQLite or files on the same
-disk; browser and load clients run on it too. Cells are medians with the range that holds 90 % of the values; *95 %* is
-the value that 95 % stay within. A ratio says how many times as good Triptych is: above 1 it is better, below 1 the
-peer is. The HTTP clients send what the tool's own page sends, in its order.
+and runs in turn on the same machine. Its server is started as its own documentation says, with SQLite or files on the
+same disk; browser and load clients run on the same machine, too. Cells are medians with the range of the middle 90 % of
+the values; *95 %* is the value that 95 % stay within. A ratio states how many times as good Triptych is: above 1
+Triptych is better, below 1 the other tool. The HTTP clients send the same requests as the tool's own page, in the same
+order.
 """
 
 
