@@ -1,4 +1,4 @@
-"""docs/validation.md from what the batches add up to."""
+"""Makes docs/validation.md from the totals of all batches."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ with five annotators; without a floor, a study whose variance is not above 0 has
 
 
 def page(lines: Sequence[Line]) -> str:
-    """The whole page, from the simulations that have runs."""
+    """The whole page, from the simulations with runs."""
     lines = [line for line in lines if line[1].runs]
     main = [line for line in lines if isinstance(line[0], Differences)]
     rows = []
@@ -195,7 +195,7 @@ def _introduction(designs: int, others: int) -> str:
 
 
 def _tables(lines: Sequence[Line]) -> list[str]:
-    """The further tables, each below its text."""
+    """The other tables, each below its text."""
 
     def rows(kind: type, keys: Sequence[str]) -> list[list[str]]:
         of_kind = [line for line in lines if isinstance(line[0], kind)]
@@ -235,7 +235,7 @@ def _tables(lines: Sequence[Line]) -> list[str]:
 
 
 def _planned(simulation: Planned, tally: Tally) -> list[str]:
-    """Simulated chances next to the planner's."""
+    """A row of simulated and predicted probabilities."""
     cells = [simulation.name, f"{simulation.points(simulation.shift):.2f}"]
     for key, predicted in simulation.predicted().items():
         cells += (
@@ -262,7 +262,7 @@ def _figure(simulation: Simulation, tally: Tally, key: str) -> str:
 
 
 def _beyond(simulation: Simulation, key: str, percent: float) -> float:
-    """By how many points a figure is outside its limits, 0 if it is not; negative below the lower one."""
+    """How many points a figure is outside its limits: negative below the lower one, 0 if it is within them."""
     if isinstance(simulation, CampsReported):
         low, high = (0.0, MOST_FALSE_CAMPS) if simulation.apart == "none" else (0.0, 100.0)
     else:
@@ -272,7 +272,7 @@ def _beyond(simulation: Simulation, key: str, percent: float) -> float:
 
 
 def _outside(line: Line) -> tuple[float, str]:
-    """By how many standard errors the worst figure is beyond its limit, 0 for none, and all such figures as text."""
+    """By how many standard errors the worst figure is outside, 0 if none is, and all such figures as text."""
     simulation, tally = line
     figures, most = [], 0.0
     for key in [key for key, trials in tally.trials.items() if trials and trials >= tally.runs / 2]:
@@ -290,7 +290,7 @@ def _outside(line: Line) -> tuple[float, str]:
 
 
 def _caveat(simulation: Simulation) -> str:
-    """The caveat that the results page prints in such a design (results/design_caveats.py)."""
+    """The warning that the results page prints in such a design (results/design_caveats.py)."""
     if isinstance(simulation, CampsReported):
         return " The app warns: *camps*."
     if not isinstance(simulation, Differences):
@@ -307,7 +307,7 @@ def _caveat(simulation: Simulation) -> str:
 
 
 def _summary(main: Sequence[Line]) -> list[str]:
-    """How many lines of the first table have each figure outside."""
+    """How many lines of the first table have each figure outside its limits."""
     counts = []
     for key in ("level", "any", "coverage", "any here", "these"):
         percents = [(simulation, percent) for simulation, tally in main if (percent := tally.percent(key)) is not None]
