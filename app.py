@@ -24,7 +24,7 @@ BASE_PATH = st.get_option("server.baseUrlPath")
 
 @asynccontextmanager
 async def lifespan(_: st.App) -> AsyncIterator[None]:
-    """Holds the database from before the first request until after the last one."""
+    """Keep the database open and locked from before the first request until after the last one."""
     with start.running(st.get_option):
         yield
 

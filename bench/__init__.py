@@ -1,1 +1,1 @@
-"""How fast Triptych is, measured on a real server: `python -m bench` prints a table and writes JSON to bench/out/."""
+"""Measures how fast Triptych is on a real server: `python -m bench` prints a table and writes JSON to bench/out/."""

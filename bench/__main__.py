@@ -29,7 +29,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Runs the measures; 1 if one missed its target."""
+    """Run the measures; returns 1 if one missed its target."""
     chosen = arguments()
     options = Options(quick=chosen.quick, minutes=chosen.minutes)
     figures = []

@@ -29,7 +29,9 @@ CRITERIA, POINTS, RATERS, ANNOTATORS = 5, 7, 3, 60
 
 
 def analysis(options: Options, home: Path) -> list[Figure]:
-    """Agreement on five criteria with 100,000 ratings each, and alpha of 10^6 ratings against `krippendorff`."""
+    """Agreement on five criteria with 100,000 ratings each, and the speed of alpha of 10^6 ratings against
+    `krippendorff`.
+    """
     criteria = [ratings(100_000, seed) for seed in range(CRITERIA)]
     scale = np.arange(1, POINTS + 1)
     rounds = options.rounds(10)
@@ -65,7 +67,7 @@ def analysis(options: Options, home: Path) -> list[Figure]:
 
 
 def against_package(rounds: int) -> Figure:
-    """The package's time over ours, by turns, for ordinal alpha of 10^6 ratings."""
+    """The package's time divided by ours, in alternation, for ordinal alpha of 10^6 ratings."""
     units, annotators, values = ratings(1_000_000, 9)
     table = np.full((ANNOTATORS, units[-1] + 1), np.nan)
     table[annotators, units] = values
@@ -82,9 +84,9 @@ def against_package(rounds: int) -> Figure:
 
 
 def comparisons(options: Options, home: Path) -> list[Figure]:
-    """Every two systems compared in two incomplete designs, and the memory that the larger one takes."""
+    """All pairs of systems compared in two incomplete designs, and the memory of the larger one."""
     small, large = (20_000, 300, 5, 10), (70_000, 500, 14, 14)
-    # threads of the linear algebra that wait for work count as busy: a process of one core has none
+    # idle threads of the linear algebra count as busy, so a separate process runs with a single one
     own_process = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
     with patch.dict(os.environ, OPENBLAS_NUM_THREADS="1"), own_process as core:
         quick = [core.submit(compared, *small).result() for _ in range(options.rounds(3))]
@@ -94,12 +96,14 @@ def comparisons(options: Options, home: Path) -> list[Figure]:
     return [
         at_most("comparisons: 200,000 ratings", "s", quick, 1, note=words.format(*small)),
         at_most("comparisons: 980,000 ratings", "s", slow, 7, note=words.format(*large)),
-        at_most("comparisons: memory", "MB", [peak], 1000, note="the most this process ever had, the ratings included"),
+        at_most("comparisons: memory", "MB", [peak], 1000, note="the maximum of this process, including the ratings"),
     ]
 
 
 def compared(items: int, annotators: int, systems: int, per_item: int) -> float:
-    """Processor seconds for all pairs of systems; the annotators of an item and what they see of it are drawn."""
+    """Processor seconds for all pairs of systems; an item's annotators and the systems that they see are drawn at
+    random.
+    """
     random = np.random.default_rng(3)
     item, place = np.repeat(np.arange(items), per_item), np.tile(np.arange(per_item), items)
     annotator = (random.integers(0, annotators, items)[item] + place % 3) % annotators
@@ -113,12 +117,12 @@ def compared(items: int, annotators: int, systems: int, per_item: int) -> float:
 
 
 def peak_megabytes() -> float:
-    """The most memory that this process ever had."""
+    """The maximum resident memory of this process so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def ratings(count: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Units, annotators and values (count,) of a study in which each unit has three of sixty annotators."""
+    """Units, annotators and values (count,) of a study in which three of sixty annotators rate each unit."""
     random = np.random.default_rng(seed)
     units = np.arange(count) // RATERS
     annotators = (units + 7 * (np.arange(count) % RATERS)) % ANNOTATORS
@@ -128,7 +132,7 @@ def ratings(count: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def milliseconds(act: Callable[[], object], rounds: int) -> list[float]:
-    """How long each of the rounds took."""
+    """Milliseconds of each round."""
     durations = []
     for _ in range(rounds):
         began = time.perf_counter()

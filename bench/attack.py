@@ -1,4 +1,4 @@
-"""Strangers who want to stall the server: what other annotators notice of them, and how much memory they take."""
+"""Strangers who try to stall the server: how long annotators wait meanwhile, and how much memory the attack takes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ GONE = (aiohttp.ClientError, ConnectionError, TimeoutError, PageFailed)
 
 
 def attack(options: Options, home: Path) -> list[Figure]:
-    """Drafts while attackers do their worst, against drafts while the same ones hit what answers 403 at once."""
+    """Times of drafts during attacks, and while the same attackers send requests that are answered with 403 at once."""
     seconds, pairs = options.seconds(20), options.rounds(3)
     world = build_world(home, items=20, annotators=ANNOTATORS, raters=ANNOTATORS)
     with running_app(home) as server:
@@ -45,22 +45,22 @@ def attack(options: Options, home: Path) -> list[Figure]:
         f"{TABS} tabs that try random sign-ins, {UPLOADS} uploads of {UPLOAD_MB} MB, {POSTERS} posters of {POST_MB} MB "
         f"to the workbench's route and as many with forged tokens to that of scripts, without a pause and in a process "
         f"of their own, against the same number at a route that answers 403 at once; {pairs} pairs of {seconds:.0f} s, "
-        f"each after {WARM_UP:.0f} s in which strangers spend what they may do at once; {ANNOTATORS} annotators, a "
-        f"draft every {DRAFT_EVERY:g} s each"
+        f"each after {WARM_UP:.0f} s in which attackers use up their bursts; {ANNOTATORS} annotators, a draft "
+        f"every {DRAFT_EVERY:g} s each"
     )
     ratios = list(zip(real, refused, strict=True))
     return [
         observed("drafts, nobody attacks", "ms", [1000 * wait for wait in quiet], note="the same annotators alone"),
         observed("drafts, attackers at a route that answers 403", "ms", sum(refused, []), note=note),
         observed("drafts, attackers at sign-in, uploads and messages", "ms", sum(real, []), note=note),
-        at_most("drafts under attack: median over that", "×", [median(a) / median(b) for a, b in ratios], 2, note=note),
-        at_most("drafts under attack: 95 % over that", "×", [_p95(a) / _p95(b) for a, b in ratios], 2, note=note),
+        at_most("drafts under attack: ratio of medians", "×", [median(a) / median(b) for a, b in ratios], 2, note=note),
+        at_most("drafts under attack: ratio of 95 %", "×", [_p95(a) / _p95(b) for a, b in ratios], 2, note=note),
         at_most(
             "memory under attack: growth",
             "MB",
             [growth],
             100,
-            note="the largest seen, over that after annotators worked alone",
+            note="the maximum, minus the memory after annotators had worked alone",
         ),
     ]
 
@@ -70,7 +70,7 @@ def _p95(values: list[float]) -> float:
 
 
 def _attacked(world: World, server: Server, seconds: float, real: bool) -> tuple[list[float], list[float]]:
-    """Seconds that drafts took, and the server's memory in MB, while attackers are at work."""
+    """Seconds that drafts took, and the server's memory in MB, during an attack."""
     with attackers(server.url, real):
         time.sleep(WARM_UP)
         return asyncio.run(_watched(world, server, seconds))
@@ -112,7 +112,7 @@ async def _draft_until(annotator: Annotator, end: float) -> list[float]:
 
 @contextmanager
 def attackers(url: str, real: bool) -> Iterator[None]:
-    """All attackers at once, in a process of their own; not `real` ones hit what answers 403 at once."""
+    """Run all attackers in a separate process; if not `real`, their requests are answered with 403 at once."""
     process = multiprocessing.get_context("spawn").Process(target=_run_attackers, args=(url, real), daemon=True)
     process.start()
     try:
@@ -163,7 +163,7 @@ async def _all_attackers(url: str, real: bool) -> None:
 
 
 async def _own_session(http: aiohttp.ClientSession, url: str) -> tuple[str, str]:
-    """The id of a stranger's session and the token that Streamlit asks for at uploads."""
+    """The id of a stranger's session, and the token that Streamlit requires for uploads."""
     async with http.get(f"{url}/_stcore/health") as answer:
         token = answer.cookies["_streamlit_xsrf"].value if "_streamlit_xsrf" in answer.cookies else ""
     page = PageSession(http, url)
@@ -172,7 +172,7 @@ async def _own_session(http: aiohttp.ClientSession, url: str) -> tuple[str, str]
 
 
 async def _guess_passcodes(http: aiohttp.ClientSession, url: str, number: int) -> None:
-    """One tab of the sign-in page, as long as its socket lives."""
+    """Guess passcodes in one tab of the sign-in page, until its socket is closed."""
     page = PageSession(http, url)
     await page.open()
     tries = 0

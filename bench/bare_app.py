@@ -1,4 +1,4 @@
-"""A Streamlit app of one component and nothing else: what `bench start` compares the start of Triptych with."""
+"""A Streamlit app with a single component: the baseline of `bench start`."""
 
 from __future__ import annotations
 

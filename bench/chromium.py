@@ -1,4 +1,4 @@
-"""Where Chromium or Chrome is installed: one look-up for tests, benchmarks and screenshots."""
+"""Finds an installed Chromium or Chrome, for tests, benchmarks and screenshots."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Playwright
 
-# the headless shell first: without the browser's own windows a page costs half the processor time
+# the headless shell first: without a browser's own windows, a page takes half the processor time
 PROGRAMS = (
     "chromium-headless-shell",
     "chromium",
@@ -37,9 +37,9 @@ APPLICATIONS = (
 def find_chromium(home: Path | None = None) -> str | None:
     """The path of a Chromium or Chrome, or None.
 
-    The environment variable CHROMIUM decides where it is set; then come the PATH, what Playwright downloaded below
-    `home` (by default the user's home folder; the newest), and the usual places of macOS and Windows. Raises
-    FileNotFoundError where CHROMIUM names no program.
+    The environment variable CHROMIUM takes precedence; then the PATH, the newest download of Playwright below `home`
+    (by default the user's home folder), and the usual places of macOS and Windows. Raises FileNotFoundError if CHROMIUM
+    names no program.
     """
     chosen = os.environ.get("CHROMIUM")
     if chosen:
@@ -66,7 +66,7 @@ def _revision(path: Path) -> int:
 
 
 def launch_chromium(player: Playwright, flags: Sequence[str]) -> Browser:
-    """Starts the Chromium that `find_chromium` gives, or Playwright's own choice; root needs it without a sandbox."""
+    """Start the Chromium of `find_chromium`, or Playwright's own choice; root must run it without a sandbox."""
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     sandbox = ["--no-sandbox"] if is_root else []
     return player.chromium.launch(executable_path=find_chromium(), args=[*flags, *sandbox])

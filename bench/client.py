@@ -1,7 +1,7 @@
-"""An annotator without a browser: Streamlit's websocket protocol for the page, the workbench's own routes by HTTP.
+"""An annotator without a browser: Streamlit's websocket protocol for the page, and HTTP for the workbench's routes.
 
-As the browser does, it keeps messages that the server marks as cacheable, says which ones it holds, and waits for
-the end of each run. It draws nothing, so a browser's own time is not part of what it measures.
+Like a browser, it stores messages that the server marks as cacheable, reports which ones it has, and waits for the end
+of each run. It draws nothing, so its measurements do not include a browser's own time.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ PATIENCE = 60.0
 
 
 def our_headers(url: str) -> dict[str, str]:
-    """What a page of the app at `url` sends with its requests."""
+    """The headers of a page of the app at `url`."""
     ours = {"X-Triptych": "1", "Content-Type": "application/json", "Sec-Fetch-Site": "same-origin"}
     return {**ours, "Origin": url}
 
 
 class PageFailed(Exception):
-    """The page drew an exception, no workbench, or the server went away."""
+    """The page showed an exception or no workbench, or the server stopped."""
 
 
 class PageSession:
-    """One browser tab: a websocket, the elements of the page by their place, and the runs it asks for."""
+    """One browser tab: a websocket, the page's elements by position, and the runs that it requests."""
 
     def __init__(self, http: aiohttp.ClientSession, url: str, page: str = "", query: str = "") -> None:
         self.http, self.url, self.page, self.query = http, url, page, query
@@ -55,12 +55,12 @@ class PageSession:
         return self.socket
 
     async def open(self) -> None:
-        """Connects and waits for the first run. Raises PageFailed."""
+        """Connect and wait for the first run. Raises PageFailed."""
         await self.connect()
         await self.run()
 
     async def connect(self, *claimed: str, **headers: str) -> None:
-        """Opens the socket. claimed: a token and the session that this tab had, as a browser names them."""
+        """Open the socket. `claimed`: a token and the tab's earlier session, as a browser sends them."""
         address, sent = f"{self.url.replace('http', 'ws', 1)}/_stcore/stream", {"Origin": self.url, **headers}
         named = ("streamlit", *claimed)
         self.socket = await self.http.ws_connect(address, protocols=named, max_msg_size=0, headers=sent)
@@ -70,7 +70,7 @@ class PageSession:
             await self.socket.close()
 
     async def run(self, *widgets: WidgetState, fragment: str = "") -> float:
-        """Asks for one run of the page, or of a fragment of it, with these widget values; returns seconds it took."""
+        """Request a run of the page or of a fragment with these widget values; returns the seconds it took."""
         message = BackMsg()
         state = message.rerun_script
         state.query_string, state.page_script_hash = self.query, self.page_hash
@@ -89,7 +89,7 @@ class PageSession:
         return time.perf_counter() - began
 
     def find(self, kind: str) -> list[Any]:
-        """The elements of a kind, in the order of the page."""
+        """The elements of a kind, in page order."""
         return [e for _, e in sorted(self.elements.items()) if e.WhichOneof("type") == kind]
 
     async def _until_finished(self) -> None:
@@ -120,7 +120,7 @@ class PageSession:
                     return
 
     def _unfolded(self, message: ForwardMsg) -> ForwardMsg:
-        """The message itself, taken from the cached ones where the server sent its hash only."""
+        """The message itself, from the cached ones if the server sent only its hash."""
         if message.WhichOneof("type") == "ref_hash":
             full = ForwardMsg()
             full.CopyFrom(self.cached[message.ref_hash])
@@ -133,7 +133,7 @@ class PageSession:
         return message
 
     def _settle(self, touched: set[tuple[int, ...]]) -> None:
-        """Drops what this run did not draw, and cached messages that nothing named for two runs."""
+        """Remove elements that this run did not draw, and cached messages that were not used for two runs."""
         self.runs += 1
         self.elements = {place: e for place, e in self.elements.items() if place in touched}
         for name in [name for name, run in self.runs_since.items() if self.runs - run > 2]:
@@ -143,7 +143,7 @@ class PageSession:
 class Annotator:
     """A signed-in annotator on the annotate page of one study.
 
-    `cookies`: name → value, as the browser would send them. `seed` decides the answers given.
+    `cookies`: name → value, as a browser sends them. `seed` determines the answers.
     """
 
     def __init__(self, url: str, study: str, rubric: Rubric, cookies: Mapping[str, str], seed: int = 0) -> None:
@@ -151,9 +151,9 @@ class Annotator:
         self.random = random.Random(seed)
         self.pen = secrets.token_hex(8)
         self.seq = 0
-        self.http: aiohttp.ClientSession  # from entering to leaving the context
+        self.http: aiohttp.ClientSession  # while the context is open
         self.page: PageSession | None = None
-        self.view: Any = None  # what the workbench shows, as JSON; None without work
+        self.view: Any = None  # the workbench's view as JSON; None without an item
         self.showing: str | None = None
 
     async def __aenter__(self) -> Annotator:
@@ -175,7 +175,7 @@ class Annotator:
         await self.http.close()
 
     async def open(self) -> None:
-        """Opens the annotate page again, as a reload does."""
+        """Open the annotate page again, as a reload does."""
         if self.page is not None:
             await self.page.close()
         self.page = PageSession(self.http, self.url, "annotate", f"study={self.study}")
@@ -194,9 +194,9 @@ class Annotator:
         return self.view is not None
 
     async def act(self, action: Any) -> float:
-        """One action of the workbench, answered by its route; returns the seconds it took.
+        """Send an action of the workbench; returns the seconds until the answer.
 
-        A refusal without a view changes nothing here, as in the browser; `self.view["notice"]` then says why.
+        As in the browser, a refusal without a view changes nothing; `self.view["notice"]` then has the reason.
         """
         began = time.perf_counter()
         body = {"action": action, "showing": self.showing}
@@ -219,7 +219,7 @@ class Annotator:
             raise PageFailed(f"The action was answered with {status}.")
 
     async def save_draft(self, work: Mapping[str, Any], draft: Mapping[str, Any], **changed: Any) -> tuple[int, Any]:
-        """Posts a draft of the item that `work` names; returns HTTP status and answer."""
+        """Post a draft of the item in `work`; returns HTTP status and answer."""
         self.seq = max(self.seq, work["draft_seq"]) + 1
         body = {
             "assignment": work["token"],
@@ -236,7 +236,7 @@ class Annotator:
             return answer.status, await answer.json()
 
     def answers(self, view: Mapping[str, Any]) -> dict[str, Any]:
-        """A complete annotation of the item in this view, as simulated raters give one."""
+        """A complete annotation of the item in this view, as simulated raters give it."""
         texts = [candidate["text"] for candidate in view["item"]["candidates"]]
         candidates = [SimulatedCandidate(self.random.random(), text) for text in texts]
         return generate_answers(self.rubric, "main", candidates, self.random)
@@ -257,9 +257,9 @@ class Annotator:
         }
 
     async def submit(self, view: Mapping[str, Any], answers: Mapping[str, Any]) -> tuple[str, float]:
-        """Submits and checks the receipt; returns the submission's id and the seconds until the next item was there.
+        """Submit and check the receipt; returns the submission's id and the seconds until the next item arrived.
 
-        Raises PageFailed if it was not acknowledged.
+        Raises PageFailed if the submission was not acknowledged.
         """
         message = self.submission(view, answers)
         seconds = await self.act(message)

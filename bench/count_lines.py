@@ -1,6 +1,6 @@
 """Lines of product code per room: `python -m bench.count_lines [folder]`.
 
-Python and JavaScript of the app; blank lines, comments, docstrings and JSDoc are not counted, nor is what others wrote.
+Python and JavaScript of the app, without blank lines, comments, docstrings, JSDoc and other people's code.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LAYOUT = {
     tokenize.ENCODING,
     tokenize.ENDMARKER,
 }
-# after one of these a slash begins a regular expression, after anything else it divides
+# after one of these, a slash starts a regular expression; otherwise it divides
 BEFORE_REGEX = re.compile(
     r"(?:^|[(,=:\[!&|?{};+\-*%<>~^]|\b(?:return|typeof|case|in|of|do|else|void|delete|await|yield))$"
 )
@@ -74,7 +74,7 @@ def javascript_lines(source: str) -> int:
 
 
 def _javascript_code(source: str) -> Iterator[tuple[int, str]]:
-    """Where each piece of code begins, and its text. In a template string everything up to its end is code."""
+    """The line at which each piece of code starts, and its text. A template string counts as code as a whole."""
     place, before = 0, ""
     while place < len(source):
         if source[place] == "`":
@@ -94,7 +94,7 @@ def _javascript_code(source: str) -> Iterator[tuple[int, str]]:
 
 
 def _template_end(source: str, start: int) -> int:
-    """The place after the template string that begins at `start`; `${…}` in it may hold templates of their own."""
+    """The position after the template string that starts at `start`; its `${…}` may contain other templates."""
     place, depth = start + 1, 0
     while place < len(source):
         if source[place] == "\\":

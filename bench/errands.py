@@ -1,4 +1,4 @@
-"""A lead's errands as a person does them in a browser: how many actions each takes, and how long the app lets wait."""
+"""A lead's tasks in a browser: the actions that each takes, and the time spent waiting for the app."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PATHS_OF_LINKS = """
 
 
 def errands(options: Options, home: Path) -> list[Figure]:
-    """With the mouse: actions of each errand, and the waiting in all of them."""
+    """Tasks with the mouse: the actions of each, and the waiting time of all."""
     figures, waited = [], 0.0
     with _screen(home) as (page, file, url):
         for errand in ERRANDS:
@@ -54,7 +54,9 @@ def errands(options: Options, home: Path) -> list[Figure]:
 
 
 def by_keyboard(options: Options, home: Path) -> list[Figure]:
-    """With Tab, Enter, Space, arrows and letters alone. Raises OutOfReach where they do not get to something."""
+    """The same tasks with Tab, Enter, Space, arrows and letters only. Raises OutOfReach if an element cannot be
+    reached.
+    """
     presses = []
     with _screen(home) as (page, file, _):
         for errand in ERRANDS:
@@ -67,7 +69,7 @@ def by_keyboard(options: Options, home: Path) -> list[Figure]:
 
 @contextmanager
 def _screen(home: Path) -> Iterator[tuple[Page, Path, str]]:
-    """A page on the list of studies of a new installation, a file of items, and the server's address."""
+    """A page on a new installation's list of studies, a file of items, and the server's address."""
     file = write_items(home / "answers.csv")
     with running_app(home, {"TRIPTYCH_DEMO": "1"}) as server, sync_playwright() as player:
         browser = launch_chromium(player, FLAGS)
@@ -79,7 +81,7 @@ def _screen(home: Path) -> Iterator[tuple[Page, Path, str]]:
 
 
 def write_items(path: Path) -> Path:
-    """Answers of three systems to the questions of a help desk."""
+    """Write answers of three systems to the questions of a help desk."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["id", "question", "north", "south", "east"])
@@ -98,7 +100,7 @@ def make_account(page: Page, server: Server) -> None:
 
 
 def own_questions(hands: Hands, file: Path) -> None:
-    """Five criteria with names of both ends, one with a reason asked at its worst point; consent; launch."""
+    """Five criteria with names of both ends, one that asks for a reason at its worst point; consent; launch."""
     page = hands.page
     new_study(hands, "My own questions, written next", file, "Help desk")
     hands.click(page.locator('[data-rb-path="criteria.0.title"]'))
@@ -114,7 +116,7 @@ def own_questions(hands: Hands, file: Path) -> None:
 
 
 def _type_criterion(hands: Hands, place: int, words: tuple[str, ...]) -> None:
-    """words: name, question, definition, and the names of the worst and the best point."""
+    """`words`: name, question, definition, and the names of the worst and the best point."""
     *about, worst, best = words
     hands.type(*about)
     for point, name in ((0, worst), (4, best)):
@@ -165,7 +167,7 @@ def three_people(hands: Hands, file: Path) -> None:
 
 
 def figure_of_a_paper(hands: Hands, file: Path) -> None:
-    """From the list of studies to a drawing on the disk."""
+    """From the list of studies to a saved drawing."""
     page = hands.page
     hands.click(page.get_by_role("link", name="Studies", exact=True))
     study = page.get_by_test_id("stVerticalBlock").filter(has=page.get_by_text(FINISHED, exact=True)).last
@@ -177,7 +179,7 @@ def figure_of_a_paper(hands: Hands, file: Path) -> None:
 
 
 def anywhere(page: Page, url: str) -> Figure:
-    """The most clicks from any screen of a study to any other: a link in view, or one below a place, is one."""
+    """The maximum number of clicks between two screens of a study; a link in view or below a place counts as one."""
     screens = {screen.path: title_of(place, screen) for place, of in PLACES.items() for screen in of}
     clicks = []
     for path, title in screens.items():
@@ -192,7 +194,7 @@ def anywhere(page: Page, url: str) -> Figure:
 
 @dataclass(frozen=True)
 class Errand:
-    """One errand: what it is called, the most actions that it may take, and the way."""
+    """A task: its name, the maximum number of actions, and the function that performs it."""
 
     what: str
     limit: int

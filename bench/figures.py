@@ -1,4 +1,4 @@
-"""What a measure gives back, and the table made of it."""
+"""The result of a measure, and the table of results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from statistics import median
 
 @dataclass(frozen=True)
 class Figure:
-    """One measured quantity against its target, if it has one; `median` and `p95` are in `unit` over `n` values."""
+    """One measured quantity and its target, if any; `median` and `p95` of `n` values are in `unit`."""
 
     what: str
     unit: str
@@ -23,14 +23,14 @@ class Figure:
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """The smallest value that at least this share of the values does not exceed (nearest rank)."""
+    """The smallest value that is not below this share of the values (nearest rank)."""
     return sorted(values)[max(math.ceil(percent / 100 * len(values)), 1) - 1]
 
 
 def at_most(
     what: str, unit: str, values: Sequence[float], limit: float, *, by: str = "median", note: str = ""
 ) -> Figure:
-    """A figure that passes when its median, or p95 with by="p95", is not above the limit."""
+    """A figure that passes if its median, or its p95 with by="p95", is at most the limit."""
     statistics = {"median": median(values), "p95": percentile(values, 95)}
     target = f"{by} ≤ {limit:g} {unit}"
     return Figure(
@@ -39,13 +39,13 @@ def at_most(
 
 
 def at_least(what: str, unit: str, values: Sequence[float], limit: float, *, note: str = "") -> Figure:
-    """A figure that passes when its median is not below the limit; p95 is what 95 % of the values reach."""
+    """A figure that passes if its median is at least the limit; p95 is the value that 95 % of the values reach."""
     middle, low = median(values), percentile(values, 5)
     return Figure(what, unit, middle, low, len(values), f"median ≥ {limit:g} {unit}", middle >= limit, note)
 
 
 def observed(what: str, unit: str, values: Sequence[float], *, note: str = "") -> Figure:
-    """A figure that nothing is promised about."""
+    """A figure without a target."""
     return Figure(what, unit, median(values), percentile(values, 95), len(values), "", True, note)
 
 

@@ -1,4 +1,4 @@
-"""A person at the screen, for benchmarks and tests: acts in a browser, counts every action and what they wait for."""
+"""A person at the screen, for benchmarks and tests: acts in a browser, and counts actions and waiting time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from playwright.sync_api import FileChooser, Locator, Page
 
-# resolves once no run of the page's script has been under way for so many milliseconds
+# resolves when no run of the page's script has been under way for this many milliseconds
 AT_REST = """
 (quiet) => new Promise((done) => {
   let since = null;
@@ -29,13 +29,13 @@ MAX_TABS = 900
 
 
 class OutOfReach(Exception):
-    """The keyboard does not get to an element."""
+    """An element that cannot be reached with the keyboard."""
 
 
 class Hands:
-    """Acts with the mouse: a click, or one run of typing with Tab in it, is one action.
+    """Acts with the mouse. A click is one action; typing, including Tab, is one action, too.
 
-    actions: how many so far; waited: seconds that the app took after them.
+    actions: their number so far; waited: seconds that the app took after them.
     """
 
     def __init__(self, page: Page) -> None:
@@ -50,7 +50,7 @@ class Hands:
         self.actions += 1
 
     def click(self, target: Locator) -> None:
-        """Waits for the element, and acts on it."""
+        """Wait for the element, and act on it."""
         with self._action():
             self._press(target)
 
@@ -58,12 +58,12 @@ class Hands:
         target.click()
 
     def choose(self, box: Locator, option: str) -> None:
-        """One of a drop-down list: two clicks."""
+        """Choose from a drop-down list: two clicks."""
         self.click(box)
         self.click(self.page.get_by_role("option", name=option, exact=True))
 
     def type(self, *texts: str) -> None:
-        """Into the field that has the focus, and with Tab into those after it; None leaves a field as it is."""
+        """Type into the focused field, and after Tab into the following ones; None leaves a field unchanged."""
         for place, text in enumerate(texts):
             if place:
                 self.page.keyboard.press("Tab")
@@ -74,26 +74,26 @@ class Hands:
             pass
 
     def leave(self) -> None:
-        """The end of a run of typing: Tab, by which a field is stored."""
+        """Leave the field with Tab, which stores it."""
         self.page.keyboard.press("Tab")
         self.page.evaluate(AT_REST, QUIET_MS)
 
     def pick(self, button: Locator, file: Path) -> None:
-        """A file, in the browser's own window: one action."""
+        """Choose a file in the browser's own window: one action."""
         with self._action(), self.page.expect_file_chooser() as opened:
             self._press(button)
             chooser: FileChooser = opened.value
             chooser.set_files(file)
 
     def see(self, target: Locator) -> None:
-        """Waits for something to read; no action."""
+        """Wait for something to read; not an action."""
         began = time.monotonic()
         target.wait_for()
         self.waited += time.monotonic() - began
 
 
 class KeyboardHands(Hands):
-    """The same with Tab, Enter, Space and letters alone; tabs: how often Tab was pressed on the way to something."""
+    """Acts with Tab, Enter, Space and letters only. tabs: how often Tab was pressed to reach elements."""
 
     tabs = 0
 
@@ -104,7 +104,7 @@ class KeyboardHands(Hands):
         self.page.keyboard.press("Space" if is_ticked else "Enter")
 
     def _reach(self, target: Locator) -> None:
-        """Raises OutOfReach."""
+        """Press Tab until the target has the focus. Raises OutOfReach."""
         for _ in range(MAX_TABS):
             if target.evaluate(IS_FOCUSED):
                 return

@@ -1,4 +1,4 @@
-"""What a lead waits for while setting a study up: files that are refused, the linter, a slider of the planner."""
+"""Waiting times of a lead during set-up: refused files, the linter, and a slider of the planner."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ ITEMS = 3_000
 
 
 def lead(options: Options, home: Path) -> list[Figure]:
-    """Hostile uploads, the linter on a large study, one point of the planner's sliders."""
+    """Hostile uploads, the linter on a large study, and one step of the planner's sliders."""
     return [uploads(), linting(options.rounds(10)), slider(options.rounds(20))]
 
 
 def uploads() -> Figure:
-    """Every hostile file once; of fewer than twenty values p95 is the slowest."""
+    """Each hostile file once; with fewer than twenty values, p95 is the slowest."""
     files = dict(hostile_files())
     took = {name: milliseconds(partial(_refuse, content, name), 1)[0] for name, content in files.items()}
     slowest = max(took, key=lambda name: took[name])
@@ -41,7 +41,7 @@ def uploads() -> Figure:
 
 
 def hostile_files() -> Iterator[tuple[str, bytes]]:
-    """Name and content of bombs below the limit of an upload."""
+    """Name and content of hostile files below the size limit of uploads."""
     yield "commas.csv", b"item_id,context,cand:a\n" + b"," * (19 * MEGABYTES)
     yield "lines.csv", b"item_id,context,cand:a\n" + b"\n" * (19 * MEGABYTES)
     yield "quotes.csv", b"item_id,context,cand:a\n" + b'"x' * (9 * MEGABYTES)
@@ -94,8 +94,8 @@ def long_items() -> list[ItemDraft]:
 
 
 def slider(rounds: int) -> Figure:
-    """Each round another plan, so that nothing was computed before."""
+    """A different plan in each round, so that nothing is cached."""
     scatter, items = Components(item=0.5, annotator=0.4, residual=1.2), iter(range(100, 100 + rounds))
     taken = milliseconds(lambda: advise(Plan(next(items), 3, 12), 0.31, scatter), rounds)
-    note = "about 100 items × 3 raters, 12 annotators, with what more of either would buy"
+    note = "about 100 items × 3 raters, 12 annotators, and the gain from more of either"
     return at_most("planner: one point of a slider", "ms", taken, 150, note=note)

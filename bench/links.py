@@ -1,4 +1,4 @@
-"""Links of the documents: `make check-links` asks the external addresses, tests/house/test_site.py finds the others."""
+"""Links in the documents: `make check-links` requests external addresses, tests/house/test_site.py checks others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
 LOCAL = ("http://127.", "http://localhost")
 TIMEOUT_SECONDS = 20
 AT_ONCE = 8
-GONE = (404, 410)  # other refusals are about who asks, not about the page
+GONE = (404, 410)  # other statuses say nothing about whether the page exists
 
 
 def documents() -> list[Path]:
@@ -30,19 +30,19 @@ def documents() -> list[Path]:
 
 
 def targets(document: Path) -> Iterator[str]:
-    """The addresses of links and pictures, as written; code is left out."""
+    """The addresses of links and pictures as written, outside code."""
     text = CODE.sub("", document.read_text(encoding="utf-8"))
     for match in TARGET.finditer(text):
         yield match[1] or match[2]
 
 
 def anchors(document: Path) -> set[str]:
-    """The headings as GitHub and the site address them; of repeated ones the first."""
+    """The anchors of headings, as on GitHub and on the site; of repeated headings only the first."""
     return {slug_of(heading) for heading in HEADING.findall(FENCED.sub("", document.read_text(encoding="utf-8")))}
 
 
 def broken_links(document: Path) -> list[str]:
-    """The links inside the repository that lead to no file, or to no heading of it."""
+    """Links within the repository whose file or heading does not exist."""
     broken = []
     for target in targets(document):
         path, _, anchor = target.partition("#")
@@ -55,7 +55,7 @@ def broken_links(document: Path) -> list[str]:
 
 
 def external_links() -> dict[str, list[str]]:
-    """Address → the documents that name it."""
+    """Address → the documents that contain it."""
     links: dict[str, list[str]] = defaultdict(list)
     for document in documents():
         for target in targets(document):
@@ -65,7 +65,7 @@ def external_links() -> dict[str, list[str]]:
 
 
 def fault(address: str) -> tuple[str, str]:
-    """What is wrong with an address, and in short: missing, unanswered, or refused; empty texts if nothing is."""
+    """What is wrong with an address, and in one word: missing, unanswered or refused; two empty texts if nothing is."""
     request = urllib.request.Request(address, headers={"User-Agent": "Mozilla/5.0 (link check)"})
     try:
         urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS).close()

@@ -1,4 +1,4 @@
-"""Annotators by the dozen over websockets: what an annotation costs the server, and what others notice of it."""
+"""Dozens of annotators over websockets: the server's cost of an annotation, and the others' waiting time."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ Value = TypeVar("Value")
 
 
 async def annotate(annotator: Annotator, *, drafts: int = 0, pause: float = 0.0) -> float:
-    """Rates one item and submits it; returns the seconds from submit to the next item.
+    """Rate one item and submit it; returns the seconds from submit to the next item.
 
-    `drafts`: how many growing drafts are posted first, `pause` seconds before each and before the submit.
+    `drafts`: the number of growing drafts that are posted first, with `pause` seconds before each and before the
+    submit.
     """
     view = annotator.view
     answers = annotator.answers(view)
@@ -36,7 +37,7 @@ async def annotate(annotator: Annotator, *, drafts: int = 0, pause: float = 0.0)
 
 
 def _begun(answers: dict[str, Any], share: float) -> dict[str, Any]:
-    """The first part of the ratings, as they stand while an annotator works through the questions."""
+    """A share of the ratings, as in a draft of a partly answered item."""
     ratings = [(place, key, value) for place, part in answers["ratings"].items() for key, value in part.items()]
     part: dict[str, dict] = {}
     for place, key, value in ratings[: max(round(len(ratings) * share), 1)]:
@@ -46,7 +47,7 @@ def _begun(answers: dict[str, Any], share: float) -> dict[str, Any]:
 
 @asynccontextmanager
 async def annotators(world: World, url: str) -> AsyncIterator[list[Annotator]]:
-    """All annotators of the world, each with the annotate page open; they arrive ten at a time."""
+    """All annotators of the world with the annotate page open; they arrive ten at a time."""
     async with AsyncExitStack() as stack:
         opened: list[Annotator] = []
         numbers = range(len(world.cookies))
@@ -57,7 +58,7 @@ async def annotators(world: World, url: str) -> AsyncIterator[list[Annotator]]:
 
 
 async def work_until(annotator: Annotator, end: float, drafts: int, pause: float) -> list[tuple[float, float]]:
-    """Annotates until the clock says `end`; returns (when submitted, seconds until the next item) pairs."""
+    """Annotate until the time `end`; returns pairs (time of submit, seconds until the next item)."""
     done = []
     while time.perf_counter() < end:
         seconds = await annotate(annotator, drafts=drafts, pause=pause)
@@ -68,7 +69,7 @@ async def work_until(annotator: Annotator, end: float, drafts: int, pause: float
 async def together(
     world: World, server: Server, seconds: float, drafts: int, pause: float
 ) -> list[tuple[float, float]]:
-    """All annotators at work for this long; they begin spread over one pause."""
+    """All annotators work for this long; their starts are spread over one pause."""
     async with annotators(world, server.url) as people:
         end = time.perf_counter() + seconds
 
@@ -83,13 +84,13 @@ async def together(
 def on_a_server(
     home: Path, world: World, work: Callable[[World, Server], Coroutine[Any, Any, list[Value]]]
 ) -> list[Value]:
-    """What `work` gives back on a fresh server over this world."""
+    """The result of `work` on a new server over this world."""
     with running_app(home) as server:
         return asyncio.run(work(world, server))
 
 
 async def _rounds(world: World, server: Server, rounds: int, items: int, drafts: int, pause: float) -> list[float]:
-    """Server processor time per annotated item, in ms, one value per round after a first that warms up."""
+    """Server processor time per annotated item in ms, one value per round after a warm-up round."""
     costs = []
     async with annotators(world, server.url) as people:
         for number in range(rounds + 1):
@@ -106,7 +107,7 @@ async def _several(annotator: Annotator, items: int, drafts: int, pause: float) 
 
 
 def cpu_with_drafts(options: Options, home: Path) -> list[Figure]:
-    """One rating per second, a draft after each of the 15, then submit."""
+    """One rating per second with a draft after each of 15, then submit."""
     world = build_world(home, items=60, annotators=10, raters=10)
 
     async def work(world: World, server: Server) -> list[float]:
@@ -130,7 +131,7 @@ def cpu_without_drafts(options: Options, home: Path) -> list[Figure]:
 
 
 def fifty_with_a_pause(options: Options, home: Path) -> list[Figure]:
-    """50 annotators, one second between items, a draft on each."""
+    """50 annotators with one second between items and a draft on each."""
     seconds = options.seconds(60)
     world = build_world(home, items=round(seconds) + 20, annotators=50, raters=50)
 
@@ -143,7 +144,7 @@ def fifty_with_a_pause(options: Options, home: Path) -> list[Figure]:
 
 
 def fifty_without_pause(options: Options, home: Path) -> list[Figure]:
-    """50 annotators who submit as fast as they are answered."""
+    """50 annotators who submit without a pause."""
     seconds = options.seconds(30)
     world = build_world(home, items=round(seconds * 8), annotators=50, raters=50)
 

@@ -1,4 +1,4 @@
-"""Every measure by its name."""
+"""All measures by name."""
 
 from __future__ import annotations
 

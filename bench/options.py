@@ -1,4 +1,4 @@
-"""How long and how often to measure."""
+"""The length and number of measurements."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Options:
-    """`quick` cuts rounds and times to a fifth, to see that everything runs; `minutes` is for memory under load."""
+    """`quick` cuts rounds and times to a fifth, to check that everything runs; `minutes` is for memory under load."""
 
     quick: bool = False
     minutes: float = 4.0

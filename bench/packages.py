@@ -25,13 +25,13 @@ from bench.server import ROOT
 LOCK, DEV_LOCK = ROOT / "requirements.lock", ROOT / "requirements-dev.lock"
 ENTRY = re.compile(r"^([\w.-]+)==(\S+)(?: ; ([^\\\n]+))?((?: \\\n    --hash=sha256:[0-9a-f]{64})+)$", re.MULTILINE)
 LICENCE_CLASSIFIER = "License :: OSI Approved :: "
-MAX_LICENCE_NAME = 60  # longer ones are the licence's text
+MAX_LICENCE_NAME = 60  # a longer one is the text of the licence
 NO_DATA = "Not audited: the data on vulnerabilities could not be had"
 
 
 @dataclass(frozen=True)
 class Package:
-    """One entry of a lock file. marker: the systems that need it; hashes: SHA-256 of each file of this version."""
+    """One entry of a lock file. marker: the systems that need it; hashes: SHA-256 of the version's files."""
 
     name: str
     version: str
@@ -48,7 +48,7 @@ def locked(text: str) -> list[Package]:
 
 
 def licence_of(name: str) -> str | None:
-    """What an installed package says of its licence: an SPDX expression or a name; None where it is not installed."""
+    """The licence in an installed package's metadata, an SPDX expression or a name; None if it is not installed."""
     try:
         about = metadata(name)
     except PackageNotFoundError:
@@ -89,7 +89,7 @@ def _component(package: Package) -> dict[str, Any]:
         "name": package.name,
         "version": package.version,
         "licenses": [{"license": {"name": licence}}] if licence else [],
-        # a hash of a component is of one file, so each file is a reference of its own
+        # a component's hash is of a single file, so each file is a separate reference
         "externalReferences": [
             {
                 "type": "distribution",
@@ -102,9 +102,9 @@ def _component(package: Package) -> dict[str, Any]:
 
 
 def audit(command: Sequence[str | Path] = (sys.executable, "-m", "pip_audit")) -> int:
-    """Prints what pip-audit knows of the locked packages; 0 none is vulnerable, 1 some are, 3 not audited.
+    """Print the known vulnerabilities of the locked packages; returns 0 for none, 1 for some, 3 if nothing was checked.
 
-    pip-audit itself ends with 0 and "No known vulnerabilities" where it learnt nothing about any package.
+    pip-audit itself returns 0 and "No known vulnerabilities" if it got no data about any package.
     """
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "audit.json"

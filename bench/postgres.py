@@ -1,4 +1,4 @@
-"""A throw-away PostgreSQL server on a free loopback port, for benchmarks and tests alike."""
+"""A temporary PostgreSQL server on a free loopback port, for benchmarks and tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bench.server import PATIENCE, ServerFailed, free_port
 
 
 def postgres_binaries() -> Path | None:
-    """Where initdb and postgres are; None if PostgreSQL is not installed."""
+    """The folder of initdb and postgres; None if PostgreSQL is not installed."""
     initdb = shutil.which("initdb")
     if initdb:
         return Path(initdb).parent
@@ -28,15 +28,15 @@ def postgres_binaries() -> Path | None:
 
 @contextmanager
 def throw_away_postgres(durable: bool = False) -> Iterator[str]:
-    """The URL of a new cluster, without its database name; it refuses root, so root lends it to another user.
+    """The URL of a new cluster, without a database name. PostgreSQL refuses root, so root runs it as another user.
 
-    durable: a commit waits for the disk, as on a real server; tests do without. Raises ServerFailed where PostgreSQL is
-    not installed or does not start.
+    durable: commits wait for the disk, as on a real server; tests do not need that. Raises ServerFailed if PostgreSQL
+    is not installed or does not start.
     """
     binaries = postgres_binaries()
     if binaries is None:
         raise ServerFailed("PostgreSQL (initdb) is not installed.")
-    # a folder of its own: another user must be able to walk to it
+    # not in a test's private folder, which another user could not enter
     with TemporaryDirectory(prefix="triptych-postgres-") as folder:
         owner = "postgres" if os.geteuid() == 0 else None
         if owner:
@@ -77,7 +77,7 @@ def throw_away_postgres(durable: bool = False) -> Iterator[str]:
 
 
 def wait_for_postgres(url: str, server: subprocess.Popen[bytes]) -> None:
-    """Returns when the server takes connections. Raises ServerFailed when it ends instead, or does not in time."""
+    """Wait until the server accepts connections. Raises ServerFailed if it ends or takes too long."""
     engine = create_engine(url)
     end = time.monotonic() + PATIENCE
     while server.poll() is None:
@@ -91,7 +91,7 @@ def wait_for_postgres(url: str, server: subprocess.Popen[bytes]) -> None:
 
 
 def end_postgres(server: subprocess.Popen[bytes], number: int) -> None:
-    """Sends the signal and waits for the server to end. Raises ServerFailed, after `kill -9`, if it does not."""
+    """Send the signal and wait for the server to end. If it does not, kills it and raises ServerFailed."""
     if server.poll() is not None:
         return
     server.send_signal(number)

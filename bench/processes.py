@@ -1,4 +1,4 @@
-"""Two app processes on one PostgreSQL, a hundred annotators: how long they wait, and whether anything goes wrong."""
+"""Two app processes on one PostgreSQL with a hundred annotators: waiting times and errors."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ WARM_UP = 15.0  # seconds
 
 
 def two_processes(options: Options, home: Path) -> list[Figure]:
-    """One second and one draft between items; annotators take turns in going to either process."""
+    """One second and one draft between items; annotators are assigned to the two processes in turn."""
     seconds = options.seconds(60)
     with _shared_database() as url:
-        # a tenth more places than a hundred people could fill who never waited
+        # a tenth more items than a hundred annotators without waiting times would fill
         items = round(1.1 * ANNOTATORS * (WARM_UP + seconds) / RATERS)
         world = build_world(home / "world", items=items, annotators=ANNOTATORS, raters=RATERS)
         with ExitStack() as stack:
@@ -40,19 +40,20 @@ def two_processes(options: Options, home: Path) -> list[Figure]:
     note = (
         f"two app processes without a proxy, one PostgreSQL that waits for its disk, {ANNOTATORS} annotators for "
         f"{seconds:.0f} s on {items:,} items of {RATERS} raters, all on one machine; after "
-        f"{WARM_UP:.0f} s of work and ANALYZE, which autovacuum brings within the first minute: plans made for empty "
+        f"{WARM_UP:.0f} s of work and ANALYZE, which autovacuum runs within the first minute: plans made for empty "
         "tables read whole tables"
     )
     what = "100 annotators, two processes, PostgreSQL: submit → next item"
+    faults = "… annotations lost, stored twice or beyond the limit"
     return [
         at_most(what, "ms", [1000 * wait for wait in waited], 250, by="p95", note=note),
-        at_most("… annotations lost, doubled or too many", "", [wrong], 0, note="counted in the database afterwards"),
+        at_most(faults, "", [wrong], 0, note="counted in the database afterwards"),
     ]
 
 
 @contextmanager
 def _shared_database() -> Iterator[str]:
-    """A database on a throw-away server, which every process started meanwhile uses with the same secret."""
+    """A database on a temporary server, with a secret, in the environment of processes started within this context."""
     with throw_away_postgres(durable=True) as server:
         admin = create_engine(f"{server}/postgres", isolation_level="AUTOCOMMIT")
         with admin.connect() as connection:
@@ -71,7 +72,7 @@ def _shared_database() -> Iterator[str]:
 
 
 async def _work(world: World, servers: list[Server], url: str, seconds: float) -> tuple[list[float], list[float]]:
-    """Seconds from each submit to its answer: while the database is new, and after that."""
+    """Seconds from each submit to its answer: first with the new database, then after the warm-up."""
     async with AsyncExitStack() as stack:
         people = []
         for start in range(0, ANNOTATORS, 10):
@@ -101,7 +102,10 @@ def _analyze(url: str) -> None:
 
 
 def _wrong(url: str, acknowledged: int) -> int:
-    """Acknowledged submissions that are not stored or stored twice, items with too many raters, a broken chain."""
+    """Number of errors.
+
+    Acknowledged submissions that are not stored or stored twice, items with too many raters, a broken chain.
+    """
     engine = database.open_engine(url)
     with database.reading(engine) as session:
         stored = session.scalar(select(func.count()).select_from(Submission))

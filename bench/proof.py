@@ -1,4 +1,4 @@
-"""How long `verify` takes for a study of a million ratings, whose log is as annotators would have written it."""
+"""The time of `verify` for a study of a million ratings, with the log that annotators would have produced."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_SECONDS = 60
 
 
 def proof(options: Options, home: Path) -> list[Figure]:
-    """The whole check: chain, playing back, comparison of every row; on one core."""
+    """The whole check on one core: verify the chain, rebuild the rows, compare every row."""
     count = QUICK_RATINGS if options.quick else RATINGS
     rated_world(home, count)
     engine = database.open_engine(f"sqlite:///{home / 'triptych.db'}")
@@ -46,7 +46,7 @@ def proof(options: Options, home: Path) -> list[Figure]:
 
 
 def _log(session: Session, study: Study) -> None:
-    """The events that the annotations would have left."""
+    """Write the events of these annotations."""
     session.execute(update(Slot).values(order_known=True))
     ids = list(session.scalars(select(Assignment.id).order_by(Assignment.id)))
     people = dict(map(tuple, session.execute(select(Person.id, Person.pseudonym))))

@@ -1,4 +1,4 @@
-"""A study that people have rated: annotations by the ten thousand, stored in bulk before its server starts."""
+"""A study with ratings: tens of thousands of annotations, stored in bulk before its server starts."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ AT_ONCE = 1000
 
 
 def rated_world(home: Path, ratings: int, annotators: int = ANNOTATORS) -> World:
-    """The bench's study with about this many ratings: three of the annotators per item, and room for one more.
+    """A study like the other benchmarks', with about this many ratings: three annotators per item, and a place for one
+    more.
 
-    The last annotator has rated nothing; they can go on, one item after the other.
+    The last annotator has rated nothing and can rate all items.
     """
     per_item = 15 * RATERS
     world = build_world(home, round(ratings / per_item), annotators + 1, RATERS + 1)
@@ -62,7 +63,7 @@ def _fill(session: Session, study: Study, annotators: int) -> None:
 
 
 def _work(session: Session, study: Study, people: Sequence[int]) -> Iterator[tuple[list[dict[str, Any]], ...]]:
-    """(assignment, its slots, its ratings) of every rater of every item."""
+    """For each rater of each item: the assignment, its slots, and its ratings."""
     random = np.random.default_rng(1)
     severity = random.normal(0, 0.5, len(people))
     number, began = 0, clock.now() - timedelta(days=30)
@@ -110,7 +111,7 @@ def _slot(number: int, place: int, candidate: int) -> dict[str, Any]:
 
 
 def _ratings(number: int, place: int, felt: np.ndarray, criteria: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """One candidate under every criterion: a point of the scale, or the first or second option."""
+    """The ratings of one response on every criterion: a point of the scale, or the first or second option."""
     for latent, criterion in zip(felt.tolist(), criteria.values(), strict=True):
         options = list(criterion.options.values())
         yield {

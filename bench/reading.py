@@ -1,4 +1,4 @@
-"""What an annotator has in view while they answer: every question of each shipped rubric, at five sizes of a window."""
+"""The share of texts that annotators see while they answer each question of the shipped rubrics, in five windows."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from bench.server import running_app
 from bench.surface import FLAGS, USABLE
 from bench.world import World, build_shipped
 
-# the least share of a text in view that each window must show, in %: nine tenths of what the drawing of this layout
-# shows of texts of the same kind
+# for each window the minimum share of a text in view, in %: nine tenths of the share in this layout's design for
+# similar texts
 WINDOWS: dict[tuple[int, int], dict[str, int]] = {
     (1280, 720): {"rrgen": 90, "dialogue_response": 90, "mental_health_qa": 59, "esc_dialogue": 41},
     (1366, 768): {"rrgen": 90, "dialogue_response": 90, "mental_health_qa": 80, "esc_dialogue": 45},
@@ -26,7 +26,7 @@ WINDOWS: dict[tuple[int, int], dict[str, int]] = {
 MAX_ACTIONS = {"rrgen": 18, "dialogue_response": 27, "mental_health_qa": 16, "esc_dialogue": 7}  # by mouse, one item
 PHONE = 700  # px
 WORDS = "the last sentence comes from nowhere"
-# shares of what is shown; `letters` of a full line of the widest text, counted with a sample of running English
+# shares of what is shown; `letters` in a full line of the widest text, computed from a sample of running English
 SEEN = """
 () => {
   const shown = (element) => element && element.getClientRects().length > 0;
@@ -54,7 +54,7 @@ SEEN = """
   };
 }
 """
-# the question to answer next, as an annotator would: of what is shown, in the order of the screen
+# the next question as an annotator would answer it: the first open one on screen
 NEXT = """
 () => {
   const shown = (element) => element.getClientRects().length > 0;
@@ -92,7 +92,7 @@ class Reading:
         self.actions += 1
 
     def answer(self) -> None:
-        """Every question, and the click on Submit, which is counted and not made."""
+        """Answer every question, and count the click on Submit without making it."""
         while asked := self.page.evaluate(NEXT):
             if "next" in asked:
                 step = self.page.locator(".tw-board").get_attribute("data-step")
@@ -120,7 +120,7 @@ class Reading:
 
 
 def reading(options: Options, home: Path) -> list[Figure]:
-    """Texts in view, the row in hand, scrolling and actions, in each study's own presentation."""
+    """Texts in view, the active row in view, scrolling and actions, in each study's own presentation."""
     windows = dict(list(WINDOWS.items())[::4]) if options.quick else WINDOWS
     shipped = build_shipped(home, len(windows))
     runs: dict[str, list[Reading]] = {key: [] for key in shipped}
@@ -162,7 +162,7 @@ def _in_view(key: str, size: ViewportSize, run: Reading, least: int) -> Figure:
     note = (
         f"{first['layout']}{folds}, {first['letters']} letters a line, {first['lines']} lines; "
         f"at the first question {' / '.join(map(str, first['shares']))} % of the responses shown; "
-        "the least of any response at any question is compared"
+        "the target applies to the lowest share of any response at any question"
     )
     what = f"{key} at {size['width']} × {size['height']}: text in view"
     return at_least(what, "%", [min(min(seen["shares"]) for seen in run.seen)], least, note=note)
@@ -173,7 +173,7 @@ def _by_rubric(key: str, runs: list[Reading]) -> list[Figure]:
     desk = [run.actions for run in runs if not run.touch]
     note = "one value per window, by pointer"
     return [
-        at_least(f"{key}: row in hand in view", "%", [min(rows)], 94, note=note),
-        at_most(f"{key}: scrolled to answer", "px", [max(run.scrolled for run in runs)], 17, note=note),
-        at_most(f"{key}: actions for one item", "", [max(desk)], MAX_ACTIONS[key], note="clicks, Submit included"),
+        at_least(f"{key}: active row in view", "%", [min(rows)], 94, note=note),
+        at_most(f"{key}: scrolling needed to answer", "px", [max(run.scrolled for run in runs)], 17, note=note),
+        at_most(f"{key}: actions for one item", "", [max(desk)], MAX_ACTIONS[key], note="clicks, including Submit"),
     ]

@@ -1,4 +1,4 @@
-"""Results as JSON files, one per measure, and the page that docs/ makes of them."""
+"""Results as JSON files, one per measure, and the page in docs/ made from them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ DOCS = ROOT / "docs" / "benchmarks.md"
 INTRODUCTION = """# How fast Triptych is
 
 Written by `python -m bench --write-docs` from the JSON files of the last run; no figure is typed by hand.
-Every measure runs a real server (`streamlit run app.py`) on a database of its own, with the hotel and restaurant
-rubric: 5 criteria × 3 responses. *95 %* is the value that 95 % of the measured values stay within. The load clients
+Every measure runs a real server (`streamlit run app.py`) with its own database and the hotel and restaurant rubric:
+5 criteria × 3 responses. *95 %* is the value that 95 % of the measured values stay within. The load clients
 and the browser run on the same machine as the server and compete with it; so does anything else that runs there.
-Each measure therefore names the machine's load before it began (0 is a quiet machine), how long a fixed loop of Python
-took right after it, and, for newer ones, which share of the processors' time others on the same hardware took: on a
-shared machine the same code can take half as long again an hour later.
+Each measure therefore states the machine's load before it began (0 is a quiet machine), the time of a fixed loop of
+Python right after it and, for newer measures, the share of processor time that others on the same hardware used: on a
+shared machine, the same code can take half as long again an hour later.
 """
-# measures with a part of their own, so that each can be measured without all others
+# measures with a separate part of the page, so that each can be measured alone
 PARTS = {
     "attack": """# While strangers attack
 
@@ -45,7 +45,7 @@ Written by `python -m bench reading --write-docs`.
 
 
 def machine() -> dict[str, str]:
-    """What the figures were measured on."""
+    """The machine and versions of a measurement."""
     return {
         "measured": f"{clock.now():%Y-%m-%d}",
         "processors": str(cpu_count()),
@@ -57,12 +57,12 @@ def machine() -> dict[str, str]:
 
 
 def other_load() -> float:
-    """Processes that ran or waited in the last minute; above half the processors no time is to be trusted."""
+    """Processes that ran or waited in the last minute. Above half the number of processors, times are unreliable."""
     return round(getloadavg()[0], 1)
 
 
 def fixed_loop() -> float:
-    """Milliseconds for a fixed amount of Python, best of five: tells a slow hour of a shared machine from slow code."""
+    """Milliseconds of a fixed amount of Python, best of five, which shows when a shared machine was slow."""
     seconds = []
     for _ in range(5):
         began, digest = time.perf_counter(), b""
@@ -74,14 +74,14 @@ def fixed_loop() -> float:
 
 @dataclass(frozen=True)
 class ProcessorTime:
-    """Ticks of all processors since the machine started: given to others on the same hardware, and in all."""
+    """Ticks of all processors since the machine started: those used by others on the same hardware, and all."""
 
     stolen: int
     all: int
 
     @classmethod
     def now(cls, counted: Path = Path("/proc/stat")) -> ProcessorTime | None:
-        """From Linux's own count; None elsewhere."""
+        """The current counts on Linux; None elsewhere."""
         if not counted.exists():
             return None
         ticks = [int(number) for number in counted.read_text().splitlines()[0].split()[1:9]]
@@ -89,16 +89,16 @@ class ProcessorTime:
 
 
 def stolen_between(before: ProcessorTime | None, after: ProcessorTime | None) -> float | None:
-    """Per cent of the processors' time that was given to others; None where nobody counts."""
+    """Per cent of processor time used by others; None if it was not counted."""
     if before is None or after is None:
         return None
     return round(100 * (after.stolen - before.stolen) / max(after.all - before.all, 1), 1)
 
 
 def save(name: str, figures: Sequence[Figure], quick: bool, load: float, stolen: float | None) -> None:
-    """Stores the figures of one measure in bench/out/.
+    """Store the figures of one measure in bench/out/.
 
-    load: other_load() before it began; stolen: stolen_between() its begin and its end.
+    load: other_load() before the measure; stolen: stolen_between() its start and its end.
     """
     OUT.mkdir(exist_ok=True)
     entries = [asdict(figure) for figure in figures]
@@ -118,7 +118,7 @@ def saved() -> list[dict[str, Any]]:
 
 
 def page(results: Sequence[dict[str, Any]], introduction: str = INTRODUCTION) -> str:
-    """A page of results: the machine, the table, and how each was measured."""
+    """A page of results: the machine, the table, and how each figure was measured."""
     figures = [(result, Figure(**figure)) for result in results for figure in result["figures"]]
     machines = {json.dumps(result["machine"]): result["machine"] for result in results}
     lines = [introduction]
@@ -132,12 +132,12 @@ def page(results: Sequence[dict[str, Any]], introduction: str = INTRODUCTION) ->
 def _circumstances(result: dict[str, Any]) -> str:
     quick = ", quick run" if result["quick"] else ""
     loop = f", fixed loop {result['loop']:g} ms" if "loop" in result else ""
-    stolen = f", {result['stolen']:g} % of the processors taken away" if result.get("stolen") is not None else ""
-    return f"`{result['measure']}`{quick}, load of the machine before it {result['load']:g}{loop}{stolen}"
+    stolen = f", {result['stolen']:g} % of processor time used by others" if result.get("stolen") is not None else ""
+    return f"`{result['measure']}`{quick}, machine load before {result['load']:g}{loop}{stolen}"
 
 
 def write_docs() -> None:
-    """What was measured: the page, and the parts of single measures."""
+    """Write the main page and the separate parts."""
     results = saved()
     others = [result for result in results if result["measure"] not in PARTS]
     if others:
@@ -148,9 +148,9 @@ def write_docs() -> None:
 
 
 def write_part(path: Path, name: str, text: str) -> None:
-    """Puts the text between this page's two marks of that name, after everything else if there are none yet.
+    """Replace the text between a page's two marks of this name; append it if the marks are missing.
 
-    So each command writes what it measured, and neither the parts of others nor prose between them is touched.
+    So each command writes only what it measured; other parts and the prose between them are unchanged.
     """
     begin, end = f"<!-- {name}: written by a command -->\n", f"<!-- {name}: end -->\n"
     before, _, rest = (path.read_text() if path.exists() else "").partition(begin)

@@ -1,4 +1,4 @@
-"""How long a frozen report of a crowd's study takes, without a server."""
+"""The time and size of a stored report of a large crowd's study, without a server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RATINGS, ANNOTATORS = 28_000, 283
 
 
 def report(options: Options, home: Path) -> list[Figure]:
-    """Processor time of one report, figures included, and how large its zip is."""
+    """Processor time of one report, including figures, and the size of its zip."""
     rated_world(home, RATINGS, ANNOTATORS)
     engine = database.open_engine(f"sqlite:///{home / 'triptych.db'}")
     with database.reading(engine) as session:

@@ -1,4 +1,4 @@
-"""Starting, memory, and whether the size of a study matters."""
+"""Start-up, memory, and the effect of a study's size."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BARE_APP, BARE_USABLE = "bench/bare_app.py", "button#bare"
 
 
 def start(options: Options, home: Path) -> list[Figure]:
-    """From the command to a usable page, in a browser that is already open; a bare Streamlit app in turns with ours."""
+    """From the command to a usable page in an open browser, in alternation with a bare Streamlit app."""
     world = build_world(home)
     pages = {"bare": (BARE_APP, "", BARE_USABLE), "ours": ("app.py", f"annotate?study={world.slug}", USABLE)}
     seconds: dict[str, list[float]] = {"bare": [], "ours": []}
@@ -45,7 +45,7 @@ def start(options: Options, home: Path) -> list[Figure]:
 
 
 def _time_when_usable(page: Page, server: Server, path: str, usable: str) -> float:
-    """The clock (perf_counter, in seconds) when the page of a starting server is usable; then ends the server."""
+    """The time (perf_counter, in seconds) at which a starting server's page is usable; then the server is stopped."""
     try:
         wait_until(lambda: is_healthy(server.url), server, "answer")
         page.goto(f"{server.url}/{path}", wait_until="commit")
@@ -56,7 +56,7 @@ def _time_when_usable(page: Page, server: Server, path: str, usable: str) -> flo
 
 
 def idle(options: Options, home: Path) -> list[Figure]:
-    """Resident memory of a server that has served one annotator and now rests."""
+    """Resident memory of an idle server that has served one annotator."""
     world = build_world(home)
     samples = [_idle_mb(home, world) for _ in range(options.rounds(5))]
     note = "resident memory five seconds after one annotator opened the annotate page and left"
@@ -115,12 +115,12 @@ async def _come_and_go(annotator: Annotator, end: float) -> None:
 
 
 def size(options: Options, home: Path) -> list[Figure]:
-    """A study of 100,000 items against one of 200: starting, and one item's time."""
+    """A study of 100,000 items against one of 200: start-up, and the time of one item."""
     worlds = {count: build_world(home / str(count), count, raters=1) for count in (FEW_ITEMS, MANY_ITEMS)}
     starts: dict[int, list[float]] = {FEW_ITEMS: [], MANY_ITEMS: []}
     waits: dict[int, list[float]] = {FEW_ITEMS: [], MANY_ITEMS: []}
     for _ in range(options.rounds(6)):
-        # by turns, so that whatever else the machine does meets both
+        # in alternation, so that other load on the machine affects both
         for count, world in worlds.items():
             began = time.perf_counter()
             with running_app(world.home) as server:
@@ -130,7 +130,7 @@ def size(options: Options, home: Path) -> list[Figure]:
 
 
 def _against(what: str, values: dict[int, list[float]], unit: str) -> Figure:
-    """The large study over the small one, one ratio per round."""
+    """The large study's value divided by the small one's, one ratio per round."""
     ratios = [many / few for many, few in zip(values[MANY_ITEMS], values[FEW_ITEMS], strict=True)]
     few, many = median(values[FEW_ITEMS]), median(values[MANY_ITEMS])
     note = f"medians: {many:.3g} {unit} with {MANY_ITEMS:,} items, {few:.3g} {unit} with {FEW_ITEMS}"

@@ -1,4 +1,4 @@
-"""The results page: of a large and a very large study, and open in many tabs while ratings come in."""
+"""The results page: of a large and a very large study, and in many open tabs while ratings arrive."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from components.shell.live import POLL_SECONDS
 
 LARGE, PREPARED, USUAL = 1_000_000, 30_000, 9_000
 PATIENCE_MS = 600_000
-OTHERS = ("Setup", "People", "Report", "Log", "Items")  # the last one has the grid
+OTHERS = ("Setup", "People", "Report", "Log", "Items")  # the last one contains the grid
 AT_REST = "[data-testid=stApp][data-test-script-state=notRunning]"
-CONTENT = "below the heading"  # whatever it is
+CONTENT = "below the heading"  # any content
 MEANS = ".st-key-first-screen [data-testid=stDataFrame]"
 PICTURE = ".st-key-first-screen .js-plotly-plot .main-svg"
 GRID = "iframe .ag-row"
@@ -65,7 +65,7 @@ TABS, EVERY = 20, 4.0
 
 
 def large_study(options: Options, home: Path) -> list[Figure]:
-    """The results of a million ratings in a browser: counts and means, then the verdict in the background."""
+    """The results of a million ratings in a browser: counts and means, then the verdict computed in the background."""
     world = rated_world(home, LARGE)
     with running_app(home) as server, sync_playwright() as player, _of_lead(player, world, server) as page:
         page.goto(f"{server.url}/log?study={world.slug}")
@@ -74,7 +74,7 @@ def large_study(options: Options, home: Path) -> list[Figure]:
         computed = page.locator(COMPUTED).inner_text()
         for _ in range(options.rounds(5)):
             _opened(page, "Log", CONTENT)
-            with ThreadPoolExecutor(1) as pool:  # the browser has an event loop in this thread
+            with ThreadPoolExecutor(1) as pool:  # Playwright uses this thread's event loop
                 pool.submit(lambda: asyncio.run(_one_more(world, server))).result()
             after.append(_cost_of_opening(server, page, PICTURE))
         page.wait_for_selector("text=are being computed")
@@ -96,13 +96,13 @@ def large_study(options: Options, home: Path) -> list[Figure]:
 
 
 def clicks(options: Options, home: Path) -> list[Figure]:
-    """30,000 ratings in a browser: from a click to the heading, the page's first own content, the picture, the grid."""
+    """30,000 ratings in a browser: from a click to the heading, the page's own content, the chart and the grid."""
     world = rated_world(home, PREPARED)
     pages, pictures, grids = [], [], []
     with running_app(home) as server, sync_playwright() as player, _of_lead(player, world, server) as page:
         page.goto(f"{server.url}/log?study={world.slug}")
         for place, what in (("Results", PICTURE), *((place, CONTENT) for place in OTHERS), ("Ratings", GRID)):
-            _opened(page, place, what)  # what a process reads and imports once
+            _opened(page, place, what)  # imports and caches that a process needs once
         for _ in range(options.rounds(5)):
             pages += [_opened(page, place, CONTENT) for place in ("Results", *OTHERS)]
             grids.append(_opened(page, "Ratings", GRID))
@@ -117,7 +117,7 @@ def clicks(options: Options, home: Path) -> list[Figure]:
 
 @contextmanager
 def _of_lead(player: Playwright, world: World, server: Server) -> Iterator[Page]:
-    """An empty page of a browser that holds the lead's cookie."""
+    """An empty page of a browser with the lead's cookie."""
     browser = launch_chromium(player, FLAGS)
     try:
         context = browser.new_context(viewport=SIZE)
@@ -143,20 +143,20 @@ async def _one_more(world: World, server: Server) -> None:
 
 
 def _cost_of_opening(server: Server, page: Page, what: str) -> float:
-    """CPU seconds of the server from the click on *Results* until the element is drawn; the page before has ended."""
+    """Server CPU seconds from a click on *Results* until the element is drawn; the previous page has finished."""
     page.wait_for_selector(AT_REST)
     return _cost(server, lambda: _opened(page, "Results", what))
 
 
 def _cost(server: Server, act: Callable[[], Any]) -> float:
-    """CPU seconds that the server uses meanwhile."""
+    """Server CPU seconds during `act`."""
     before = server.cpu_seconds()
     act()
     return server.cpu_seconds() - before
 
 
 def many_tabs(options: Options, home: Path) -> list[Figure]:
-    """What the server spends on open results pages that follow a study."""
+    """The server's CPU time for open results pages that follow a study."""
     seconds = options.seconds(60)
     world = rated_world(home, USUAL)
     with running_app(home) as server:
@@ -169,7 +169,7 @@ def many_tabs(options: Options, home: Path) -> list[Figure]:
 
 
 async def _followed(world: World, server: Server, seconds: float) -> list[float]:
-    """Percent of a core over three times so many seconds, after as many to settle."""
+    """Percent of a core in three periods of this length, after one to settle."""
     shares = []
     async with AsyncExitStack() as stack:
         pages = [await stack.enter_async_context(_page(world, server)) for _ in range(TABS)]
@@ -191,7 +191,7 @@ async def _followed(world: World, server: Server, seconds: float) -> list[float]
 
 @asynccontextmanager
 async def _page(world: World, server: Server) -> AsyncIterator[PageSession]:
-    """A lead's tab on the results page, not yet open."""
+    """A lead's tab on the results page, not yet opened."""
     jar = aiohttp.CookieJar(unsafe=True)
     async with aiohttp.ClientSession(cookies=world.lead, cookie_jar=jar) as http:
         page = PageSession(http, server.url, "results", f"study={world.slug}")
@@ -202,7 +202,7 @@ async def _page(world: World, server: Server) -> AsyncIterator[PageSession]:
 
 
 async def _ask(page: PageSession, number: int) -> None:
-    """The page's own clock: its fragment runs every few seconds, and draws the page again if something changed."""
+    """Simulates the page's timer: its fragment runs every few seconds, and redraws the page after a change."""
     await asyncio.sleep(POLL_SECONDS * number / TABS)
     if not page.fragment:
         raise PageFailed("The page does not follow its study.")

@@ -1,6 +1,6 @@
 """`make screenshots`: pictures of every screen of a running app with the demo studies, light and dark, wide and narrow.
 
-All go to docs/screenshots/all/ (not kept in the repository); the few that README and guides show are kept next to it.
+All go to docs/screenshots/all/, which is not in the repository; those in README and guides are stored next to it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bench.surface import FLAGS
 
 PICTURES = ROOT / "docs" / "screenshots"
 Scheme = Literal["light", "dark"]
-PATIENCE = 120_000  # ms; a machine that does other things too
+PATIENCE = 120_000  # ms; enough for a busy machine
 WIDE: ViewportSize = {"width": 1440, "height": 900}
 NARROW: ViewportSize = {"width": 390, "height": 844}
 SCHEMES: tuple[Scheme, ...] = ("light", "dark")
@@ -45,7 +45,7 @@ DEMOS = {
     "posts": "demo-answers-to-mental-health-questions",
 }
 OPEN_DEMOS = {short: study for short, study in DEMOS.items() if short != "dialogue"}
-# name → whether a second picture shows the whole page
+# name → whether to take another picture of the whole page
 PAGES_OF_A_STUDY = {
     "setup": True,
     "preview": False,
@@ -60,10 +60,10 @@ PAGES_OF_A_STUDY = {
     "ratings": False,
     "report": True,
 }
-# what is drawn last on pages that bring a component of their own
+# the element that is drawn last, for pages with a component of their own
 DRAWN_LAST = {"preview": ".tw[data-token]", "ratings": "iframe"}
 DRAFT = "Next turns, a first try"
-# for half a second: between two runs, and before a component that is still loading, everything stands still too
+# unchanged for half a second: between two runs, and while a component is loading, the page is briefly unchanged, too
 STILL = """
 () => {
   const still = document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
@@ -82,7 +82,7 @@ SOME_ANSWERS = """
 
 
 class Photographer:
-    """Takes a picture of what a page shows, in every look."""
+    """Takes pictures of a page in every theme and width."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -92,7 +92,7 @@ class Photographer:
         stand_still(page)
         page.evaluate("document.fonts.ready")
         size = page.viewport_size
-        assert size is not None  # every page here is opened with one
+        assert size is not None  # every page here has a fixed size
         if whole:
             height = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
             page.set_viewport_size({"width": size["width"], "height": min(height + 40, 6000)})
@@ -115,7 +115,7 @@ def looking(browser: Browser, scheme: Scheme, size: ViewportSize, state: Storage
 
 
 def begin(page: Page, server: Server, study: str, name: str) -> None:
-    """Takes part in a demo study under a name."""
+    """Join a demo study under a name."""
     page.goto(f"{server.url}/?study={study}")
     page.get_by_label("Your name", exact=True).fill(name)
     page.get_by_role("button", name="Start").click()
@@ -125,7 +125,7 @@ def begin(page: Page, server: Server, study: str, name: str) -> None:
     page.get_by_label("I have read this").check()
     page.get_by_role("button", name="Start", exact=True).click()
     page.locator(".tw[data-token]").wait_for()
-    page.mouse.move(0, 0)  # away from what would look pointed at
+    page.mouse.move(0, 0)  # so that nothing is hovered
 
 
 def annotators_screens(
@@ -177,7 +177,7 @@ def leads_screens(page: Page, server: Server, camera: Photographer) -> None:
 
 
 def new_study(page: Page, server: Server, camera: Photographer) -> None:
-    """The form, and the draft that it makes in the first look, before its launch."""
+    """The form, and in the first theme and width the draft that it creates."""
     page.goto(f"{server.url}/new_study")
     region = page.get_by_role("region", name=re.compile("^Items"))
     region.locator("input[type=file]").set_input_files(ROOT / "data" / "demo" / "dialogue_response.jsonl")
@@ -200,7 +200,7 @@ def new_study(page: Page, server: Server, camera: Photographer) -> None:
 
 
 def sections(page: Page, camera: Photographer, of: str) -> None:
-    """Every tab of a page, whole."""
+    """A picture of each tab of a page."""
     for tab in page.get_by_test_id("stTab").all():
         name = tab.inner_text().strip()
         tab.click()
@@ -215,7 +215,7 @@ def everyones_screens(page: Page, server: Server, camera: Photographer) -> None:
 
 
 def set_up(browser: Browser, server: Server, picture: Callable[[Page], None]) -> StorageState:
-    """Makes the lead account; returns the signed-in browser state."""
+    """Create the lead account; returns the browser's signed-in state."""
     with looking(browser, "light", WIDE) as page:
         page.goto(server.setup_link())
         page.get_by_label("Your name", exact=True).fill("Dr Lead")
@@ -227,7 +227,9 @@ def set_up(browser: Browser, server: Server, picture: Callable[[Page], None]) ->
 
 
 def keep(source: Path, target: Path) -> None:
-    """A copy with 128 colours, the wide ones at two thirds: a third of the bytes, and nothing the eye misses."""
+    """Save a copy with 128 colours, wide pictures at two thirds of their size: a third of the bytes with no visible
+    difference.
+    """
     with Image.open(source) as picture:
         factor = 2 / 3 if picture.width > 1000 else 1
         small = picture.convert("RGB").resize((round(picture.width * factor), round(picture.height * factor)))

@@ -1,4 +1,4 @@
-"""A real Triptych server in a process of its own, for benchmarks and tests alike."""
+"""A real Triptych server in a separate process, for benchmarks and tests."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ SETUP_LINK = re.compile(r"https?://\S+\?setup=[\w-]+")
 
 
 class ServerFailed(Exception):
-    """The server ended, or did not answer in time; carries the end of its log."""
+    """The server ended or did not respond in time; contains the end of its log."""
 
 
 @dataclass
 class Server:
-    """A running server: where it answers, its process, and how to end it."""
+    """A running server: its address, its process, and how to stop it."""
 
     url: str
     process: subprocess.Popen[bytes]
     log: Path
 
     def stop(self, number: int = signal.SIGINT) -> None:
-        """Ends it as Ctrl+C in the terminal does, or with another signal; by force after ten seconds."""
+        """Stop it as Ctrl+C in the terminal does, or with another signal; kill it after ten seconds."""
         if self.process.poll() is None:
             self.process.send_signal(number)
             try:
@@ -53,12 +53,12 @@ class Server:
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     def setup_link(self) -> str:
-        """The one-time set-up link that a server without a lead prints. Raises ServerFailed if none comes."""
+        """The one-time set-up link that a server without a lead prints. Raises ServerFailed if none appears."""
         wait_until(lambda: SETUP_LINK.search(self.output()), self, "print a set-up link")
         return SETUP_LINK.findall(self.output())[-1]
 
     def cpu_seconds(self) -> float:
-        """Processor time used so far, user and system, of all its threads (Linux)."""
+        """Processor time of all its threads so far, user and system (Linux)."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / TICK
 
@@ -82,7 +82,7 @@ def free_port() -> int:
 
 
 def wait_until(holds: Callable[[], Any], server: Server, what: str, patience: float = PATIENCE) -> None:
-    """Waits until `holds()` is true. Raises ServerFailed when the server ends or patience does."""
+    """Wait until `holds()` is true. Raises ServerFailed if the server ends or `patience` seconds have passed."""
     end = time.monotonic() + patience
     while not holds():
         if server.process.poll() is not None or time.monotonic() > end:
@@ -106,11 +106,11 @@ def start_server(
     script: str = "app.py",
     address: str = "127.0.0.1",
 ) -> Server:
-    """Starts the app on a free loopback port with its data in `home`; returns at once, before it answers.
+    """Start the app on a free loopback port with its data in `home`; returns before it responds.
 
-    The demo studies stay out unless `env` says otherwise; `script` is another Streamlit app, `address` what it listens
-    on, which this computer reaches as 127.0.0.1. `start` takes the arguments of subprocess.Popen and returns what can
-    be used as one.
+    Without demo studies unless `env` requests them. `script` is another Streamlit app; `address` is the address to
+    listen on, reachable from this computer as 127.0.0.1. `start` takes the arguments of subprocess.Popen and returns an
+    equivalent object.
     """
     port = port or free_port()
     home.mkdir(parents=True, exist_ok=True)
@@ -133,7 +133,7 @@ def running_app(
     start: Callable[..., Any] | None = None,
     address: str = "127.0.0.1",
 ) -> Iterator[Server]:
-    """A server that answers; it is ended when the block is left. Raises ServerFailed with the end of its log."""
+    """A server that responds, until the end of the context. Raises ServerFailed with the end of its log."""
     server = start_server(home, env, port, start, address=address)
     try:
         wait_until(lambda: is_healthy(server.url), server, "answer")

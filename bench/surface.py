@@ -1,4 +1,4 @@
-"""The workbench in a real Chromium: what a click costs, whether keys are kept, how soon the next item is there."""
+"""The workbench in a real Chromium: the cost of a click, whether keys get lost, and the time to the next item."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FLAGS = ["--disable-gpu", "--disable-background-networking", "--disable-componen
 SIZE: ViewportSize = {"width": 1440, "height": 900}
 USABLE = ".tw [data-tw-submit]"
 KEYS = "142671"
-PRESS = 60  # ms between pressing a button of the mouse and letting go; the click comes with the second
+PRESS = 60  # ms between pressing and releasing a mouse button; the click event follows the release
 
 # Times of the page's own clock: from the input event to the first moment after the frame that shows its effect.
 CLOCK = """
@@ -65,7 +65,7 @@ RATED = """
 
 @contextmanager
 def signed_in(player: Playwright, world: World, url: str, number: int = 0) -> Iterator[Page]:
-    """An empty page of a browser that holds the annotator's cookie."""
+    """An empty page of a browser with the annotator's cookie."""
     browser = launch_chromium(player, FLAGS)
     try:
         context = browser.new_context(viewport=SIZE)
@@ -77,7 +77,7 @@ def signed_in(player: Playwright, world: World, url: str, number: int = 0) -> It
 
 @contextmanager
 def annotating(options: Options, home: Path) -> Iterator[tuple[Page, list[str]]]:
-    """A page with a usable workbench, and the list of websocket frames it has sent since."""
+    """A page with a usable workbench, and the list of websocket frames that it has sent since."""
     world = build_world(home)
     with running_app(home) as server, sync_playwright() as player, signed_in(player, world, server.url) as page:
         sent: list[str] = []
@@ -91,7 +91,7 @@ def annotating(options: Options, home: Path) -> Iterator[tuple[Page, list[str]]]
 
 
 def click(options: Options, home: Path) -> list[Figure]:
-    """Clicking on ratings: time until the page shows it, and what went over the websocket meanwhile."""
+    """The time from a click on a rating to its frame, and the websocket frames sent meanwhile."""
     with annotating(options, home) as (page, sent):
         questions = page.locator("[data-tw-question]")
         count = questions.count()
@@ -136,7 +136,7 @@ def _answer_and_submit(page: Page) -> None:
 
 
 def submit(options: Options, home: Path) -> list[Figure]:
-    """From the click on Submit to the next item on the screen."""
+    """The time from a click on Submit to the next item on screen."""
     with annotating(options, home) as (page, _):
         for _ in range(options.rounds(40) + 1):
             _answer_and_submit(page)

@@ -1,4 +1,4 @@
-"""A study with signed-in annotators, made straight in a home folder before its server starts."""
+"""A study with signed-in annotators, created in a home folder before its server starts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TEXTS = ROOT / "data" / "demo" / "rrgen.jsonl"
 
 @dataclass(frozen=True)
 class World:
-    """One open study, one cookie per annotator and the lead's (name → value)."""
+    """One open study, and the cookies (name → value) of each annotator and of the lead."""
 
     home: Path
     slug: str
@@ -40,13 +40,13 @@ class World:
     lead: dict[str, str]
 
     def annotator(self, url: str, number: int, seed: int | None = None) -> Annotator:
-        """The annotator of this number as a client of the server at `url`."""
+        """The client of annotator `number` on the server at `url`."""
         return Annotator(url, self.slug, self.rubric, self.cookies[number], number if seed is None else seed)
 
 
 @contextmanager
 def _led(home: Path) -> Iterator[tuple[Session, Person]]:
-    """A new database in this home, with a lead."""
+    """A new database with a lead in this home."""
     home.mkdir(parents=True, exist_ok=True)
     with _at_home(home):
         engine = database.open_engine(settings.database_url())
@@ -57,7 +57,7 @@ def _led(home: Path) -> Iterator[tuple[Session, Person]]:
 
 
 def build_world(home: Path, items: int = 200, annotators: int = 1, raters: int = 3) -> World:
-    """The hotel and restaurant rubric (5 criteria × 3 responses), side by side, on repeated demo texts."""
+    """A study with the hotel and restaurant rubric (5 criteria × 3 responses), side by side, on repeated demo texts."""
     with _led(home) as (session, lead):
         plan = lifecycle.StudyPlan(
             title="Bench", raters_per_item=raters, access=Access.invited, presentation="side_by_side", seed="bench"
@@ -78,7 +78,7 @@ def _length(item: ItemDraft) -> int:
 
 
 def build_shipped(home: Path, annotators: int) -> dict[str, World]:
-    """A study of one item for each shipped rubric, the longest of its demo, in its own presentation; by rubric."""
+    """By rubric: a study for each shipped rubric with one item, the longest of its demo, in its own presentation."""
     worlds = {}
     with _led(home) as (session, lead):
         cookie = _sign_in(session, lead)
@@ -96,7 +96,7 @@ def build_shipped(home: Path, annotators: int) -> dict[str, World]:
 
 @contextmanager
 def _at_home(home: Path) -> Iterator[None]:
-    """The settings, the cookie secret among them, are those of the server that will run in this home."""
+    """Within this context, settings such as the cookie secret are those of a server in this home."""
     before = os.environ.get("TRIPTYCH_HOME")
     os.environ["TRIPTYCH_HOME"] = str(home)
     try:

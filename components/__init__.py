@@ -1,1 +1,1 @@
-"""Streamlit building blocks: values in, drawing out."""
+"""Streamlit building blocks: functions that get values and draw them."""

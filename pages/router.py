@@ -1,4 +1,4 @@
-"""The entry script: who is asking, and which pages therefore exist."""
+"""The entry script: identifies the person and registers the pages that they may open."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ PAGES_OF_ANNOTATORS = [
     ("annotator/annotate.py", message("Annotate")),
     ("annotator/my_data.py", message("My data")),
 ]
-# of the one study that they see; none of these pages reaches a command that changes anything
+# for the one study of a viewer; none of these pages can call a command that changes anything
 PAGES_OF_VIEWERS = [("viewer/results.py", "Results"), ("viewer/items.py", "Items"), ("viewer/report.py", "Report")]
-# besides the places of a study
+# besides a study's places
 PAGES_OF_LEADS = [
     ("lead/studies.py", "Studies"),
     ("lead/new_study.py", "New study"),
@@ -37,7 +37,7 @@ PAGES_OF_LEADS = [
 
 
 def pages_of(role: str) -> list[st.Page]:
-    """The pages that people of this role may open, the first as the start page; no other page exists for them."""
+    """The pages that people of this role may open, the start page first; no other page is registered."""
     # a lead may annotate too
     own = {
         "viewer": PAGES_OF_VIEWERS,
@@ -45,7 +45,7 @@ def pages_of(role: str) -> list[st.Page]:
         "lead": [*PAGES_OF_LEADS, *PAGES_OF_ANNOTATORS],
     }[role]
     (start, first), *others = own
-    # a link to a page leads to the first of its addresses: the start page has its own name besides the bare address
+    # a link to a page uses its first address, so the start page has a name besides the bare address
     pages = [
         st.Page(start, title=_(first), visibility="hidden"),
         st.Page(start, title=_(first), default=True, url_path="start"),
@@ -59,12 +59,12 @@ def pages_of(role: str) -> list[st.Page]:
 
 
 def move_on(page: str) -> None:
-    """From an address of earlier versions to where its page is now."""
+    """Redirect from an address of earlier versions to the page's current one."""
     st.switch_page(page, query_params=st.query_params.to_dict())
 
 
 def entrance(who: Who | None) -> tuple[str, str] | None:
-    """The page that a set-up, personal or panel link in the address leads to, with its title."""
+    """The page and title for a set-up, personal or panel link in the address."""
     if state.arrival():
         return "everyone/arriving.py", _("Welcome")
     if "join" in st.query_params:
@@ -83,7 +83,7 @@ def show(who: Who | None) -> None:
     door = entrance(who)
     if who is None or door:
         path, title = door or ("everyone/sign_in.py", _("Sign in"))
-        # a bookmark opens the sign-in page for somebody signed out, and its own page after the sign-in
+        # a bookmark opens the sign-in page when signed out, and its own page after the sign-in
         bookmarks = {page.url_path for page in pages_of("lead")} - {""}
         aliases = [st.Page(path, title=title, url_path=name, visibility="hidden") for name in sorted(bookmarks)]
         st.set_page_config(page_title=f"{title} · Triptych")
@@ -112,6 +112,6 @@ try:
     finally:
         watch_line()
     show(who)
-except DatabaseUnavailable as away:
-    state.say(str(away), "warning")
+except DatabaseUnavailable as error:
+    state.say(str(error), "warning")
     live.follow(state.database_answers, False)

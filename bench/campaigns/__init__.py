@@ -1,1 +1,1 @@
-"""Long measurements that are run by hand before a release; no product test imports them."""
+"""Long measurements that are started by hand before a release; no product test imports them."""

@@ -1,4 +1,4 @@
-"""What one more annotator costs: `python -m bench.campaigns.scaling [--quick] [--write-docs]`, for docs/scaling.md."""
+"""The cost of one more annotator: `python -m bench.campaigns.scaling [--quick] [--write-docs]`, for docs/scaling.md."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ JSON = OUT / "scaling.json"
 DOCS = ROOT / "docs" / "scaling.md"
 CROWDS, QUICK_CROWDS = (1, 10, 25, 50, 100, 200), (1, 10)
 PAUSE = 1.0
-MANY_DRAFTS = 5  # against one, for the cost of a draft
+MANY_DRAFTS = 5  # compared with one draft, to compute the cost of a draft
 RATINGS, PER_ITEM = 20_000, 15
 SIZES = (50, 200, 1_000, 10_000)
-ITEM_SECONDS = 90  # how long an annotator takes for an item with 15 ratings, for the table of servers
-BUSY = 0.5  # share of a processor that a process should need at most
+ITEM_SECONDS = 90  # per item of 15 ratings, for the table of servers
+BUSY = 0.5  # maximum share of a processor that a process should use
 MB = 2**20
 
 
 @dataclass(frozen=True)
 class Crowd:
-    """So many annotators at work: times in ms, memory in MiB, traffic in bytes per item as bodies of messages."""
+    """A number of annotators at work: times in ms, memory in MiB, traffic in bytes of message bodies per item."""
 
     annotators: int
     drafts: int
@@ -60,7 +60,7 @@ class Crowd:
 
 @dataclass
 class Traffic:
-    """Bytes of bodies that a client's HTTP requests received and sent."""
+    """Bytes of bodies that a client received and sent by HTTP."""
 
     received: int = 0
     sent: int = 0
@@ -80,7 +80,7 @@ class Traffic:
 
 
 def crowd(home: Path, count: int, seconds: float, drafts: int = 1) -> Crowd:
-    """`count` annotators with the page open, then at work for `seconds`, `drafts` drafts in each second's pause."""
+    """`count` annotators with the page open, then at work for `seconds`, with `drafts` drafts per one-second pause."""
     world = build_world(home, items=round(seconds / PAUSE) + 20, annotators=count, raters=count)
     with running_app(home) as server:
         return asyncio.run(_at_work(world, server, seconds, drafts))
@@ -88,7 +88,7 @@ def crowd(home: Path, count: int, seconds: float, drafts: int = 1) -> Crowd:
 
 async def _at_work(world: World, server: Server, seconds: float, drafts: int) -> Crowd:
     async with world.annotator(server.url, 0):
-        pass  # what the first visit loads is not the cost of a page
+        pass  # caches filled by the first visit are not part of a page's cost
     await asyncio.sleep(2)
     empty, traffic = server.resident_mb(), Traffic()
     async with AsyncExitStack() as stack:
@@ -118,19 +118,19 @@ async def _at_work(world: World, server: Server, seconds: float, drafts: int) ->
 
 
 async def _begin(number: int, annotator: Annotator, of: int, seconds: float, drafts: int) -> list[tuple[float, float]]:
-    """Everyone works, beginning spread over one pause."""
+    """All annotators work; their starts are spread over one pause."""
     await asyncio.sleep(PAUSE * number / of)
     return await work_until(annotator, time.perf_counter() + seconds, drafts, PAUSE / drafts)
 
 
 def _sockets(server: Server) -> int:
-    """Open sockets of the server's process (Linux)."""
+    """The number of open sockets of the server's process (Linux)."""
     files = Path(f"/proc/{server.process.pid}/fd").iterdir()
     return sum(str(file.readlink()).startswith("socket:") for file in files)
 
 
 def database(home: Path, ratings: int) -> dict[str, float]:
-    """Bytes of the SQLite file before and after so many ratings, and the time that writing an annotation took."""
+    """Size of the SQLite file in bytes before and after this many ratings, and the time to write an annotation."""
     tool = Triptych()
     project = tool.prepare(home, 200, 50, 50)
     before, began = _stored_bytes(home), time.perf_counter()
@@ -150,7 +150,7 @@ def _stored_bytes(home: Path) -> int:
 
 
 def page_bytes(home: Path) -> float:
-    """What a browser with an empty cache receives over HTTP until the annotate page can be used."""
+    """Bytes that a browser with an empty cache receives over HTTP until the annotate page is usable."""
     tool = Triptych()
     project = tool.prepare(home, 20, 1, 1)
     with serving(tool, project):
@@ -158,7 +158,7 @@ def page_bytes(home: Path) -> float:
 
 
 def measured(quick: bool) -> dict[str, Any]:
-    """Everything, as it is kept in bench/out/scaling.json."""
+    """All measurements, as stored in bench/out/scaling.json."""
     load, seconds = other_load(), 6.0 if quick else 20.0
     runs = [(count, 1) for count in (QUICK_CROWDS if quick else CROWDS)] + [(10, MANY_DRAFTS)]
     with tempfile.TemporaryDirectory(prefix="triptych-scaling-") as folder:
@@ -173,9 +173,9 @@ def measured(quick: bool) -> dict[str, Any]:
 
 
 def costs(result: dict[str, Any]) -> dict[str, float]:
-    """One annotator's cost from the measurements: memory by a line through all crowds, processor time from two.
+    """The cost of one annotator: memory from a line through all crowds, processor time from two crowds.
 
-    ms of an annotation without drafts (`act_ms`) and of a draft; MiB of a process without pages and of a page.
+    `act_ms`: an annotation without drafts; `draft_ms`: a draft; MiB of a process without pages and of a page.
     """
     crowds = [Crowd(**crowd) for crowd in result["crowds"]]
     calm = [crowd for crowd in crowds if crowd.drafts == 1]
@@ -228,7 +228,7 @@ def cost_table(result: dict[str, Any]) -> str:
         ["memory: an open page at work", f"{cost['page_mb']:.2f} MB"],
         ["connections of an open page", f"{cost['sockets']:.1f}"],
         ["first load over HTTP, nothing cached", f"{result['page'] / MB:.1f} MB"],
-        ["database: a rating, everything about it included", f"{grown['bytes_per_rating']:.0f} bytes"],
+        ["database: a rating and everything about it", f"{grown['bytes_per_rating']:.0f} bytes"],
         [
             f"database: a million ratings, extrapolated from {grown['ratings']:,.0f}",
             f"{grown['bytes_per_rating'] * 10**6 / MB:.0f} MB",
@@ -243,7 +243,7 @@ def _item_ms(cost: dict[str, float]) -> float:
 
 
 def server_table(result: dict[str, Any]) -> str:
-    """What so many annotators at once need, computed from the costs."""
+    """The needs of this many annotators at once, computed from the costs."""
     heading = ["Annotators at once", "items /s", "processors busy", "processes", "memory", "sockets", "the study's row"]
     return table([_server_row(count, result) for count in SIZES], heading)
 
@@ -259,10 +259,10 @@ def _server_row(count: int, result: dict[str, Any]) -> list[str]:
 
 
 def write_docs(result: dict[str, Any]) -> None:
-    """Puts the three tables between their marks."""
+    """Write the three tables between their marks."""
     about = ", ".join(f"{name} {value}" for name, value in result["machine"].items())
     quick = "; a quick run" if result["quick"] else ""
-    where = f"{about}; load of the machine before it {result['load']:g}{quick}.\n\n"
+    where = f"{about}; machine load before {result['load']:g}{quick}.\n\n"
     for name, text in (("crowds", where + crowd_table(result)), ("costs", cost_table(result))):
         write_part(DOCS, name, text + "\n")
     write_part(DOCS, "servers", server_table(result) + "\n")

@@ -1,1 +1,1 @@
-"""Do the tests and intervals keep what they promise? `python -m bench.validation` simulates studies to find out."""
+"""Do the tests and intervals keep what they promise? `python -m bench.validation` simulates studies to check."""

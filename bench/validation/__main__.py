@@ -1,7 +1,8 @@
 """`python -m bench.validation [folder] [--runs n] [--only text …] [--write-docs]`.
 
-Adds batches of simulated studies to results.jsonl in the folder, a line for each, what is farthest behind first;
-it can be stopped at any time and continues where it was. With --write-docs the tables become docs/validation.md.
+Appends batches of simulated studies to results.jsonl in the folder, one line each, starting with the simulation that
+has the smallest share of its runs. It can be stopped at any time and then continues. With --write-docs the tables
+become docs/validation.md.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def key_of(simulation: Simulation) -> str:
 
 
 def stored(path: Path) -> defaultdict[str, Tally]:
-    """What earlier batches add up to, by simulation."""
+    """The total of earlier batches, by simulation."""
     tallies: defaultdict[str, Tally] = defaultdict(Tally)
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         batch = json.loads(line)
@@ -50,7 +51,7 @@ def stored(path: Path) -> defaultdict[str, Tally]:
 
 
 def add_batch(simulation: Simulation, tally: Tally, path: Path) -> None:
-    """Its seed follows from the simulation's name and the runs before it."""
+    """Run one batch; its seed depends on the simulation's name and the runs before it."""
     seed = [crc32(key_of(simulation).encode()), tally.runs]
     with without_repeated_work():
         counts = simulation.measure(simulation.batch, np.random.default_rng(seed))

@@ -1,4 +1,4 @@
-"""Coverage of the intervals of agreement."""
+"""Coverage of the intervals of agreement coefficients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .ratings import ITEM, ITEM_TASTE
 from .tallies import RUNS, Counts, Simulation, counted
 
 COEFFICIENTS = ("percent", "alpha", "ac", "fleiss")
-SEVERITIES = np.array([-0.7, 0.0, 0.7])  # of the annotators, who stay the same
+SEVERITIES = np.array([-0.7, 0.0, 0.7])  # of the annotators, who are the same in all studies
 POINTS = {
     "five points": np.array([-2.0, -0.8, 0.6, 2.0]),
     "yes/no": np.zeros(1),
@@ -29,7 +29,7 @@ ITEMS_OF_TRUTH = 200_000
 class AgreementCoverage:
     """Coverage of the intervals of agreement; three annotators rate all responses of all items.
 
-    own: SD in logit of what an annotator thinks of an item beyond what others do; uneven: noise differs by item.
+    own: SD in logit of an annotator's own view of an item; uneven: whether the noise differs by item.
     """
 
     items: int
@@ -69,7 +69,7 @@ class AgreementCoverage:
 
 @cache
 def _truth(own: float, uneven: bool, scale: str) -> dict[str, float]:
-    """Coefficients of these annotators over very many items."""
+    """The coefficients of these annotators over very many items."""
     many = AgreementCoverage(0, 0, own, uneven, scale)
     table = many._table(ITEMS_OF_TRUTH, 3, np.random.default_rng(7))
     values = {key: table[key].value for key in COEFFICIENTS}

@@ -19,10 +19,10 @@ from .tallies import COSTLY_RUNS, Counts, Simulation, counted
 
 @dataclass(frozen=True)
 class CampsReported:
-    """How often camps are reported, by declared groups, by taste and by agreement.
+    """How often camps are reported: by declared groups, by taste and by agreement.
 
-    apart: what the camps do. "none": every annotator has tastes of their own; "tastes": two camps are 2 logits apart on
-    one system; "agreement": each camp has its own view of every response, of SD 1 logit.
+    apart: how the camps differ. "none": all annotators have independent tastes; "tastes": two camps are 2 logits apart
+    on one system; "agreement": each camp has its own view of every response, of SD 1 logit.
     """
 
     items: int

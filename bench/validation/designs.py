@@ -1,4 +1,4 @@
-"""Who rates what: the designs whose studies are simulated."""
+"""The designs of the simulated studies: who rates what."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ TASTES = (0.0, 0.3, 0.6)
 
 @dataclass(frozen=True)
 class Design:
-    """A study in which `raters` of all annotators rate each item, or with `singles` each candidate alone.
+    """A study in which `raters` annotators rate each item, or with `singles` each candidate alone.
 
-    shown: how many systems an annotation holds, drawn at random; 0 for all. Everybody rates equally many or, with
-    `unequal`, the second half, the third a third of what the first rates and so on, as far as possible. newcomer: only
-    so many annotators saw the last system; 0 for all. group: related items; by_group: whether the study says
-    so. taste: SD in logit of what an annotator thinks of a system beyond what others do, and how it is spread. missing:
-    which ratings are left out.
+    shown: the number of systems in an annotation, drawn at random; 0 for all. unequal: the second annotator rates half
+    as many as the first, the third a third, and so on, as far as possible; otherwise all rate equally many. newcomer:
+    the number of annotators who saw the last system; 0 for all. group: the number of related items; by_group: whether
+    the study declares the groups. taste: SD in logit of annotators' own views of a system; tastes: their distribution.
+    missing: which ratings are left out.
     """
 
     items: int
@@ -60,7 +60,7 @@ class Design:
 
 @dataclass(frozen=True)
 class Assignment:
-    """One draw of a design: codes of item, annotator and system of n ratings, in the order in which they come in."""
+    """One draw of a design: codes of item, annotator and system of n ratings, in order of arrival."""
 
     items: Codes
     annotators: Codes
@@ -88,7 +88,7 @@ def assignment(design: Design, random: np.random.Generator) -> Assignment:
 
 
 def _raters(design: Design, units: int, random: np.random.Generator) -> Codes:
-    """(units, raters) who rates each unit."""
+    """(units, raters): the raters of each unit."""
     if design.unequal:
         keys = -np.log(np.arange(1, design.annotators + 1)) + random.gumbel(size=(units, design.annotators))
         return np.argsort(-keys, axis=1)[:, : design.raters]

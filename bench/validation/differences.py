@@ -1,4 +1,4 @@
-"""Level, coverage and power of the differences of systems, and why their variance has a floor."""
+"""Level, coverage and power of differences between systems, and why their variance has a floor."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .fits import Drawn, Tested, holds
 from .ratings import Studies
 from .tallies import RUNS, Counts, Simulation, counted
 
-SHIFT = 0.5  # logit, the true difference that coverage and power are counted with
+SHIFT = 0.5  # logit; the true difference for coverage and power
 FLOORS = (0.0, VARIANCE_FLOOR, 1.0)
 
 
@@ -76,7 +76,7 @@ class Differences:
 
     @property
     def judged(self) -> bool:
-        """Whether the study's results apply to annotators like these."""
+        """Whether the study's results are about annotators like these, not only about these annotators."""
         return self.design.annotators >= ENOUGH_ANNOTATORS
 
 
@@ -86,7 +86,7 @@ def below(p: float | None) -> bool:
 
 @dataclass(frozen=True)
 class Floors:
-    """Level of the test with the two-way variance at least 0, a quarter of, or all of the larger one-way variance."""
+    """Level of the test if the two-way variance is at least 0, a quarter, or all of the larger one-way variance."""
 
     design: Design
     part: str = "floors"

@@ -14,7 +14,7 @@ from .fits import Drawn, Fit
 from .ratings import true_mean
 from .tallies import RUNS, Counts, Simulation, counted
 
-MARGIN = 1.0  # logit, the true difference that is the margin
+MARGIN = 1.0  # logit; the margin, which is also the true difference
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Equivalence:
 
     @property
     def margin(self) -> float:
-        """In points of the scale."""
+        """The margin in points of the scale."""
         return true_mean(self.design, MARGIN) - true_mean(self.design, 0)
 
     @property
@@ -48,7 +48,7 @@ class Equivalence:
 
 
 def shown_equal(fit: Fit, margin: float) -> bool:
-    """Whether both one-sided tests put the last system minus the first inside the margin."""
+    """Whether both one-sided tests show that the last system minus the first is within the margin."""
     if isinstance(fit, Undefined):
         return False
     result = or_undefined(equivalence, fit.difference(max(fit.systems), 0), margin)

@@ -1,4 +1,4 @@
-"""Drawn studies, fitted and compared by the functions that the app calls."""
+"""Simulated studies, fitted and compared by the functions that the app uses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ Fit = CrossedEffects | Undefined
 
 @contextmanager
 def without_repeated_work() -> Iterator[None]:
-    """Finds the cells of an assignment once for all its studies, and leaves out Benjamini and Hochberg's p."""
+    """Within this context, an assignment's cells are computed once for all studies, and Benjamini-Hochberg p values are
+    skipped.
+    """
     recent: deque[tuple[Codes, Codes, tuple[Codes, Codes]]] = deque(maxlen=4)
     find = crossed._cells
 
@@ -49,9 +51,9 @@ def without_repeated_work() -> Iterator[None]:
 
 
 class Refit:
-    """Fits many studies of one assignment: the weights depend on who rated what, and are computed once.
+    """Fits many studies of one assignment. The weights depend only on who rated what, so they are computed once.
 
-    `fits` equals CrossedEffects.build, which its first study of every batch is compared with.
+    `fits` gives the same results as CrossedEffects.build; `check` compares them for the first study of every batch.
     """
 
     def __init__(self, rated: Assignment, groups: Codes) -> None:
@@ -62,7 +64,7 @@ class Refit:
 
     @cached_property
     def _basis(self) -> Floats:
-        """(n, q) orthonormal columns that span what annotators and systems explain beyond items."""
+        """(n, q) orthonormal columns that span the effects of annotators and systems beyond items."""
         rows = self.fit.rows
         dummies = np.hstack([np.eye(of.max() + 1)[of] for of in (rows.annotators, rows.systems)])
         dummies = self._beyond_items(dummies.T).T
@@ -71,7 +73,7 @@ class Refit:
         return dummies @ (vectors[:, used] / np.sqrt(size[used]))
 
     def _beyond_items(self, values: Floats) -> Floats:
-        """(R, n) without the mean of each item; rows are sorted by item."""
+        """(R, n) values minus the mean of each item; rows are sorted by item."""
         starts = np.unique(self.fit.rows.items, return_index=True)[1]
         means = np.add.reduceat(values, starts, axis=1) / np.bincount(self.fit.rows.items)
         return values - means[:, self.fit.rows.items]
@@ -93,7 +95,7 @@ class Refit:
             yield replace(self.fit, rows=replace(self.fit.rows, values=study), residuals=own)
 
     def check(self, ratings: Floats) -> None:
-        """Raises AssertionError where the first study is not fitted as the app fits it."""
+        """Raises AssertionError if the first study's fit differs from the app's."""
         built = CrossedEffects.build(
             ratings[0], self.rated.items, self.rated.annotators, self.rated.systems, self.groups
         )
@@ -113,7 +115,7 @@ def _numbers(difference: Difference) -> list[float]:
 
 @dataclass(frozen=True)
 class Tested:
-    """A contrast and the true difference, for annotators like these and for these, over ever more items."""
+    """A contrast and its true difference: for annotators like these, and for these annotators over ever more items."""
 
     contrast: Contrast
     alike: float
@@ -130,14 +132,14 @@ class Tested:
         return isinstance(difference, Undefined) or holds(difference.these, self.here)
 
     def false_here(self, bound: float = CLEAR) -> bool:
-        """Whether the study says of its own annotators that a system is higher which is not."""
+        """Whether the study states for its own annotators that a system is higher when it is not."""
         holm, difference = self.contrast.holm_here, self.contrast.difference
         if holm is None or holm >= bound or isinstance(difference, Undefined):
             return False
         return abs(self.here) < 1e-9 or self.here * difference.mean < 0
 
     def false_clear(self, bound: float = CLEAR) -> bool:
-        """Whether the verdict says so, where annotators like these find no difference."""
+        """Whether the verdict states a difference that annotators like these do not have; else as `false_here`."""
         holm = self.contrast.holm
         return self.false_here(bound) if holm is None else holm < bound
 
@@ -154,7 +156,7 @@ class Drawn:
         return cls(design, Refit(rated, rated.items // design.group if design.by_group else rated.items))
 
     def simulated(self, shift: float, runs: int, random: np.random.Generator) -> list[Studies]:
-        """One for each criterion; `shift` is what the last system has more than the others, in logit."""
+        """The studies of each criterion; `shift` is the last system's advantage in logit."""
         effects = np.zeros(self.design.systems)
         effects[-1] = shift
         return [simulate(self.design, self.refit.rated, effects, runs, random) for _ in range(self.design.criteria)]
@@ -174,7 +176,7 @@ class Drawn:
 
 
 def _means_here(fit: Fit, means: Floats) -> Floats:
-    """(S,) what the weights of a fit make of the annotators' own means (A, S)."""
+    """(S,) the weighted means of a fit, computed from the annotators' own means (A, S)."""
     if isinstance(fit, Undefined):
         return np.zeros(means.shape[1])
     people = np.array(fit.annotators)[fit.rows.people]
@@ -189,5 +191,5 @@ def _minus(means: Floats, contrast: Contrast) -> float:
 
 
 def holds(interval: Interval, truth: float) -> bool:
-    """An interval that is refused in words misleads nobody."""
+    """Whether the interval contains the truth; a refused interval counts as containing it."""
     return interval.low is None or interval.high is None or interval.low <= truth <= interval.high

@@ -1,4 +1,4 @@
-"""Level of the test that groups of annotators differ in how far apart they put two systems."""
+"""Level of the test that groups of annotators see different distances between two systems."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GROUP_RUNS = 1000
 
 @dataclass(frozen=True)
 class BetweenGroups:
-    """Two groups of annotators rate the same items and do not differ. raters: of an item, annotators: in each group."""
+    """Two groups of annotators rate the same items and do not differ. raters: per item; annotators: in each group."""
 
     items: int
     raters: tuple[int, int]
@@ -57,7 +57,7 @@ class BetweenGroups:
         groups = {str(who): "first" if who < self.annotators[0] else "second" for who in range(both)}
         tests = [self._between(_ratings(values, rated), groups) for values in studies]
         counts: Counts = {}
-        if not self.taste:  # else these annotators do differ
+        if not self.taste:  # otherwise these annotators do differ
             counts["level here"] = counted([_below(of.p_here) for of in study] for study in tests)
             counts["any here"] = counted([any(of.clear_here for of in study)] for study in tests)
         if min(self.annotators) >= ENOUGH_ANNOTATORS:
@@ -72,7 +72,7 @@ class BetweenGroups:
 
 
 def _ratings(values: Floats, rated: Assignment) -> Ratings:
-    """The ratings of one study as the app analyses them."""
+    """The ratings of one study in the form that the app analyses."""
     n = len(values)
     variable = Variable("c", "C", "likert", "ordinal", "candidate", tuple(map(float, range(7))), (0, 6))
     nothing = np.full(n, -1)

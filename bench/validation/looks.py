@@ -1,4 +1,4 @@
-"""Results that are opened while ratings come in."""
+"""Results that are viewed while ratings arrive."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .tallies import RUNS, Counts, Simulation
 
 @dataclass(frozen=True)
 class Looks:
-    """Results that are opened at equal steps while ratings come in, in a random order of annotations."""
+    """Results are viewed at equal steps while ratings arrive, in a random order of annotations."""
 
     design: Design
     looks: int
@@ -51,7 +51,7 @@ class Looks:
 
 
 def _shuffled(rated: Assignment, random: np.random.Generator) -> Assignment:
-    """The same with annotations in a random order."""
+    """The same ratings with the annotations in a random order."""
     annotation = rated.items * (rated.annotators.max() + 1) + rated.annotators
     order = np.argsort(random.permutation(annotation.max() + 1)[annotation], kind="stable")
     return Assignment(rated.items[order], rated.annotators[order], rated.systems[order])

@@ -1,4 +1,4 @@
-"""docs/validation.md from what the batches add up to."""
+"""Makes docs/validation.md from the totals of all batches."""
 
 from __future__ import annotations
 
@@ -49,38 +49,40 @@ MOST_FALSE_CAMPS = 6.0
 INTRODUCTION = """# Do the tests and intervals keep what they promise?
 
 Written by `python -m bench.validation --write-docs`; no figure is typed by hand. {designs} designs and {others} further
-settings are simulated and analysed by the functions that the app calls. *Runs* are studies without a difference, and as
-many with one; up to {batch} of them share one drawn assignment. The standard error of a figure near 5 or 95 is 0.5
-points with 2,000 runs, 0.7 with 1,000 and 1.1 with 400. Seeds follow from the name of the simulation and the number of
-the batch, so that a second run gives the same figures.
+settings are simulated and analysed by the functions that the app calls. *Runs* is the number of studies without a
+difference; as many have one. Up to {batch} of them share one drawn assignment. The standard error of a figure near 5
+or 95 is 0.5 points with 2,000 runs, 0.7 with 1,000 and 1.1 with 400. Seeds depend on the name of the simulation and the
+number of the batch, so that a second run gives the same figures.
 
 A rating is a cumulative logit of item (SD {item}), severity of the annotator (SD {severity}), taste of the item for the
-system (SD {item_taste}), taste of the annotator for the system (SD in the column *Taste*) and logistic noise, cut into
-seven points in use throughout (*ordinal*), two (*binary*), or seven with four of five ratings on the highest (*top*).
+system (SD {item_taste}), taste of the annotator for the system (SD in the column *Taste*) and logistic noise. It is cut
+into seven points that are all in use (*ordinal*), into two (*binary*), or into seven with four of five ratings on the
+highest point (*top*).
 
-- *60 × 3 of 8*: 60 items, 3 annotations of each, 8 annotators in all, who do equally much; *unequal*: the second does
-  about half, the third a third of what the first does, and so on.
+- *60 × 3 of 8*: 60 items, 3 annotations of each, 8 annotators in all, who annotate equally many; *unequal*: the second
+  annotates about half as many as the first, the third a third, and so on.
 - *2 shown*: an annotation holds two systems, drawn at random. *One at a time*: each response is rated alone.
 - *Groups of 5*: five items share a further taste for each system (SD {group_taste}).
-- *Tastes t3*: with heavy tails; *camps*: half of the annotators like the last system, half dislike it.
-- *Missing*: about a third of the ratings at random; half of those of hard items, of low ratings (the lowest quarter,
-  by the value before it is cut into points), or of systems that the annotator likes less than others do.
+- *Tastes t3*: tastes with heavy tails; *camps*: half of the annotators like the last system, half dislike it.
+- *Missing*: about a third of the ratings at random; or half of the ratings of hard items, of the low ratings (the
+  lowest quarter of the values before they are cut into points), or of the ratings of systems that the annotator likes
+  less than others do.
 
 The columns, in percent:
 
-- **Level**: rejections of a nominal 5 % test without a difference, averaged over the contrasts, at most {level}. It is
-  the test for annotators like these or, with fewer than five annotators and no tastes, for these. *Worst*: the contrast
-  with most rejections, and its standard error; the largest of many is high by chance.
+- **Level**: rejections by a nominal 5 % test without a difference, averaged over the contrasts, at most {level}. The
+  test is the one for annotators like these or, with fewer than five annotators and no tastes, for these annotators.
+  *Worst*: the contrast with most rejections, and its standard error; the largest of many is high by chance.
 - **Any false clear**: studies without a difference in which some verdict says *clear*, after Holm over all contrasts
-  and criteria, at most {any:g}. With fewer than five annotators it is about these annotators, and false where these, on
-  ever more items, would not find the sign that it says.
+  and criteria, at most {any:g}. With fewer than five annotators the verdict is about these annotators; it is false if
+  the same annotators would not find the stated sign with ever more items.
 - **Coverage** of the 95 % interval under a true difference of {shift} logit, {least:g} to {most:g}. **Power**: how
   often that difference is clear after Holm.
-- **These**: of the second line, about these annotators: any false clear, coverage, and in *level for others* how often
-  its test would reject for annotators in general, for which it is not meant.
-- **One mean coverage**: of the interval around the mean of one system. It has no promised coverage.
+- **These**: figures of a result's second line, which is about these annotators: any false clear, coverage, and in
+  *level for others* how often its test rejects if it is applied to annotators in general, which is not its purpose.
+- **One mean coverage**: coverage of the interval around the mean of one system, for which nothing is promised.
 
-A figure outside is **bold**, and so is a level below {cautious:g}, which is cautious.
+A figure outside its limits is **bold**, and so is a level below {cautious:g}, which is cautious.
 """
 HEADING = (
     *("Design", "Taste", "Scale", "Level", "Worst", "Any false clear", "Coverage", "Power"),
@@ -90,14 +92,14 @@ COLUMNS = ("any", "coverage", "power", "any here", "these", "level here", "one m
 OUTSIDE = """
 ## What is outside
 
-*The app warns* names the finding that results, reports and the datasheet print in such a design: items that look
-grouped by their ids or contexts, ratings that are missing more often for one system beyond chance, responses rated
-alone, one annotator an item with unequal work, camps that come up by chance.
+*The app warns* names the finding that results, reports and the datasheet print in such a design: items that seem to be
+grouped by their ids or contexts, ratings that are missing more often for one system than chance explains, responses
+rated alone, one annotator per item with unequal work, camps that may appear by chance.
 """
-FARTHER = """By two standard errors (SE) or more in one figure at least:
+FARTHER = """Lines with at least one figure outside by two standard errors (SE) or more:
 """
 NEARLY = """
-By less; among so many figures some are outside by chance:
+Lines with figures outside by less; among so many figures some are outside by chance:
 """
 CLEARLY = 2.0
 PLANNED_HEADING = ("Design", "Points", "Clear", "Planner: clear", "Equal", "Planner: equal", "Runs")
@@ -118,10 +120,9 @@ a false clear: with the rule that before the last look nothing is clear unless H
 AGREEMENT = """
 ## Agreement
 
-Coverage of the 95 % intervals that leave out whole items, 92 to 98 % wanted. Three annotators, who stay the same, rate
-all responses: *50 × 3* is 50 items with 3 responses. *Own*: SD in logit of what an annotator thinks of an item beyond
-what others do; *uneven*: some items are noisier than others. Ordinal alpha and AC2 on scales of points, nominal alpha
-and AC1 on yes/no.
+Coverage of the 95 % jackknife intervals over items; the aim is 92 to 98 %. The same three annotators rate all
+responses: *50 × 3* is 50 items with 3 responses. *Own*: SD in logit of an annotator's own view of an item; *uneven*:
+some items are noisier than others. Ordinal alpha and AC2 on scales of points, nominal alpha and AC1 on yes/no.
 """
 ODDS = """
 ## Proportional odds
@@ -131,37 +132,38 @@ Level of the test for annotators like these without a difference, and power (not
 CAMPS_TEXT = """
 ## Camps of annotators
 
-How often p < 0.05: of groups that are declared (every second annotator), of the hints by taste and by agreement; four
-criteria. *None*: no camps, at most 6; *tastes*: camps 2 logits apart on one system; *agreement*: each camp has a view
-of every response of its own, SD 1 logit. – where most studies are refused, with the reason.
+Percent of studies with p < 0.05, for declared groups (every second annotator) and for the hints by taste and by
+agreement; four criteria. *None*: no camps, at most 6; *tastes*: camps 2 logits apart on one system; *agreement*: each
+camp has its own view of every response, of SD 1 logit. A dash: most studies were refused, with a reason.
 """
 GROUPS_TEXT = """
 ## Differences between groups of annotators
 
-Two declared groups rate the same items and think alike. Level of the test that they differ in how far apart they put
-two of three systems, and any false clear after Holm, as in the first table; *these* where annotators have no tastes.
-*60 × 2 of 6 and 3 of 20*: of each item two annotations by a group of 6 and three by one of 20.
+Two declared groups rate the same items and do not differ. Level of the test that they see different distances between
+two of three systems, and any false clear after Holm, as in the first table; *these* only if annotators have no tastes.
+*60 × 2 of 6 and 3 of 20*: 60 items, each with two annotations by a group of 6 and three by a group of 20.
 """
 GROUP_COLUMNS = ("level", "any", "level here", "any here")
 PLANNER = """
 ## The planner
 
-Percent of studies that show what the planner was asked for, and its chance for the same plan, in {runs} runs a design
-(standard error at most 2.5): the last system is better than all others under one criterion and clearly above one of
-them after Holm over all contrasts and criteria; and, from five annotators on, two equal systems are practically equal
-within {margin:g} logit. The planner knows the scatter from a pilot that is large; a real one leaves open more.
+Percent of simulated studies that show the planned result, and the planner's probability for the same plan, in {runs}
+runs per design (standard error at most 2.5). *Clear*: the last system is better than all others under one criterion,
+and clearly above one of them after Holm over all contrasts and criteria. *Equal*, from five annotators on: two equal
+systems are practically equal within {margin:g} logit. The planner estimates variances from a large pilot; a real pilot
+is less certain.
 """
 FLOORS = """
 ## Why the variance has a floor
 
-The two-way variance V_item + V_annotator − V_cell can come out negative, or positive and next to nothing. The app
-takes at least a quarter of the larger of V_item and V_annotator, that is half of the larger standard error. Level of
-the test in percent with five annotators; without a floor, a variance that is not above 0 counts as no test.
+The two-way variance V_item + V_annotator − V_cell can be negative, or positive but almost 0. The app takes at least a
+quarter of the larger of V_item and V_annotator, that is half of the larger standard error. Level of the test in percent
+with five annotators; without a floor, a study whose variance is not above 0 has no test and counts as not rejected.
 """
 
 
 def page(lines: Sequence[Line]) -> str:
-    """The whole page, from the simulations that have runs."""
+    """The whole page, from the simulations with runs."""
     lines = [line for line in lines if line[1].runs]
     main = [line for line in lines if isinstance(line[0], Differences)]
     rows = []
@@ -193,7 +195,7 @@ def _introduction(designs: int, others: int) -> str:
 
 
 def _tables(lines: Sequence[Line]) -> list[str]:
-    """The further tables, each below its text."""
+    """The other tables, each below its text."""
 
     def rows(kind: type, keys: Sequence[str]) -> list[list[str]]:
         of_kind = [line for line in lines if isinstance(line[0], kind)]
@@ -233,7 +235,7 @@ def _tables(lines: Sequence[Line]) -> list[str]:
 
 
 def _planned(simulation: Planned, tally: Tally) -> list[str]:
-    """Simulated chances next to the planner's."""
+    """A row of simulated and predicted probabilities."""
     cells = [simulation.name, f"{simulation.points(simulation.shift):.2f}"]
     for key, predicted in simulation.predicted().items():
         cells += (
@@ -260,7 +262,7 @@ def _figure(simulation: Simulation, tally: Tally, key: str) -> str:
 
 
 def _beyond(simulation: Simulation, key: str, percent: float) -> float:
-    """By how many points a figure is outside its limits, 0 if it is not; negative below the lower one."""
+    """How many points a figure is outside its limits: negative below the lower one, 0 if it is within them."""
     if isinstance(simulation, CampsReported):
         low, high = (0.0, MOST_FALSE_CAMPS) if simulation.apart == "none" else (0.0, 100.0)
     else:
@@ -270,7 +272,7 @@ def _beyond(simulation: Simulation, key: str, percent: float) -> float:
 
 
 def _outside(line: Line) -> tuple[float, str]:
-    """By how many standard errors the worst figure is beyond its limit, 0 for none, and all such figures as text."""
+    """By how many standard errors the worst figure is outside, 0 if none is, and all such figures as text."""
     simulation, tally = line
     figures, most = [], 0.0
     for key in [key for key, trials in tally.trials.items() if trials and trials >= tally.runs / 2]:
@@ -288,7 +290,7 @@ def _outside(line: Line) -> tuple[float, str]:
 
 
 def _caveat(simulation: Simulation) -> str:
-    """The caveat that the results page prints in such a design (results/design_caveats.py)."""
+    """The warning that the results page prints in such a design (results/design_caveats.py)."""
     if isinstance(simulation, CampsReported):
         return " The app warns: *camps*."
     if not isinstance(simulation, Differences):
@@ -305,7 +307,7 @@ def _caveat(simulation: Simulation) -> str:
 
 
 def _summary(main: Sequence[Line]) -> list[str]:
-    """How many lines of the first table have each figure outside."""
+    """How many lines of the first table have each figure outside its limits."""
     counts = []
     for key in ("level", "any", "coverage", "any here", "these"):
         percents = [(simulation, percent) for simulation, tally in main if (percent := tally.percent(key)) is not None]

@@ -1,4 +1,4 @@
-"""The planner's chance of showing a difference, against studies that are simulated and analysed as results are."""
+"""The planner's probability of showing a difference, against studies that are simulated and analysed as results are."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from .ratings import simulate, true_mean
 from .tallies import Counts, Simulation, counted
 
 RUNS_HERE = 400
-PILOTS, PILOT_ITEMS, PILOT_RATERS, PILOT_PEOPLE = 6, 600, 8, 60  # large enough to know the scatter
+PILOTS, PILOT_ITEMS, PILOT_RATERS, PILOT_PEOPLE = 6, 600, 8, 60  # large enough for precise variances
 
 
 @dataclass(frozen=True)
 class Planned:
-    """How often a true difference is clear after Holm, or no difference is shown to be one, in one design."""
+    """How often a true difference is clear after Holm, or no difference is shown as equal, in one design."""
 
     design: Design
     shift: float = SHIFT
@@ -43,7 +43,7 @@ class Planned:
         drawn = Drawn.of(self.design, assignment(self.design, random))
         last = self.design.systems - 1
         null = drawn.simulated(0.0, runs, random)
-        # the systems differ on one criterion only, as the planner has it
+        # the systems differ on one criterion only, as the planner assumes
         studies = drawn.analysed([*drawn.simulated(self.shift, runs, random)[:1], *null[1:]])
         clear = [
             [below(of.contrast.p_holm) for of in study if (of.contrast.criterion, of.contrast.system) == ("0", last)]
@@ -53,7 +53,7 @@ class Planned:
         return {"clear": counted(clear), "equal": counted([shown_equal(fit, self.points(MARGIN))] for fit in fits)}
 
     def points(self, logit: float) -> float:
-        """A difference in points of the scale."""
+        """A difference in logit as points of the scale."""
         return true_mean(self.design, logit) - true_mean(self.design, 0)
 
     @property
@@ -63,7 +63,7 @@ class Planned:
         return Plan(of.items, of.raters, of.annotators, None, of.systems, of.criteria, shown, of.group)
 
     def predicted(self) -> dict[str, float | Undefined]:
-        """The planner's chances in percent, from the scatter of a pilot that is large."""
+        """The planner's probabilities in percent, from the variances of a large pilot."""
         scatter = _scatter(self.design, self.shift)
         chance = power(self.plan, self.points(self.shift), scatter).share
         equal = power_to_show_equal(self.plan, self.points(MARGIN), scatter)

@@ -1,4 +1,4 @@
-"""Simulated ratings: a cumulative logit of item, annotator, system and what they have together."""
+"""Simulated ratings: a cumulative logit of item, annotator, system and their interactions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Studies:
     """One criterion of R studies of one assignment.
 
     ratings: (R, n), NaN where missing. means: (S,) of each system for annotators like these; means_here: (R, A, S) for
-    the annotators of each study, both over ever more items.
+    the annotators of each study; both over ever more items.
     """
 
     ratings: Floats
@@ -37,7 +37,7 @@ class Studies:
 
 
 def simulate(design: Design, rated: Assignment, effects: Floats, runs: int, random: np.random.Generator) -> Studies:
-    """effects: (S,) of the systems in logit."""
+    """Simulate studies; `effects` (S,) are those of the systems in logit."""
     people = (runs, design.annotators)
     taste = design.taste * _tastes(design, (*people, design.systems), random)
     centre = random.normal(0, SEVERITY, (*people, 1)) + taste + effects
@@ -62,7 +62,7 @@ def simulate(design: Design, rated: Assignment, effects: Floats, runs: int, rand
 
 
 def _tastes(design: Design, shape: tuple[int, ...], random: np.random.Generator) -> Floats:
-    """Tastes of SD 1; camps like or dislike the last system."""
+    """Tastes of SD 1; of camps, one likes the last system and one dislikes it."""
     if design.spread == "t3":
         return random.standard_t(3, shape) / np.sqrt(3)
     if design.spread == "camps":
@@ -86,13 +86,13 @@ def true_mean(design: Design, effect: float) -> float:
 
 
 def expected(centre: Floats, spread: float, scale: str) -> Floats:
-    """Mean rating where the latent value is centre + normal(0, spread) + logistic noise."""
+    """Mean rating for a latent value of centre + normal(0, spread) + logistic noise."""
     return np.interp(centre, *_curve(spread, scale))
 
 
 @cache
 def _curve(spread: float, scale: str) -> tuple[Floats, Floats]:
-    """Places of the latent value and the mean rating at each, by quadrature."""
+    """Latent values and the mean rating at each, by quadrature."""
     nodes, weights = hermegauss(21)
     places = np.linspace(-15, 15, 1201)
     means = np.zeros(places.shape)

@@ -1,4 +1,4 @@
-"""How often something happened: what a batch of simulated studies adds up to."""
+"""Counts of how often something happened in a batch of simulated studies."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Counts = dict[str, tuple[list[int], int]]
 
 
 class Simulation(Protocol):
-    """What is simulated in batches.
+    """A kind of study that is simulated in batches.
 
-    part: the table of the page that it belongs to; batch: studies in one; most: runs that are enough.
+    part: its table on the page; batch: studies in a batch; most: sufficient number of runs.
     """
 
     @property
@@ -51,11 +51,11 @@ class Tally:
             self.trials[key] += trials
 
     def percent(self, key: str) -> float | None:
-        """Averaged over contrasts; None where it was not counted."""
+        """Average over contrasts; None if it was not counted."""
         return 100 * float(np.mean(self.happened[key])) / self.trials[key] if self.trials[key] else None
 
     def worst(self, key: str) -> tuple[float, float] | None:
-        """Percent of the contrast in which it happened most, and its standard error."""
+        """Percent of the contrast in which it happened most often, and its standard error."""
         if not self.trials[key]:
             return None
         share = max(self.happened[key]) / self.trials[key]
@@ -63,6 +63,6 @@ class Tally:
 
 
 def counted(rows: Iterable[Sequence[bool]]) -> tuple[list[int], int]:
-    """From one row of contrasts per study."""
+    """The counts of rows of contrasts, one row per study, and the number of studies."""
     table = np.array([list(row) for row in rows], dtype=int)
     return table.sum(axis=0).tolist(), len(table)

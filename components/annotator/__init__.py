@@ -1,1 +1,1 @@
-"""The screens around the workbench: consent, entry test, no item left. Nothing that leads see."""
+"""An annotator's screens around the workbench: consent, entry test, endings. Nothing that leads see."""

@@ -1,5 +1,6 @@
-"""What leads asked an annotator about their annotations, with the item and a form to answer; only the words that the
-annotator saw or wrote are in it."""
+"""A lead's questions to an annotator about their annotations, with the item and a form to answer. Shows only texts that
+the annotator saw or wrote.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ from triptych.languages.language import _
 
 
 def thread(own: OwnThread, slug: str, open_item: Callable[[], None] | None) -> str | None:
-    """Draws one thread; the answer, once it is sent. open_item: goes to the item, while it can still be changed."""
+    """Draw one thread; returns the answer once it is sent. `open_item` opens the item; None if it can no longer be
+    changed.
+    """
     waits = own.thread.is_waiting
     title = _("A lead asks about item {number}", number=own.number)
     if not waits:
@@ -45,12 +48,12 @@ def form_of(own: OwnThread, slug: str) -> str:
 
 
 def empty_form(own: OwnThread, slug: str) -> None:
-    """Called after the answer was stored."""
+    """Empty the answer form after the answer was stored."""
     renew(form_of(own, slug))
 
 
 def _item(own: OwnThread) -> None:
-    """The texts as the workbench showed them, each response with what the annotator gave it."""
+    """The texts as the workbench showed them, and below each response the annotator's answers."""
     given = {letter: list(ratings) for letter, ratings in groupby(_by_letter(own), lambda rating: rating.letter)}
     if own.item.context is not None:
         _text(own.item.context)
@@ -69,7 +72,7 @@ def _by_letter(own: OwnThread) -> list[Any]:
 
 
 def _text(part: Any) -> None:
-    """A text, or turns under their speakers."""
+    """A text, or the turns of a conversation with their speakers."""
     if part.text:
         st.text(part.text)
     for turn in part.turns:

@@ -1,4 +1,4 @@
-"""The first step before the work: consent."""
+"""The consent page, the first step before the work."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AFTER_WITHDRAWAL = {
 
 
 def read(consent: Consent, ethics: Ethics) -> None:
-    """The consent text, and what a study must say with it."""
+    """The consent text, and the details that a study must state with it."""
     with st.container(border=True, key="consent-text"):
         st.text(consent.text)
     st.caption(_(AFTER_WITHDRAWAL[consent.after_withdrawal]))
@@ -31,7 +31,7 @@ def read(consent: Consent, ethics: Ethics) -> None:
 
 
 def ask(consent: Consent, ethics: Ethics, on_agree: Callable[[], None], on_refuse: Callable[[], None]) -> None:
-    """The consent text, with the buttons to agree and to decline."""
+    """The consent text with the buttons to agree and to decline."""
     with column(_("Before you begin"), _("Please read this. You take part only if you agree."), READING):
         read(consent, ethics)
         with st.container(horizontal=True):
@@ -42,7 +42,7 @@ def ask(consent: Consent, ethics: Ethics, on_agree: Callable[[], None], on_refus
 
 
 def sections(parts: Sequence[Section]) -> None:
-    """Titled parts of a text, shown unformatted."""
+    """Titled sections of a text, shown unformatted."""
     for part in parts:
         with st.container(gap="xxsmall"):
             st.header(plain(part.title), anchor=False)

@@ -69,9 +69,9 @@ CHECK_SECONDS = 15
 
 
 def draw(reason: NoItem, ending: Ending, go_back: Callable[[], None] | None = None) -> None:
-    """Heading and sentence for the reason; completion code and return link for somebody who came from a panel.
+    """Heading and message for the reason; for people from a panel also the completion code and the return link.
 
-    `go_back` opens what they submitted last, where that may still be changed.
+    `go_back` opens the item that they submitted last, if it may still be changed.
     """
     heading, sentence = MESSAGES[reason]
     st.title(_(heading), anchor=False)

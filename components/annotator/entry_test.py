@@ -14,7 +14,7 @@ from triptych.languages.language import _, ngettext
 
 
 def prepare(sheet: Sheet, on_start: Callable[[], None]) -> None:
-    """What the test asks, the page to study before it, and the result of the previous attempt."""
+    """What the test contains, the page to study before it, and the result of the previous attempt."""
     if sheet.test.kind == "questions":
         tasks = ngettext("The test has {count} question.", "The test has {count} questions.", sheet.asked)
     else:
@@ -32,12 +32,12 @@ def prepare(sheet: Sheet, on_start: Callable[[], None]) -> None:
 
 
 def field(sheet: Sheet, question: str) -> str:
-    """The name of a question's widget."""
+    """The key of a question's widget."""
     return f"entry-test-{sheet.number}-{question}"
 
 
 def ask(sheet: Sheet, on_answer: Callable[[str], None], on_hand_in: Callable[[], None]) -> None:
-    """The questions; each answer is stored as soon as it is chosen, so a reload loses nothing."""
+    """The questions. Each answer is stored as soon as it is chosen, so that a reload loses nothing."""
     with column(plain(sheet.title), _("Every answer is saved as soon as you choose it."), READING):
         for number, question in enumerate(sheet.questions, 1):
             _ask(sheet, number, question, on_answer)
@@ -57,7 +57,7 @@ def _ask(sheet: Sheet, number: int, question: Question, on_answer: Callable[[str
     keys = list(titles)
     with st.container(gap="xsmall"):
         st.text(f"{number}. {question.text}")
-        # our own label: a screen reader would spell out the marks that escape Markdown in the question's text
+        # a label of our own: screen readers would spell out the characters that escape Markdown in the question's text
         st.radio(
             _("Question {number}", number=number),
             keys,
@@ -71,20 +71,20 @@ def _ask(sheet: Sheet, number: int, question: Question, on_answer: Callable[[str
 
 
 def passed(outcome: Outcome, on_start: Callable[[], None]) -> None:
-    """The result of a passed test, with reasons, before the first item."""
+    """The result of a passed test, with the explained answers, and the button to the first item."""
     with column(_("Test passed"), _reached(outcome), READING):
         st.button(_("Start with the items"), type="primary", on_click=on_start)
         explained(outcome)
 
 
 def failed(outcome: Outcome) -> None:
-    """The score under the ending, and what may be shown of the answers."""
+    """The score, and those answers that may be shown."""
     st.write(_reached(outcome))
     explained(outcome)
 
 
 def explained(outcome: Outcome) -> None:
-    """Every answer, with the right one and its reason where they may be shown."""
+    """Each answer, with the right one and its reason if they may be shown."""
     for answer in outcome.answers:
         with st.container(border=True, gap="xxsmall"):
             _explain(answer)

@@ -1,4 +1,4 @@
-"""What an annotator has done, as a table for them."""
+"""A table of the annotations that an annotator has finished, for them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ STATES = {
 
 
 def finished_work(items: Sequence[OwnItem]) -> None:
-    """Draws nothing for somebody who has not begun."""
+    """Draw the table; nothing before the first annotation."""
     if items:
         with st.expander(_("What I have done ({count})", count=len(items))):
             st.dataframe(_work_table(items), hide_index=True, width="stretch")
 
 
 def _work_table(items: Sequence[OwnItem]) -> list[dict[str, Any]]:
-    """The annotator's own items, newest first, with the numbers that the workbench shows."""
+    """The annotator's items, newest first, with the numbers that the workbench shows."""
     rows = [
         {
             _("Item"): item.number,

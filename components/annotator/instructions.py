@@ -1,4 +1,4 @@
-"""The page before the first item, drawn by the same modules that draw the guidelines in the workbench."""
+"""The page of instructions before the first item, drawn by the modules that draw the workbench's guidelines."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ _mount = st.components.v2.component(
 
 
 def instruct(instructions: Instructions, on_read: Callable[[], None]) -> None:
-    """What is judged and how; `on_read` is called when the annotator has ticked that they have read it."""
+    """The instructions. `on_read` is called when the annotator confirms that they have read them."""
     _mount(data=instructions.model_dump_json(), key=f"instructions-{instructions.version}", on_read_change=on_read)

@@ -1,4 +1,4 @@
-"""A study on an annotator's start page: progress and a link to its items, or the offer to join it."""
+"""A study on an annotator's start page: progress and the button to continue, or the offer to join it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STATES = {
 
 
 def next_step(study: Study, member: AnnotatorMembership, done: Progress, go: Callable[[Study], None]) -> bool:
-    """Title, progress and the button to continue; whether the study has items for this annotator."""
+    """Title, progress and the button to continue; returns whether the study has items for this annotator."""
     _title(study)
     if member.turned_away_as or member.withdrawn_at:
         st.caption(_("There are no items for you in this study."))
@@ -42,7 +42,7 @@ def next_step(study: Study, member: AnnotatorMembership, done: Progress, go: Cal
 
 
 def offer(study: Study, join: Callable[[Study], None]) -> None:
-    """A study to join."""
+    """A study that the annotator may join."""
     with st.container(border=True, horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         _title(study)
         st.button(_("Try it") if study.demo else _("Join"), key=f"join-{study.slug}", on_click=join, args=(study,))

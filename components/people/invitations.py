@@ -1,4 +1,4 @@
-"""Forms to invite people: annotators by lines or from a file, a lead by name."""
+"""Forms to invite people: annotators by lines of text or from a file, a lead by name."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ EXAMPLE = "Mika Sørli, mika@example.org, expert\nira@example.org\ncrowd × 5"
 
 
 def form_name(slug: str) -> str:
-    """The name of all invitation forms of a study, to renew them by."""
+    """The common name of a study's invitation forms, for `renew`."""
     return f"invite-{slug}"
 
 
 def invite(study: Study, view: Overview, actor: str) -> list[Invited] | None:
-    """The ways to invite annotators; returns those who were, with their links."""
+    """Draw the ways to invite annotators; returns the people just invited, with their links."""
     if study.access == Access.panel:
         st.text("Annotators of this study come from a panel; its address is above.")
     guests = _typed(study)
@@ -55,7 +55,7 @@ def invite(study: Study, view: Overview, actor: str) -> list[Invited] | None:
 
 
 def _typed(study: Study) -> tuple[Guest, ...]:
-    """The people on the lines that the lead sent, if nothing is wrong with any of them."""
+    """The people on the lines that the lead sent; empty if any line has a mistake."""
     data = _lines_form(study.slug)
     guest_list = _read(study, data) if data is not None else None
     if guest_list is None:
@@ -74,7 +74,7 @@ def _read(study: Study, data: bytes) -> GuestList | None:
 
 
 def _lines_form(slug: str) -> bytes | None:
-    """What the lead typed, a line per person, once it is sent."""
+    """The lead's text, one person per line; None until it is sent."""
     key = f"lines-{state.numbered(form_name(slug))}"
     with st.form(key):
         typed = st.text_area("People to invite", key=f"{key}-text", placeholder=EXAMPLE, height=120)
@@ -83,7 +83,7 @@ def _lines_form(slug: str) -> bytes | None:
 
 
 def guest_form(role: Role, slug: str) -> tuple[str, str] | None:
-    """Name and e-mail address of one person to invite."""
+    """Name and e-mail address of one person to invite; None until they are sent."""
     key = f"{role}-{state.numbered(form_name(slug))}"
     with st.form(key, width=560):
         name = st.text_input("Name", max_chars=LONGEST_NAME)
@@ -101,7 +101,7 @@ def _list_upload(slug: str) -> bytes | None:
 
 
 def _preview(guest_list: GuestList, slug: str) -> bool:
-    """The people on an uploaded list and its problems, by row; returns whether to invite them."""
+    """Draw the people on an uploaded list and its problems by row; returns whether to invite them."""
     _problems(guest_list)
     if guest_list.guests:
         st.dataframe(_guests(guest_list.guests), hide_index=True, key="guests")
@@ -110,7 +110,7 @@ def _preview(guest_list: GuestList, slug: str) -> bool:
 
 
 def _problems(guest_list: GuestList) -> None:
-    """What is wrong with a list, by row."""
+    """Draw the problems of a list, by row."""
     for severity, title in (("error", "Nobody will be invited until this is corrected:"), ("note", "Notes:")):
         lines = [problem for problem in guest_list.problems if problem.severity == severity]
         if lines:

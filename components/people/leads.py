@@ -27,7 +27,7 @@ REMOVE_HINT = (
 
 
 def leads(study: Study, everybody: Sequence[Member], who: Who) -> Invited | None:
-    """Draws the leads and what can be done about them; returns an invited lead with their new link."""
+    """Draw the leads and the actions on them; returns an invited lead with their link."""
     leads_table(everybody)
     invited, actor = None, who.pseudonym
     with st.container(horizontal=True):

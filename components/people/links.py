@@ -1,4 +1,4 @@
-"""New personal links: shown until the lead has copied them, since nothing stored could show them again."""
+"""New personal links. They are shown until the lead has copied them, since they are not stored."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ HEADER = ("name", "email", "role", "group", "pseudonym", "link", "subject", "tex
 
 
 def keep(slug: str, invited: Sequence[Invited]) -> None:
-    """Adds links to those shown, the newest first, and brings them into view."""
+    """Add new links before those that are shown, and scroll to them."""
     state.remember(NEW_LINKS, [*((slug, one) for one in invited), *state.recall(NEW_LINKS, [])])
     state.show_next(SHOWN)
 
 
 def links(study: Study) -> None:
-    """All links that were made in this tab and not dismissed: mail text and address of one, a file of all."""
+    """All links created in this tab and not dismissed: mail text and address of one, a file of all."""
     shown = [invited for slug, invited in state.recall(NEW_LINKS, []) if slug == study.slug]
     if not shown:
         return
@@ -76,6 +76,6 @@ def _all(study: Study, shown: Sequence[Invited]) -> None:
         rows.append((*facts, mail.subject, mail.text))
     columns = ["Name", "E-mail", "Role", "Group", "Pseudonym", "Link"]
     st.dataframe(pd.DataFrame([row[: len(columns)] for row in rows], columns=columns), hide_index=True, key="links")
-    # no download button: Streamlit would serve these secrets to anybody who has the address of the file
+    # no download button: Streamlit would serve these secrets to anyone with the address of the file
     with st.expander("CSV for a mail merge"):
         st.code("".join(write_csv(rows, HEADER)), language=None, height=160)

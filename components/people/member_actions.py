@@ -1,4 +1,4 @@
-"""What a lead can do about one annotator, each step with its consequences."""
+"""Actions on one annotator, each with its consequences."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ ERASE_HINT = (
 
 
 def steps(member: Member, study: Study, promised: str, who: Who, annotations: int) -> tuple[str, str] | None:
-    """The step the lead chose (disable, enable, let in or withdraw), and the reason for letting in.
+    """Draw the actions; returns the chosen one (disable, enable, let in or withdraw) and the reason for letting in.
 
-    `promised`: what the consent says about the person's ratings, "keep" or "delete"; `annotations`: how many they
+    `promised` is what the consent promises for the person's ratings, "keep" or "delete"; `annotations` is how many they
     submitted in this study.
     """
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -85,7 +85,7 @@ def _erase(member: Member, study: Study, certainty: Certainty) -> None:
 
 
 def _reason_to_let_in(member: Member, study: Study) -> str | None:
-    """The lead's reason for letting in somebody who was turned away; None until it is sent."""
+    """The lead's reason for readmitting somebody who was turned away; None until it is sent."""
     if member.turned_away_as is None or member.withdrawn_at:
         return None
     key = f"let-in-{study.slug}-{member.pseudonym}"
@@ -96,13 +96,13 @@ def _reason_to_let_in(member: Member, study: Study) -> str | None:
 
 
 def _confirmed(label: str, consequence: str, member: Member) -> bool:
-    """Whether the lead confirmed a step that cannot be undone."""
+    """Whether the lead confirmed an irreversible action."""
     key = f"{label}-{member.pseudonym}"
     return confirmed(label, consequence, f"{label} {member.pseudonym}", key, "I am sure")
 
 
 def copies(remaining: Sequence[Copy]) -> bool | None:
-    """Copies that still contain people who have left; once confirmed, whether to delete reports too."""
+    """Draw copies that still contain people who have left. Once confirmed, returns whether to delete reports too."""
     if not remaining:
         st.text("No backup, capsule or report on this computer contains anyone who was erased or has withdrawn.")
         return None
@@ -121,7 +121,7 @@ def copies(remaining: Sequence[Copy]) -> bool | None:
 
 
 def _place(copy: Copy) -> str:
-    """Where a copy is; an archive is wherever it was put."""
+    """Where a copy is; an archive may have been copied anywhere."""
     if copy.path is not None:
         return str(copy.path)
     return "in the database" if copy.sha256 else "passed on: ask the recipient to replace it"

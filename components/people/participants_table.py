@@ -1,4 +1,4 @@
-"""The table that a study is run from: a line per annotator; which of them the lead has selected."""
+"""The table of a study's annotators, one row each, and which of them the lead has selected."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from triptych.results.pay import money
 
 FLAGGED, EVERYBODY = "Flagged", "Everybody"
 STATES = (*Phase, FLAGGED)
-# without these a table is easier to read where nobody has one
+# columns that are left out if nobody has a value
 OPTIONAL = ("Name", "Group", "E-mail", "Panel id", "Pay due", "Consent", "Link until")
 
 
 def filtered(people: Sequence[Participant], slug: str) -> list[Participant]:
-    """Those in the state that the lead picked, whose code, name, address or group holds what they typed."""
+    """The people in the selected state whose code, name, address or group contains the typed text."""
     counts = Counter(person.state for person in people)
     states = [EVERYBODY, *(state for state in STATES if counts[state])]
     counts[EVERYBODY] = len(people)
@@ -47,7 +47,7 @@ def _holds(person: Participant, words: str) -> bool:
 
 
 def table(people: Sequence[Participant], slug: str, asks_consent: bool, currency: str) -> list[Participant]:
-    """Draws the people and returns those selected, in the table or by name."""
+    """Draw the people; returns those selected by row or by name."""
     names = {person.pseudonym: person for person in people}
     zone = _zone()
     columns = _columns(people, zone, currency)
@@ -83,7 +83,7 @@ def table(people: Sequence[Participant], slug: str, asks_consent: bool, currency
 
 
 def selection_key(people: Sequence[Participant], slug: str) -> str:
-    """A table remembers row numbers: as soon as its rows are others, it is another table with nothing selected."""
+    """The table's key. Streamlit remembers selected row numbers by key, so other rows need another key."""
     order = " ".join(person.pseudonym for person in people)
     return f"people-{slug}-{hashlib.sha256(order.encode()).hexdigest()[:12]}"
 

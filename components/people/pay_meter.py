@@ -1,4 +1,4 @@
-"""Pay per hour from the pay for an item: live, from a pilot, or from a guess before launch."""
+"""Pay per hour, computed from the pay per item: live, from a pilot, or from a guess before launch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TIME_NOTE = (
 
 
 def pay_meter(meter: PayMeter, whose: str) -> None:
-    """The meter of finished annotations; `whose` says which, as in: this study."""
+    """Draw the pay for finished annotations; `whose` names the study, as in "this study"."""
     pay = meter.pay
     st.text(f"{rate_of(pay)}, with a median of {meter.seconds:.0f} active seconds per item in {whose}.")
     with st.container(horizontal=True, gap="medium"):
@@ -45,7 +45,7 @@ def pay_meter(meter: PayMeter, whose: str) -> None:
 
 
 def guess(slug: str) -> float | None:
-    """Seconds per item as the lead guesses them; None until they do."""
+    """The seconds per item that the lead guesses; None until they enter a number."""
     st.text("Nothing has been annotated yet, and the study has no pilot. Estimate how long an item takes.")
     return st.number_input(
         "Seconds per item", 1, 7200, None, key=f"guess-{slug}", placeholder="for example 90", width=260

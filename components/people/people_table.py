@@ -1,4 +1,4 @@
-"""The progress of a study, and who takes part in it, by pseudonym."""
+"""A study's members as a list to choose from, and the table of its leads."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ PROGRESS = st.column_config.ProgressColumn("Progress", format="%d %%", min_value
 
 
 def consent(row: Member) -> str:
-    """When somebody agreed, and whether the text has changed since."""
+    """When a member consented, and whether the text has changed since."""
     if row.consent == "none":
         return "not yet"
     return moment(row.consented_at) + (" to an earlier text" if row.consent == "outdated" else "")
 
 
 def choose_member(rows: Sequence[Member], label: str, key: str) -> Member:
-    """The member the lead chooses, by pseudonym and name."""
+    """A box to choose a member by pseudonym and name."""
     named = {row.pseudonym: f"{row.pseudonym} · {row.name}" if row.name else row.pseudonym for row in rows}
     chosen = choose(label, named, key)
     return next(row for row in rows if row.pseudonym == chosen)
 
 
 def leads_table(rows: Sequence[Member]) -> None:
-    """Who leads the study; somebody who has not chosen a passcode yet is invited."""
+    """The leads of the study; one who has not set a passcode yet is shown as invited."""
     leads = [row for row in rows if row.role == Role.lead]
     if not leads:
         st.text("Every lead on this server can see this demo study.")

@@ -1,4 +1,4 @@
-"""What a lead can do about the people selected in the table."""
+"""Actions on the people selected in the table."""
 
 from __future__ import annotations
 
@@ -37,14 +37,16 @@ EXCLUDE_HINT = (
 
 
 class Action(NamedTuple):
-    """What to do about everybody selected: remind, renew, end, group, exclude or reinstate. words: group or reason."""
+    """An action on all selected people: remind, renew, end, group, exclude or reinstate. `words`: the group or the
+    reason.
+    """
 
     name: str
     words: str = ""
 
 
 def actions(chosen: Sequence[Participant], slug: str) -> Action | None:
-    """Draws who is selected and what can be done about all of them; returns what the lead asked for."""
+    """Draw the selected people and the actions on all of them; returns the requested action."""
     people = [person.pseudonym for person in chosen]
     with st.container(border=True, key="selected"):
         st.text(f"{counted(len(people), 'person', 'people')} selected: {', '.join(people)}")
@@ -53,7 +55,7 @@ def actions(chosen: Sequence[Participant], slug: str) -> Action | None:
 
 
 def act(study: Study, action: Action, chosen: Sequence[Participant], actor: str) -> list[Invited] | None:
-    """Does it; returns new links. A refusal about one of them is a message."""
+    """Perform the action; returns new links. A refusal for one person becomes a message."""
     names, run = [person.pseudonym for person in chosen], state.run_command
     invited: list[Invited] | None = None
     match action.name:
@@ -74,7 +76,7 @@ def act(study: Study, action: Action, chosen: Sequence[Participant], actor: str)
 
 
 def _links(chosen: Sequence[Participant], slug: str) -> Action | None:
-    """Offered only if everyone selected can still sign in."""
+    """Actions on links, offered only if everyone selected can still sign in."""
     pressed = None
     if all(person.step != Phase.stopped and person.member.kind == Kind.human for person in chosen):
         if button("Remind", f"remind-{slug}", help=REMIND_HINT, icon=":material/mail:"):
@@ -98,7 +100,7 @@ def _group(chosen: Sequence[Participant], slug: str) -> Action | None:
 
 
 def _count(chosen: Sequence[Participant], slug: str) -> Action | None:
-    """Excluding people who count, or reinstating people who are excluded."""
+    """Excluding people who count in the results, or reinstating excluded people."""
     out = [person.member.excluded_at is not None for person in chosen]
     if any(out) != all(out) or any(person.member.withdrawn_at for person in chosen):
         return None

@@ -1,4 +1,4 @@
-"""A lead's tokens for scripts: made and shown once, listed with their last use, revoked."""
+"""A lead's tokens for scripts: created and shown once, listed with their last use, revoked."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ DEFAULT_LIFE = timedelta(days=30)
 
 
 def made_token() -> None:
-    """The token that was made in this tab, until the lead has copied it."""
+    """Show a token created in this tab until the lead dismisses it."""
     secret = state.recall(NEW_TOKEN)
     if not secret:
         return
     with st.container(border=True, key="new-token-shown"):
         st.subheader("Your new token", anchor=False)
         st.caption(ONCE)
-        # no download: Streamlit would serve it to anybody who has the address of the file
+        # no download button: Streamlit would serve the token to anyone with the address of the file
         st.code(secret, language=None, wrap_lines=True)
         if state.button("Dismiss this token", "dismiss-token"):
             state.forget(NEW_TOKEN)
@@ -50,7 +50,7 @@ def made_token() -> None:
 
 
 def token_list(made: Sequence[TokenFacts], who: Who) -> None:
-    """What each may do, until when, when it was last used; and how to revoke one."""
+    """List the tokens with scope, expiry and last use, and a button to revoke each."""
     if not made:
         st.text("You have no token.")
         return
@@ -77,7 +77,7 @@ def token_list(made: Sequence[TokenFacts], who: Who) -> None:
 
 
 def new_token(studies: Sequence[Study], who: Who) -> None:
-    """Asks for the token's purpose. A token that may unblind applies to one study and requires the passcode."""
+    """The form for a token. One that may unblind applies to one study and requires the passcode."""
     key = state.numbered(FORM)
     with st.popover("New token"):
         name = st.text_input(

@@ -1,4 +1,4 @@
-"""The viewers of a study: listing and inviting them, withdrawing a seat, and whether they read explanations."""
+"""The viewers of a study: listing and inviting them, removing one, and whether they may read explanations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ READING = "Viewers read explanations and comments"
 
 
 def viewers(study: Study, everybody: Sequence[Member], who: Who) -> Invited | None:
-    """Draws the viewers and what can be done about them; returns an invited one with their link."""
+    """Draw the viewers and the actions on them; returns an invited viewer with their link."""
     st.caption(HINT)
     sitting, actor, invited = [member for member in everybody if member.role == Role.viewer], who.pseudonym, None
     if sitting:

@@ -1,1 +1,1 @@
-"""Showing results: comparisons, agreement, annotators, texts, reports. Nothing that changes a study."""
+"""Draws results: comparisons, agreement, annotators, texts, reports. Nothing that changes a study."""

@@ -1,4 +1,4 @@
-"""The annotators one by one: checks, what stands out, and excluding one with a reason."""
+"""Annotators one by one: their checks, what is unusual, and excluding one with a reason."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ FLAGS = "A flag is a prompt to look; it excludes nobody."
 
 
 def annotators(lines: Sequence[Line]) -> None:
-    """Why annotators are flagged, then a line per annotator; the flagged ones first."""
+    """Why annotators are flagged, then one row per annotator, flagged ones first."""
     if not lines:
         st.text("Nobody has annotated anything yet. Annotators appear here with their first annotation.")
         return
     _reasons([line for line in lines if line.flags and not line.standing.excluded_at])
     table = pd.DataFrame([_row(line) for line in lines]).fillna(NONE)
-    # a column without any value is dropped
+    # columns without any value are dropped
     same = [name for name in table if set(table[name]) <= ({"human", NONE} if name == "Kind" else {NONE})]
     shown = table.drop(columns=[*same, "Why to look"], errors="ignore")
     st.dataframe(shown, hide_index=True, key="quality", column_config=CONFIG)
@@ -50,7 +50,7 @@ def annotators(lines: Sequence[Line]) -> None:
 
 
 def _reasons(flagged: Sequence[Line]) -> None:
-    """One line for each flagged annotator."""
+    """One line per flagged annotator."""
     if not flagged:
         st.text("No annotator stands out.")
         return
@@ -75,7 +75,7 @@ def _row(line: Line) -> dict[str, str]:
 
 
 def _rate(rate: FlaggedRate | Undefined) -> str:
-    """Right of all, with the interval of the share."""
+    """Number right out of all, with the interval of the share."""
     if isinstance(rate, Undefined):
         return NONE
     share = rate.rate
@@ -95,7 +95,7 @@ def _tries(attempts: Sequence[Attempt]) -> str:
 
 
 def rubric_warnings(findings: Sequence[Finding], analysis: StudyAnalysis, slug: str) -> None:
-    """Criteria that many could not answer; nothing where there is none."""
+    """Criteria that many annotators could not answer; draws nothing if there are none."""
     if findings:
         st.header("The rubric", anchor=False)
     for finding in findings:
@@ -106,14 +106,14 @@ def rubric_warnings(findings: Sequence[Finding], analysis: StudyAnalysis, slug: 
 
 
 def with_self(results: Sequence[WithSelf], titles: dict[str, str]) -> None:
-    """Agreement of annotators with themselves, per criterion."""
+    """Agreement of annotators with themselves, by criterion."""
     rows = [{"Criterion": titles[result.criterion], **cells(AGREEMENT, result.table)} for result in results]
     st.dataframe(pd.DataFrame(rows).fillna(""), hide_index=True, key="with-self")
     st.caption("Items shown a second time, in another order and unannounced. Intervals resample the repeated ratings.")
 
 
 def excluded(lines: Sequence[Line]) -> None:
-    """Who is left out, since when and why."""
+    """Who is excluded, since when and why."""
     out = [line.standing for line in lines if line.standing.excluded_at]
     if not out:
         st.text("Nobody is excluded.")
@@ -123,7 +123,7 @@ def excluded(lines: Sequence[Line]) -> None:
 
 
 def decision(title: str, annotators: Sequence[str], button: str, key: str) -> tuple[str, str] | None:
-    """A form that asks for an annotator and a reason; both, once the lead presses the button."""
+    """A form for an annotator and a reason; returns both once the lead sends it."""
     if not annotators:
         return None
     with st.form(key, width=560):
@@ -136,7 +136,7 @@ def decision(title: str, annotators: Sequence[str], button: str, key: str) -> tu
 
 
 def both_ways(analysis: StudyAnalysis) -> None:
-    """Every difference with and without excluded annotators; `one` is the analysis without them."""
+    """Every difference with and without excluded annotators; `analysis` is without them."""
     if not analysis.contrasts:
         return
     included = {(two.criterion, two.system, two.baseline): two for two in analysis.other_way or ()}

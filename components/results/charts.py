@@ -1,5 +1,4 @@
-"""Figures of the results: means with intervals, distributions, shares. Their colours are in
-`triptych/rubric/palette.py`."""
+"""Figures of the results: means with intervals, distributions, shares. Colours are in `triptych/rubric/palette.py`."""
 
 from __future__ import annotations
 
@@ -23,18 +22,18 @@ from triptych.stats.undefined import Undefined
 
 ROW, FRAME = 44, 64
 NARROW = 0.07
-PARTS = 5  # of a fine scale
+PARTS = 5  # into which the range of a fine scale is divided
 LONGEST_NAME = 32
-PICTURE, SAVING = "picture", "rgb(118,118,118)"  # what the button saves, and its colour on light and dark
+PICTURE, SAVING = "picture", "rgb(118,118,118)"  # session key of the format; a colour for light and dark
 _drawn: WeakKeyDictionary[StudyAnalysis, dict[str, go.Figure | None]] = WeakKeyDictionary()
 
 
 def show(figure: go.Figure, key: str, name: str, alt: str) -> None:
-    """Draws a figure that can be saved under its own name, as the kind of picture that the page's reader chose."""
+    """Draw a figure that can be saved as `name`, in the image format chosen on the page."""
     saving = {"format": recall(PICTURE, "SVG").lower(), "filename": name, "scale": 2}
     config = {
         "displaylogo": False,
-        "displayModeBar": True,  # else nobody finds it who does not point at the figure
+        "displayModeBar": True,  # otherwise it appears only when the pointer is on the figure
         "toImageButtonOptions": saving,
         "modeBarButtons": [["toImage"]],
         "scrollZoom": False,
@@ -44,14 +43,14 @@ def show(figure: go.Figure, key: str, name: str, alt: str) -> None:
 
 
 def data(table: pd.DataFrame, key: str) -> None:
-    """The numbers behind a figure, as a table whose own menu saves them; sent once somebody opens them."""
+    """The numbers of a figure as a table, whose own menu saves them; sent to the browser when opened."""
     with (box := st.popover("Data", icon=":material/table:", key=f"data-{key}", on_change="rerun")):
         if box.open:
             st.dataframe(table, hide_index=True, key=f"data-table-{key}")
 
 
 def drawn_once(analysis: StudyAnalysis, key: str, draw: Callable[[], go.Figure | None]) -> go.Figure | None:
-    """The figure, cached for this analysis: building it in Plotly takes longer than the rest of the page."""
+    """The figure, cached for this analysis: building it takes longer than the rest of the page."""
     figures = _drawn.setdefault(analysis, {})
     if key not in figures:
         figures[key] = draw()
@@ -59,12 +58,12 @@ def drawn_once(analysis: StudyAnalysis, key: str, draw: Callable[[], go.Figure |
 
 
 def choose_picture() -> None:
-    """What the button over each figure saves: a drawing for a paper or pixels for a slide."""
+    """The format in which the button of each figure saves it: a drawing for papers or pixels for slides."""
     st.segmented_control("Figures are saved as", ["SVG", "PNG"], default="SVG", required=True, key=PICTURE)
 
 
 def means(result: CriterionResult, names: dict[int, str]) -> go.Figure | None:
-    """A dot per system with its 95 % interval, on the whole scale; None where no system has a mean."""
+    """One dot per system with its 95 % interval on the whole scale; None if no system has a mean."""
     intervals = [(system, system.interval) for system in result.systems if isinstance(system.interval, Interval)]
     if not intervals:
         return None
@@ -89,7 +88,7 @@ def ends_of(interval: Interval, scale: int) -> tuple[float, float, float]:
 
 
 def dots(rows: list[str], intervals: Sequence[tuple[float, float, float]], hover: list[str]) -> go.Figure:
-    """A dot in each row with its interval; intervals: (value, low, high), all equal where there is none."""
+    """One dot per row with its interval. `intervals`: (value, low, high), all equal without an interval."""
     return go.Figure(
         go.Scatter(
             x=[value for value, _, _ in intervals],
@@ -112,14 +111,16 @@ def dots(rows: list[str], intervals: Sequence[tuple[float, float, float]], hover
 
 
 def answers(result: CriterionResult, names: dict[int, str]) -> go.Figure | None:
-    """How answers spread: bars that diverge from the middle of a scale, or shares of options; None for a fine scale."""
+    """The distribution of answers: bars diverging from the scale's middle, or shares of options; None if fine."""
     if isinstance(result.criterion.scale, Choice):
         return _option_bars(result, result.criterion.scale, names)
     return _diverging_bars(result, names) if result.points else None
 
 
 def answers_in_parts(result: CriterionResult, numbers: Mapping[int, np.ndarray], names: dict[int, str]) -> go.Figure:
-    """How answers on a fine scale spread over parts of it; numbers: system → its answers (n,), NaN where missing."""
+    """The distribution of answers on a fine scale, in equal parts. `numbers`: system → answers (n,), NaN for missing
+    ones.
+    """
     edges = np.linspace(*result.ends, PARTS + 1)
     pieces = [
         (f"{low:g} to {high:g}", palette.along_scale(place / (PARTS - 1)), "")
@@ -131,7 +132,7 @@ def answers_in_parts(result: CriterionResult, numbers: Mapping[int, np.ndarray],
 
 
 def _diverging_bars(result: CriterionResult, names: dict[int, str]) -> go.Figure:
-    """Points below the middle to the left, above to the right, the middle one (if there is one) across it."""
+    """Points below the middle to the left, points above it to the right, and a middle point, if any, across it."""
     last = len(result.points) - 1
     pieces = [
         (title, palette.along_scale(place / last), f"{point:g}")
@@ -161,7 +162,7 @@ def _left_of_middle(row: list[float]) -> float:
 
 
 def _point_titles(result: CriterionResult) -> list[tuple[float, str]]:
-    """Short names for the legend; with more than three points only the two ends have their titles."""
+    """Short names for the legend; with more than three points only the first and last have titles."""
     scale = result.criterion.scale
     if not isinstance(scale, Likert):
         return [(point, f"{point:g}") for point in result.points]
@@ -174,7 +175,7 @@ def _point_titles(result: CriterionResult) -> list[tuple[float, str]]:
 
 
 def _option_bars(result: CriterionResult, scale: Choice, names: dict[int, str]) -> go.Figure:
-    """Shares of the options among the answers that are not missing."""
+    """Shares of the options among answers that are not missing."""
     colours = palette.of_options([option.positive for option in scale.options])
     places = [place for place, option in enumerate(scale.options) if not option.missing]
     pieces = [(plain_label(scale.options[place].title[:40]), colours[place], "") for place in places]
@@ -192,10 +193,10 @@ def _option_bars(result: CriterionResult, scale: Choice, names: dict[int, str]) 
 def _stacks(
     rows: list[tuple[str, list[int]]], pieces: list[tuple[str, str, str]], start: Callable[[list[float]], float]
 ) -> go.Figure:
-    """A bar in each row, with a piece for each point or option.
+    """One bar per row, with a piece for each point or option.
 
-    rows: name and counts; pieces: title, colour, and what is written on it instead of its share; start: where a bar
-    of these widths begins.
+    rows: name and counts. pieces: title, colour, and the text shown on it instead of its share. start: where a bar with
+    pieces of these widths begins.
     """
     figure = go.Figure()
     widths = [[100 * count / (sum(counts) or 1) for count in counts] for _, counts in rows]
@@ -221,7 +222,7 @@ def _stacks(
 
 
 def frame(figure: go.Figure, order: list[str]) -> None:
-    """The layout of every figure, with these rows from top to bottom."""
+    """Apply the layout of all figures; `order` is the rows from top to bottom."""
     figure.update_layout(
         barmode="overlay",
         bargap=0.35,
@@ -245,15 +246,15 @@ def _name(system: SystemResult, names: dict[int, str]) -> str:
 
 
 def short(name: str, mark: str, longest: int) -> str:
-    """A label that is not too long, as Plotly reads it."""
+    """A label shortened to `longest` characters, escaped for Plotly."""
     return plain_label(cut(name, mark, longest))
 
 
 def cut(name: str, mark: str, longest: int) -> str:
-    """Cut names stay different by a mark, as Plotly would draw equal ones as one row."""
+    """A shortened name that ends in a mark, since Plotly would draw equal names as one row."""
     return name if len(name) <= longest else f"{name[: longest - len(mark) - 3]}… {mark}"
 
 
 def plain_label(text: str) -> str:
-    """Plotly reads a little HTML in every text; a name stays a name."""
+    """A name escaped for Plotly, which interprets some HTML in every text."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,4 +1,4 @@
-"""Which system is better: per criterion the verdict, the differences with both intervals, and what was answered."""
+"""Which system is better: the verdict per criterion, the differences with both intervals, and the answers."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ FAMILIES = "Tests within groups are adjusted together, and so are those between 
 
 
 def overview(analysis: StudyAnalysis) -> None:
-    """Draws nothing for a single criterion, whose own sentence says everything."""
+    """The verdict over all criteria; draws nothing for a single one, whose own verdict says the same."""
     shown = [result.criterion.key for result in analysis.criteria if analysis.contrasts_of(result.criterion.key)]
     if len(shown) > 1:
         st.text(leaders(analysis, shown))
 
 
 def leaders(analysis: StudyAnalysis, criteria: Collection[str]) -> str:
-    """Which systems are clearly above which, criteria with the same answer together."""
+    """Which systems are clearly better than which, with criteria of the same answer together."""
     by_summary: dict[str, list[str]] = defaultdict(list)
     for key in criteria:
         by_summary[summary(analysis, analysis.contrasts_of(key))].append(analysis.title(key))
@@ -68,7 +68,7 @@ def leaders(analysis: StudyAnalysis, criteria: Collection[str]) -> str:
 
 
 def criterion_block(analysis: StudyAnalysis, result: CriterionResult, slug: str) -> None:
-    """The verdict in a sentence, one figure of differences and one of answers, agreement, the numbers behind them."""
+    """One criterion: the verdict, figures of differences and answers, agreement, and the numbers behind them."""
     key = result.criterion.key
     st.subheader(plain(result.criterion.title), anchor=False)
     sentence = verdict(analysis, key) if result.n and analysis.contrasts_of(key) else standing(analysis, result)
@@ -88,7 +88,7 @@ def criterion_block(analysis: StudyAnalysis, result: CriterionResult, slug: str)
 
 
 def _figures(analysis: StudyAnalysis, result: CriterionResult, slug: str, sentence: str) -> None:
-    """Differences where systems can be compared, otherwise means; next to them the answers."""
+    """Differences if systems can be compared, otherwise means; answers next to them."""
     key = result.criterion.key
     left = charts.drawn_once(analysis, f"difference-{key}", lambda: _differences(analysis, result))
     spread = charts.drawn_once(analysis, f"answers-{key}", lambda: _levels(analysis, result))
@@ -109,7 +109,7 @@ def _differences(analysis: StudyAnalysis, result: CriterionResult) -> go.Figure 
 
 
 def _levels(analysis: StudyAnalysis, result: CriterionResult) -> go.Figure | None:
-    """How the answers spread, on a scale too fine for bars by parts of it."""
+    """The distribution of answers, in parts if the scale is too fine for one bar per value."""
     answers = charts.answers(result, analysis.names)
     if answers is not None or not isinstance(result.criterion.scale, NumberScale):
         return answers
@@ -119,7 +119,7 @@ def _levels(analysis: StudyAnalysis, result: CriterionResult) -> go.Figure | Non
 
 
 def agreement_sentence(result: CriterionResult) -> str:
-    """Percent and alpha with its interval, or why there is none; on a fine scale few ratings are ever the same."""
+    """Percent agreement and alpha with its interval, or why there is none; no percentage on a fine scale."""
     agreement = result.agreement
     if isinstance(agreement.table, Undefined):
         return f"Agreement: {agreement.table}"
@@ -164,7 +164,7 @@ def _by_group(differences: Sequence[GroupDifference], analysis: StudyAnalysis) -
 
 
 def whom_for(contrasts: Sequence[Contrast]) -> str:
-    """The annotators that the intervals of differences apply to, each sentence once."""
+    """The annotators to which the intervals of the differences apply, each statement once."""
     differences = [contrast.difference for contrast in contrasts if not isinstance(contrast.difference, Undefined)]
     sentences = dict.fromkeys(
         sentence for difference in differences for sentence in (difference.these.sentence, difference.alike.sentence)
@@ -205,7 +205,7 @@ def _system_row(result: CriterionResult, system: SystemResult, names: dict[int, 
 
 
 def _links(analysis: StudyAnalysis, key: str, slug: str) -> None:
-    """From each difference to the ratings behind it."""
+    """Links from each difference to the ratings behind it."""
     with st.container(horizontal=True):
         for contrast in foremost(analysis.contrasts_of(key), MOST_LINKS):
             both = frozenset({contrast.system, contrast.baseline})
@@ -248,7 +248,7 @@ def wins(analysis: StudyAnalysis, key: str, slug: str) -> None:
 
 
 def means(analysis: StudyAnalysis, key: str, slug: str) -> None:
-    """Each system's own mean on the whole scale."""
+    """Each system's mean on the whole scale."""
     result = next(result for result in analysis.criteria if result.criterion.key == key)
     sentence = standing(analysis, result)
     st.text(sentence)
@@ -260,7 +260,7 @@ def means(analysis: StudyAnalysis, key: str, slug: str) -> None:
 
 
 def behind(analysis: StudyAnalysis, key: str, slug: str) -> str | None:
-    """Items that support and contradict a difference; returns the item that the reader picks."""
+    """Items that support or contradict a difference; returns the item that the reader selects."""
     contrasts = [contrast for contrast in analysis.contrasts_of(key) if not isinstance(contrast.difference, Undefined)]
     if not contrasts:
         st.text("Not defined: no annotator rated two systems on the same item.")
@@ -277,7 +277,7 @@ def behind(analysis: StudyAnalysis, key: str, slug: str) -> str | None:
 
 
 def both_versions(analysis: StudyAnalysis, versions: Sequence[FinalMeans], finals: Sequence[FinalValue]) -> None:
-    """Nothing without final values. finals: with the names of deciders that may be shown."""
+    """Means with and without final values; draws nothing without any. `finals`: with deciders' visible names."""
     if not versions:
         return
     st.subheader("As given and with final values", anchor=False)

@@ -1,4 +1,4 @@
-"""Who disagrees, and where: maps of annotators and of items against criteria, and the items to read first."""
+"""Who disagrees, and where: maps of annotators by criterion and of items by criterion, and the items to read first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOTHING = "No response has been rated by two annotators yet."
 
 
 def people(analysis: StudyAnalysis, slug: str) -> None:
-    """How far each annotator is from the others, by criterion."""
+    """The distance of each annotator from the others, by criterion."""
     disagreement, titles = analysis.disagreement, analysis.titles
     if not disagreement.annotators:
         st.text(NOTHING)
@@ -41,7 +41,7 @@ def people(analysis: StudyAnalysis, slug: str) -> None:
 
 
 def items(analysis: StudyAnalysis, slug: str) -> str | None:
-    """Items with the most disagreement; returns the item that the reader picks."""
+    """The items with the most disagreement; returns the item that the reader selects."""
     disagreement, titles = analysis.disagreement, analysis.titles
     if not disagreement.items:
         return None

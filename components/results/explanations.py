@@ -1,4 +1,4 @@
-"""Explanations and highlights: reasons by their hidden tag, every explanation, and how often passages were marked."""
+"""Explanations and highlights: reasons by their tag, all explanations, and how often passages were marked."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LISTED = 300
 
 
 def reasons(analysis: StudyAnalysis) -> None:
-    """Reasons by the tag that annotators do not see; nothing where nobody explained anything."""
+    """Counts of reasons by tag, which annotators do not see; draws nothing without explanations."""
     reasons = [(result, reason) for result in analysis.criteria for reason in result.reasons]
     rows = [
         {
@@ -48,7 +48,7 @@ def reasons(analysis: StudyAnalysis) -> None:
 
 
 def browser(analysis: StudyAnalysis, slug: str) -> str | None:
-    """Every explanation of a criterion, option and system; returns the item of the one that the reader picks."""
+    """All explanations of a criterion, option and system; returns the item of the selected one."""
     written = sum(result.free_texts for result in analysis.criteria)
     if not written and not any(result.reasons for result in analysis.criteria):
         st.text("No rating has an explanation or a ticked reason. They will be listed here.")
@@ -77,7 +77,7 @@ def browser(analysis: StudyAnalysis, slug: str) -> str | None:
 
 
 def _options(analysis: StudyAnalysis, criterion: str) -> dict[str, str]:
-    """Answers of a criterion as the list of ratings writes them, with what a reader calls them."""
+    """Answers of a criterion as in the list of ratings → their names for readers."""
     scale = analysis.ratings_of(criterion).criterion.scale
     if isinstance(scale, Choice):
         return {option.key: option.title for option in scale.options}
@@ -92,7 +92,7 @@ def highlights(
     analysis: StudyAnalysis,
     slug: str,
 ) -> None:
-    """How often each label was given to each system, and how far annotators mark the same."""
+    """How often each label was given to each system, and how well annotators agree on passages."""
     marked = readings[readings["start"].notna()]
     if marked.empty:
         st.text("Nothing has been highlighted yet.")
@@ -119,12 +119,12 @@ def highlights(
 
 
 def _text_of(analysis: StudyAnalysis, system: int) -> str:
-    """In which text a highlight is: of a system, or the context."""
+    """The text that contains a highlight: that of a system, or the context."""
     return "The context" if system == texts.CONTEXT else analysis.name(system)
 
 
 def _rates(readings: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Highlights per 100 readings, labels (rows) × systems (columns), and what was read."""
+    """Highlights per 100 readings, labels (rows) × systems (columns), and the unit that was read."""
     read = readings.drop_duplicates(["text", "annotator"]).groupby("system").size()
     marked = readings[readings["start"].notna()]
     counts = marked.groupby(["label", "system"]).size().unstack(fill_value=0)
@@ -133,7 +133,7 @@ def _rates(readings: pd.DataFrame) -> tuple[pd.DataFrame, str]:
 
 
 def comments(rows: pd.DataFrame, labels: Sequence[HighlightLabel], analysis: StudyAnalysis, slug: str) -> str | None:
-    """What annotators wrote on their highlights, by label and system; returns the item that the reader picks."""
+    """Annotators' comments on highlights, by label and system; returns the item that the reader selects."""
     if rows.empty:
         return None
     titles = {label.key: label.title for label in labels}

@@ -24,7 +24,7 @@ ASK_SECONDS = 1.0
 
 
 def export_menu(study: Study, criteria: Mapping[str, str], person_id: int) -> None:
-    """A box to choose a format and a link that downloads it. criteria: key → title; person_id: who asks."""
+    """A box to choose a format, and a link that downloads it. `criteria`: key → title; `person_id`: who downloads."""
     key = choose("Format", {key: each.title for key, each in FORMATS.items()}, f"export-{study.slug}")
     chosen = FORMATS[key]
     st.text(chosen.sentence)
@@ -46,7 +46,7 @@ def export_menu(study: Study, criteria: Mapping[str, str], person_id: int) -> No
 
 
 def _first_lines(study: Study, key: str, options: Mapping[str, str]) -> None:
-    """The beginning of each file, as it would be written now."""
+    """The first lines of each file with the current data."""
     asked = ExportOptions(float(options.get("margin", 0)), options.get("criterion"))
     with state.reading() as session:
         for name, lines in exports.first_lines(session, study, key, asked):
@@ -55,7 +55,7 @@ def _first_lines(study: Study, key: str, options: Mapping[str, str]) -> None:
 
 
 def _how_far(shown: Underway, person_id: int, slug: str) -> None:
-    """The bar of the file that is being written, until all are; the download needs no page."""
+    """Progress of the file that is being written, until all are; the download continues without the page."""
     if shown.has_ended:
         whole = f"The download is complete: {size(shown.sent)}."
         st.caption(whole if shown.is_whole else "The download ended before the last file. Start it again.")
@@ -73,7 +73,7 @@ def _how_far(shown: Underway, person_id: int, slug: str) -> None:
 
 
 def _options(chosen: ExportFormat, criteria: Mapping[str, str], name: str) -> dict[str, str]:
-    """The options of the format, as query parameters."""
+    """The options of the format as query parameters."""
     options: dict[str, str] = {}
     if "criterion" in chosen.asks:
         picked = choose("Criterion", {EVERY: "Every criterion", **criteria}, f"{name}-criterion")

@@ -22,16 +22,17 @@ from triptych.stats.undefined import Undefined
 
 GREY = "rgba(128,128,128,0.7)"
 SHADES = [[0, "#f1ebdf"], [0.5, "#7fb8ad"], [1, "#0b5a50"]]
-# the darkest cell: a distance of half the scale or more; such a highlight in every response that was read
+# values of the darkest cells: a distance of half the scale; a highlight in every reading
 FAR_APART, EVERY_READING = 50, 100
 BAND = "rgba(128,128,128,0.14)"
 MOST_CELLS, MOST_ITEMS = 40, 15
 
 
 def forest(contrasts: Sequence[Contrast], names: dict[int, str], widest: float) -> go.Figure:
-    """A row per pair of systems: the mean difference, for these annotators (thick) and for annotators like these.
+    """A row per pair of systems: the mean difference, with the interval for these annotators (thick) and for annotators
+    like these.
 
-    widest: the largest difference that the scale allows; what an interval has beyond it is not drawn.
+    `widest` is the largest possible difference; intervals are cut there.
     """
     defined = [(c, c.difference) for c in contrasts if not isinstance(c.difference, Undefined)]
     rows = [pair_label(contrast, names) for contrast, _ in defined]
@@ -54,13 +55,13 @@ def forest(contrasts: Sequence[Contrast], names: dict[int, str], widest: float) 
     frame(figure, rows)
     figure.add_vline(x=0, line_width=1, line_color=GREY)
     figure.update_xaxes(range=_range([*thin, *thick], scale, widest))
-    unit = "pp" if share else "Points"  # short, for a phone
+    unit = "pp" if share else "Points"  # short, for phones
     figure.update_xaxes(title=axis_title(f"{unit}; right: the first is higher"))
     return figure
 
 
 def _range(intervals: list[Interval], scale: int, widest: float) -> list[float]:
-    """From the lowest limit to the highest that the scale allows, 0 among them, with some room."""
+    """From the lowest to the highest limit, cut at the scale's largest difference, including 0 and a margin."""
     ends = [
         scale * end for interval in intervals for end in (interval.low, interval.high, interval.mean) if end is not None
     ]
@@ -78,7 +79,7 @@ def _short(names: dict[int, str], system: int) -> str:
 
 
 def _limits(intervals: list[Interval], rows: list[str], scale: int, name: str, colour: str, width: int) -> dict:
-    """Intervals as lines with gaps between them, so that the legend has one entry for all."""
+    """Intervals as lines with gaps between them, so that the legend has a single entry."""
     x, y = [], []
     for interval, row in zip(intervals, rows, strict=True):
         if interval.low is not None and interval.high is not None:
@@ -89,7 +90,7 @@ def _limits(intervals: list[Interval], rows: list[str], scale: int, name: str, c
 
 
 def wins(contrasts: Sequence[Contrast], names: dict[int, str]) -> go.Figure:
-    """How often the system of the row was rated higher than that of the column, among pairs by one annotator."""
+    """How often the row's system was rated higher than the column's, in pairs rated by the same annotator."""
     codes = sorted({code for pair in contrasts for code in (pair.system, pair.baseline)})
     labels = [_short(names, code) for code in codes]
     share = np.full((len(codes), len(codes)), np.nan)
@@ -105,7 +106,7 @@ def wins(contrasts: Sequence[Contrast], names: dict[int, str]) -> go.Figure:
 
 
 def distances(disagreement: Disagreement, titles: dict[str, str]) -> go.Figure:
-    """Annotators × criteria: how far each is from the others."""
+    """Annotators × criteria: the distance of each annotator from the others."""
     return _scores(
         [(annotator.annotator, annotator.criteria) for annotator in disagreement.annotators[:MOST_CELLS]], titles
     )
@@ -124,7 +125,7 @@ def _scores(rows: list[tuple[str, dict[str, float]]], titles: dict[str, str]) ->
 
 
 def pairs(pairs_of: Sequence[AnnotatorPair], together: Sequence[str] = ()) -> go.Figure:
-    """Annotators × annotators: how often two of them gave the same rating; `together`: their order, groups in a row."""
+    """Annotators × annotators: how often two gave the same rating. `together`: their order, with groups in a row."""
     rated = {str(name) for pair in pairs_of for name in (pair.first, pair.second)}
     people = ([name for name in together if name in rated] or sorted(rated))[:MOST_CELLS]
     place = {name: n for n, name in enumerate(people)}
@@ -139,8 +140,8 @@ def pairs(pairs_of: Sequence[AnnotatorPair], together: Sequence[str] = ()) -> go
 
 
 def _map(table: np.ndarray, columns: list[str], rows: list[str], hover: str, highest: float) -> go.Figure:
-    """Cells from light to dark with their number in them; an empty cell stays empty."""
-    # turned here and not by the axis: Plotly picks the colour of a number by the cell in the row it would be in
+    """Cells from light to dark with their number; undefined cells are empty."""
+    # reversed here and not by the axis: Plotly chooses a number's colour by the cell that was in its row before
     table, rows = table[::-1], rows[::-1]
     text = [["" if cell != cell else f"{cell:.0f}" for cell in row] for row in table]
     figure = go.Figure(
@@ -167,7 +168,7 @@ def _map(table: np.ndarray, columns: list[str], rows: list[str], hover: str, hig
 
 
 def chances(chance: Chances) -> go.Figure:
-    """Annotators × items: the chance of a plan to show its difference."""
+    """Annotators × items: the probability that a plan shows its difference."""
     people, items = (
         [f"{count} {what}" for count in counts]
         for counts, what in ((chance.annotators, "annotators"), (chance.items, "items"))
@@ -176,7 +177,7 @@ def chances(chance: Chances) -> go.Figure:
 
 
 def alphas(agreements: Sequence[Agreement], titles: dict[str, str]) -> go.Figure:
-    """Krippendorff's alpha of each criterion with its interval, against 0.667 and 0.800."""
+    """Krippendorff's alpha of each criterion with its interval, and the bands from 0.667 and 0.800."""
     defined = [(a, a.alpha) for a in agreements if not isinstance(a.alpha, Undefined)]
     rows = [short(titles[agreement.criterion], agreement.criterion, 30) for agreement, _ in defined]
     limits = [
@@ -186,7 +187,7 @@ def alphas(agreements: Sequence[Agreement], titles: dict[str, str]) -> go.Figure
     figure = dots(rows, limits, [f"{alpha:.2f}" for alpha, _, _ in limits])
     frame(figure, rows)
     lowest = min([0.0, *(low - 0.05 for _, low, _ in limits)])
-    for band in BANDS:  # they overlap, so that what is above both is darker
+    for band in BANDS:  # they overlap, so the range above both is darker
         figure.add_vrect(x0=band, x1=1.02, fillcolor=BAND, line_width=0, layer="below")
     ticks = [n / 5 for n in range(int(lowest * 5) - 1, 6)]
     figure.update_xaxes(
@@ -198,7 +199,7 @@ def alphas(agreements: Sequence[Agreement], titles: dict[str, str]) -> go.Figure
 
 
 def highlights(rates: pd.DataFrame, titles: dict[str, str], names: dict[int, str], what: str) -> go.Figure:
-    """Highlights per 100 readings: labels (rows) × systems (columns). what: was read, a response or each turn."""
+    """Highlights per 100 readings, labels (rows) × systems (columns). `what` was read: a response or a turn."""
     columns = [_short(names, code) for code in rates.columns]
     rows = [short(titles.get(label, label), label, 30) for label in rates.index]
     return _map(

@@ -1,4 +1,4 @@
-"""What would change the conclusion, what could not be checked, and links to the ratings behind it."""
+"""Findings that could change the conclusion, checks that were not possible, and links to the ratings behind them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.warnings import Finding
 from triptych.stats.numbers import counted
 
-SHOWN_FIRST, LETTERS_FIRST = 3, 360  # so that the cards below stay on a laptop's screen
-DECISIVE = 70  # weight of a finding from which it can change the verdict
+SHOWN_FIRST, LETTERS_FIRST = 3, 360  # so that the cards below fit a laptop's screen
+DECISIVE = 70  # weight from which a finding can change the verdict
 
 
 def trust_lines(findings: Sequence[Finding], analysis: StudyAnalysis, slug: str) -> None:
-    """What readers should know: findings that can change the verdict first, the rest folded behind one line."""
+    """Findings for readers: those that can change the verdict first, the others folded."""
     findings = [finding for finding in findings if finding.kind != "simulated"]  # already shown above, in colour
     if not findings:
         st.text("Nothing that would change the verdict stands out.")
@@ -35,7 +35,7 @@ def trust_lines(findings: Sequence[Finding], analysis: StudyAnalysis, slug: str)
 
 
 def first_lines(decisive: Iterable[Finding]) -> list[Finding]:
-    """The most serious one, and those after it that there is room for."""
+    """The most serious findings that fit, at least one."""
     first: list[Finding] = []
     for finding in decisive:
         letters = sum(len(each.sentence) for each in (*first, finding))
@@ -53,7 +53,7 @@ def _finding(finding: Finding, analysis: StudyAnalysis, slug: str, place: int) -
 
 
 def ratings_link(label: str, examples: Filters, analysis: StudyAnalysis, slug: str) -> None:
-    """A link to the list of ratings, filtered to those behind a number; none for viewers, who have no such list."""
+    """A link to the list of ratings with these filters; none for viewers, who cannot see the list."""
     if analysis.frame.watched:
         return
     titles = {criterion.key: criterion.title for criterion in analysis.frame.rubric.asked(analysis.frame.round)}
@@ -71,7 +71,7 @@ def ratings_link(label: str, examples: Filters, analysis: StudyAnalysis, slug: s
 
 
 def not_run(analysis: StudyAnalysis, _key: str, _slug: str) -> None:
-    """Checks that these data do not allow, with the reason."""
+    """Checks that these data do not allow, and why."""
     checks = warnings.not_run(analysis)
     if not checks:
         st.text("Every check was run.")

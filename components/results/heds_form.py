@@ -1,4 +1,4 @@
-"""The questions of the datasheet that only the lead can answer."""
+"""The questions of the datasheet (HEDS) that only the lead can answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOTE = (
 
 
 def heds_form(criteria: Sequence[Criterion], sheet: Sheet, key: str) -> Sheet | None:
-    """All questions that are asked, with the answers so far; the answers when the lead stores them."""
+    """All questions with the answers so far; returns the new answers when the lead saves them."""
     st.text(NOTE)
     st.caption(f"The form with its explanations: {FORM}")
     titles = {criterion.key: criterion.title for criterion in criteria}
@@ -50,7 +50,7 @@ def _ask(question: SheetQuestion, now: Answer, key: str) -> Answer:
 
 
 def _options(question: SheetQuestion, label: str, now: Answer, key: str) -> tuple[int, ...]:
-    """The numbers of the options chosen, from 1."""
+    """The numbers of the chosen options, from 1."""
     numbers = range(1, len(question.options) + 1)
 
     def name(number: int) -> str:

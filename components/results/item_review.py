@@ -1,4 +1,4 @@
-"""Reading one item across its annotators, and choosing its final values."""
+"""Reading one item with all its annotations, and choosing its final values."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ ORDERS = {
 MAX_LISTED_STEPS = 21
 NOTHING_LEFT = "Nothing is left to decide. *All* lists every item."
 QUEUE_HEIGHT = 420  # pixels
-LONGEST_CODE = 10  # digits; Python reads thousands of them as no number
-MARK = ("by", "of", "about")  # of the address: which rating to point out, by annotator, blind code, criterion
+LONGEST_CODE = 10  # digits; Python refuses to convert thousands of them
+MARK = ("by", "of", "about")  # query parameters of the rating to point out: annotator, blind code, criterion
 COMMENT_HINT = (
     "Only they can read it, under *My work* and at the item. There the item has another number and the responses "
     "another order, so quote the text you mean. Do not write what others answered. Comments are in the log and in no "
@@ -46,7 +46,7 @@ COMMENT_HINT = (
 
 
 class PointedRating(NamedTuple):
-    """The rating that a click in the list of ratings was about."""
+    """The rating that was clicked in the list of ratings."""
 
     annotator: str
     code: int
@@ -54,7 +54,7 @@ class PointedRating(NamedTuple):
 
 
 def mark_in_address() -> PointedRating | None:
-    """The rating that the address names."""
+    """The rating named by the address."""
     annotator, code, criterion = (st.query_params.get(name, "") for name in MARK)
     return PointedRating(annotator, int(code), criterion) if code.isdecimal() and len(code) <= LONGEST_CODE else None
 
@@ -67,7 +67,7 @@ VIEWS = {OPEN: lambda line: line.is_open, DECIDED: _is_decided, EVERY: lambda li
 
 
 def choose_item(lines: Sequence[ReviewLine], asked: str, slug: str) -> tuple[str, list[str]] | None:
-    """The item to read, the one in the address or the first, and the ids of the queue it is in; None: nothing there."""
+    """The item to read (the one in the address, or the first) and the ids of the queue; None without any item."""
     count = sum(line.is_open for line in lines)
     views = {OPEN: f"To decide {count}", DECIDED: f"Decided {sum(map(_is_decided, lines))}", EVERY: f"All {len(lines)}"}
     part = st.segmented_control(
@@ -106,7 +106,7 @@ def choose_item(lines: Sequence[ReviewLine], asked: str, slug: str) -> tuple[str
 def _draw_queue(queue: Sequence[ReviewLine], at_hand: str, slug: str) -> None:
     items = [line.item for line in queue]
     chosen = [items.index(at_hand)] if at_hand in items else []
-    key = f"queue-{slug}-{at_hand}"  # of the item, so that its line is the one that is marked
+    key = f"queue-{slug}-{at_hand}"  # with the item, so that its row is selected
     st.dataframe(
         _lines(queue),
         hide_index=True,
@@ -119,21 +119,21 @@ def _draw_queue(queue: Sequence[ReviewLine], at_hand: str, slug: str) -> None:
 
 
 def _open_line(items: Sequence[str], key: str, at_hand: str) -> None:
-    """Opens the line that was picked. The browser also reports the line that was marked from the start."""
+    """Open the selected row. The browser also reports the row that was selected from the start."""
     rows = recall(key).selection.rows
     if rows and rows[0] < len(items) and items[rows[0]] != at_hand:
         turn_to_item(items[rows[0]])
 
 
 def turn_to_item(item: str) -> None:
-    """The page's address names this item from now on, and no rating."""
+    """Set the item in the page's address, and remove the rating."""
     st.query_params["look"] = item
     for name in MARK:
         st.query_params.pop(name, None)
 
 
 def neighbours(items: Sequence[str], item: str) -> tuple[str | None, str | None]:
-    """The items before and after it in the queue; the first one is after an item that is not in it."""
+    """The previous and next item of the queue; for an item outside the queue, None and the first one."""
     if item not in items:
         return None, next(iter(items), None)
     at = items.index(item)
@@ -141,7 +141,7 @@ def neighbours(items: Sequence[str], item: str) -> tuple[str | None, str | None]
 
 
 def walk(item: str, items: Sequence[str]) -> None:
-    """Previous and next, on a click or a key, and where in the queue the item is."""
+    """Buttons and keys for the previous and the next item, and the position in the queue."""
     before, after = neighbours(items, item)
     place = f"{items.index(item) + 1} of {len(items)}" if item in items else "not in this list"
     with st.container(horizontal=True, vertical_alignment="center", key="walk"):
@@ -171,7 +171,7 @@ def _lines(lines: Sequence[ReviewLine]) -> pd.DataFrame:
 
 
 def draw_look(look: Look, slug: str) -> None:
-    """The item: its texts, with highlights."""
+    """The item's texts, with highlights."""
     if look.retired:
         st.warning(plain(f"This item was taken out of the study: {look.retired}."))
     marked_item(look.texts, key=f"look-{slug}-{look.texts.external_id}")
@@ -180,7 +180,7 @@ def draw_look(look: Look, slug: str) -> None:
 
 
 def draw_answers(look: Look, slug: str) -> None:
-    """Everyone's answers and explanations, and the final value next to them."""
+    """Everyone's answers and explanations, next to the final values."""
     st.markdown("**Ratings**")
     if look.ratings.empty:
         st.text("Nobody has rated this item yet.")
@@ -196,7 +196,7 @@ def draw_answers(look: Look, slug: str) -> None:
 
 
 def explained_row(explanation: Any) -> dict[str, str]:
-    """What an annotator wrote about a rating, as a row of a table."""
+    """An annotator's explanation of a rating as a row of a table."""
     return {
         "Annotator": explanation.annotator,
         "Response": explanation.system,
@@ -217,7 +217,7 @@ def _table(title: str, nothing: str, rows: list[dict[str, str]]) -> None:
 
 
 def final_state(final: FinalValue) -> None:
-    """Who decided, when and why; or who was asked."""
+    """Who decided, when and why; or who was asked to."""
     if final.waiting:
         st.text(
             f"{final.by} was asked and has not answered yet. They get it after their current item, and their "
@@ -228,7 +228,7 @@ def final_state(final: FinalValue) -> None:
 
 
 def ask_somebody(people: Sequence[str], flagged: Sequence[str], name: str) -> str | None:
-    """The annotator chosen to be asked, or None; flagged: those not offered because they are flagged."""
+    """Choose an annotator to ask; None until then. `flagged` lists people who are not offered, and is shown."""
     if not people:
         st.caption("Everyone who could be asked has seen this item or is flagged.")
         return None
@@ -243,16 +243,16 @@ def ask_somebody(people: Sequence[str], flagged: Sequence[str], name: str) -> st
 
 
 def take_back(name: str) -> str | None:
-    """Why the final value is taken back, when the lead does."""
+    """The reason for revoking the final value; None until the lead sends it."""
     with st.popover("Take it back"), st.form(f"back-{name}", border=False):
         why = st.text_input("Why", key=f"why-{name}")
         return why if form_button("Take it back", f"back-{name}") else None
 
 
 def final_form(look: Look, mark: PointedRating | None, slug: str) -> tuple[dict[tuple[int, str], Any], str] | None:
-    """What the lead chose and why, or None before they submit. Annotations stay as they are.
+    """The lead's values and reason; None until they submit. Annotations are not changed.
 
-    The majority's value is filled in; where there is none, the lead has to choose. mark: a rating to point out.
+    The majority's values are filled in; without a majority the lead must choose. `mark`: a rating to point out.
     """
     name = f"final-{slug}-{look.texts.external_id}"
     disputed = sum(question.is_disputed for question in look.questions)
@@ -296,12 +296,12 @@ def _why(disputed: int) -> str:
 
 
 def _decide(question: FinalQuestion, final: FinalValue | None, mark: PointedRating | None, name: str) -> Any:
-    """What annotators gave to one question, and its final value, None while it is empty."""
+    """The annotators' answers to one question, and its final value; None while it is empty."""
     given = " · ".join(_given_value(question, value, mark) for value in question.values)
     st.markdown(f"{plain(question.about)}: {given or 'no rating'}")
     place = question.code, question.criterion.key
     before = final.values.get(place) if final and not final.waiting else question.majority
-    # the browser receives the key: a system code in it would reveal the systems of all items
+    # the browser receives the key, in which a system code would reveal the systems of all items
     return _ask(question, before, f"{name}-{question.about}-{question.criterion.key}")
 
 
@@ -312,7 +312,7 @@ def _given_value(question: FinalQuestion, value: GivenValue, mark: PointedRating
 
 
 def _ask(question: FinalQuestion, before: Any, key: str) -> Any:
-    """One value of the criterion's scale, or None, under its name."""
+    """A control for one value of the criterion's scale; None while it is empty."""
     label = f"{question.criterion.title}: {question.about}"
     named: Any = {"label": read_aloud(label), "label_visibility": "collapsed", "key": key}
     nothing = NONE
@@ -333,7 +333,7 @@ def _steps(scale: NumberScale) -> int:
 
 
 def _options(scale: Scale) -> dict[Any, str]:
-    """Value → name."""
+    """Value → name, for each value of the scale."""
     if isinstance(scale, Choice):
         return {option.key: option.title for option in scale.options}
     if isinstance(scale, Likert):
@@ -345,7 +345,7 @@ def _options(scale: Scale) -> dict[Any, str]:
 
 
 def agreement_with_final(shares: Sequence[FinalAgreement]) -> None:
-    """How often each annotator's rating equals the final value; not a judgement of anyone on its own."""
+    """How often each annotator's ratings equal the final values; not a judgement of anyone on its own."""
     if not shares:
         return
     with st.expander("Ratings that equal the final value", key="equal-final"):
@@ -363,7 +363,7 @@ def agreement_with_final(shares: Sequence[FinalAgreement]) -> None:
 
 
 def comments(threads: Sequence[Thread], askable: Sequence[str], name: str) -> tuple[str, str] | None:
-    """Draws the threads; the annotator and the text, once the lead asks."""
+    """Draw the threads and a form; returns annotator and text once the lead sends a question."""
     st.markdown("**Comments**")
     for thread in threads:
         with st.container(border=True):
@@ -389,5 +389,5 @@ def _comment_form(askable: Sequence[str], name: str) -> tuple[str, str] | None:
 
 
 def empty_comment_form(name: str) -> None:
-    """Called after the comment was stored."""
+    """Empty the form after the comment was stored."""
     renew(f"comment-{name}")

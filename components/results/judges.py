@@ -1,4 +1,4 @@
-"""How a judge model compares with the annotators."""
+"""Compares a judge model with the annotators."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOT_RATED = "No annotator rated this. Judges' scores are shown under the other c
 
 
 def judge_analysis(analysis: StudyAnalysis, key: str, slug: str) -> None:
-    """May a judge replace an annotator, and do its scores correlate with the ratings?"""
+    """Whether a judge may replace an annotator, and how its scores correlate with the ratings."""
     if not judges_in(analysis.frame):
         st.write(NO_JUDGE)
         return
@@ -59,7 +59,7 @@ def _row(each: JudgeOf, analysis: StudyAnalysis) -> dict[str, object]:
 
 
 def _in_words(each: JudgeOf, analysis: StudyAnalysis) -> None:
-    """The sentences behind a row: what was found, or why it is not defined."""
+    """A row in sentences: the result, or why it is undefined."""
     who = f"{each.judge}, {analysis.title(each.scores)}" if each.is_metric else each.judge
     for finding in (each.stand_in, each.within_items, each.of_systems):
         st.text(f"{who}: {finding if isinstance(finding, Undefined) else finding.sentence}")

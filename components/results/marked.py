@@ -1,4 +1,4 @@
-"""Texts with everybody's highlights over them, read only. Data becomes text nodes and attributes, never markup."""
+"""Texts with all annotators' highlights, read only. Data becomes text nodes and attributes, never markup."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _mount = st.components.v2.component(
 
 
 def pick_item(rows: pd.DataFrame, key: str, **shape: Any) -> str | None:
-    """A table with a column Item; returns the item that the reader picks."""
+    """A table with a column Item; returns the item that the reader selects."""
     picked = st.dataframe(rows, hide_index=True, key=key, on_select="rerun", selection_mode="single-row", **shape)
     at = picked.selection.rows
     return rows["Item"].iloc[at[0]] if at and at[0] < len(rows) else None
 
 
 def marked_item(item: HighlightedItem, key: str) -> None:
-    """Draws the item's context and candidates; a mark's tooltip says who made it and why."""
-    # Streamlit takes no key with `__`, which an item's id may have
+    """Draw the item's context and responses; a highlight's tooltip shows who made it and why."""
+    # Streamlit refuses keys with `__`, which an item's id may contain
     _mount(data=drawn(item), key=key.replace("_", "-"))
 
 
 def drawn(item: HighlightedItem) -> dict[str, Any]:
-    """The item as the browser gets it."""
+    """The item as the browser receives it."""
     return {
         "labels": [{"key": label.key, "title": label.title} for label in item.labels],
         "context": [_passage(passage) for passage in item.context],
@@ -58,7 +58,7 @@ def _passage(passage: Passage) -> dict[str, Any]:
 
 
 def item(analysis: StudyAnalysis, study: Study, chosen: str | None, where: str) -> None:
-    """The item that was picked there, as its annotators saw it, with everybody's highlights."""
+    """The selected item as its annotators saw it, with all highlights. `where` names the table."""
     if chosen is None:
         return
     with state.reading() as session:

@@ -27,7 +27,9 @@ from triptych.stats.undefined import Undefined
 
 @dataclass(frozen=True)
 class Analysis:
-    """when: to use it. draw: (analysis, key of the criterion or "", slug of the study). of_criterion: asks for one."""
+    """when: when to use it. draw: (analysis, key of the criterion or "", slug of the study). of_criterion: whether to
+    ask for a criterion.
+    """
 
     title: str
     when: str
@@ -36,7 +38,7 @@ class Analysis:
 
 
 def more(analysis: StudyAnalysis, texts: Callable[[], Texts], slug: str) -> None:
-    """A box to choose an analysis, and the analysis."""
+    """A box to choose an analysis, and that analysis."""
     of_lengths = Analysis(
         "Length of responses", LENGTHS, lambda *_: trust.lengths(lengths(analysis, texts()), analysis)
     )
@@ -70,7 +72,7 @@ def _friedman(ranking: RankingOf, analysis: StudyAnalysis) -> None:
 
 
 def _name(analysis: StudyAnalysis, label: object) -> str:
-    """The name of a system; statistics are labelled with its blind code."""
+    """The name of a system, for a statistic labelled with its blind code."""
     return analysis.name(cast(int, label))
 
 

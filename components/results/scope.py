@@ -1,4 +1,4 @@
-"""Which ratings count: the filters of the results, which hold for every number on the page."""
+"""Which ratings count: the filters of the results, which apply to every number on the page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EVERY = "Every item"
 
 
 def choose_scope(frame: Frame, kinds: frozenset[str], slug: str) -> Counted:
-    """The filters as the lead sets them; a box appears only where there is a choice. `kinds` count by default."""
+    """The filters set by the lead; a box appears only if there is a choice. `kinds` count by default."""
     with st.popover("Filters", icon=":material/filter_alt:"):
         kinds = _kinds(frame, kinds, slug)
         people = st.multiselect(
@@ -39,7 +39,7 @@ def _kinds(frame: Frame, kinds: frozenset[str], slug: str) -> frozenset[str]:
 
 
 def _field(frame: Frame, slug: str) -> tuple[str, str]:
-    """A field of the items file and its value."""
+    """A field of the items file and the value to filter by."""
     fields = frame.fields
     if not fields:
         return "", ""

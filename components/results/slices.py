@@ -1,4 +1,4 @@
-"""One criterion on parts of the items, by any field of the items file."""
+"""One criterion on subsets of the items, by any field of the items file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_DRAWN = 8
 
 
 def slices_section(analysis: StudyAnalysis, slug: str) -> None:
-    """Estimates with intervals and their number for every value; a verdict where the field was declared."""
+    """Estimates with intervals and counts for every value; verdicts only for a field declared before launch."""
     fields, shown = analysis.frame.fields, {result.criterion.key: result for result in pictured(analysis)}
     if not fields or not shown:
         st.text("The items file has no field that distinguishes items, so there is nothing to slice by.")
@@ -65,7 +65,7 @@ def _table(analysis: StudyAnalysis, result: CriterionResult, parts: Sequence[Sli
 
 
 def _figure(analysis: StudyAnalysis, result: CriterionResult, parts: Sequence[Slice]) -> go.Figure:
-    """A row per system and value, values of a system next to each other, on the whole scale."""
+    """One row per system and value, with a system's rows together, on the whole scale."""
     drawn = [
         (
             f"{charts.short(analysis.name(system.system), str(system.system), 20)}, {charts.short(part.value, '', 16)}",

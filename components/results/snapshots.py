@@ -1,4 +1,4 @@
-"""The reports that were made of a study, with their hashes and links."""
+"""The stored reports of a study, with hashes and links."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def snapshots(study: Study, made: Sequence[Frozen]) -> None:
 
 
 def read_here(study: Study, frozen: Frozen) -> None:
-    """The report's page in a frame, which reaches nothing around it."""
+    """The report's page in a frame that cannot access its surroundings."""
     key = f"read-{study.slug}-{frozen.sha256[:12]}"
     with st.expander("Read it here", icon=":material/article:", key=key, on_change="rerun") as box:
         if box.open:

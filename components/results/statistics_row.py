@@ -1,4 +1,4 @@
-"""A row of a table on a page, from the specs of the statistics that it shows."""
+"""Cells of a row of statistics in a table."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from triptych.stats.undefined import Undefined
 def cells(statistics: Iterable[Statistic], result: Any, share: bool = False, reasons: bool = True) -> dict[str, str]:
     """Title → number with its interval.
 
-    share: whether the numbers of the criterion are shares; reasons: whether the first cell of those that a reason
-    holds for has it in place of a number.
+    `share`: whether the criterion's numbers are shares. `reasons`: whether a reason for several undefined statistics
+    appears in the first of their cells.
     """
     row: dict[str, str] = {}
     for title, shared in columns(statistics).items():

@@ -1,4 +1,4 @@
-"""What a lead does with results: exports, unblinding; and that opening them is logged."""
+"""Exports and unblinding on the results page, and logging its first view."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BLIND = (
 
 
 def study_tools(board: Board, who: Who) -> None:
-    """Files and the one step that cannot be taken back; `who` would take it."""
+    """Exports, and unblinding, which is irreversible and logged for `who`."""
     study = board.study
     with st.popover("Export"):
         st.link_button("Ratings as CSV", f"export/{study.slug}/ratings.csv")
@@ -47,9 +47,9 @@ def study_tools(board: Board, who: Who) -> None:
 
 
 def log_look(study: Study, frame: Frame, pseudonym: str) -> None:
-    """Before the page is drawn, which then counts this look too; nothing where it shows estimates without tests.
+    """Log a view of the results before the page is drawn, so that it counts this view; not for estimates without tests.
 
-    Once a day in each session.
+    Once a day per session.
     """
     look, logged = (study.slug, f"{clock.now():%Y-%m-%d}"), state.recall(LOGGED, frozenset())
     numbers = collection(frame.planned, frame.work, frame.settings.preregistration)

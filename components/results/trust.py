@@ -1,4 +1,4 @@
-"""Can the ratings be trusted: agreement against the usual bands, then annotators one by one and two by two."""
+"""Whether the ratings can be trusted: agreement and its bands, annotators one by one, and pairs of annotators."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from triptych.stats.diagnostics import Speed
 from triptych.stats.numbers import counted
 from triptych.stats.undefined import Undefined
 
-MOST_RATINGS = 30_000  # in which camps are looked for while a lead waits
+MOST_RATINGS = 30_000  # limit for looking for camps while a lead waits
 CHECKS = {
     "With the others": "Correlation with the others",
     "Severity": "Severity",
@@ -44,7 +44,7 @@ CHECKS = {
 
 
 def agreement(analysis: StudyAnalysis, slug: str) -> None:
-    """Every coefficient of every criterion with its interval; alpha drawn against its bands."""
+    """Every coefficient of every criterion with its interval, and a figure of alpha with its bands."""
     titles = analysis.titles
     defined = [agreement for agreement in analysis.agreement if not isinstance(agreement.alpha, Undefined)]
     sentence = _agreement_sentence(analysis)
@@ -106,7 +106,7 @@ def _agreement_row(title: str, level: str, table: AgreementTable | Undefined | N
 
 
 def annotators(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | Undefined) -> None:
-    """A line per annotator; the flagged ones first."""
+    """One row per annotator, flagged ones first."""
     if not looks:
         st.text("No annotator's ratings count here.")
         return
@@ -132,7 +132,7 @@ def annotators(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | Undefin
 
 
 def _unchecked(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | Undefined) -> dict[str, str]:
-    """Columns without any value, with the reason."""
+    """Columns without any value, and why."""
     measures: dict[str, Sequence[object]] = {
         "With the others": [look.agreement for look in looks],
         "Severity": [look.severity for look in looks],
@@ -151,7 +151,7 @@ def _unchecked(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | Undefin
 
 
 def look_row(look: AnnotatorLook, speed: Speed | None) -> dict[str, str]:
-    """What is noticeable about one annotator, as a row of a table."""
+    """What is unusual about one annotator, as a row of a table."""
     flags = [*look.flags, speed_flag(speed) if speed else ""]
     numbers = cells(LOOK, look, reasons=False) | cells(SPEED, speed)
     return {
@@ -167,7 +167,7 @@ def _people_of(analysis: StudyAnalysis, key: str) -> PeopleOf:
 
 
 def pairs(analysis: StudyAnalysis, key: str, slug: str) -> None:
-    """How often each two annotators agree."""
+    """How often each pair of annotators agrees."""
     people = _people_of(analysis, key)
     if isinstance(people.pairs, Undefined):
         st.text(people.pairs.reason)
@@ -188,7 +188,7 @@ def pairs(analysis: StudyAnalysis, key: str, slug: str) -> None:
 
 
 def _side_by_side(analysis: StudyAnalysis, key: str) -> list[str]:
-    """Annotators ordered so that those of a group or camp are next to each other."""
+    """The annotators, ordered so that members of a group or camp are adjacent."""
     if analysis.groups:
         return sorted(analysis.people_names, key=lambda name: (analysis.groups.get(name, ""), name))
     if analysis.n_ratings > MOST_RATINGS:
@@ -198,7 +198,7 @@ def _side_by_side(analysis: StudyAnalysis, key: str) -> list[str]:
 
 
 def camps(analysis: StudyAnalysis, slug: str) -> None:
-    """How often each pair of annotators agrees, drawn with groups or camps next to each other."""
+    """How often each pair of annotators agrees, with groups or camps adjacent."""
     criteria = (
         [hint.criterion for hint in analysis.camps if hint.criterion] if analysis.n_ratings <= MOST_RATINGS else []
     )
@@ -226,7 +226,7 @@ def without_each(analysis: StudyAnalysis, key: str, _slug: str) -> None:
 
 
 def reliability(analysis: StudyAnalysis, _key: str, _slug: str) -> None:
-    """What the mean of several annotators is worth, and how many are needed."""
+    """The reliability of the mean of several annotators, and how many are needed."""
     rows = [
         {"Criterion": analysis.title(each.criterion), **cells(RELIABILITY, each.reliability)}
         for each in analysis.people
@@ -236,7 +236,7 @@ def reliability(analysis: StudyAnalysis, _key: str, _slug: str) -> None:
 
 
 def effects(analysis: StudyAnalysis, _key: str, _slug: str) -> None:
-    """Shift at each place on screen, and change from the first to the last annotation."""
+    """The effect of each position on screen, and the trend from the first to the last annotation."""
     for effect in analysis.effects:
         position = effect.position
         words = position.reason if isinstance(position, Undefined) else position.sentence

@@ -1,4 +1,4 @@
-"""The rubric form next to the workbench: one component that saves as a lead types. No script run, no rule."""
+"""The rubric form next to the workbench: one component that saves while a lead types. No script run, no rule."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _mount = st.components.v2.component(
 
 
 def rubric_builder(slug: str, state: dict[str, Any], sources: list[tuple[str, str]], *, locked: bool) -> None:
-    """Draws the form, its YAML and the first item.
+    """Draw the form, its YAML and the first item.
 
-    `state` is what `preview.rubric_form.look` says; `locked`: it can be read only.
+    `state` is the result of `preview.rubric_form.look`; a `locked` form is read-only.
     """
     form = {name: [asdict(field) for field in parts] for name, parts in fields.form().items()}
     kinds = {kind: scale.__name__ for kind, scale in KINDS.items()}
     data = {"study": slug, "locked": locked, "form": form, "kinds": kinds, "nouns": fields.NOUNS, "sources": sources}
-    # one string: Streamlit searches nested data for Arrow tables, and imports pandas to do so
+    # as one string: Streamlit searches nested data for Arrow tables, and imports pandas to do so
     _mount(
         data={"json": json.dumps({**data, "state": state})},
         key=f"rubric-builder-{slug}",

@@ -1,6 +1,6 @@
-// What Streamlit loads: the form, its YAML and the workbench with the first item, side by side. What is typed goes to the
-// server a moment later; the answer says what it means. While there are mistakes, the preview keeps the last rubric
-// without any, and the text waits in this tab.
+// The entry point that Streamlit loads: the form, its YAML, and the workbench with the first item, side by side. Input
+// is sent to the server after a short pause; the answer contains the parsed rubric or its mistakes. While there are
+// mistakes, the preview shows the last rubric without any, and this tab stores the text.
 
 import { h } from "../workbench/dom.js";
 import { postTo } from "../workbench/network.js";
@@ -16,7 +16,7 @@ import { createYaml } from "./yaml.js";
 
 const PAUSE_MS = 500;
 const AGAIN_MS = 3000;
-const REST_MS = 2000; // after which the checklist around the form is drawn again
+const REST_MS = 2000; // after which the page around the form redraws its checklist
 const WIDE = 980; // pixels that the workbench needs for responses side by side
 /** @type {WeakMap<HTMLElement, { calls: number, close: () => void }>} */
 const mounted = new WeakMap();
@@ -33,7 +33,7 @@ function mount(parent, data, tell) {
   const name = `triptych-rubric-${data.study}`;
   let { version, text, value } = data.state;
   let rubric = value ?? {};
-  /** What is to be sent next, besides study and version. @type {Record<string, any> | null} */
+  /** The next message, besides study and version. @type {Record<string, any> | null} */
   let pending = null;
   let isSending = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -103,7 +103,7 @@ function mount(parent, data, tell) {
   const observer = new ResizeObserver(fit);
   observer.observe(pane);
 
-  // ---- what the server says
+  // ---- the server's answers
 
   /** @param {State} state @param {boolean} isFormKept */
   function show(state, isFormKept) {
@@ -125,7 +125,10 @@ function mount(parent, data, tell) {
     preview(state.view);
   }
 
-  /** In the form without lines, and without short names, which follow a name that is itself missing. @param {Mistake[]} all */
+  /**
+   * Lists mistakes. The form hides those of short names that are empty because a title is missing.
+   * @param {Mistake[]} all
+   */
   function listMistakes(all) {
     listed = all;
     const isEmpty = (/** @type {Mistake} */ { path }) => path.at(-1) === "key" && all.some((other) => String(other.path) === String([...path.slice(0, -1), "title"]));
@@ -142,7 +145,7 @@ function mount(parent, data, tell) {
     return h("li", {}, go, h("span", {}, h("b", { text: mistake.place ? `${mistake.place}: ` : "" }), mistake.message), cure);
   }
 
-  // ---- what is sent
+  // ---- messages to the server
 
   /** @param {Record<string, any>} what @param {boolean} isTyping */
   function send(what, isTyping) {
@@ -191,7 +194,11 @@ function mount(parent, data, tell) {
     saved.dataset.state = "waiting";
   }
 
-  /** Another lead was quicker. @param {Record<string, any>} message @param {State} theirs */
+  /**
+   * Another lead changed the rubric first: lets the user choose.
+   * @param {Record<string, any>} message
+   * @param {State} theirs
+   */
   function ask(message, theirs) {
     const [take, keep] = [button("Show their version"), button("Save mine instead")];
     take.addEventListener("click", () => {
@@ -247,7 +254,7 @@ function mount(parent, data, tell) {
     URL.revokeObjectURL(address);
   });
 
-  // ---- the beginning: unsent input in this tab is restored
+  // ---- start: restores this tab's unsent input
 
   parent.append(root);
   const before = JSON.parse(sessionStorage.getItem(name) ?? "null");
@@ -279,7 +286,7 @@ export default function builder({ parentElement, data, setTriggerValue }) {
   const bench = present ?? mount(parentElement, JSON.parse(data.json), setTriggerValue);
   mounted.set(parentElement, bench);
   const { calls } = bench;
-  // Streamlit also cleans up after a call that a later one has replaced
+  // Streamlit also calls the clean-up of a call that a later one has replaced
   return () => {
     if (bench.calls === calls) bench.close();
   };

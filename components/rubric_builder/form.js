@@ -1,5 +1,5 @@
-// The form of a rubric, drawn from the table of its schema: which fields a part has, and how each is entered. A key of
-// the schema has no code of its own here, only its kind of field.
+// The form of a rubric, drawn from the table of its schema, which lists each part's fields and their kinds. No key of
+// the schema has code of its own here; only the kinds of fields do.
 
 import { h } from "../workbench/dom.js";
 import { shortName } from "./history.js";
@@ -21,7 +21,7 @@ import { shortName } from "./history.js";
 /** @typedef {{ form: Record<string, Field[]>, kinds: Record<string, string>, nouns: Record<string, string> }} Schema */
 /** @typedef {{ path: (string | number)[], message: string, place: string, line: number | null }} Mistake */
 
-/** Parts that fit one line; others fold under their name. */
+/** Parts that fit on one line; others are folded under their name. */
 const ROWS = ["Point", "ChoiceOption", "Reason", "Choosable", "HighlightLabel", "Speaker"];
 /** @type {Record<string, Part>} */
 const SCALES = {
@@ -32,7 +32,7 @@ const SCALES = {
 };
 const copyOf = (/** @type {any} */ value) => JSON.parse(JSON.stringify(value));
 
-/** The scale of the criterion before, whose reasons are its own. @param {Part} scale @returns {Part} */
+/** A copy of a scale without reasons and comments, for the next criterion. @param {Part} scale @returns {Part} */
 function withoutAsking(scale) {
   const copy = copyOf(scale);
   for (const answer of copy.points ?? copy.options ?? []) delete answer.ask;
@@ -52,7 +52,10 @@ export function createForm({ schema, rubric, changed }) {
   let drag = "";
 
   const typed = () => changed(true);
-  /** A change of which parts there are. @param {string} [focus] the path of the field to go to */
+  /**
+   * Draws the form again after parts were added, removed or moved.
+   * @param {string} [focus] the path of the field to focus
+   */
   function rebuilt(focus) {
     draw();
     if (focus) goTo(focus);
@@ -73,7 +76,7 @@ export function createForm({ schema, rubric, changed }) {
     else part[field.key] = value;
   }
 
-  /** A new part of a type with all that it must have. @param {string} type @param {Part[]} others @returns {Part} */
+  /** A new part with its required fields. @param {string} type @param {Part[]} others @returns {Part} */
   function started(type, others = []) {
     const last = others[others.length - 1];
     if (type === "Ask") return { free_text: "required" };
@@ -109,7 +112,7 @@ export function createForm({ schema, rubric, changed }) {
   }
 
   /**
-   * Key and tag follow the title until they are changed.
+   * Derives key and tag from the title, unless the lead has changed them.
    * @param {Part} part
    * @param {string} type
    * @param {string} old
@@ -210,7 +213,7 @@ export function createForm({ schema, rubric, changed }) {
       const value = field.key in part ? part[field.key] : copyOf(field.default);
       const isOn = value !== null && value !== undefined;
       const inner = h("div", { class: "rb-inner" }, isOn ? fieldsOf(field.of, value, at, []) : []);
-      // a part that is left out is written with its first change
+      // a part that was left out is added with its first change
       for (const type of ["input", "change", "click"]) {
         inner.addEventListener(type, ({ target }) => {
           if (type !== "click" || target instanceof HTMLButtonElement) part[field.key] = value;
@@ -394,7 +397,7 @@ export function createForm({ schema, rubric, changed }) {
   }
 
   /**
-   * The fields of a part; those that are seldom needed are folded.
+   * The fields of a part; those that are rarely needed are folded.
    * @param {string} type
    * @param {Part} part
    * @param {string} path
@@ -424,7 +427,7 @@ export function createForm({ schema, rubric, changed }) {
     root.replaceChildren(...fieldsOf("Rubric", rubric(), "", []));
   }
 
-  /** The field at a path, or the nearest around it, unfolded. @param {string} path */
+  /** Unfolds and focuses the field at a path, or the nearest one around it. @param {string} path */
   function goTo(path) {
     const steps = path.split(".");
     steps.forEach((_, n) => [steps.slice(0, n + 1).join("."), `${steps.slice(0, n).join(".")}.more`].forEach((part) => {
@@ -445,7 +448,7 @@ export function createForm({ schema, rubric, changed }) {
     root,
     draw,
 
-    /** The field of a mistake, or the nearest that there is. @param {(string | number)[]} path */
+    /** Goes to the field of a mistake, or to the nearest one. @param {(string | number)[]} path */
     show(path) {
       for (let length = path.length; length > 0; length -= 1) if (goTo(path.slice(0, length).join("."))) return;
     },

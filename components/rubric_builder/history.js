@@ -1,12 +1,12 @@
-// Earlier and later texts of a rubric, and the names of its parts. Pure: no page, no network.
+// Undo and redo of a rubric's text, and short names for its parts. Pure: no page, no network.
 
 const MAX_STEPS = 40;
 
 /** @typedef {ReturnType<typeof createHistory>} History */
 
 /**
- * @param {string[]} texts oldest first; the last place is what is shown
- * @param {number} at
+ * @param {string[]} texts oldest first
+ * @param {number} at index of the text that is shown
  */
 export function createHistory(texts, at = texts.length - 1) {
   return {
@@ -25,7 +25,7 @@ export function createHistory(texts, at = texts.length - 1) {
 }
 
 /**
- * A short name for a title that no other part has: "Next step" → next_step.
+ * A short name made from a title, which no other part has: "Next step" → next_step.
  * @param {string} title
  * @param {string[]} taken
  */

@@ -29,7 +29,7 @@ export function createYaml({ changed, locked }) {
     /** @param {string} text @param {{ line: number | null }[]} mistakes */
     show(text, mistakes) {
       wrong = new Set(mistakes.map(({ line }) => line));
-      // while the user types, the server's text is outdated
+      // while the user types, the server's text is out of date
       if (box.value !== text && document.activeElement !== box) box.value = text;
       redraw();
     },
@@ -42,7 +42,7 @@ export function createYaml({ changed, locked }) {
       lines.children[line - 1]?.scrollIntoView({ block: "center" });
     },
 
-    /** The text with the word that was meant. @param {{ line: number, cure: [string, string] }} mistake */
+    /** The text with a misspelt word replaced. @param {{ line: number, cure: [string, string] }} mistake */
     cured({ line, cure: [wrongWord, rightWord] }) {
       const parts = box.value.split("\n");
       parts[line - 1] = parts[line - 1].replace(wrongWord, rightWord);

@@ -1,1 +1,1 @@
-"""Shared by all screens: who is signed in, the page frame, wording, tables. Nothing for one page group only."""
+"""Shared by all screens: sign-in state, the page frame, wording, tables. Nothing for one page group only."""

@@ -1,4 +1,4 @@
-"""The addresses that a lead gives out."""
+"""The addresses that leads give to others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ THIS_COMPUTER = {"127.0.0.1", "localhost", "::1"}
 
 
 def app_address() -> str:
-    """The address under which others reach the app, without the page: TRIPTYCH_ADDRESS, else as this browser does."""
+    """The app's address for others, without the page: TRIPTYCH_ADDRESS, otherwise the address in this browser."""
     url = urlsplit(st.context.url or "http://localhost")
     here, origins = f"{url.scheme}://{url.netloc}", configured().origins
     origin = here if here in origins or not origins else origins[0]
@@ -23,18 +23,18 @@ def app_address() -> str:
 
 
 def own_path(path: str) -> str:
-    """The path of something that the app serves, as this browser asks for it."""
+    """The path of a file that the app serves, as this browser requests it."""
     base = st.get_option("server.baseUrlPath").strip("/")
     return f"/{base}/{path}" if base else f"/{path}"
 
 
 def reaches_this_computer_only() -> bool:
-    """Whether the address works on no other computer, because the lead uses the one that runs the app."""
+    """Whether other computers cannot use the address, because the lead's browser runs on the app's computer."""
     return urlsplit(app_address()).hostname in THIS_COMPUTER
 
 
 def study_address(study: Study) -> str:
-    """The address of an open study, for anybody who takes part."""
+    """The address of an open study for its participants."""
     return f"{app_address()}/?{urlencode({'study': study.slug})}"
 
 
@@ -43,7 +43,7 @@ def personal_address(secret: str) -> str:
 
 
 def panel_address(study: Study) -> str:
-    """The template for a panel, in the notation of Prolific: the panel replaces what is in double braces."""
+    """The address template for a panel, in Prolific's notation: the panel replaces text in double braces."""
     panel = panel_of(study)
     filled_in = f"{panel.id_param}={{{{%{panel.id_param}%}}}}&{panel.session_param}={{{{%{panel.session_param}%}}}}"
     if panel.proof == "secret":

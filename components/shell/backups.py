@@ -41,13 +41,13 @@ CAPSULE_NOTE = (
 
 
 def make_button() -> bool:
-    """Whether the lead wants a backup now."""
+    """A button; whether the lead requests a backup now."""
     st.text(CONTENT_NOTE)
     return state.button("Back up now", "back-up", icon=":material/backup:")
 
 
 def last_backup(backups: Sequence[Backup], schedule: ScheduleState) -> None:
-    """When the last backup was made and how large it is, when the next is due, and why one failed."""
+    """Time and size of the last backup, when the next is due, and why one failed."""
     if schedule.failure:
         st.warning(f"The last scheduled backup failed. {schedule.failure}")
     last = f"{moment(backups[0].at)}, {_size(backups[0])}" if backups else "none yet"
@@ -57,7 +57,7 @@ def last_backup(backups: Sequence[Backup], schedule: ScheduleState) -> None:
 
 
 def choose_schedule(now: Schedule) -> Schedule:
-    """How often the app makes a backup by itself, and how many it keeps."""
+    """Choose how often the app makes backups automatically, and how many it keeps."""
     st.header("By itself", anchor=False)
     with st.container(horizontal=True):
         names = EVERY if now.every_hours in EVERY else {now.every_hours: f"Every {now.every_hours} hours", **EVERY}
@@ -70,7 +70,7 @@ def choose_schedule(now: Schedule) -> Schedule:
 
 
 def backup_table(backups: Sequence[Backup], slug: str) -> None:
-    """The backups in the folder, and this study's last event in each."""
+    """The backups in the folder, with this study's last event in each."""
     st.text("They are in this folder of the computer that runs Triptych. Copy them to another computer.")
     st.code(str(folder()), language=None, wrap_lines=True)
     if not backups:
@@ -97,7 +97,7 @@ def _size(made: Backup) -> str:
 def choose_restore(
     backups: Sequence[Backup], allowed: bool, heads: Sequence[Head], who: Who
 ) -> tuple[str, Certainty] | None:
-    """The backup to restore, once the lead is certain. `heads`: every study's last event as it is now."""
+    """The backup to restore, once the lead has confirmed. `heads`: the current last event of every study."""
     with st.expander("Restore a backup", key="go-back"):
         if not allowed:
             st.text(COMMAND_NOTE)
@@ -115,7 +115,7 @@ def choose_restore(
 
 
 def _losses(made: Backup, heads: Sequence[Head]) -> str:
-    """What is lost with this backup: events since, and studies made since."""
+    """What a restore deletes: later events, and studies created later."""
     then = {head.slug: head.number for head in made.heads}
     since = [head.number - then.get(head.slug, 0) for head in heads]
     new = sum(head.slug not in then for head in heads)
@@ -134,7 +134,7 @@ def restored(result: Restored) -> str:
 
 
 def capsule(study: Study) -> None:
-    """The link to the study's capsule; only after unblinding, for it names the systems."""
+    """The link to the study's capsule; only after unblinding, since a capsule names the systems."""
     st.text(CAPSULE_NOTE)
     if study.unblinded_at is None:
         st.text("This study is blind. Unblind it on its results page first.")

@@ -1,4 +1,4 @@
-"""Choosing one of several by its name; confirming what cannot be undone."""
+"""Choosing one of several by name, and confirming irreversible actions."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def choose(
     place: DeltaGenerator | None = None,
     **more: Any,
 ) -> Key:
-    """The chosen key of `names`, which the box shows by name; at first `current`, or the first one.
+    """A box that shows the values of `names` and returns the chosen key; at first `current`, or the first one.
 
-    The browser sends the name, so keys of one name are shown with it.
+    The browser sends names, so equal names are shown with their keys.
 
-    `place`: a column to draw the box in; `more`: as for st.selectbox.
+    `place`: a column to draw the box in; `more`: options of st.selectbox.
     """
     keys = list(names)
     index, often = keys.index(current) if current in names else 0, Counter(names.values())
@@ -39,7 +39,7 @@ def choose(
 
 
 def choose_language(who: Who | None) -> None:
-    """The box with the languages that there are; the page is in the chosen one from the next run on."""
+    """A box of the available languages; the choice applies from the next run on."""
     names = {code: language.language(code).name for code in language.codes()}
     place = f"language-{language.used()}"
     st.selectbox(
@@ -54,9 +54,9 @@ def choose_language(who: Who | None) -> None:
 
 
 def confirmed(label: str, consequence: str, button: str, key: str, sure: str = "", **more: Any) -> bool:
-    """Whether someone pressed `button`, which is shown below its consequence after clicking the button `label`.
+    """Whether `button` was pressed, which appears below its consequence after a click on the button `label`.
 
-    sure: what must be ticked before it; `more`: as for st.button.
+    sure: the label of a box to tick first; `more`: options of st.button.
     """
     with st.popover(label):
         st.text(consequence)
@@ -65,7 +65,9 @@ def confirmed(label: str, consequence: str, button: str, key: str, sure: str = "
 
 
 def certain(who: Who, label: str, losses: str, key: str) -> Certainty | None:
-    """Draws what will be lost and the button; once the lead is sure and gave their passcode lately, or now: that."""
+    """Draw what will be lost, and a button. Returns the proof once the lead has confirmed and typed their passcode,
+    unless they did so recently.
+    """
     with st.form(f"certain-{key}", border=False):
         st.text(losses)
         is_fresh = state.passcode_is_fresh(who)

@@ -1,4 +1,4 @@
-"""Removes erased data from the database's files, with a message where that could not be done."""
+"""Removes erased data from the database's files, with a message if that fails."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ REASONS = {
 
 
 def clear() -> None:
-    """Remove every byte of what was erased from the files; call it outside of every transaction."""
+    """Overwrite all erased data in the files. Call it outside all transactions."""
     try:
         outcome = erasure.wipe(state.engine())
-    except DatabaseUnavailable:  # what was erased stays erased
+    except DatabaseUnavailable:  # the rows stay erased
         outcome = Wiped.failed
     state.remember(UNCLEARED, outcome)
 
 
 def what_is_left() -> None:
-    """Why the last clearing left something, if it did; where another try can help, a button for it."""
+    """Why the last clearing failed, if it did, with a button to try again if that can help."""
     outcome = state.recall(UNCLEARED, Wiped.done)
     if outcome in REASONS:
         state.say(REASONS[outcome], "warning")

@@ -1,4 +1,4 @@
-"""What a study's page shows while it is empty: the reason, and a link to the next step."""
+"""Text for a page that is empty: the reason, and a link to the next step."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ def empty_state(sentence: str, place: str, slug: str) -> None:
 
 
 def no_rating_yet(step: NextStep, slug: str) -> None:
-    """For pages about ratings, in a study that has none."""
+    """Shown by pages about ratings in a study without ratings."""
     empty_state(f"There is no rating yet. {step.sentence}", step.place, slug)

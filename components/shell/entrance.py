@@ -1,4 +1,4 @@
-"""The layout of sign-in pages and of steps before the work: one column, narrow for a form and wider for reading."""
+"""The layout of sign-in pages and of steps before the work: one column, narrow for forms and wider for reading."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from triptych.study.persons import Who
 LOGO = Path(__file__).parent / "logo.svg"
 WIDTH = 440
 READING = 720
-# Streamlit keeps the scroll position when the content changes; a new step is read from its beginning
+# Streamlit keeps the scroll position when the content changes, but people read a new step from its beginning
 TOP = """
 let shown;
 export default ({ data, parentElement }) => {
@@ -29,7 +29,7 @@ _top = st.components.v2.component("triptych.top", js=TOP)
 
 
 def begin_at_top(step: str) -> None:
-    """Shows the page from its beginning, once for each step."""
+    """Scroll to the top of the page, once for each step."""
     _top(data=step, key=f"top-{step}")
 
 
@@ -41,9 +41,9 @@ def centred(width: int) -> Iterator[None]:
 
 @contextmanager
 def column(title: str, sentence: str | None = None, width: int = WIDTH) -> Iterator[None]:
-    """A centred column with a heading and a sentence, and the logo where no bar above has it.
+    """A centred column with a heading and a sentence, and the logo unless a bar above has it.
 
-    The caller escapes text of users.
+    The caller must escape users' texts.
     """
     with centred(width):
         if width == WIDTH:
@@ -56,7 +56,7 @@ def column(title: str, sentence: str | None = None, width: int = WIDTH) -> Itera
 
 
 def continue_as(identity: str, is_known: bool) -> bool:
-    """Draws the one click of somebody who came in by single sign-on, or that nobody here is known by this identity."""
+    """For people who came by single sign-on: a button to sign in, or a message that the identity is unknown here."""
     if not is_known:
         state.say(_(UNKNOWN, identity=identity), "info")
         return False
@@ -65,9 +65,9 @@ def continue_as(identity: str, is_known: bool) -> bool:
 
 
 def ask_before_changing_person(who: Who | None, person_id: int | None, link: str) -> None:
-    """Stops the page until somebody who is signed in has agreed that a link of another person signs them out.
+    """Stop the page until a person who is signed in agrees to be signed out by a link of another person.
 
-    `person_id`: who the link is for, None for somebody new or a link that is not valid; `link` tells links apart.
+    `person_id`: the link's person; None for a new person or an invalid link. `link` distinguishes links.
     """
     if who is None or who.person_id == person_id:
         return

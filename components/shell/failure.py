@@ -1,4 +1,4 @@
-"""What a page shows when it fails unexpectedly."""
+"""What a page shows after an unexpected error."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from triptych.storage.database import DatabaseUnavailable
 
 
 def show(error: Exception) -> bool:
-    """Draws the id under which the error's trace is stored, or that the database is unavailable; always True.
+    """Draw the id of the stored trace, or that the database is unavailable. Returns True.
 
     True keeps Streamlit from drawing its own message.
     """

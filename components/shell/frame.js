@@ -1,8 +1,8 @@
-// What Streamlit's links and containers lack: the current page, and that a row of links is a navigation.
+// Adds what Streamlit's links and containers lack: the mark of the current page, and the role of a navigation.
 
-/** The observer of a frame, by the component's own element. @type {WeakMap<Element, MutationObserver>} */
+/** The observer of each frame, by the component's element. @type {WeakMap<Element, MutationObserver>} */
 const observers = new WeakMap();
-const SETTLED_MS = 200; // until everything above it is drawn too
+const SETTLED_MS = 200; // until everything above the container has been drawn, too
 
 /**
  * The last parts of the addresses of the page and of its place, the study's title, and the key of a container to scroll

@@ -1,4 +1,4 @@
-"""The frame above every lead page: the study named in the address, its places, and links beyond the study."""
+"""The frame above every lead page: the study named in the address, its places, and links to other pages."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _marks = st.components.v2.component(
 
 
 def frame(who: Who, path: str, title: str, corner: Callable[[], None]) -> None:
-    """Draws it for the page with this address.
+    """Draw the frame of the page with this address.
 
-    `title` is what the browser's tab shows, before the study's; `corner` draws who is signed in.
+    `title` is the first part of the browser tab's title; `corner` draws the account menu.
     """
     place = places.place_of(path)
     may_have_none = path in places.WITHOUT_STUDY
@@ -67,17 +67,17 @@ def frame(who: Who, path: str, title: str, corner: Callable[[], None]) -> None:
 
 
 def _place(name: str, screens: Sequence[places.Screen], is_current: bool, line: StudyLine) -> None:
-    """The link to a place; with the mouse on it, or the focus in it, those to its other screens are below."""
+    """The link to a place. When it is hovered or focused, links to its other screens appear below."""
     with st.container(key=f"place-{name}", width="content", gap=None):
         st.page_link(screens[0].page, label=name, query_params=_address(line))
-        if not is_current and len(screens) > 1:  # the current place's screens are next to the heading
+        if not is_current and len(screens) > 1:  # those of the current place are next to the heading
             with st.container(key=f"screens-{name}", width="content", gap="xsmall"):
                 for screen in screens[1:]:
                     st.page_link(screen.page, label=screen.name, query_params=_address(line))
 
 
 def _studies(who: Who, may_have_none: bool) -> Sequence[Study]:
-    """The lead's studies; an address that must name one and does not leads to the only one there is or to the list."""
+    """The lead's studies. If the address must name a study and does not, redirects to the only study or to the list."""
     with state.reading() as session:
         studies = lifecycle.for_lead(session, who)
     if not may_have_none and "study" not in st.query_params:
@@ -88,7 +88,7 @@ def _studies(who: Who, may_have_none: bool) -> Sequence[Study]:
 
 
 def _study(studies: Sequence[Study]) -> StudyLine | None:
-    """The study named in the address, in a box that switches to another, and its state; None without such a study."""
+    """The study in the address, in a box to switch to another, and its state; None without such a study."""
     titles, requested = titles_of(studies), st.query_params.get("study")
     if requested not in titles:
         return None
@@ -107,7 +107,7 @@ def _study(studies: Sequence[Study]) -> StudyLine | None:
 
 
 def _heading(place: str, screen: places.Screen, line: StudyLine | None) -> None:
-    """The page's one heading of the first order, the other screens of its place, and the guide about it."""
+    """The page's only heading of level 1, the other screens of its place, and a link to the guide."""
     with st.container(key="heading", horizontal=True, vertical_alignment="center"):
         st.title(places.title_of(place, screen), anchor=False, width="content")
         if line and len(places.PLACES[place]) > 1:

@@ -1,4 +1,4 @@
-"""A page of ratings in an AgGrid. Filters and order are those of all rows, so the grid itself has none."""
+"""A page of ratings in an AgGrid. Filtering and sorting apply to all rows, so the grid itself offers neither."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import streamlit as st
 from st_aggrid import AgGrid
 
 HEIGHT = 560
-# behind the grid's frame, which is transparent until the grid is there
+# shown behind the grid's frame, which is transparent until the grid has loaded
 LOADING = """<style>
 .st-key-ratings-grid { position: relative; }
 .st-key-ratings-grid::before { content: "Loading the ratings …"; position: absolute; padding: 0.5rem; }
@@ -19,7 +19,7 @@ WIDTHS = {"Criterion": 190, "Explanation": 320, "Reasons": 160, "Submitted (UTC)
 
 
 def ratings_grid(rows: pd.DataFrame, key: str) -> dict[str, Any] | None:
-    """The row that is clicked. Texts are text cells, so nothing in them is run or loaded."""
+    """The row that was clicked. All cells are text, so nothing in them is run or loaded."""
     columns = [{"field": name, "width": WIDTHS.get(name, 125), "tooltipField": name} for name in rows.columns]
     options = {
         "columnDefs": columns,

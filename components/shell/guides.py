@@ -1,4 +1,4 @@
-"""The guides of docs/, in sections that a page of the app can show. They are our own words, no user's."""
+"""The guides in docs/, divided into sections for the Help page. Their texts are our own, not users'."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cache
 
 from triptych.settings import app_folder
 
-# file below the app's folder, and what it is called
+# file below the app's folder, and title
 GUIDES = {
     "guide-leads": ("docs/guide-leads.md", "For leads"),
     "guide-annotators": ("docs/guide-annotators.md", "For annotators"),
@@ -23,18 +23,18 @@ LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
 
 
 def slug_of(heading: str) -> str:
-    """The heading's anchor, as GitHub makes it."""
+    """The heading's anchor as GitHub computes it."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
 
 
 def address_of(guide: str, section: str = "") -> dict[str, str]:
-    """The parameters of the Help page for a section of a guide."""
+    """The query parameters of the Help page for a section of a guide."""
     return {"guide": guide, "section": section} if section else {"guide": guide}
 
 
 @cache
 def sections(guide: str) -> dict[str, tuple[str, str]]:
-    """Slug → (heading, text) of every heading of a guide that has a text, in order."""
+    """Slug → (heading, text) for every heading with a text, in order."""
     path, _ = GUIDES[guide]
     text = (app_folder() / path).read_text(encoding="utf-8")
     headings = list(HEADING.finditer(text))
@@ -48,9 +48,10 @@ def sections(guide: str) -> dict[str, tuple[str, str]]:
 
 
 def _linked(text: str, guide: str) -> str:
-    """Links to other guides as addresses of the Help page; those to files that the app does not have as plain words.
+    """The text with links to other guides as addresses of the Help page, and links to files outside the app as plain
+    text.
 
-    Without the pictures, which show the pages that the reader is on.
+    Pictures are removed: they show the pages that the reader is on.
     """
     names = {path.rpartition("/")[2]: name for name, (path, _) in GUIDES.items()}
 

@@ -1,8 +1,8 @@
-// Shows the content of Streamlit's dialogs without taking keys, clicks or the focus.
+// Shows the content of Streamlit's dialogs without blocking keys, clicks or the focus.
 
-// of Streamlit's dialogs, those for which there are words elsewhere: here and in line.py
+// Streamlit's dialogs whose message appears elsewhere: here and in line.py
 const SAID_ELSEWHERE = ["Connection error", "Page not found"];
-// used by style sheets of the whole page
+// for the style sheets of the whole page
 const COLOURS = ["--st-background-color", "--st-border-color", "--st-primary-color", "--st-link-color"];
 
 /** @type {WeakMap<Element, AbortController>} */
@@ -13,7 +13,7 @@ const watches = new WeakMap();
 /** @param {{ data: Words, parentElement: HTMLElement, setTriggerValue: (name: string, value: boolean) => void }} component */
 export default function ({ data: { down, broken, language, direction }, parentElement, setTriggerValue }) {
   Object.assign(document.documentElement, { lang: language, dir: direction });
-  // Streamlit's colours are known inside of components only
+  // only components can read Streamlit's colours
   const own = getComputedStyle(parentElement);
   for (const name of COLOURS) document.body.style.setProperty(name, own.getPropertyValue(name));
   const line = /** @type {HTMLElement} */ (parentElement.querySelector(".triptych-line"));
@@ -28,7 +28,7 @@ export default function ({ data: { down, broken, language, direction }, parentEl
 
   function write() {
     const isUp = app?.getAttribute("data-test-connection-state") === "CONNECTED";
-    // clicks in the meantime were lost and the login may have ended; the workbench stores and sends its own data
+    // clicks made meanwhile were lost, and the login may have ended; the workbench stores and sends its own data
     if (isUp && isLost && !document.querySelector(".tw")) setTriggerValue("returned", true);
     isLost = hasBeenUp && !isUp;
     hasBeenUp ||= isUp;
@@ -40,7 +40,7 @@ export default function ({ data: { down, broken, language, direction }, parentEl
   const observer = new MutationObserver(write);
   observer.observe(app, { attributes: true, attributeFilter: ["data-test-connection-state"] });
   watch.signal.addEventListener("abort", () => observer.disconnect());
-  // Streamlit reports each dialog to the page around it, which is this one
+  // Streamlit reports each dialog to the surrounding page, which is this one
   window.addEventListener("message", ({ source, data }) => {
     if (source !== window || data?.type !== "CLIENT_ERROR_DIALOG" || SAID_ELSEWHERE.includes(data.error)) return;
     isBroken = true;

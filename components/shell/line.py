@@ -1,4 +1,4 @@
-"""The unobtrusive line on every page that appears when the server cannot be reached, instead of Streamlit's dialogs."""
+"""A line on every page that appears when the server cannot be reached, instead of Streamlit's dialogs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from triptych.languages import language
 from triptych.languages.language import _
 
 FOLDER = Path(__file__).parent
-ADDRESS = "address"  # the first one of this browser tab was looked at
+ADDRESS = "address"  # session key: whether this tab's first address was checked
 _line = st.components.v2.component(
     "triptych.line",
     html='<p class="triptych-line" role="status"></p>',
@@ -23,9 +23,9 @@ _line = st.components.v2.component(
 
 
 def watch_line() -> None:
-    """Draws nothing while the server answers; after a lost connection the page runs again.
+    """The line, empty while the server responds. After a lost connection the page runs again.
 
-    Also sets the page's language and the styles that every page needs.
+    Also sets the page's language and the styles that all pages need.
     """
     code = language.used()
     words = {
@@ -39,15 +39,15 @@ def watch_line() -> None:
 
 
 def say_unknown_address(page: str) -> None:
-    """Says that the address was of no page, where Streamlit shows `page` instead.
+    """A message that the address is of no page, if Streamlit shows `page` instead.
 
-    Only the first run of a connection has the address that was asked for; later runs have the one they leave.
+    Only a connection's first run has the requested address; later runs have that of the page they leave.
     """
     if state.recall(ADDRESS):
         return
     state.remember(ADDRESS, True)
-    # not with urlsplit: a browser can send anything, and invalid input would raise and be logged as an error; the first
-    # page's address ends with the server's name
+    # not with urlsplit, which would raise an error on the invalid input that browsers can send; the address of the
+    # first page ends with the server's name
     path = re.split("[?#]", st.context.url or "")[0].partition("://")[2].partition("/")[2]
     address = path.rpartition("/")[2]
     base = st.get_option("server.baseUrlPath").strip("/").rpartition("/")[2]

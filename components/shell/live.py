@@ -1,4 +1,4 @@
-"""A page that follows the data: one small question every few seconds, a redraw only when the answer changed."""
+"""A page that follows the data: it polls a number every few seconds, and runs again when the number changes."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ from triptych.storage.models import Study
 
 POLL_SECONDS = 3
 CPU_SHARE = 0.08  # of a core, for all open pages of a study together
-MAX_WAIT_SECONDS = 60.0  # seconds
+MAX_WAIT_SECONDS = 60.0
 
 
 @dataclass
 class Pace:
-    """The number that a study's open pages last received, when, and the processor seconds spent since."""
+    """The number that a study's open pages last received (`told`), when, and the processor seconds spent since."""
 
     told: int
     since: float
     spent: float = 0.0
 
     def tell(self, number: int, now: float) -> int:
-        """The number to draw: the last one, until the pages have used up their share of a core. A restored backup
-        lowers the number; the last one is then discarded.
+        """The number to draw: the last one, until the pages have kept within their share of a core.
+
+        A restored backup lowers the number; the lower one is then used at once.
         """
         waited = now - self.since >= min(self.spent / CPU_SHARE, MAX_WAIT_SECONDS)
         if number < self.told or (number > self.told and waited):
@@ -44,7 +45,7 @@ _lock = threading.Lock()
 
 @contextmanager
 def drawing(name: str) -> Iterator[None]:
-    """What is drawn in here counts towards the pace of the pages of this name."""
+    """Count the processor time of drawing in this context towards the pace of the pages with this name."""
     began = time.thread_time()
     try:
         yield
@@ -61,7 +62,7 @@ def number_now(study: Study) -> int:
 
 
 def follow(version: Callable[[], int], seen: int) -> None:
-    """Runs the whole page again as soon as `version()` differs from `seen`; widgets keep their values."""
+    """Run the whole page again as soon as `version()` differs from `seen`; widgets keep their values."""
 
     @st.fragment(run_every=POLL_SECONDS)
     def poll() -> None:
@@ -73,7 +74,7 @@ def follow(version: Callable[[], int], seen: int) -> None:
 
 
 def follow_at_a_pace(name: str, version: Callable[[], int], seen: int) -> None:
-    """The same for a growing number: all pages with this name advance to the same one, so it is computed once."""
+    """As `follow`, for a growing number: all pages with this name advance to the same one, which is computed once."""
 
     def due() -> int:
         number, now = version(), time.monotonic()

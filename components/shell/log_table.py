@@ -1,4 +1,4 @@
-"""The event log for reading: filters, a page of lines, and what one event changed."""
+"""The event log: filters, a page of lines, and what one event changed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MISSING = "missing"
 
 
 def choose_filters(kinds: Sequence[str], people: Sequence[str], slug: str) -> EventFilters:
-    """Which events to list; an empty box filters nothing. The boxes are kept in the address."""
+    """Which events to list; an empty box filters nothing. The address stores the boxes."""
     bound: Any = {"bind": "query-params"}
     first, second, third, fourth, fifth = st.columns([3, 3, 2, 2, 3])
     chosen = first.multiselect("What happened", kinds, placeholder="Everything", key="kind", **bound)
@@ -34,7 +34,7 @@ def choose_filters(kinds: Sequence[str], people: Sequence[str], slug: str) -> Ev
 
 
 def _ends(days: Any) -> tuple[datetime | None, datetime | None]:
-    """The first moment of the first day, and the first after the last one."""
+    """The start of the first day, and the start of the day after the last."""
     bounds: list[date] = list(days) if isinstance(days, list | tuple) else [days]
     if not bounds:
         return None, None
@@ -54,7 +54,7 @@ def choose_page(count: int, slug: str) -> int:
 
 
 def log_table(entries: Sequence[Entry], slug: str) -> Entry | None:
-    """One line per event, newest first; returns the event that the lead picks."""
+    """One line per event, newest first; returns the event that the lead selects."""
     table = pd.DataFrame(
         [
             {
@@ -83,7 +83,7 @@ def log_table(entries: Sequence[Entry], slug: str) -> Entry | None:
 
 
 def changes(entry: Entry) -> None:
-    """What one event wrote, next to what was there before."""
+    """The values that an event wrote, next to the previous ones."""
     event = entry.event
     st.text(f"Event {event.number}: {event.kind}, {event.actor}, {event.at:%Y-%m-%d %H:%M:%S} UTC")
     if entry.withheld:
@@ -96,7 +96,7 @@ def changes(entry: Entry) -> None:
 
 
 def changed_values(old: dict[str, Any] | None, new: dict[str, Any] | None) -> list[dict[str, str]]:
-    """One line per value: before, after; of an annotation one per rating, explanation and highlight."""
+    """One line per value, before and after; an annotation has one per rating, explanation and highlight."""
     before, after = _flat(old or {}), _flat(new or {})
     names = [*after, *(name for name in before if name not in after)]
     if old is None:
@@ -138,7 +138,7 @@ def _set_aside(rows: list[Any]) -> dict[str, str]:
     return {f"set aside, {_place(position)}": str(reason) for position, reason in rows}
 
 
-# parts of an annotation as the log has them: lists of rows
+# parts of an annotation in the log, each a list of rows
 PARTS: dict[str, Callable[[list[Any]], dict[str, str]]] = {
     "ratings": _ratings,
     "highlights": _highlights,
@@ -151,7 +151,7 @@ def _place(position: int | None) -> str:
 
 
 def head(number: int, last_hash: str) -> None:
-    """Number and hash to write down, or to compare with an export, a report or a backup."""
+    """Number and hash of the last event, to write down or to compare with an export, a report or a backup."""
     st.text(f"{counted(number, 'event')}. Hash of the last one:")
     st.code(last_hash or NONE, language=None, wrap_lines=True)
     st.caption(
@@ -161,7 +161,7 @@ def head(number: int, last_hash: str) -> None:
 
 
 def verdict(check: Verdict) -> None:
-    """Whether every row agrees with the log; the first rows that do not."""
+    """Whether every row matches the log, and the first rows that do not."""
     if check.holds:
         st.success(check.sentence)
         return

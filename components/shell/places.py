@@ -1,4 +1,4 @@
-"""The places of a study in the order of their row, and the screens of each, for the router and the frame."""
+"""The places of a study in display order, and the screens of each, for the router and the frame."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Screen:
-    """A page of a place: its file below pages/, its name in the list of screens, and the guide's section about it."""
+    """A page of a place: its file below pages/, its name in the list of screens, and its section of the guide."""
 
     page: str
     name: str
@@ -21,7 +21,7 @@ class Screen:
 
 
 PATHS = {"lead/design.py": "setup"}
-# the first screen has the name and the address of its place
+# the first screen has its place's name and address
 PLACES = {
     "Setup": (
         Screen("lead/design.py", "Design", "from-draft-to-launch"),
@@ -45,9 +45,9 @@ PLACES = {
     "Report": (Screen("lead/report.py", "Report", "reports-and-exports"),),
     "Log": (Screen("lead/log.py", "Log", "keeping-it-safe"),),
 }
-# address in earlier versions → the page there now
+# address in earlier versions → the page that has replaced it
 FORMER = {"design": "lead/design.py", "study": "lead/design.py", "overview": "lead/design.py"}
-# about a study only where the address names one
+# about a study only if the address names one
 WITHOUT_STUDY = {"planner", "help"}
 
 
@@ -57,6 +57,6 @@ def title_of(place: str, screen: Screen) -> str:
 
 
 def place_of(path: str) -> tuple[str, Screen] | None:
-    """The place and the screen with this address; None for a page that is about no study."""
+    """The place and the screen at this address; None for a page that is not about a study."""
     named = {screen.path: (place, screen) for place, screens in PLACES.items() for screen in screens}
     return named.get(path)

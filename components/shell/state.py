@@ -1,4 +1,6 @@
-"""Who is asking, what a session remembers, and transactions for pages: the one module that touches session state."""
+"""The signed-in person, values that a session remembers, and transactions for pages. No other module uses the session
+state.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ LANGUAGE, CHOSEN_LANGUAGE = "language", "chosen language"
 MESSAGES, ARRIVAL, RAN_BY_ITSELF = "messages", "arrival", "ran by itself"
 CAME_BACK = "came back"
 PASSCODE_TYPED_AT = "passcode typed at"
-THIS_COMPUTER = "127.0.0.1"  # for which Streamlit gives no address
+THIS_COMPUTER = "127.0.0.1"  # Streamlit reports no address for it
 CLICKS, PAGE, SHOWN_NEXT = "clicks", "page", "shown next"
 PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 SHORTCODE = re.compile(r":(?=[\w+\-/]+:)")
@@ -48,7 +50,7 @@ MAY_OPEN = {"annotator": {Role.annotator, Role.lead}, "lead": {Role.lead}, "view
 
 @dataclass(frozen=True)
 class Arrival:
-    """Somebody whose identity has been checked and who gets a cookie next; `study` opens after that, if any."""
+    """Somebody who was identified and gets a cookie next; then `study` opens, if it is set."""
 
     ticket: str
     return_code: str | None = None
@@ -56,20 +58,20 @@ class Arrival:
 
 
 def engine() -> Engine:
-    """The process's one engine; the database is first migrated to this version's schema."""
+    """The process's engine; the database is first migrated to this version's schema."""
     return web_engine()
 
 
 @contextmanager
 def reading() -> Iterator[Session]:
-    """One consistent state of the database."""
+    """A session that reads one consistent state of the database."""
     with database.reading(engine()) as session:
         yield session
 
 
 @contextmanager
 def writing() -> Iterator[Session]:
-    """Changes that are stored together at the end, or not at all."""
+    """A session whose changes are stored together at the end, or not at all."""
     with database.writing(engine()) as session:
         yield session
 
@@ -80,22 +82,22 @@ def database_answers() -> bool:
 
 
 def current_person() -> Who | None:
-    """The person whose cookie this browser sent, as the database has them now."""
+    """The person whose cookie this browser sent, read from the database."""
     return who_holds(session_cookie())
 
 
 def session_cookie() -> str | None:
-    """What this browser's session cookie holds."""
+    """The content of this browser's session cookie."""
     return cookie_in(st.context.cookies, _is_https())
 
 
 def identity() -> str:
-    """The identity under which the visitor came in by single sign-on; empty without one."""
+    """The identity with which the visitor came by single sign-on; empty without one."""
     return identity_in(st.context.headers)
 
 
 def _is_https() -> bool:
-    """Whether the page was opened over https: the gate accepts sockets only with the requested origin."""
+    """Whether the page was opened over https. Its origin says so, which the gate has checked."""
     return st.context.headers.get("Origin", "").startswith("https:")
 
 
@@ -105,10 +107,11 @@ def browser() -> Browser:
 
 
 def identify() -> Who | None:
-    """As `current_person`, for the router, so that the page need not query again. A run caused by the user counts as
-    use of a lead's login; one caused by new data does not.
+    """As `current_person`, for the router: stores the person, so that the page need not query again.
+
+    A run caused by the user extends a lead's login; one caused by new data does not.
     """
-    if recall(CAME_BACK) is None:  # the first run: a tab that had another session names it when it connects
+    if recall(CAME_BACK) is None:  # the first run; a tab names its earlier session when it connects
         _, _, *earlier = st.context.headers.get("Sec-WebSocket-Protocol", "").split(",") + ["", ""]
         remember(CAME_BACK, any(part.strip() for part in earlier))
     who = _identified.who = current_person()
@@ -118,23 +121,23 @@ def identify() -> Who | None:
         if end:
             with writing() as session:
                 accounts.prolong(session, who, end)
-    language.use(language.ENGLISH)  # of leads' pages
+    language.use(language.ENGLISH)  # leads' pages are in English
     if who is None or who.role == Role.annotator:
         speak(who)
     return who
 
 
 def will_run_by_itself() -> None:
-    """The next run is one that nobody caused."""
+    """Mark the next run as not caused by the user."""
     remember(RAN_BY_ITSELF, True)
 
 
 def speak(who: Who | None) -> None:
-    """Set the language of texts to that of this person, or of this browser."""
+    """Set the language of texts to this person's, or this browser's."""
     slug = st.query_params.get("study") or recall("study")
     study = None
     with reading() as session:
-        with suppress(NotFound):  # a page that is about no study, or an address that is wrong
+        with suppress(NotFound):  # not about a study, or a wrong address
             study = lifecycle.by_slug(session, slug) if slug else None
         code = languages.of_person(session, who.person_id if who else None, study, st.context.locale)
     chosen = None if who else recall(CHOSEN_LANGUAGE)
@@ -143,28 +146,29 @@ def speak(who: Who | None) -> None:
 
 
 def choose_language(who: Who | None, code: str) -> None:
-    """Of somebody who is signed in it is stored; otherwise with the person who signs in here next."""
+    """Store the language for a person who is signed in; otherwise for the next person who signs in here."""
     remember(CHOSEN_LANGUAGE, code)
     if who:
         run_command(languages.choose, who, code)
 
 
 def run_again_by_itself() -> None:
-    """Runs the whole page again because of new data."""
+    """Run the whole page again because of new data."""
     will_run_by_itself()
     st.rerun(scope="app")
 
 
 def was_signed_in() -> bool:
-    """Whether this browser or tab was signed in; if nobody is signed in now, that login has ended. An ended login
-    closes its sockets. The tab then reconnects, possibly without the cookie, and names its session, which continues
-    only with that login (`web.gate`).
+    """Whether this browser or tab was signed in before, so that a login without a person has ended.
+
+    An ended login closes its sockets. The tab then reconnects, possibly without the cookie, and names its session,
+    which continues only with that login (`web.gate`).
     """
     return session_cookie() is not None or bool(browser().people and recall(CAME_BACK))
 
 
 def require(role: str) -> Who:
-    """The signed-in person, if they may open this page; otherwise a message, and the page stops.
+    """The signed-in person if they may open this page; otherwise draw a message and stop.
 
     `role` is "annotator" (leads may annotate too), "lead" or "viewer".
     """
@@ -181,15 +185,15 @@ def require(role: str) -> Who:
 
 
 def remember(key: str, value: Any) -> None:
-    """Keeps a value for this browser tab until it is reloaded."""
+    """Store a value for this browser tab until it is reloaded."""
     st.session_state[key] = value
 
 
 def recall(key: str, default: Any = None) -> Any:
     """A remembered value, or a widget's.
 
-    Read from a copy: a plain read gives way to the next click, which would end a callback before it has stored
-    what it was called for.
+    Read from a copy: Streamlit can interrupt a run at any access to the session state for the next click, which would
+    end a callback before it has stored anything.
     """
     return st.session_state.to_dict().get(key, default)
 
@@ -199,7 +203,7 @@ def forget(key: str) -> None:
 
 
 def take(key: str, default: Any = None) -> Any:
-    """A remembered value, which is forgotten with it."""
+    """A remembered value, which is deleted."""
     return st.session_state.pop(key, default)
 
 
@@ -209,20 +213,20 @@ def show_next(key: str) -> None:
 
 
 def button(label: str, key: str, **options: Any) -> bool:
-    """Draws a button; whether it was clicked. Act on it before anything else is drawn.
+    """Draw a button; whether it was clicked. Call it before drawing anything else.
 
-    Streamlit forgets the click of a run that the next click interrupts, so it is remembered until a run of the same
-    page reads it here. `key` names the study and the button.
+    Streamlit forgets a click if the next click interrupts its run, so the click is stored until a run of the same page
+    reads it here. `key` names the study and the button.
     """
     return _clicked(partial(st.button, key=key), label, key, options)
 
 
 def form_button(label: str, key: str, **options: Any) -> bool:
-    """The same for a form.
+    """As `button`, for a form.
 
-    The form must not have `clear_on_submit`: the run that reads the click would get its fields empty (see `numbered`).
-    Without fields, a form is wrong: the browser sends its click at once, but a text that it takes from the field left
-    for it a moment later, and the server may drop the first of two messages that come together.
+    The form must not have `clear_on_submit`: the run that reads the click would get empty fields (see `numbered`). It
+    must have fields: the browser sends the click of a form without fields at once, and a moment later the text of the
+    field that the user just left; the server may drop one of two messages in quick succession.
     """
     return _clicked(st.form_submit_button, label, key, options)
 
@@ -231,7 +235,7 @@ def _clicked(draw: Callable[..., Any], label: str, key: str, options: Mapping[st
     clicks: set[str] | None = recall(CLICKS)
     if clicks is None:
         remember(CLICKS, clicks := set())
-    # the next click may end a callback at any use of the session state, so it changes what is in there already
+    # the next click may end a callback at any access to the session state, so the callback changes a stored set
     draw(label, on_click=clicks.add, args=(key,), **options)
     clicked = key in clicks
     clicks.discard(key)
@@ -239,7 +243,7 @@ def _clicked(draw: Callable[..., Any], label: str, key: str, options: Mapping[st
 
 
 def numbered(name: str) -> str:
-    """A key for a form or a field, which is empty again after `renew(name)`."""
+    """A key for a form or field that is empty again after `renew(name)`."""
     return f"{name}-{recall(name, 0)}"
 
 
@@ -248,7 +252,7 @@ def renew(name: str) -> None:
 
 
 def turn_to(page: str) -> None:
-    """Called with the page that a run draws: clicks that another page did not read are forgotten."""
+    """Called with the page that is drawn: forget clicks that another page did not read."""
     if recall(PAGE) != page:
         remember(PAGE, page)
         forget(CLICKS)
@@ -257,11 +261,12 @@ def turn_to(page: str) -> None:
 def run_command(
     command: Callable[..., Any], *args: Any, done: str | Callable[[Any], str] | None = None, **kwargs: Any
 ) -> Any:
-    """Run one core command in its own transaction; a refusal becomes a message and None is returned.
+    """Run one core command in its own transaction. A refusal becomes a message, and None is returned.
 
-    For callbacks: the message waits for show_messages(). `done` is the message after success or makes it of the result.
+    For callbacks: the message waits for show_messages(). `done` is the message after success, or returns it for a
+    result.
     """
-    language.use(recall(LANGUAGE, language.ENGLISH))  # callbacks run in a thread that the page has not prepared
+    language.use(recall(LANGUAGE, language.ENGLISH))  # callbacks run in a thread without the page's language
     try:
         with writing() as session:
             result = command(session, *args, **kwargs)
@@ -274,11 +279,11 @@ def run_command(
 
 
 def sign_in_by(identify: Callable[[], Person | tuple[Person, str]], study: str = "") -> None:
-    """Sign in the person that is returned, with a new return code if there is one; a refusal is a message.
+    """Sign in the person returned by `identify`, who may come with a new return code; a refusal becomes a message.
 
-    study: the short name of the study to open, where the address does not name it already.
+    study: the short name of the study to open, if the address does not name it.
 
-    `identify` runs outside of every transaction, since it may have to compute a slow hash.
+    `identify` runs outside all transactions, since it may compute a slow hash.
     """
 
     def command() -> Arrival:
@@ -295,7 +300,7 @@ def sign_in_by(identify: Callable[[], Person | tuple[Person, str]], study: str =
 
 
 def _unless_too_often(command: Callable[[], T]) -> T | None:
-    """What the command returns; a refusal, of too many tries too, becomes a message."""
+    """The command's result; None after a refusal or too many tries, which become messages."""
     wait = wait_to_sign_in(session_cookie(), st.context.ip_address or THIS_COMPUTER)
     if wait:
         _say_later("error", later(wait))
@@ -308,13 +313,13 @@ def _unless_too_often(command: Callable[[], T]) -> T | None:
 
 
 def passcode_is_fresh(who: Who) -> bool:
-    """Whether the lead typed their passcode less than 15 minutes ago, signing in or in this tab."""
+    """Whether the lead typed their passcode in the last 15 minutes, when signing in or in this tab."""
     with reading() as session:
         return accounts.passcode_is_fresh(session, who, recall(PASSCODE_TYPED_AT))
 
 
 def certainty(who: Who, passcode: str) -> Certainty | None:
-    """The proof that an irreversible action requires; None, with a message, without the lead's passcode."""
+    """The proof required for an irreversible action; None, with a message, if the passcode is missing or wrong."""
     typed_at, is_fresh = recall(PASSCODE_TYPED_AT), passcode_is_fresh(who)
     proof = _unless_too_often(lambda: signing_in.certain(engine(), who, typed_at, passcode, browser()))
     if proof and not is_fresh:
@@ -323,7 +328,7 @@ def certainty(who: Who, passcode: str) -> Certainty | None:
 
 
 def arrival() -> Arrival | None:
-    """Set between a sign-in and the reload that sends the cookie."""
+    """The arrival between a sign-in and the reload that sends the cookie."""
     return recall(ARRIVAL)
 
 
@@ -344,10 +349,9 @@ def say(text: str, kind: str = "error") -> None:
 
 
 def plain(text: str) -> str:
-    """Text escaped for a place where Streamlit reads Markdown, so that it is shown literally.
+    """Text escaped for a place where Streamlit expects Markdown, so that it appears literally.
 
-    Markdown could load a remote image or pass as the app's own words. Every ASCII punctuation mark is escaped; a word
-    joiner keeps :name: from becoming an icon, and addresses, which are found even where they are escaped, from
-    becoming links.
+    Markdown could load a remote image or look like the app's own words. Every ASCII punctuation mark is escaped. Word
+    joiners keep :name: from becoming an icon and addresses, which are recognised even if escaped, from becoming links.
     """
     return PUNCTUATION.sub(r"\\\1", AUTOLINK.sub("\u2060", SHORTCODE.sub(":\u2060", text)))

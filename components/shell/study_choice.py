@@ -1,4 +1,4 @@
-"""Which study a lead's page is about: the address names it, and nothing else."""
+"""The study of a lead's page, which only the address determines."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from triptych.study.persons import Who
 
 @contextmanager
 def chosen_study(who: Who) -> Iterator[tuple[state.Session, Study]]:
-    """The study named in the address, for the page's first queries; stops the page if they do not lead it. The frame,
-    which the router draws before the page, shows its name, state and places, and the page's heading.
+    """The study named in the address, for the page's first queries. Stops the page if the person does not lead it.
+
+    The frame, which the router draws before the page, shows the study's name, state and places, and the page's heading.
     """
     with state.reading() as session:
         yield session, _led(session, who)
@@ -35,7 +36,7 @@ def _led(session: state.Session, who: Who) -> Study:
 
 @contextmanager
 def watched_study(who: Who, place: str) -> Iterator[tuple[state.Session, Study]]:
-    """The one study that a viewer sees, below the page's heading, for what the page reads of it at first."""
+    """The viewer's one study, below the page's heading, for the page's first queries."""
     with state.reading() as session:
         study = lifecycle.seen_by(session, who)
         line = lifecycle.line_of(session, study)
@@ -47,5 +48,5 @@ def watched_study(who: Who, place: str) -> Iterator[tuple[state.Session, Study]]
 
 
 def titles_of(studies: Sequence[Study]) -> dict[str, str]:
-    """Slug → title, with what tells rounds of one title apart; that of a demo study begins with "Demo"."""
+    """Slug → title and round; a demo study has only its title, which begins with "Demo"."""
     return {study.slug: study.title if study.demo else f"{study.title} ({study.round})" for study in studies}

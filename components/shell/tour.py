@@ -1,4 +1,4 @@
-"""A tour of the finished demo study: five stops on its own pages, each with one task. The address names the stop."""
+"""A tour of the finished demo study: five stops on its own pages, each with a task. The address names the stop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PARAMETER = "tour"
 
 @dataclass(frozen=True)
 class Stop:
-    """A page, what it is for, and what to try on it."""
+    """A page, its purpose, and what to try on it."""
 
     page: str
     about: str
@@ -52,19 +52,19 @@ STOPS = (
 
 
 def finished_demo(studies: Sequence[Study]) -> Study | None:
-    """The study that the tour goes through; None once the demo studies were removed."""
+    """The study of the tour; None if the demo studies were removed."""
     return next((study for study in studies if study.demo and study.state == StudyState.closed), None)
 
 
 def tour_link(studies: Sequence[Study]) -> None:
-    """The way to the first stop, if there is a study for it."""
+    """A link to the first stop, if the study exists."""
     study = finished_demo(studies)
     if study is not None:
         _link(0, study, f"Tour of a finished study, {len(STOPS)} stops", ":material/tour:")
 
 
 def stop_box(page: str, study: Study) -> None:
-    """The stop that the address names, above its page; nothing on other pages and for other studies."""
+    """The stop named in the address, above its page; draws nothing on other pages or for other studies."""
     named = st.query_params.get(PARAMETER, "")
     place = int(named) - 1 if named in map(str, range(1, len(STOPS) + 1)) else None
     if place is None or not study.demo or STOPS[place].page != page:

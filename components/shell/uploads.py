@@ -1,4 +1,4 @@
-"""The content of an uploaded text, once a lead has confirmed an encoding that the file does not name."""
+"""The content of an uploaded text after a lead has confirmed its encoding, if the file does not state it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ SHOWN_FILES = 5
 
 
 def content_of(upload: st.runtime.uploaded_file_manager.UploadedFile) -> bytes | None:
-    """The file's bytes, with text converted to UTF-8; None while the user still has to confirm its encoding. Also
-    converts texts in a zip. Other content is left to its reader.
+    """The file's bytes, with text converted to UTF-8, also in a zip; None until the user has confirmed an unclear
+    encoding.
+
+    Other content is returned unchanged.
     """
     data, key = upload.getvalue(), f"encodings-{upload.file_id}"
     confirmed: Mapping[str, str] | None = state.recall(key)
@@ -42,7 +44,7 @@ def _is_zip(name: str) -> bool:
 
 
 def _questions(name: str, data: bytes) -> dict[str, UnconfirmedEncoding]:
-    """Each text to ask about; those of a zip by their names in it."""
+    """The texts with an unclear encoding; those of a zip by their names in it."""
     try:
         if _is_zip(name):
             return archives.unconfirmed(data)
@@ -56,7 +58,7 @@ def _questions(name: str, data: bytes) -> dict[str, UnconfirmedEncoding]:
 
 
 def _ask(upload_name: str, questions: Mapping[str, UnconfirmedEncoding], key: str) -> None:
-    """The likely encoding of each text and its first lines, to be confirmed together."""
+    """The likely encoding and the first lines of each text, to be confirmed together."""
     for name, question in islice(questions.items(), SHOWN_FILES):
         place = name if name == upload_name else f"{upload_name}, {name}"
         state.say(
@@ -71,7 +73,7 @@ def _ask(upload_name: str, questions: Mapping[str, UnconfirmedEncoding], key: st
 
 
 def _mention_others(encodings: Mapping[str, str]) -> None:
-    """How many files in which encoding there are besides those shown."""
+    """How many more files there are, by encoding."""
     others = Counter(islice(encodings.values(), SHOWN_FILES, None))
     if others:
         st.text("And " + ", ".join(f"{counted(number, 'file')} in {name}" for name, number in others.items()) + ".")

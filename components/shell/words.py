@@ -15,7 +15,7 @@ from triptych.stats.undefined import Undefined
 
 NONE = "–"
 DEMO_NOTE = message("A demo: invented texts, to try the screens out. Nobody waits for this work or uses it.")
-# besides marks the places where Streamlit finds an address, to make a link of it
+# special characters, and the positions at which Streamlit would recognise an address as a link
 MARKS = re.compile(r"[^\w\s.,;:?!()'%/+-]|_|(?<=:)(?=//)|(?<=www)(?=\.)", re.IGNORECASE)
 
 
@@ -31,15 +31,15 @@ def moment(at: datetime | None) -> str:
 
 
 def clock_time(at: datetime) -> str:
-    """The time of day in the browser's time zone, or in UTC if that is unknown."""
+    """The time of day in the browser's time zone, or in UTC if it is unknown."""
     zone = st.context.timezone or ""
-    with suppress(ValueError, LookupError, OSError):  # no zone, or none of this name on this computer
+    with suppress(ValueError, LookupError, OSError):  # no time zone, or one that this computer does not know
         return f"{at.astimezone(ZoneInfo(zone)):%H:%M}"
     return f"{at:%H:%M} UTC"
 
 
 def size(count: int) -> str:
-    """Of a file, from bytes."""
+    """The size of a file, from bytes."""
     return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.0f} kB"
 
 
@@ -48,7 +48,7 @@ def percent(share: float) -> str:
 
 
 def ratio(count: int, of: int) -> str:
-    """A count with its share, where there is something to be a share of."""
+    """A count and its share of `of`, unless that is 0."""
     return f"{count} of {of}" + (f" ({percent(count / of)})" if of else "")
 
 
@@ -57,12 +57,12 @@ def limits(low: float, high: float) -> str:
 
 
 def number(result: float | Undefined | None) -> str:
-    """A number, or the sentence shown instead of it."""
+    """A number, or the sentence that replaces it."""
     return NONE if result is None else written_or_reason(result, "number")
 
 
 def signed(difference: float, share: bool = False) -> str:
-    """A difference, with `share` one of shares."""
+    """A difference with its sign; with `share`, of two shares."""
     return written(difference, "points" if share else "difference")
 
 
@@ -71,7 +71,8 @@ def signed_limits(low: float, high: float, share: bool = False) -> str:
 
 
 def read_aloud(text: str) -> str:
-    """A user's text as the hidden label of a widget; the text itself is drawn above it. A label is Markdown, and screen
-    readers would read its source, including escapes.
+    """A user's text as the hidden label of a widget; the text itself is drawn above it.
+
+    A label is Markdown, and screen readers would read its source, including escapes.
     """
     return " ".join(MARKS.sub(" ", text).split())

@@ -30,11 +30,11 @@ _account = st.components.v2.component(
 
 
 def arrive(ticket: str, *, drop: list[str], study: str = "", go: bool = True) -> None:
-    """Sign the browser in with a ticket; then, if `go`, open this page again without the `drop` parameters.
+    """Sign the browser in with a ticket; then, if `go`, open this page again without the parameters in `drop`.
 
-    study: the study it opens then; the one in the address where empty.
+    study: the study to open; if empty, the one in the address.
     """
-    # no list or dict in it: Streamlit searches those for Arrow tables, and imports pandas to do so
+    # no lists or dicts: Streamlit searches those for Arrow tables, and imports pandas to do so
     data: dict[str, str | bool] = {
         "ticket": ticket,
         "drop": json.dumps(drop),
@@ -51,7 +51,7 @@ def arrive(ticket: str, *, drop: list[str], study: str = "", go: bool = True) ->
 
 
 def account(pseudonym: str) -> None:
-    """Who is signed in, and the sign-out button, in the corner of the top bar."""
+    """The signed-in person and the sign-out button, in the corner of the top bar."""
     data = {
         "pseudonym": pseudonym,
         "group": _("Your account"),

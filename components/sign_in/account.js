@@ -1,19 +1,19 @@
-// The signed-in person's corner of the top bar, and signing out.
+// The account menu in the corner of the top bar, and signing out.
 
 const FLUSH_WAIT_MS = 4000; // for the workbench to send unacknowledged data
 
-/** This tab's drafts in localStorage that no server has acknowledged. */
+/** This tab's drafts in localStorage that the server has not acknowledged. */
 function unsentDrafts() {
   try {
     const pen = sessionStorage.getItem("triptych-pen");
     if (!pen) return [];
     return Object.keys(localStorage).filter((key) => key.startsWith("triptych:") && key.endsWith(`:${pen}`));
   } catch {
-    return []; // storage can be forbidden; then nothing was stored
+    return []; // storage may be forbidden; then nothing was stored
   }
 }
 
-/** Lets the workbench send its last draft; `detail.waitUntil(promise)` adds a promise to wait for. */
+/** Lets the workbench send its last draft; it passes promises to wait for to `detail.waitUntil`. */
 async function flush() {
   /** @type {Promise<unknown>[]} */
   const pending = [];
@@ -23,7 +23,7 @@ async function flush() {
   await Promise.race([Promise.allSettled(pending), new Promise((resolve) => setTimeout(resolve, FLUSH_WAIT_MS))]);
 }
 
-/** @typedef {{ group: string, out: string, unsent: string, failed: string }} Words what is said here */
+/** The texts of this component. @typedef {{ group: string, out: string, unsent: string, failed: string }} Words */
 
 /** @param {HTMLButtonElement} button @param {Words} words */
 async function signOut(button, words) {

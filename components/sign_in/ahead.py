@@ -9,13 +9,13 @@ from threading import Thread
 
 from triptych.rubric.files import read_shipped
 
-# no module of components: Streamlit registers its components where a page imports them
+# no module of components: Streamlit registers components where a page imports them
 LIBRARIES, ROOMS = ("plotly.graph_objects", "plotly.subplots"), ("study", "results", "participants")
 
 
 @cache
 def begin() -> None:
-    """Once for the process. Annotators need none of it, so a server for them starts without."""
+    """Start once per process. Annotators need none of it, so a server without leads skips it."""
     Thread(target=_get_ready, name="ahead").start()
 
 

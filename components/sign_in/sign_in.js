@@ -1,11 +1,11 @@
-// Turns a ticket that Python issued into the session cookie, then opens the page without secrets in its address.
+// Exchanges a ticket from Python for the session cookie, then opens the page without secrets in its address.
 
 /**
- * What can go wrong, in words.
+ * The messages of this component.
  * @typedef {{ noAnswer: string, noCookies: string, failed: string, arriving: string }} Words
  */
 
-/** By ticket: null, or the error. @type {Map<string, Promise<string | null>>} */
+/** Ticket → a promise of null, or of the error. @type {Map<string, Promise<string | null>>} */
 const used = new Map();
 
 /** @param {string} ticket @param {Words} words @returns {Promise<string | null>} */

@@ -17,7 +17,7 @@ ONLY_HERE = (
 
 
 def access_address(study: Study) -> None:
-    """The address for annotators or for the panel, or where to invite people."""
+    """The address for annotators or for the panel, or a hint to invite people."""
     if study.state == StudyState.closed:
         st.write("This study is closed: nobody can join or annotate. *Setup* reopens it.")
         return

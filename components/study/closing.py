@@ -1,4 +1,4 @@
-"""Closing a study, with a statement of what is unfinished."""
+"""Closing a study, after showing what is unfinished."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CONSEQUENCE = "The study accepts no more work. Unfinished work is saved; you can
 
 
 def close(study: Study, view: Overview, who: Who) -> None:
-    """The button, and closing once the lead is certain."""
+    """The button to close the study, which closes it after the lead's confirmation."""
     with st.popover("Close"):
         losses = f"Closing at {view.done} of {counted(view.expected, 'annotation')}. {CONSEQUENCE}"
         if certain(who, "Close the study", losses, f"close-{study.slug}"):

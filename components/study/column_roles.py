@@ -1,4 +1,4 @@
-"""The role of each column or level of a file: a drop-down with the proposal, and the first rows as read."""
+"""The role of each column of a file: a box with the proposed role, and the first rows as read."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ DUPLICATES: dict[Duplicates, str] = {
 def _choose_roles(
     proposed: Mapping[str, str], words: Mapping[str, str], key: str, samples: Mapping[str, str]
 ) -> dict[str, str]:
-    """A drop-down for each column, below its first values if known; returns the chosen roles."""
+    """A box for each column, below its first values if they are known; returns the chosen roles."""
     title = f"What the {len(proposed)} columns or fields are"
     with st.expander(title, expanded=0 < len(samples) <= MOST_UNFOLDED, key=f"{key}-all"):
         chosen = {}
         for place, (column, role) in enumerate(proposed.items()):
-            if place % SIDE_BY_SIDE == 0:  # rows of their own, so that a narrow screen keeps the file's order
+            if place % SIDE_BY_SIDE == 0:  # separate rows, so that a narrow screen keeps the file's order
                 columns = st.columns(SIDE_BY_SIDE)
             with columns[place % SIDE_BY_SIDE]:
                 st.text(column)
@@ -51,7 +51,7 @@ def _choose_roles(
 
 
 def choose_mapping(files: Sequence[FinishedRatings]) -> ColumnMapping:
-    """The mapping of files of ratings that were read as proposed, to be saved; roles: those that were changed."""
+    """Draw the mapping of the files' columns, which the lead can save; returns it with only the changed roles."""
     proposed: dict[str, str] = {}
     for file in files:
         proposed = file.roles | proposed
@@ -66,7 +66,7 @@ def choose_mapping(files: Sequence[FinishedRatings]) -> ColumnMapping:
 
 
 def choose_item_roles(file: ItemFile) -> dict[str, str]:
-    """The role of each column of a file of items, as proposed, in a saved mapping or as chosen."""
+    """The role of each column of an items file: chosen, from a saved mapping, or proposed."""
     place = _place_of_mapping()
     _, chosen = _choose_from_saved(place, file.roles, ITEM_ROLES, "item-role", file.samples)
     _offer(place, ColumnMapping(chosen))
@@ -85,7 +85,7 @@ def _choose_from_saved(
     key: str,
     samples: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[ColumnMapping, dict[str, str]]:
-    """A mapping that was saved before, if one is uploaded, and the roles that were chosen, at first the saved ones."""
+    """A mapping from an uploaded file, if any, and the chosen roles, which start with those of that mapping."""
     upload = place.file_uploader("A mapping saved before", ["json"], key=f"{key}-mapping")
     saved = ColumnMapping()
     try:
@@ -98,9 +98,9 @@ def _choose_from_saved(
 
 
 def _offer(place: Any, mapping: ColumnMapping) -> None:
-    if not place.open:  # the browser loads a program of 1.5 MB that shows code
+    if not place.open:  # showing code loads 1.5 MB of JavaScript
         return
-    # to copy: what a button downloads is served to anybody, and columns may be named after systems
+    # to copy, not to download: Streamlit serves downloads to anyone, and columns may be named after systems
     place.caption("This mapping, to save for the next file")
     place.code(mapping.to_json(), language=None, height=300)
 

@@ -1,4 +1,4 @@
-"""The items of a design: the list, adding items from a file, retiring items."""
+"""A study's items: the list, adding items from a file, retiring items."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ADD, REPLACE = "Add to the current items", "Replace all items"
 
 
 def item_table(lines: Sequence[ItemLine], total: int) -> None:
-    """The first items as a table, and how many there are."""
+    """The first items as a table, and the number of items."""
     if not lines:
         st.info("This study has no items yet. Upload a file of items below.")
         return
@@ -49,7 +49,7 @@ def item_table(lines: Sequence[ItemLine], total: int) -> None:
 
 
 def more_items(study: Study, rubric: Rubric, version: int) -> Parts | None:
-    """A file of items, shown before anything is stored; a new `version` of the study asks for another file."""
+    """A file of items, previewed before it is stored; after a change of `version` the uploader is empty."""
     draft = study.state == StudyState.draft
     key = f"items-{study.slug}-{version}"
     file = choose_file(rubric, key)
@@ -66,7 +66,7 @@ def more_items(study: Study, rubric: Rubric, version: int) -> Parts | None:
 
 
 def retired_items(study: Study, version: int) -> Parts | None:
-    """Ids of items to retire, or to remove from a draft."""
+    """The ids of items to retire, or to remove from a draft."""
     draft = study.state == StudyState.draft
     key = f"retire-{study.slug}-{version}"
     with st.form(key, border=False):

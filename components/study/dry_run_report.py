@@ -1,4 +1,4 @@
-"""A dry run: the effects to plant, and which of them the analysis recovered."""
+"""A dry run: the simulated effects, and which of them the analysis found."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from triptych.stats.numbers import counted
 from triptych.stats.undefined import Undefined
 
 DEFAULTS = Recipe()
-# effect → its label, and the most of it, in percent of the width of a scale
+# effect → its label, and its maximum in percent of a scale's width
 EFFECTS = {
     "gap": ("From the worst system to the best", 60),
     "first": ("Advantage of the response shown first", 40),
@@ -38,7 +38,7 @@ WRONG_NOTE = (
 
 
 def choose_recipe(items: int, slug: str) -> Recipe | None:
-    """The recipe set by the sliders, when the button was pressed."""
+    """The recipe set with the sliders, once the button is pressed."""
     with st.form(f"recipe-{slug}"):
         left, right = st.columns(2)
         counts = {
@@ -59,7 +59,7 @@ def choose_recipe(items: int, slug: str) -> Recipe | None:
 
 
 def report(run: DryRun, slug: str) -> None:
-    """Planted and recovered effects, then the tables of a paper."""
+    """Simulated and found effects, then tables as in a paper."""
     analysis = run.analysis
     st.header("Recovered", anchor=False)
     st.text(

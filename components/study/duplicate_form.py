@@ -19,7 +19,7 @@ DELETION = "This permanently deletes the draft, with its items and invitations. 
 
 @dataclass(frozen=True)
 class CopyRequest:
-    """The copy a lead asks for; without a round it is a study of its own."""
+    """The copy that a lead requests; without a round it is an independent study."""
 
     title: str
     next_round: Round | None
@@ -27,7 +27,7 @@ class CopyRequest:
 
 
 def copy_form(study: Study, free: Sequence[Round]) -> CopyRequest | None:
-    """The copy to make: a study of its own, or a round that the series does not have yet."""
+    """Choose the copy: an independent study, or a round that the series does not have yet."""
     with st.popover("Duplicate"):
         st.text(COPY)
         key = f"copy-as-{study.slug}"
@@ -35,7 +35,7 @@ def copy_form(study: Study, free: Sequence[Round]) -> CopyRequest | None:
         names |= {each: f"Next round: {ROUNDS[each]}" for each in free}
         next_round = choose("Duplicate as", names, key)
         old = study.title.removeprefix("Demo: ")
-        proposed = f"{old} (copy)" if next_round is None else old  # lists say which round it is
+        proposed = f"{old} (copy)" if next_round is None else old  # lists show the round
         title = st.text_input(
             "The copy's title", proposed[:LONGEST_TITLE], max_chars=LONGEST_TITLE, key=f"copy-{next_round}"
         )

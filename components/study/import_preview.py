@@ -1,4 +1,4 @@
-"""What was found in an uploaded item file: problems by row, columns, and the first item as plain text."""
+"""Preview of an uploaded items file: problems by row, columns, and the first item as plain text."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ BLINDING_NOTE = (
 
 @dataclass(frozen=True)
 class ItemChoices:
-    """What a lead chose about a file: how texts are shown, and marks of systems whose name is a common word."""
+    """The lead's choices for a file: how texts are shown, and which systems are named by a common word."""
 
     formats: Formats
     common_names: tuple[str, ...]
@@ -44,9 +44,9 @@ class ItemChoices:
 def import_preview(
     file: ItemFile, rubric: Rubric, before: ItemFile | None = None, study: Study | None = None
 ) -> ItemChoices:
-    """Draw the whole result, and what the linter finds in it; every text of the file is shown unformatted.
+    """Draw everything that was read, and the linter's findings; all texts of the file are shown unformatted.
 
-    before: the file that this one corrects. study: the one that gets the items, if it exists; its formats are fixed.
+    before: the file that this one replaces. study: an existing study that gets the items, which fixes the formats.
     """
     common = settings_of(study).common_names if study else ()
     _summary(file)
@@ -66,7 +66,7 @@ def import_preview(
 
 
 def _first_items(file: ItemFile, rubric: Rubric, study: Study) -> None:
-    """The first items as annotators will see them, or side by side with the systems that they were read for."""
+    """The first items as annotators will see them, or side by side with the names of their systems."""
     st.subheader("The first items", anchor=False)
     way = st.segmented_control("Shown", WAYS, default=WAYS[0], required=True, label_visibility="collapsed", key="first")
     first = file.items[:FIRST_ITEMS]
@@ -104,7 +104,7 @@ def _problems(file: ItemFile) -> None:
 
 
 def problem_lists(problems: Sequence[Problem]) -> None:
-    """Errors, warnings and notes, one on a line; every text of the file is shown unformatted."""
+    """Errors, warnings and notes, one per line; all texts of the file are shown unformatted."""
     for severity, title in SEVERITIES.items():
         lines = [str(problem) for problem in sorted(problems, key=_place) if problem.severity == severity]
         if lines:
@@ -114,12 +114,12 @@ def problem_lists(problems: Sequence[Problem]) -> None:
 
 
 def _place(problem: Problem) -> tuple[bool, str, int]:
-    """Problems of the whole file first, then by file and row, "and n more" at the end."""
+    """The sort key of a problem: problems of the whole file first, then by file and row, "and n more" at the end."""
     return problem.message.startswith("…"), problem.file or "", problem.row or 0
 
 
 def _columns(file: ItemFile) -> None:
-    """The table of columns, which is loaded once somebody opens it, and what of the file is not stored."""
+    """The table of columns, loaded when it is opened, and the parts of the file that are not stored."""
     meanings = column_meanings(file)
     with (box := st.expander("Role of each column", key="read-as", on_change="rerun")):
         if box.open:
@@ -130,7 +130,7 @@ def _columns(file: ItemFile) -> None:
 
 
 def column_meanings(file: ItemFile | FinishedRatings) -> dict[str, list[str]]:
-    """The table of a file's columns or fields, and what each is read as."""
+    """The table of a file's columns or fields and the meaning of each."""
     meanings = {**file.recognised, **dict.fromkeys(file.ignored, "ignored")}
     return {"In the file": list(meanings), "Read as": list(meanings.values())}
 
@@ -149,7 +149,7 @@ def _item(item: ItemDraft) -> None:
 
 
 def _content(label: str, text: str | None, turns: Sequence[TurnDraft]) -> None:
-    """A text or turns under a label, cut where they are long."""
+    """A text or turns under a label, shortened."""
     whole = "\n".join(f"{turn.speaker}: {turn.text}" for turn in turns) if text is None else text
     with st.container(gap=None):
         st.caption(label)

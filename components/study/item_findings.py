@@ -1,4 +1,4 @@
-"""What the linter finds in a file of items before it becomes part of a study, each with the passage."""
+"""The linter's findings in an items file before import, each with its passage."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ COMMON = "This is a common word and does not reveal a system"
 
 
 def item_findings(file: ItemFile, rubric: Rubric, formats: Formats, common: Sequence[str] = ()) -> tuple[str, ...]:
-    """The most serious findings, with the rest folded; the linter rereads a file only after a change. common: hashes of
-    the names marked as common words; returned as changed by the lead.
+    """The most serious findings, and the others folded; the linter reads a file again only after a change.
+
+    `common`: hashes of system names marked as common words; returned with the lead's changes.
     """
     read_before = state.recall(FINDINGS)
     if read_before is None or read_before[0] != (file, rubric, formats):
@@ -58,7 +59,7 @@ def _is_ticked(finding: LintFinding, common: Sequence[str]) -> bool:
 
 
 def _ask(finding: LintFinding, common: Sequence[str], asked: set[str]) -> None:
-    """Whether the system's name is a word like any other here; once for each name, which is `asked` then."""
+    """Ask whether a system's name is an ordinary word here; once per name, which is then added to `asked`."""
     mark = finding.name_mark
     if mark not in asked:
         asked.add(mark)

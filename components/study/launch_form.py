@@ -1,4 +1,4 @@
-"""Launching a draft by its checklist, and the amendments since."""
+"""Launching a draft with its checklist, and the amendments after launch."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ MAX_IDS = 12
 def launch_form(
     study: Study, points: Sequence[CheckPoint], unsaved: Sequence[str], go: Callable[[SetupSection], None]
 ) -> bool:
-    """The checklist with a way to each section, and the button; whether it was pressed.
+    """The checklist with links to the sections, and the launch button; whether it was pressed.
 
-    unsaved: labels of fields whose content is not stored; they stop the launch, as it takes only what is stored.
+    `unsaved`: labels of fields with unsaved content, which prevent the launch, since it uses stored values only.
     """
     stops = sum(point.stops for point in points) + len(unsaved)
     open_points = sum(point.mark != Mark.done for point in points)
@@ -41,7 +41,7 @@ def launch_form(
     numbers: Counter[SetupSection] = Counter()
     for place, point in enumerate(points):
         numbers[point.section] += 1
-        # lines come and go while a lead clicks: a button must not become that of another section
+        # lines appear and disappear: a button must not turn into another section's while the lead clicks
         key = f"to-{point.section.name}-{numbers[point.section]}"
         with st.container(horizontal=True, vertical_alignment="center", key=f"point-{place}"):
             st.markdown(ICONS[point.mark], width="content")
@@ -65,7 +65,7 @@ def _items(point: CheckPoint) -> str:
 
 
 def what_comes_first(study: Study, steps: Sequence[str]) -> None:
-    """The steps before an annotator's first item, with the consent page as they will see it."""
+    """The steps before an annotator's first item, and the consent page as they will see it."""
     settings = settings_of(study)
     st.markdown("\n".join(f"{place}. {state.plain(step)}" for place, step in enumerate(steps, 1)))
     if settings.consent.text:
@@ -77,7 +77,7 @@ def what_comes_first(study: Study, steps: Sequence[str]) -> None:
 
 
 def frozen(study: Study, amendments: Sequence[Amendment]) -> None:
-    """The present hash of the design, and every amendment."""
+    """The current hash of the design, and all amendments."""
     st.text(f"Launched {moment(study.opened_at)}. The hash of the design:")
     st.code(study.design_hash or "", language=None, wrap_lines=True)
     st.header("Amendments", anchor=False)

@@ -1,4 +1,4 @@
-"""What can be done with a study as a whole: opening, pausing, closing, duplicating, deleting a draft."""
+"""Actions on a study as a whole: opening, pausing, closing, duplicating, deleting a draft."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STATES = {
 
 
 def lifecycle_bar(study: Study, who: Who, go: Callable[[str], None]) -> None:
-    """The study's state, its next steps, and the other rounds of its series; `go` leads to a section of Setup."""
+    """The study's state, the possible actions, and the other rounds of its series; `go` opens a section of Setup."""
     with state.reading() as session:
         view = overview(session, study, Counted(kinds_by_default(study)))
         free = duplicate.free_rounds(session, study)
@@ -50,7 +50,7 @@ def lifecycle_bar(study: Study, who: Who, go: Callable[[str], None]) -> None:
         else:
             _steps(study, who)
         _copies(study, free, who)
-        # last, for the browser knows a popover by its place: once closed, the next one would stand open
+        # last: the browser identifies a popover by its position, so after closing, the next one would appear open
         if StudyState.closed in lifecycle.ALLOWED_NEXT[study.state]:
             close(study, view, who)
         for other in others:

@@ -28,10 +28,9 @@ def plan_form(
     propose: Callable[[], Sequence[PlanLine] | None],
     read: Callable[[bytes, str], plans.AssignmentPlan | None],
 ) -> tuple[PlanLine, ...] | None:
-    """The stored plan, or the proposed or uploaded one, as a table to edit; returns the lines to store.
+    """The stored, proposed or uploaded plan as a table to edit; returns the lines to store.
 
-    No lines: items are assigned automatically. Nothing of a file with mistakes is used, so that half a plan is never
-    stored.
+    No lines: items are assigned automatically. A file with mistakes is not used at all.
     """
     st.text(PLAN_NOTE)
     proposal, uploader = f"plan-offered-{study.slug}", f"plan-file-{study.slug}"
@@ -61,7 +60,7 @@ def plan_form(
 
 
 def _table(lines: Sequence[PlanLine], study: Study) -> tuple[PlanLine, ...]:
-    """The lines as edited; the table's own menu saves them as CSV."""
+    """The edited lines; the table's own menu saves them as CSV."""
     st.caption(f"{len(lines):,} lines. Change, add or delete lines in the table; its menu downloads them as CSV.")
     table = pd.DataFrame([[line.annotator, line.item_id, line.rank] for line in lines], columns=COLUMNS)
     key = f"plan-{study.slug}-{text_hash(plans.as_csv(lines))[:8]}"

@@ -1,4 +1,4 @@
-"""Planning with sliders: the scatter of ratings, the plan, and its power and cost."""
+"""Planning with sliders: the variance of ratings, the plan, and its power and cost."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ EVERY_PAIR = "Every two systems"
 
 
 def choose_basis(bases: Sequence[Basis], slug: str, scales: Mapping[str, PlannedScale]) -> Basis:
-    """A criterion of a round with ratings, or a preset on one of the study's scales, without a study on any."""
+    """A criterion of a round with ratings, or a preset on a scale of the study; without a study, on any scale."""
     left, right = st.columns(2)
     names: dict[Any, str] = {basis: f"As in {basis.title}" for basis in bases}
     names |= SCATTER_LABELS
@@ -65,10 +65,10 @@ def choose_basis(bases: Sequence[Basis], slug: str, scales: Mapping[str, Planned
 
 
 def choose_plan(study: Study | None, slug: str, systems: int, criteria: int) -> Plan:
-    """Items, raters per item, annotators; at first those of the study, as are the systems and criteria."""
+    """Items, raters per item and annotators. `systems`, `criteria` and the first values are the study's."""
     items, raters, part = _of_study(study) if study else (100, 3, PERCENT)
     max_items = min(max(items, SLIDER_ITEMS), MAX_ITEMS)
-    step = 1 if items % 10 else 10  # a slider rounds to its steps
+    step = 1 if items % 10 else 10  # sliders round to their steps
     columns = st.columns(4)
     sizes = {
         "items": columns[0].slider(
@@ -87,7 +87,7 @@ def choose_plan(study: Study | None, slug: str, systems: int, criteria: int) -> 
 
 
 def _shape(slug: str, systems: int, criteria: int) -> dict[str, int]:
-    """What is compared, and how much of it an annotation holds."""
+    """Systems and criteria to compare, the systems in one annotation, and the items in a group."""
     columns = st.columns(4)
     shape = {
         "systems": columns[0].number_input(
@@ -110,7 +110,7 @@ def _shape(slug: str, systems: int, criteria: int) -> dict[str, int]:
 
 
 def _of_study(study: Study) -> tuple[int, int, int]:
-    """The study's items, raters, and percentage of items that they all rate; 100 items where there are none yet."""
+    """The study's items, raters, and percentage of items that everybody rates; 100 items if it has none yet."""
     overlap, items = settings_of(study).overlap, study.item_count
     if study.raters_per_item > 1 or not 0 < overlap.items < items:
         return items or 100, study.raters_per_item, PERCENT
@@ -118,7 +118,7 @@ def _of_study(study: Study) -> tuple[int, int, int]:
 
 
 def choose_difference(basis: Basis, slug: str) -> float:
-    """The difference between two systems that the study should show, in points."""
+    """The difference between two systems, in points, that the study should show."""
     width, unit = basis.scale.width, basis.scale.unit
     step = 1.0 if width > 20 else 0.05
     usual = round(width / 10 / step) * step
@@ -135,7 +135,7 @@ def choose_difference(basis: Basis, slug: str) -> float:
 
 
 def choose_aim(basis: Basis, slug: str, systems: Sequence[str]) -> Aim:
-    """The difference to show, between which systems, and which one counts as none."""
+    """The difference to show, between which systems, and the largest one that counts as none."""
     shift = choose_difference(basis, slug)
     left, right = st.columns(2)
     label, key = f"Practically equal within, in {basis.scale.unit} (0: not planned)", f"m-{slug}-{basis.title}"
@@ -146,7 +146,7 @@ def choose_aim(basis: Basis, slug: str, systems: Sequence[str]) -> Aim:
 
 
 def solutions(plan: Plan, aim: Aim, basis: Basis, slug: str, draft: bool) -> bool:
-    """Items or annotators that give 80 %, the chance to show equality; whether the plan is to be preregistered."""
+    """Items or annotators needed for 80 % power, and the power to show equality; whether to preregister the plan."""
     if aim.margin:
         chance = equal(plan, aim.margin, scatter_of(plan, basis.components))
         words = chance.reason if isinstance(chance, Undefined) else percent(chance)
@@ -187,7 +187,7 @@ def choose_effort(basis: Basis, pay: float | None, currency: str, slug: str) -> 
 
 
 def outlook(advice: Advice, effort: Effort, basis: Basis, currency: str) -> None:
-    """The plan in numbers, and whether more annotators or more items would help it more."""
+    """The plan in numbers, and whether more annotators or more items would help more."""
     plan = advice.plan
     with st.container(horizontal=True):
         st.metric("Chance to show it", percent(plan.share))
@@ -205,7 +205,7 @@ def outlook(advice: Advice, effort: Effort, basis: Basis, currency: str) -> None
 
 
 def chances(grid: Chances, name: str) -> None:
-    """The chances of plans around this one, as a map."""
+    """The power of similar plans, as a map."""
     st.header("Around this plan", anchor=False)
     st.text("The chance to show the difference, in percent, with the current number of annotators per item.")
     charts.show(figures.chances(grid), f"chances-{name}", f"{name}-plan", "The chance of plans around this one.")

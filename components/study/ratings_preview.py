@@ -1,4 +1,4 @@
-"""Uploaded finished ratings: the files' contents, the proposed scales, and the study to be made."""
+"""Uploaded finished ratings: the files' contents, the proposed scales, and the resulting study."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ READ, ASSEMBLED = "ratings_read", "ratings_assembled"
 
 
 def choose_files() -> tuple[tuple[FinishedRatings, ...], Duplicates]:
-    """The uploaded files of people and of judge models, read as the lead says, and what their duplicates are.
+    """The uploaded files of people and judge models, read with the lead's choices, and the meaning of duplicates.
 
-    Empty while there is none or one cannot be read.
+    Empty if there is no file or one cannot be read.
     """
     left, right = st.columns(2)
     title = f"Ratings and highlights by people ({RATINGS_LIMIT})"
@@ -83,7 +83,7 @@ def _read(upload: Any, kind: RaterKind, data: bytes, roles: Mapping[str, str]) -
 
 
 def _as_proposed(upload: Any, kind: RaterKind, data: bytes) -> tuple[FinishedRatings, ...]:
-    """The file as read with proposed roles, or only its columns if the lead must assign roles first."""
+    """The file read with proposed roles; only its columns if the lead must assign roles first."""
     try:
         return _read(upload, kind, data, {})
     except RolesNeeded as unclear:
@@ -91,7 +91,7 @@ def _as_proposed(upload: Any, kind: RaterKind, data: bytes) -> tuple[FinishedRat
 
 
 def _groups(uploads: Sequence[Any]) -> dict[str, str]:
-    """Id of the uploaded file → the group that all its annotators belong to, where several files have groups."""
+    """Id of an uploaded file → the group of all its annotators, if several files have groups."""
     if len(uploads) < 2:
         return {}
     with st.expander("Groups of annotators, if each file comes from a different one"):
@@ -104,7 +104,7 @@ def _groups(uploads: Sequence[Any]) -> dict[str, str]:
 
 
 def choose_items() -> tuple[ItemFile | None, bool]:
-    """The items' texts, if there are any, and whether the import can go on with them."""
+    """The items' texts, if uploaded, and whether the import can continue."""
     title = f"Items, if the texts are not in these files ({SIZE_LIMIT})"
     upload = st.file_uploader(title, list(READERS), key="items_of_ratings")
     if upload is None:
@@ -124,7 +124,7 @@ def choose_items() -> tuple[ItemFile | None, bool]:
 
 
 def _read_once(upload: Any, kind: str, read: Any) -> Any:
-    """Read a file once, not in every run."""
+    """The result of reading a file, cached between runs."""
     cache = state.recall(READ, {})
     if (upload.file_id, kind) not in cache:
         cache = {**cache, (upload.file_id, kind): read()}
@@ -133,13 +133,13 @@ def _read_once(upload: Any, kind: str, read: Any) -> Any:
 
 
 def forget_files() -> None:
-    """Forget the files after a study has been made of them."""
+    """Forget the files after a study was created from them."""
     state.forget(READ)
     state.forget(ASSEMBLED)
 
 
 def files_preview(files: Sequence[FinishedRatings]) -> None:
-    """Every file: its format, what was recognised, what was ignored, every problem by row."""
+    """Every file: its format, what was recognised, what was ignored, and all problems by row."""
     for file in files:
         with st.container(border=True):
             counts = {"rating": len(file.ratings), "highlight": len(file.highlights), "free text": len(file.notes)}
@@ -153,14 +153,14 @@ def files_preview(files: Sequence[FinishedRatings]) -> None:
 
 
 def problems(problems: Sequence[Problem]) -> None:
-    """Every problem, after what errors mean."""
+    """An explanation of errors, then all problems."""
     if any(problem.severity == "error" for problem in problems):
         state.say("Nothing can be imported until this is corrected:")
     problem_lists(problems)
 
 
 def choose_asked(files: Sequence[FinishedRatings]) -> Asked | None:
-    """How the values are read: by a rubric made of them and confirmed here, or by one that exists."""
+    """How values are interpreted: by a rubric proposed from them and confirmed here, or by an existing one."""
     way = st.radio("Rubric", [PROPOSED, EXISTING], horizontal=True, key="rubric_way")
     try:
         if way == PROPOSED:
@@ -175,7 +175,7 @@ def choose_asked(files: Sequence[FinishedRatings]) -> Asked | None:
 
 
 def _mapped(asked: Asked) -> Asked:
-    """Criteria that the rubric lacks may be left out; those added for judges' scores are listed."""
+    """Criteria missing from the rubric may be left out; those added for judges' scores are listed."""
     added = [criterion.title for criterion in asked.rubric.criteria if criterion.key in asked.scores]
     if added:
         st.text(f"Added to the rubric for judges' scores, to be analysed like metrics: {', '.join(added)}.")
@@ -187,7 +187,7 @@ def _mapped(asked: Asked) -> Asked:
 
 
 def _criterion(proposal: ProposedCriterion) -> ProposedCriterion:
-    """One proposed criterion, as the lead changes it."""
+    """One proposed criterion with the lead's changes."""
     with st.container(border=True):
         left, right = st.columns([2, 5])
         left.text(proposal.name)
@@ -209,7 +209,7 @@ def _criterion(proposal: ProposedCriterion) -> ProposedCriterion:
 
 
 def _in_order(counted: tuple[str, int]) -> tuple[float, int]:
-    """Numbers in ascending order, then other values, most frequent first."""
+    """Sort key: numbers ascending, then other values, most frequent first."""
     number = number_in(counted[0])
     return (float("inf") if number is None else number), -counted[1]
 
@@ -244,7 +244,7 @@ def _scale(proposal: ProposedCriterion) -> ProposedCriterion:
 def assembled(
     files: Sequence[FinishedRatings], asked: Asked, items: ItemFile | None, duplicates: Duplicates
 ) -> Assembled:
-    """All files combined, recomputed only when something has changed."""
+    """All files combined; computed only after a change."""
     cached = state.recall(ASSEMBLED)
     if cached is None or cached[0] != (files, asked, items, duplicates):
         cached = ((files, asked, items, duplicates), assemble(files, asked, items, duplicates))
@@ -253,7 +253,7 @@ def assembled(
 
 
 def assembled_preview(result: Assembled) -> None:
-    """The study to be made, and every problem that only shows when the files are read together."""
+    """The resulting study, and problems that appear only when the files are combined."""
     st.text(result.summary()[-1])
     problems(result.problems)
     if result.ok:

@@ -1,7 +1,7 @@
-// What is typed into a study's settings: sent while it is typed, and held here until the server has stored it.
+// Text typed into a study's settings: submitted while it is typed, and stored in this browser until the server has it.
 
-const QUIET_MS = 800; // without a key: Streamlit sends a text only when its field is left
-const AGAIN_MS = 4000; // without an answer: a run takes less, also on a busy machine
+const QUIET_MS = 800; // without a key press: Streamlit sends a text only when its field loses the focus
+const AGAIN_MS = 4000; // without an answer: a run takes less, even on a busy machine
 const TEXTS = "input:not([role=combobox]), textarea";
 
 /**
@@ -13,7 +13,7 @@ const TEXTS = "input:not([role=combobox]), textarea";
  *   settled: Record<string, string>, stopped: string[], goTo: string,
  *   summaries: Record<string, string> }} Data */
 
-/** The same text, or the same number. @param {string} first @param {string} [second] */
+/** Whether two texts or numbers are equal. @param {string} first @param {string} [second] */
 const alike = (first, second) =>
   second !== undefined &&
   (first.trim() === second.trim() || (first !== "" && second !== "" && Number(first) === Number(second)));
@@ -31,7 +31,7 @@ function watch(root, send) {
     try {
       return JSON.parse(localStorage.getItem(data.name) ?? "{}");
     } catch {
-      return {}; // storage can be forbidden, or full of something else
+      return {}; // storage may be forbidden, or contain something else
     }
   };
   /** @param {Record<string, Entry>} pending */
@@ -40,7 +40,7 @@ function watch(root, send) {
       if (Object.keys(pending).length) localStorage.setItem(data.name, JSON.stringify(pending));
       else localStorage.removeItem(data.name);
     } catch {
-      // then input is safe only once the server has it
+      // storage is forbidden: input is safe only once the server has it
     }
   };
   /** @param {EventTarget | null} target */
@@ -65,7 +65,7 @@ function watch(root, send) {
   }
 
   function summarize() {
-    // a launched study has none
+    // a launched study has no summaries
     for (const name of document.querySelectorAll("[data-triptych-summary]")) name.removeAttribute("data-triptych-summary");
     for (const [key, text] of Object.entries(data.summaries)) {
       const name = document.querySelector(`.st-key-${CSS.escape(key)} summary`);
@@ -82,7 +82,7 @@ function watch(root, send) {
     const due = paths.filter((path) => {
       const entry = pending[path];
       if (!entry || data.stopped.includes(path)) return false;
-      // of this session: Streamlit sends it, unless the connection or the server was down
+      // Streamlit sends input of this session itself, unless the connection or the server was down
       return entry.session !== data.session || (path !== focused && Date.now() - entry.at > AGAIN_MS);
     });
     if (!due.length) return;
@@ -100,7 +100,7 @@ function watch(root, send) {
     store({ ...pending, [shown.path]: { text: field.value, seen, sent, session: data.session, at: Date.now() } });
     show();
     clearTimeout(quiet);
-    // React commits the text and the focus stays
+    // makes React commit the text, while the focus stays
     quiet = setTimeout(() => field.dispatchEvent(new FocusEvent("focusout", { bubbles: true })), QUIET_MS);
   });
   document.addEventListener("focusout", (event) => {

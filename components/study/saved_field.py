@@ -1,6 +1,7 @@
-"""A study's settings as fields, by their kinds: each is saved when the user leaves it, without a save button. A field
-remembers the stored value that it showed. If another lead has stored something else since, the field says so and the
-user chooses. Input that is not yet stored is kept in the browser (saved_field.js) and sent again.
+"""A study's settings as fields by kind. A field is saved when the user leaves it; there is no save button.
+
+A field remembers the stored value that it showed. If another lead has stored another value since, the field says so and
+the user chooses. The browser keeps input that is not yet stored (saved_field.js) and sends it again.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from triptych.study.settings import LONGEST_TEXT
 
 STATUS = '<p class="triptych-saved" role="status"></p>\n'
 _script = Path(__file__).with_name("saved_field.js").read_text(encoding="utf-8")
-# the fields scroll below it
+# the fields scroll below the status line
 STYLE = """
 [data-testid="stLayoutWrapper"]:has(> .st-key-setup-status) {
   position: sticky; top: var(--frame-height, 3.5rem); z-index: 9; background: var(--st-background-color);
@@ -56,9 +57,9 @@ def _same(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class SettingField:
-    """A setting with the Streamlit widget that shows it.
+    """A setting and the Streamlit widget that shows it.
 
-    shown, stored: from the stored value to the widget's and back; typed: from the text in the browser to the widget's.
+    shown: from the stored value to the widget's; stored: back. typed: from the browser's text to the widget's value.
     """
 
     path: str
@@ -83,18 +84,18 @@ def long_text(path: str, label: str, **options: Any) -> SettingField:
 
 
 def lines(path: str, label: str) -> SettingField:
-    """A list of lines, each once."""
+    """A list of distinct lines."""
     return SettingField(path, label, "text_area", {"height": 110}, "\n".join, lines_of)
 
 
 def number(path: str, label: str, least: float, most: float | None = None, **options: Any) -> SettingField:
-    """A number that is always there; with `value=None` it may be left out."""
+    """A required number; optional with `value=None`."""
     bounds = {"min_value": least, "max_value": most}
     return SettingField(path, label, "number_input", bounds | options, typed=type(least))
 
 
 def money(path: str, label: str) -> SettingField:
-    """An amount to the cent, stored as text: a float could be rounded."""
+    """An amount in cents, stored as text, since a float could be rounded."""
     options = {"min_value": 0.0, "step": 0.01, "format": "%.2f", "value": None, "placeholder": "Not set"}
     return SettingField(path, label, "number_input", options, _as_float, _as_cents, float)
 
@@ -104,7 +105,7 @@ def choice(path: str, label: str, names: Mapping[Any, str], **options: Any) -> S
 
 
 def several(path: str, label: str, names: Mapping[str, str], **options: Any) -> SettingField:
-    """Some of these names; what is stored and no longer among them is left out."""
+    """Several of these names; stored values that are no longer among them are dropped."""
     options = {"options": list(names), "format_func": names.__getitem__, **options}
     return SettingField(path, label, "multiselect", options, lambda keys: [key for key in keys if key in names])
 
@@ -127,18 +128,18 @@ def _as_day(text: str | None) -> date | None:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text that are not empty, each once."""
+    """The distinct lines of a text that are not empty."""
     return list(dict.fromkeys(line for line in map(str.strip, text.splitlines()) if line))
 
 
 @dataclass
 class Memory:
-    """What a browser tab shows of a study's settings. Callbacks change it, as they may not write the session state.
+    """The state of a study's settings in one browser tab. Callbacks change it, as they may not write the session state.
 
-    seen: path → the stored value that the field rests on; refused: path → why what is in the field is not stored, and
-    whether sending it again may help; settled: path → the text that is stored or given up; shown_next: path → what the
-    widget shows next; fields: what this session has drawn, and which of it in this run. asked: the section that the
-    address named last; go_to: the section to go to.
+    seen: path → the stored value on which the field's content is based. refused: path → why the content is not stored,
+    and whether sending it again may help. settled: path → the text that was stored or discarded. shown_next: path → the
+    next value of the widget. fields: all fields drawn in this session; drawn: the paths drawn in this run. asked: the
+    section last named by the address; go_to: the section to open.
     """
 
     session: str = field(default_factory=lambda: token_hex(8))
@@ -153,12 +154,12 @@ class Memory:
     has_begun: bool = False
 
     def go(self, section: str) -> None:
-        """The page goes to the section in its next run."""
+        """Open the section in the next run."""
         self.go_to = section
 
 
 class SettingsSheet:
-    """The fields of one study for one lead. reason: of amendments; without it a launched study is only shown."""
+    """The fields of one study for one lead. `reason`: for amendments; without it a launched study is read-only."""
 
     def __init__(self, study: Study, who: Who, log: Sequence[Change], reason: str = "") -> None:
         self.study, self.who, self.log, self.reason = study, who, log, reason
@@ -173,12 +174,12 @@ class SettingsSheet:
 
     @property
     def unsaved(self) -> list[str]:
-        """Labels of the fields whose content is not stored."""
+        """Labels of the fields with content that is not stored."""
         paths = [path for path in self.memory.drawn if path in self.memory.refused or self._overtaken(path)]
         return sorted(self.memory.fields[path].label for path in paths)
 
     def draw(self, *rows: SettingField | Sequence[SettingField]) -> None:
-        """Fields below each other; a sequence of them side by side."""
+        """Draw fields below each other; those in a sequence side by side."""
         for row in rows:
             fields = [row] if isinstance(row, SettingField) else row
             for column, each in zip(st.columns(len(fields)), fields, strict=True):
@@ -210,7 +211,7 @@ class SettingsSheet:
         return f"set-{self.study.slug}-{path}"
 
     def _locked(self, path: str) -> str:
-        """Why the setting cannot be changed now; "" where it can."""
+        """Why the setting cannot be changed now; "" if it can."""
         if self.is_draft:
             return ""
         return FIXED.get(path.partition(".")[0], "" if self.reason else LOCKED)
@@ -219,7 +220,7 @@ class SettingsSheet:
         return self.memory.seen[path] != value_of(self.study, path)
 
     def _offer(self, path: str) -> None:
-        """The value that another lead stored in the meantime, and the choice between both."""
+        """The value that another lead stored meanwhile, and buttons to choose."""
         change = saved_setting.last_change(self.log, path)
         by = f"{change.actor} changed this at {clock_time(change.at)}" if change else "Someone else changed this"
         now = self.memory.fields[path].shown(value_of(self.study, path))
@@ -229,7 +230,7 @@ class SettingsSheet:
                 st.button("Take it", key=f"take-{self.key(path)}", on_click=self.renew, args=(path,))
                 st.button("Save my version", key=f"mine-{self.key(path)}", on_click=self._insist, args=(path,))
 
-    # Callbacks: the session state is read only, since the next click may end them at any other use of it
+    # Callbacks only read the session state: the next click may end them at any other access to it
 
     def _store(self, path: str) -> None:
         self._write(path, state.recall(self.key(path)))
@@ -251,7 +252,7 @@ class SettingsSheet:
             memory.settled[path] = str(content)
 
     def _stored_study(self, session: state.Session) -> Study:
-        """The study as it is now. Raises SignedOut where somebody signed out in another tab, NotFound."""
+        """The current study. Raises SignedOut if the lead signed out in another tab, NotFound."""
         if state.current_person() != self.who:
             raise SignedOut("You are signed out. Sign in again in another tab, or reload this page.")
         return lifecycle.led_by(session, self.who, self.study.slug)
@@ -261,25 +262,25 @@ class SettingsSheet:
         self._store(path)
 
     def renew(self, path: str) -> None:
-        """The field shows the stored value next; what is in it is given up."""
+        """Show the stored value next and discard the field's content."""
         self.memory.settled[path] = str(state.recall(self.key(path)))
         self.memory.seen.pop(path, None)
         self.memory.refused.pop(path, None)
 
     def step(self, command: Callable[..., str]) -> None:
-        """Undo or redo."""
+        """Run undo or redo."""
         path = state.run_command(lambda session: command(session, self._stored_study(session), self.who.pseudonym))
         if path is not None:
             self.renew(path)
 
     def _take_again(self) -> None:
-        """What the browser has and the server did not get: after a reload, a dropped line or a restart."""
+        """Store what the browser has and the server did not receive, after a reload, a lost connection or a restart."""
         for path, entry in (state.recall(self.key("status")) or {}).get("again", {}).items():
             each, text = self.memory.fields.get(path), entry["text"]
             if each is None or self._locked(path):
                 continue
             now = value_of(self.study, path)
-            with suppress(ValueError):  # half a number
+            with suppress(ValueError):  # an incomplete number
                 was_sent = now in [each.stored(each.typed(part)) for part in entry["sent"]]
                 content = each.typed(text)
                 self.memory.seen[path] = now if was_sent else entry["seen"]
@@ -296,9 +297,9 @@ class SettingsSheet:
         st.button(label, on_click=self.step, args=(command,), **options)
 
     def status(self, go_to: str, summaries: Mapping[str, str]) -> None:
-        """Undo, redo, and when the last change was stored. Drawn after the fields, into a place above them.
+        """Undo, redo, and when the last change was stored. Call it after drawing the fields, in a container above them.
 
-        go_to: the key of what the browser scrolls to; summaries: key of a section → text next to its name.
+        go_to: the key of the element to scroll to; summaries: key of a section → text next to its name.
         """
         history, memory = saved_setting.history(self.log, self.who.pseudonym), self.memory
         with st.container(horizontal=True, vertical_alignment="center", key="setup-status"):
@@ -322,5 +323,5 @@ class SettingsSheet:
 
 
 def css_key(key: str) -> str:
-    """The end of the class that Streamlit gives to the element with this key."""
+    """The last part of the CSS class that Streamlit gives to the element with this key."""
     return re.sub(r"[^a-zA-Z0-9_-]", "-", key)

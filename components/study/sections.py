@@ -1,4 +1,4 @@
-"""The sections of a study's setup: the one named in the address, and each section's mark from the checklist."""
+"""The sections of a study's setup: opening the one named in the address, and each section's mark from the checklist."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from triptych.study.settings import settings_of
 
 LAUNCH = "Launch"
 SIGNS = {Mark.done: "✓", Mark.empty: "!", Mark.doubtful: "?"}
-# what addresses of earlier versions call a section
+# names of sections in addresses of earlier versions
 EARLIER_NAMES = {
     "Basics": SetupSection.study,
     "Plan": SetupSection.assignment,
@@ -27,7 +27,7 @@ EARLIER_NAMES = {
 
 
 def points_of(study: Study, version: int) -> list[CheckPoint]:
-    """The checklist of a draft; the linter reads its items again only where something it looks at has changed."""
+    """The checklist of a draft; the linter reads its items again only after a change in its input."""
     place, asked = f"findings-{study.slug}", (version, study.raters_per_item, settings_of(study).common_names)
     with state.reading() as session:
         if state.recall(place, (None,))[0] != asked:
@@ -36,7 +36,7 @@ def points_of(study: Study, version: int) -> list[CheckPoint]:
 
 
 def begin(sheet: SettingsSheet, points: Sequence[CheckPoint]) -> None:
-    """Goes to the section that the address names, once; in a tab's first run without one, the first one to settle."""
+    """Open the section named in the address, once; in a tab's first run without one, the first incomplete section."""
     asked = st.query_params.get("section", "")
     if asked != sheet.memory.asked:
         sheet.memory.asked, sheet.memory.go_to = asked, EARLIER_NAMES.get(asked, asked)
@@ -51,8 +51,9 @@ def section_key(sheet: SettingsSheet, section: str) -> str:
 
 
 def section_box(sheet: SettingsSheet, section: SetupSection) -> Any:
-    """The section's expander: draw its content only if `open`. The label must not change, since a new label creates a
-    new, closed expander with new fields.
+    """The section's expander; draw its content only if `open`.
+
+    The label must not change: a new label creates a new, closed expander with new fields.
     """
     key = section_key(sheet, section)
     if sheet.memory.go_to == section:
@@ -61,7 +62,7 @@ def section_box(sheet: SettingsSheet, section: SetupSection) -> Any:
 
 
 def summaries(sheet: SettingsSheet, points: Sequence[CheckPoint]) -> dict[str, str]:
-    """Key of each section → its mark and first line, which the browser writes next to its name."""
+    """Key of each section → its mark and summary, which the browser writes next to its name."""
     lines = {}
     for point in reversed(points):
         mark = checklist.mark_of(points, point.section)

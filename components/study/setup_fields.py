@@ -119,13 +119,13 @@ def study_itself(sheet: SettingsSheet) -> None:
 
 
 def common_names(sheet: SettingsSheet, names: Mapping[str, str]) -> None:
-    """Which systems have a common word as their name. `names`: mark → name."""
+    """Which systems are named by a common word. `names`: mark → name."""
     label = "Systems whose name is a common word in these texts"
     sheet.draw(several("common_names", label, names, help="The checklist passes over these names."))
 
 
 def assignment(sheet: SettingsSheet) -> None:
-    """How many people rate an item, in which order, and how they are found and paid."""
+    """How many people rate an item, in which order, and how they are recruited and paid."""
     least = 1 if sheet.is_draft else sheet.study.raters_per_item
     sheet.draw(
         [
@@ -162,7 +162,7 @@ def assignment(sheet: SettingsSheet) -> None:
 
 
 def panel(sheet: SettingsSheet) -> bool:
-    """Codes and addresses of a panel; whether the lead wants codes for the empty ones."""
+    """Codes and addresses of a panel; whether the lead requests codes for the empty fields."""
     if sheet.study.access != Access.panel:
         return False
     st.header("The panel", anchor=False)
@@ -227,7 +227,7 @@ def way_in(sheet: SettingsSheet, rubric: Rubric) -> None:
 
 
 def check_rules(sheet: SettingsSheet, gold: int, attention: int) -> None:
-    """How often checks come among the items. `gold`, `attention`: numbers of such items."""
+    """How often checks occur among the items. `gold`, `attention`: number of such items."""
     st.text(f"This study has {attention} attention and {gold} gold items.")
     st.caption(CHECKS_NOTE)
     sheet.draw(
@@ -244,7 +244,7 @@ def check_rules(sheet: SettingsSheet, gold: int, attention: int) -> None:
 
 
 def declaration(sheet: SettingsSheet, rubric: Rubric) -> None:
-    """What is declared before launch, and the declaration as a text."""
+    """The fields of the preregistration, and the preregistration as a text."""
     study, now = sheet.study, settings_of(sheet.study).preregistration
     label, address = "Planner: how many items and annotators", {"study": study.slug}
     st.page_link("lead/planner.py", label=label, icon=":material/insights:", query_params=address)

@@ -49,7 +49,7 @@ PRESENTATIONS = {
 
 
 def choose_rubric() -> tuple[str, Rubric] | None:
-    """The rubric's YAML and the rubric; None while there is none, or its mistakes are shown."""
+    """The rubric's YAML and the rubric; None if none is chosen, or after showing its mistakes."""
     shipped = read_shipped()
     titles = {key: rubric.title for key, (_, rubric) in shipped.items()}
     chosen = choose("Rubric", {**titles, OWN_QUESTIONS: OWN_QUESTIONS, OWN_FILE: OWN_FILE}, "rubric")
@@ -66,7 +66,7 @@ def choose_rubric() -> tuple[str, Rubric] | None:
 
 
 def _checked(text: str, name: str) -> tuple[str, Rubric] | None:
-    """The text and its rubric; None after showing its mistakes. `name`: what the messages call the text."""
+    """The text and its rubric; None after showing its mistakes. `name` is the text's name in messages."""
     try:
         return text, parse_rubric(text, name)
     except InvalidRubric as refusal:
@@ -76,7 +76,7 @@ def _checked(text: str, name: str) -> tuple[str, Rubric] | None:
 
 
 def _own_text() -> tuple[str | None, str]:
-    """The text and the name of an uploaded rubric."""
+    """The text and the name of an uploaded rubric; no text without an upload."""
     upload = st.file_uploader("Rubric file (YAML)", type=["yaml", "yml"], key="rubric_file")
     if upload is None:
         st.caption("The shipped files in the folder rubrics/ are good examples; its README describes every field.")
@@ -89,7 +89,7 @@ def _own_text() -> tuple[str | None, str]:
 
 
 def choose_file(rubric: Rubric, key: str = "item_file") -> ItemFile | None:
-    """The uploaded items, read as the lead chose; None while there is no file, or it cannot be read."""
+    """The uploaded items, read with the lead's choices; None without a file or if it cannot be read."""
     one_file = FILE_LAYOUTS[0]
     layout = st.segmented_control("Responses come in", FILE_LAYOUTS, default=one_file, required=True, key=f"{key}-way")
     st.download_button("Example of a file of items (CSV)", EXAMPLE_ITEMS, "items.csv", "text/csv", on_click="ignore")
@@ -127,7 +127,7 @@ def choose_file(rubric: Rubric, key: str = "item_file") -> ItemFile | None:
 
 
 def _joined(uploads: Sequence[Any], rubric: Rubric, key: str) -> ItemFile | None:
-    """Files of one system each, joined on the item id; the lead names the systems."""
+    """Files of one system each, joined by item id; the lead names the systems."""
     if not uploads:
         st.caption(
             "Every file contains the same item ids and the responses of one system. Contexts may be in any of them."
@@ -154,7 +154,7 @@ def _joined(uploads: Sequence[Any], rubric: Rubric, key: str) -> ItemFile | None
 
 
 def _read(upload: st.runtime.uploaded_file_manager.UploadedFile, data: bytes, options: ReadOptions) -> ItemFile:
-    """Read a file once for each way of reading it, not in every run."""
+    """Read a file once for each combination of options, not in every run."""
     name, cache = state.recall("files_read", ("", {}))
     if name != upload.file_id:
         state.remember(BEFORE, state.recall(LATEST))
@@ -167,13 +167,13 @@ def _read(upload: st.runtime.uploaded_file_manager.UploadedFile, data: bytes, op
 
 
 def file_before() -> ItemFile | None:
-    """The file of items that was uploaded before the present one, as it was read last."""
+    """The items file uploaded before the current one, as last read."""
     before: ItemFile | None = state.recall(BEFORE)
     return before
 
 
 def forget_files() -> None:
-    """Forget the files of items after they became part of a study."""
+    """Forget the items files after they were added to a study."""
     for name in ("files_read", LATEST, BEFORE):
         state.forget(name)
 
@@ -185,7 +185,7 @@ def _choose_sheet(file: ItemFile) -> str | None:
 
 
 def _choose_last_turn(file: ItemFile, rubric: Rubric) -> tuple[str | None, str | None]:
-    """The field with the last turn, where it is outside the list of turns, and its speaker."""
+    """The field with the last turn, if it is outside the list of turns, and its speaker."""
     left, right = st.columns(2)
     field = left.selectbox("Append as last turn", file.fields, index=None, placeholder="Nothing", key="append_field")
     if field is None:
@@ -197,7 +197,7 @@ def _choose_last_turn(file: ItemFile, rubric: Rubric) -> tuple[str | None, str |
 
 
 def choose_plan(rubric: Rubric) -> StudyPlan:
-    """What the lead decides about a study, unchecked."""
+    """The lead's decisions about a study, not yet validated."""
     title = st.text_input("Title", max_chars=LONGEST_TITLE, help="Annotators see it.", key="title")
     left, right = st.columns(2)
     place_of_raters = left.container()

@@ -1,4 +1,4 @@
-"""How the texts of a study are shown: what is proposed for an uploaded file, and what the lead chooses."""
+"""How the texts of a study are shown: a proposal for an uploaded file, and the lead's choice."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ NOTE = (
 
 
 def choose_formats(file: ItemFile) -> Formats:
-    """A format for each field that the file has; what its texts look like is filled in."""
+    """Choose a format for each field in the file; the preset is guessed from the texts."""
     return choose_formats_of(file.items, "format")
 
 
 def choose_formats_of(items: Sequence[ItemDraft], key: str) -> Formats:
-    """As `choose_formats`, for items that are there already."""
+    """As `choose_formats`, for existing items."""
     proposed = proposals(items)
     if not proposed:
         return Formats()
     st.caption("How texts are shown to annotators")
     formats: dict[str, Format] = {}
     for column, (field, proposal) in zip(st.columns(len(FIELD_LABELS)), proposed.items(), strict=False):
-        # another proposal is another field, which shows it
+        # a new key for each proposal, so that the box shows it
         name = f"{key}-{field}-{proposal.format}"
         formats[field] = choose(FIELD_LABELS[field], FORMAT_NAMES, name, proposal.format, column)
         column.caption(f"{proposal.marked:,} of {counted(proposal.texts, 'text')} look like Markdown.")

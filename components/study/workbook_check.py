@@ -1,4 +1,4 @@
-"""Workbooks as a lead sees them: the list, and the check of a returned one, line by line."""
+"""Workbooks for leads: the list, and the check of a returned one, row by row."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _story(line: WorkbookLine) -> str:
 
 
 def workbook_check(returned: Returned) -> None:
-    """Whether the file can be stored, then every finding, by row."""
+    """Whether the file can be stored, then all findings, by row."""
     st.text(f"The workbook of {returned.pseudonym}: {_counts(returned)}.")
     wrong = sum(finding.severity == "error" for finding in returned.findings)
     if wrong:
@@ -94,7 +94,7 @@ def _finding(finding: CellProblem) -> dict[str, str]:
 
 
 def _counts(returned: Returned) -> str:
-    """How many items are new, unchanged or open, as a text."""
+    """The numbers of new, unchanged and open items, as a text."""
     parts = [(len(returned.messages), "to store"), (returned.unchanged, "stored before and the same")]
     rest = returned.items - len(returned.messages) - returned.unchanged
     parts.append((rest, "open or with errors"))

@@ -1,6 +1,6 @@
 """The annotation surface: one component that handles every click in the browser. No script run, no system name.
 
-marked.js, with which leads read an item's highlights, is also here.
+marked.js, which shows leads an item's highlights, is also here.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ OF_LEADS = "workbench/marked.js"
 
 
 def from_assets(file: str, before: str = "const ready = null;\n") -> str:
-    """The script of a component that is a module of ours; `before` runs first, with its function `at`, and says
-    in `ready` what to wait for.
+    """The script of a component in a module of ours. `before` runs first; it may use its function `at`, and sets
+    `ready` to what must be awaited.
 
-    The modules come from a versioned route that browsers may cache for ever; only these lines are in each message.
+    Modules come from a versioned route that browsers may cache for ever; only these lines are in each message.
     """
     at = f"const at = (file) => new URL('assets/{version()}/' + file, document.baseURI).href;\n"
     return f"{at}{before}const module = import(at('{file}'));\n{RUN}"
@@ -48,16 +48,16 @@ _mount = st.components.v2.component(
 
 
 def workbench(view: View, *, key: str, showing: str | None = None) -> str | None:
-    """Draw the blinded view once; the workbench then loads further items by its own routes.
+    """Draw the blinded view once; the workbench then loads further items through its own routes.
 
-    Returns why the annotator left in this run: "stop" for today, "nothing" when no item is left, or None. Drawing the
-    page again, for example after a dropped connection, does not change what the workbench shows. `showing` comes from
-    the desk: the token of the earlier item that the view shows, if it shows one.
+    Returns why the annotator left in this run: "stop" for today, "nothing" if no item is left, or None. Drawing the
+    page again, for example after a lost connection, does not change what the workbench shows. `showing` comes from the
+    desk: the token of the earlier item in the view, if it shows one.
     """
-    # one string: Streamlit searches nested data for Arrow tables, and imports pandas to do so
+    # as one string: Streamlit searches nested data for Arrow tables, and imports pandas to do so
     data = {"view": view.model_dump_json(), "showing": showing, "language": language.used()}
     return _mount(data=data, key=key, on_left_change=_run_again).left
 
 
 def _run_again() -> None:
-    """Streamlit reports a component's event only where a callback is set."""
+    """Empty: Streamlit reports a component's event only if there is a callback."""

@@ -1,4 +1,4 @@
-// Time spent on an item, when a pause is due, and when to renew a reservation. No DOM; the clock is handed in.
+// Time spent on an item, when to suggest a break, and when to renew a reservation. No DOM; the clock is a parameter.
 
 const IDLE_MS = 120_000;
 const PAUSE_AFTER_MS = 45 * 60_000;
@@ -13,13 +13,13 @@ export function createActivity(now) {
   let hidden = false;
   let renewed = now();
 
-  /** Time since the last activity, if it counts as working time. */
+  /** The time since the last activity if it counts as working time, otherwise 0. */
   function worked() {
     const gap = now() - last;
     return hidden || gap > IDLE_MS ? 0 : gap;
   }
 
-  /** Scroll, pointer or key: counts the time since the last activity, if that was not long ago. */
+  /** Called on scroll, pointer or key: adds the time since the last activity, unless that was long ago. */
   function mark() {
     onItem += worked();
     sinceBreak = now() - last >= BREAK_MS ? 0 : sinceBreak + worked();
@@ -36,17 +36,17 @@ export function createActivity(now) {
     mark,
     setHidden,
 
-    /** Another item, with the seconds that were spent on it before. */
+    /** Starts another item, with the seconds already spent on it. */
     nextItem(seconds = 0) {
       mark();
       onItem = 1000 * seconds;
       renewed = now();
     },
 
-    /** Seconds of activity on this item, to a tenth. */
+    /** Seconds of activity on this item, rounded to a tenth. */
     seconds: () => Math.round((onItem + worked()) / 100) / 10,
 
-    /** Whether a break is due; suggested again only after another such period. */
+    /** Whether to suggest a break; true again only after another such period. */
     pauseDue() {
       if (sinceBreak < PAUSE_AFTER_MS) return false;
       sinceBreak = 0;

@@ -1,4 +1,4 @@
-// One annotation in the making: the draft of the contract, its changes and their undo. No DOM.
+// One annotation in progress: the draft that is sent to the server, its changes, and undo. No DOM.
 
 import { askFor, valueKey } from "./scale.js";
 
@@ -9,10 +9,10 @@ import { askFor, valueKey } from "./scale.js";
 const EMPTY = { ratings: {}, explanations: {}, highlights: [], set_aside: {}, note: "" };
 const UNDO_LIMIT = 500;
 
-/** The place of a highlight that is in the item's context, in no response. */
+/** The slot of a highlight that is in the item's context. */
 export const CONTEXT = "context";
 
-/** Characters of an explanation or a comment that the server takes. */
+/** Maximum characters of an explanation or a comment, as on the server. */
 export const MAX_TEXT = 10_000;
 
 /**
@@ -28,7 +28,7 @@ const isSame = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 const isBranch = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
 
 /**
- * The same draft without empty branches and with its keys in order, for comparing two of them.
+ * The draft without empty branches and with sorted keys, for comparing two drafts.
  * @param {Partial<Draft>} draft
  */
 export function canonical(draft) {
@@ -72,7 +72,8 @@ export function createAnswers(stored, onChange = () => {}) {
   }
 
   /**
-   * Changes one place; returns whether it did. `name` describes the change; without it there is no undo.
+   * Changes the value at a path; returns whether it differed. `name` describes the change for undo; without it there is
+   * none.
    * @param {string[]} path @param {unknown} value
    */
   function put(path, value, name = "") {
@@ -105,12 +106,12 @@ export function createAnswers(stored, onChange = () => {}) {
     put,
     rating,
 
-    /** While they are on their way to the server nothing changes them. @param {boolean} lock */
+    /** While answers are being submitted, nothing may change them. @param {boolean} lock */
     lock(lock) {
       locked = lock;
     },
 
-    /** Undoes the last change and returns it, or null if there is none. */
+    /** Undoes the last change and returns it; null if there is none. */
     undo: () => step(past, future, "before"),
     redo: () => step(future, past, "after"),
 
@@ -118,7 +119,7 @@ export function createAnswers(stored, onChange = () => {}) {
     rate: (slot, criterion, value, name) => put(["ratings", slot, criterion], value, name),
 
     /**
-     * Reasons and text for one option; each option has its own.
+     * Reasons and text for one option; each option has its own explanation.
      * @param {string} slot @param {string} criterion @param {Value} value @returns {Explanation}
      */
     explanation: (slot, criterion, value) =>
@@ -132,7 +133,7 @@ export function createAnswers(stored, onChange = () => {}) {
       put(["explanations", slot, criterion, valueKey(value), "reasons"], reasons, name),
 
     /**
-     * The text box undoes typed text itself, so our undo ignores it.
+     * Our undo ignores typed text: the text box undoes it itself.
      * @param {string} slot @param {string} criterion @param {Value} value @param {string} text
      */
     setText: (slot, criterion, value, text) => put(["explanations", slot, criterion, valueKey(value), "text"], text),
@@ -156,7 +157,7 @@ export function createAnswers(stored, onChange = () => {}) {
       return put(["highlights"], next.filter(Boolean), name);
     },
 
-    /** The draft as sent, without empty explanations. */
+    /** The draft as it is sent, without empty explanations. */
     snapshot() {
       const copy = structuredClone(draft);
       for (const criteria of Object.values(copy.explanations)) {
@@ -168,7 +169,9 @@ export function createAnswers(stored, onChange = () => {}) {
       return copy;
     },
 
-    /** What the current answer additionally asks for, or null. @param {string} slot @param {Criterion} criterion */
+    /**
+     * What the current answer asks for besides its value, or null. @param {string} slot @param {Criterion} criterion
+     */
     asked(slot, { key, scale }) {
       const value = rating(slot, key);
       return value === undefined ? null : askFor(scale, value);

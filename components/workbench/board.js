@@ -1,5 +1,5 @@
-// The responses in panes, and their questions in rows, one row per criterion. The same elements serve every layout:
-// the style sheet positions them, layout.js chooses the layout, moves.js the current response and row.
+// The responses in panes, and their questions in rows, one row per criterion. Every layout uses the same elements: the
+// style sheet positions them, layout.js chooses the layout, moves.js the current response and row.
 
 import { markedChat } from "./context.js";
 import { button, find, h, nameOf, nounOf, part, write } from "./dom.js";
@@ -11,9 +11,9 @@ import { problemOf } from "./validate.js";
 /** @import { Item } from "./item.js" */
 /** @import { Candidate, Criterion, Question, View } from "./types.js" */
 
-const MANY_TABS = 5; // above: narrow ones
+const MANY_TABS = 5; // from this many tabs on, they are narrow
 
-/** Slots in the order of steps; questions about the item are last. @param {View} view */
+/** Slots in the order of steps; the item's own questions come last. @param {View} view */
 export function stepsOf({ item, rubric }) {
   const letters = item.candidates.map(({ letter }) => letter);
   return rubric.criteria.some(({ about }) => about === "item") ? [...letters, "item"] : letters;
@@ -22,20 +22,20 @@ export function stepsOf({ item, rubric }) {
 /** @param {string} noun */
 const allOf = (noun) => (noun === "Conversation" ? _("All conversations together") : _("All responses together"));
 
-/** A step as people read it: "Response B". @param {string} slot @param {string} noun see `nounOf` */
+/** A step's name for people: "Response B". @param {string} slot @param {string} noun see `nounOf` */
 export const stepName = (slot, noun) => (slot === "item" ? allOf(noun) : nameOf(slot, false, noun));
 
-/** Whether the responses open one after another, as set by the protocol. @param {View} view */
+/** Whether the protocol opens the responses one after another. @param {View} view */
 export const isSuccession = ({ item, rubric }) => item.candidates.length > 1 && rubric.presentation === "succession";
 
 /**
- * Whether the server has sent a response's text: in succession a later one is sent when opened.
+ * Whether the server has sent a response's text; in succession it sends each text when the response is opened.
  * @param {Candidate} candidate
  */
 export const isSent = ({ text, turns }) => text !== null || turns.length > 0;
 
 /**
- * Draws the board of an item. `refill` draws another item of the same shape into the same elements.
+ * Draws the board of an item. `refill` draws another item with the same shape into the same elements.
  * @param {object} needs
  * @param {() => Item} needs.item
  * @param {string} needs.uid
@@ -149,7 +149,7 @@ export function createBoard({ item, uid, feedback }) {
     element,
     fieldsets,
 
-    /** A folded row's answer. @param {Question} question */
+    /** Updates the answer of a folded row. @param {Question} question */
     syncAnswer(question) {
       const { answers, view } = item();
       const line = answerTexts.get(question.id);
@@ -162,7 +162,7 @@ export function createBoard({ item, uid, feedback }) {
       line.classList.toggle("tw-empty", text === "");
     },
 
-    /** A plain text reuses its element; turns are rebuilt to match their number. */
+    /** Reuses the element of a plain text; turns are drawn again, since their number may differ. */
     refill() {
       for (const candidate of candidates()) {
         const cell = part(element, `.tw-response[data-slot="${candidate.letter}"]`);

@@ -1,4 +1,4 @@
-// Answers to one item in two tabs: shows where they differ, before one version is discarded.
+// Two tabs have answers to one item: shows the differences before one version is discarded.
 
 import { h, words } from "./dom.js";
 import { _ } from "./language.js";
@@ -20,7 +20,7 @@ function inWords(scale, value) {
 const isSet = (value) => Boolean(value) && JSON.stringify(value) !== "{}" && JSON.stringify(value) !== "[]";
 
 /**
- * Where the answers of this tab and of the other one differ.
+ * The differences between the answers of this tab and of the other one.
  * @param {Pick<Item, "questions" | "answers" | "nameOf">} item @param {Partial<Draft>} other @returns {Difference[]}
  */
 export function differences({ questions, answers, nameOf }, other) {

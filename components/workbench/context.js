@@ -1,4 +1,4 @@
-// What is shown next to the responses: a dialogue as a chat, a text with stars and facts, or a training's feedback.
+// What is shown next to the responses: a dialogue as a chat, a text with stars and facts, or the feedback of training.
 
 import { h, quietButton, words } from "./dom.js";
 import { noteOn, prose } from "./formatting.js";
@@ -10,7 +10,7 @@ import { blocks } from "./textpoints.js";
 /** @typedef {(turn: number | null, label: string) => HTMLElement} BoxOf the box of a text in which passages are marked */
 
 const LONG_TEXT = 20_000; // characters
-const COLUMNS_BELOW = 900; // characters: a short text above the responses is set in two columns
+const COLUMNS_BELOW = 900; // characters; a shorter text above the responses is set in two columns
 const COLUMNS = [message("Criterion"), message("You"), message("Reference"), "", message("Why")];
 /** @type {Record<string, string>} */
 const VERDICTS = { same: message("same"), close: message("close"), different: message("different") };
@@ -30,7 +30,7 @@ export const chat = (turns, format, language) => h("div", { class: "tw-chat" }, 
   turnBubble(turn, prose(turn.text, format, { class: "tw-bubble", lang: language || null }))));
 
 /**
- * A text; a very long one is split into blocks, which the browser lays out only when scrolled into view.
+ * A text; a very long one is split into blocks, which the browser lays out only when they are scrolled into view.
  * @param {string} text @param {Format} format @param {string} language
  */
 function longText(text, format, language) {
@@ -91,7 +91,7 @@ export function contextPanel(context, formats, language, boxOf) {
 }
 
 /**
- * The context of a rated example: complete and in place.
+ * The context of a rated example, in full.
  * @param {Context} context
  * @param {Formats} formats
  * @param {string} language
@@ -99,7 +99,7 @@ export function contextPanel(context, formats, language, boxOf) {
 export const exampleContext = (context, formats, language) =>
   h("div", {}, h("div", { class: "tw-context-head" }, contextHead(context)), contextTexts(context, formats, language));
 
-/** Training: the annotator's answers next to the reference, with its reason. @param {View} view */
+/** Training: the annotator's answers next to the reference answers, with their reasons. @param {View} view */
 export function feedbackTable({ feedback, item, rubric }) {
   const titles = Object.fromEntries(rubric.criteria.map(({ key, title }) => [key, title]));
   const several = item.candidates.length > 1;

@@ -1,4 +1,4 @@
-// Clicks, changes and selections on a surface: a few listeners on the whole tree notify its parts.
+// Clicks, changes and selections on a surface: a few listeners on its root call the other parts.
 
 import { targetOf } from "./dom.js";
 import { firstMatch, searchOptions, showCount, typedValue } from "./question.js";
@@ -27,11 +27,11 @@ const closest = (element, selector) => /** @type {HTMLElement | null} */ (elemen
  * @param {Highlighter} needs.highlighter
  * @param {Tips} needs.tips
  * @param {(id: string) => void} needs.setCurrent
- * @param {(question: Question) => void} needs.goOn after an answer by pointer or from a list
- * @param {() => void} needs.showNext after a reason
+ * @param {(question: Question) => void} needs.goOn called after an answer by pointer or from a list
+ * @param {() => void} needs.showNext called after a reason
  * @param {(on: boolean) => void} needs.setKeys
- * @param {(stay: boolean) => void} needs.keepGuidelines open from item to item
- * @param {Record<string, (value: string) => void>} needs.buttons what they do, by their data attribute
+ * @param {(stay: boolean) => void} needs.keepGuidelines whether they stay open for the next items
+ * @param {Record<string, (value: string) => void>} needs.buttons actions of buttons, by data attribute
  */
 export function createControls({
   root, listen, item, rating, highlighter, tips, setCurrent, goOn, showNext, setKeys, keepGuidelines, buttons,
@@ -56,7 +56,7 @@ export function createControls({
     return fieldset ? item().question(fieldset.dataset.twQuestion ?? "") : null;
   }
 
-  /** An untouched slider takes the value under its hidden thumb. @param {HTMLInputElement} input */
+  /** Gives an unanswered slider the value under its hidden thumb. @param {HTMLInputElement} input */
   function takeSlider(input) {
     const question = questionOf(input);
     if (question) rating.rate(question, Number(input.value));
@@ -70,7 +70,7 @@ export function createControls({
     pointerDown = true;
     byKeys = false;
     tips.hide();
-    if (target.closest("[data-tw-label], [data-tw-whole-words]")) event.preventDefault(); // a click there must not drop the selection
+    if (target.closest("[data-tw-label], [data-tw-whole-words]")) event.preventDefault(); // keeps the selection
     pressed = target.matches("input[type=radio]") && target.checked ? target : null;
     if (!target.closest(".tw-popover, mark")) highlighter.hidePopover();
     slider = event.button === 0 && target.matches(".tw-range.tw-unset") ? target : null;
@@ -80,7 +80,7 @@ export function createControls({
     const input = slider;
     pointerDown = false;
     slider = null;
-    // no input event fires if nothing moved
+    // no input event fires if the thumb did not move
     if (input) setTimeout(() => input.classList.contains("tw-unset") && takeSlider(input));
     setTimeout(highlighter.settle);
   }
@@ -88,7 +88,7 @@ export function createControls({
   /** @param {MouseEvent} event */
   function click(event) {
     const target = targetOf(event);
-    // a row folds when it is complete: the second click of a double click must not answer the one that takes its place
+    // a complete row folds, so the second click of a double click could hit the row that moves into its place
     const question = questionOf(target);
     if (event.detail > 1 && question && question !== clicked) return event.preventDefault();
     if (event.detail === 1) clicked = question;
@@ -112,7 +112,7 @@ export function createControls({
   }
 
   /**
-   * The element with a tooltip: an answer's meaning needs none if it is shown at the question.
+   * The element whose tooltip to show; an answer has none if its meaning is already visible at the question.
    * @param {HTMLElement} target
    */
   function tipped(target) {
@@ -132,7 +132,7 @@ export function createControls({
     if (document.activeElement !== box && value !== undefined) box.value = String(value);
   }
 
-  /** Enter in a search box chooses the first match; arrow down goes into the list. @param {KeyboardEvent} event */
+  /** In a search box, Enter chooses the first match and arrow down moves to the list. @param {KeyboardEvent} event */
   function searchKey(event) {
     const target = targetOf(event);
     if (!target.matches(".tw-search") || !["Enter", "ArrowDown"].includes(event.key) || event.ctrlKey) return;
@@ -184,7 +184,7 @@ export function createControls({
   function focus(event) {
     const target = targetOf(event);
     const question = questionOf(target);
-    // activating a row moves what is under the pointer, so wait until the click is done
+    // activating a row moves elements under the pointer, so wait until the click is complete
     if (question && !item().readOnly && !pointerDown) setCurrent(question.id);
     const element = tipped(target);
     if (element && target.matches(":focus-visible") && !pointerDown) tips.show(element);
@@ -192,7 +192,7 @@ export function createControls({
 
   // ---- judged texts ----
 
-  /** Judged texts take a caret but no change. @param {Event} event */
+  /** Judged texts show a caret, but cannot be edited. @param {Event} event */
   function refuseText(event) {
     if (targetOf(event).closest("[data-tw-text]")) event.preventDefault();
   }
@@ -207,7 +207,7 @@ export function createControls({
     clearTimeout(rest);
     if (item().readOnly || !item().view.rubric.highlights.length) return;
     highlighter.changed(byKeys);
-    // touch sends no pointerup after a long press, keyboards never do
+    // touch fires no pointerup after a long press, and keyboards never do
     rest = setTimeout(() => !pointerDown && highlighter.settle(), SELECTION_RESTS_MS);
   }
 
@@ -225,7 +225,7 @@ export function createControls({
   listen(root, "compositionend", redraw);
   listen(document, "pointerup", release);
   listen(document, "pointercancel", () => {
-    slider = null; // a scroll began there, which answers nothing
+    slider = null; // the touch turned into a scroll, which answers nothing
     release();
   });
   listen(document, "selectionchange", selectionChanged);

@@ -1,10 +1,10 @@
-// What happens to an action of the workbench: the server answers with the next view, or the annotator leaves. No DOM.
+// Handles the workbench's actions: the server answers with the next view, or the annotator leaves. No DOM.
 
 import { _, message } from "./language.js";
 import { PREVIEW } from "./network.js";
 
 /** @import { Action, Post, Reply, View } from "./types.js" */
-/** @typedef {"stop" | "nothing" | "signed out"} Reason why the annotator leaves: for today, no item is left, … */
+/** @typedef {"stop" | "nothing" | "signed out"} Reason why the annotator leaves: "stop" is for today, "nothing" means that no item is left */
 
 const UNREACHED = message("The server did not answer. Nothing is lost; please try again.");
 
@@ -32,7 +32,7 @@ export function createDesk({ post, show, leave }) {
   }
 
   /**
-   * The same item with something changed about it; a page drawn again shows just this.
+   * Draws the same item with some changes to its view; a page drawn again shows this view.
    * @param {Partial<View>} changed
    */
   function redraw(changed) {
@@ -56,22 +56,22 @@ export function createDesk({ post, show, leave }) {
       return leave("signed out");
     }
     if (status > 0 && status < 500 && answer?.message) return warn(answer.message);
-    // messages with a submission id are resent automatically
+    // actions with a submission id are repeated automatically
     if (!submission) warn(_(UNREACHED));
   }
 
   return {
     open,
 
-    /** The page was drawn again. */
+    /** Draws the current view again. */
     redraw: () => show(view),
 
-    /** @param {Action} action a submission is repeated as the same object */
+    /** A submission is repeated as the same object. @param {Action} action */
     async act(action) {
       if (action.kind === "stop") return view.routes.act === "" ? warn(_(PREVIEW)) : leave("stop");
       last = action;
       const reply = await post(JSON.stringify({ action, showing })).catch(() => ({ status: 0, answer: null }));
-      // a repeated submission may be answered twice, the second time when a later item is shown
+      // a repeated submission may be answered twice, the second time after a later item has appeared
       const { token, version } = view.work;
       const isAwaited = last === action && token === action.assignment && version === (action.version ?? version);
       if (isAwaited) answered(action, reply);

@@ -1,4 +1,4 @@
-// Skip, ignore, set aside, note, keys, the list of one's items: small modal dialogs of the browser.
+// Small modal dialogs: skip, ignore, set aside, note, keys, and the list of the annotator's items.
 
 import { button, h, nameOf, nounOf, part, words } from "./dom.js";
 import { _, locale, message, ngettext } from "./language.js";
@@ -10,7 +10,7 @@ import { postTo } from "./network.js";
 
 const MAX_REASON_TEXT = 2000; // characters
 const MAX_NOTE = 5000; // characters
-/** The name of a key, and its function. @param {boolean} labels whether there are any */
+/** Keys and their functions. @param {boolean} labels whether the rubric has highlight labels */
 const keyList = (labels) => [
   ["1 2 3 …", _("answer the outlined question, then go to the next")],
   [".", _("after a digit: half a point more, where the scale has it")],
@@ -43,7 +43,7 @@ function dialog(name, title, body, ok) {
       ok ? button(ok, { class: "tw-button tw-primary", data: { "tw-dialog-ok": "1" } }) : null));
 }
 
-/** Reasons as radios, none of them chosen. @param {string} uid @param {Leaving["reasons"]} reasons */
+/** Reasons as radio buttons, none of them selected. @param {string} uid @param {Leaving["reasons"]} reasons */
 const reasonList = (uid, reasons) => h("fieldset", { class: "tw-reasons" },
   h("legend", { class: "tw-ask-lead", text: _("Why?") }),
   reasons.map(({ key, title }) => h("label", { class: "tw-reason" },
@@ -53,7 +53,7 @@ const reasonList = (uid, reasons) => h("fieldset", { class: "tw-reasons" },
 const textArea = (rows, maxlength, label, props = {}) =>
   h("textarea", { rows, class: "tw-area", dir: "auto", maxlength, "aria-label": label, ...props });
 
-// ---- the list of one's items ----
+// ---- the list of the annotator's items ----
 
 const STATES = {
   open: message("Begun"), rated: message("Rated"), ignored: message("Ignored"), skipped: message("Skipped"),
@@ -63,7 +63,7 @@ const UNREACHED = message("The list could not be loaded. Please try again.");
 /** @param {number} seconds */
 const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.round(seconds) % 60).padStart(2, "0")}`;
 
-/** "today 16:50", in the time of this computer. @param {string} at */
+/** "today 16:50", in this computer's time zone. @param {string} at */
 function localTime(at) {
   const date = new Date(at);
   const time = date.toLocaleTimeString(locale(), { hour: "numeric", minute: "2-digit" });
@@ -93,7 +93,7 @@ function row({ number, token, state, reason, noted, begins, at, seconds }, shown
 }
 
 /**
- * One's items, numbered as they were shown, with their state; any of them opens.
+ * The annotator's items with their state, numbered as they were shown; each opens on a click.
  * @param {OwnItems} own
  * @param {string} shown
  */
@@ -113,7 +113,7 @@ function itemList(own, shown) {
   ];
 }
 
-/** The list, or why there is none. @param {View} view @returns {Promise<(Node | string)[]>} */
+/** The list, or the reason why it cannot be shown. @param {View} view @returns {Promise<(Node | string)[]>} */
 async function loadItems({ routes, work }) {
   const reply = await postTo(routes.items)(JSON.stringify({ assignment: work.token })).catch(() => null);
   if (!reply?.answer?.items) return [reply?.answer?.message ?? _(UNREACHED)];
@@ -134,7 +134,7 @@ async function loadItems({ routes, work }) {
 export function createDialogs({ root, uid, item, leaveOut, keysOn, refocus }) {
   /** @type {HTMLDialogElement | null} */
   let open = null;
-  /** Returns what is missing, "" if nothing. @type {() => string} */
+  /** Returns what is missing; "" if nothing is. @type {() => string} */
   let confirmed;
 
   /** @param {HTMLDialogElement} element @param {() => string} onOk */
@@ -221,7 +221,7 @@ export function createDialogs({ root, uid, item, leaveOut, keysOn, refocus }) {
       return open !== null;
     },
 
-    /** The main button was pressed; shows what is missing. */
+    /** The main button was pressed: runs the dialog's action, or shows what is missing. */
     confirm() {
       if (!open) return;
       const problem = confirmed();
@@ -231,7 +231,7 @@ export function createDialogs({ root, uid, item, leaveOut, keysOn, refocus }) {
 
     cancel: () => open?.close(),
 
-    /** Another item: a dialog about the last one disappears with it. */
+    /** Closes a dialog about the previous item when another one is shown. */
     drop() {
       open?.remove();
       open = null;

@@ -1,4 +1,4 @@
-// Small helpers for building the page. Data reach it as text nodes and attributes only, never as markup.
+// Small helpers for building the page. Data becomes text nodes and attributes only, never markup.
 
 import { _, message, originalLanguage } from "./language.js";
 
@@ -16,9 +16,9 @@ function setAttribute(element, name, value) {
 }
 
 /**
- * An element. `props`: text, data (data-… attributes), other attributes; true writes an empty attribute, false, null
- * and undefined write none. Children: elements, strings, null. A text in another language than the page gets a lang
- * attribute.
+ * Creates an element. `props`: text, data (data-… attributes) and other attributes; true writes an empty attribute;
+ * false, null and undefined write none. Children: nodes, strings or null. A text in another language than the page's
+ * gets a lang attribute.
  * @template {keyof HTMLElementTagNameMap} Tag
  * @param {Tag} tag
  * @param {Props} props
@@ -42,7 +42,7 @@ export const button = (label, props = {}) => h("button", { type: "button", class
 export const quietButton = (label, props) => button(label, { class: "tw-button tw-quiet tw-small", ...props });
 
 /**
- * Text from the data, with its own direction.
+ * An element with a text of the data, which determines its own direction.
  * @param {string} text @param {Props} props @param {keyof HTMLElementTagNameMap} tag
  */
 export const words = (text, props = {}, tag = "div") =>
@@ -51,7 +51,7 @@ export const words = (text, props = {}, tag = "div") =>
 /** @type {(root: ParentNode, selector: string) => HTMLElement | null} */
 export const find = (root, selector) => root.querySelector(selector);
 
-/** An element that is always there. @type {(root: ParentNode, selector: string) => HTMLElement} */
+/** The first match, which must exist. @type {(root: ParentNode, selector: string) => HTMLElement} */
 export const part = (root, selector) => /** @type {HTMLElement} */ (root.querySelector(selector));
 
 /** @type {(root: ParentNode, selector: string) => HTMLElement[]} */
@@ -60,18 +60,18 @@ export const all = (root, selector) => [...root.querySelectorAll(/** @type {"div
 /** @type {(root: ParentNode, selector: string) => HTMLInputElement[]} */
 export const inputs = (root, selector) => [...root.querySelectorAll(/** @type {"input"} */ (selector))];
 
-/** Where an event happened, in a tree of HTML elements only. @param {Event} event */
+/** The target of an event in a tree of HTML elements. @param {Event} event */
 export const targetOf = (event) => /** @type {HTMLElement} */ (event.target);
 
 /**
- * Sets a text; the same text again changes nothing, not even for the browser's layout.
+ * Sets a text; if it is unchanged, the DOM is not touched, so the browser lays out nothing.
  * @param {HTMLElement} element @param {string} text
  */
 export function write(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** What is judged: a text of the catalogue. @param {{ judged: "response" | "conversation" }} rubric */
+/** What is judged, as a text of the catalogue. @param {{ judged: "response" | "conversation" }} rubric */
 export const nounOf = ({ judged }) => (judged === "conversation" ? message("Conversation") : message("Response"));
 
 /** @param {string} slot @param {boolean} alone whether it is the only one @param {string} noun see `nounOf` */
@@ -81,7 +81,7 @@ export function nameOf(slot, alone, noun) {
   return alone ? _("The response") : _("Response {letter}", { letter: slot });
 }
 
-/** The nearest ancestor that scrolls, or the document's own. @param {HTMLElement} element */
+/** The nearest ancestor that scrolls, or the document's scrolling element. @param {HTMLElement} element */
 export function scroller(element) {
   for (let node = element.parentElement; node; node = node.parentElement) {
     const { overflowY } = getComputedStyle(node);
@@ -91,20 +91,20 @@ export function scroller(element) {
 }
 
 /**
- * Puts a fixed element under (or, without room, above) a rectangle, inside the window.
+ * Places a fixed element below a rectangle, or above it if there is no room, inside the window.
  * @param {HTMLElement} element @param {DOMRect} rect
  */
 export function placeNear(element, rect) {
   const { offsetWidth: width, offsetHeight: height } = element;
   const left = Math.max(8, Math.min(rect.left, innerWidth - width - 8));
-  const gap = matchMedia("(pointer: coarse)").matches ? 32 : 8; // a phone's handles hang below a selection
+  const gap = matchMedia("(pointer: coarse)").matches ? 32 : 8; // on a phone, a selection's handles hang below it
   const below = rect.bottom + gap;
   const top = below + height < innerHeight - 8 ? below : Math.max(8, rect.top - height - gap);
   element.style.left = `${left}px`;
   element.style.top = `${top}px`;
 }
 
-/** Highlights ranges; does nothing if the browser lacks support. @param {string} name @param {Range[]} ranges */
+/** Highlights ranges, if the browser supports it. @param {string} name @param {Range[]} ranges */
 export function paint(name, ranges) {
   if (typeof Highlight === "undefined") return;
   if (ranges.length) CSS.highlights.set(name, new Highlight(...ranges));

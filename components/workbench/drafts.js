@@ -1,12 +1,12 @@
-// Sends drafts of one assignment: one request at a time, paced, repeated until acknowledged. No DOM.
+// Sends the drafts of one assignment: one request at a time, rate-limited, repeated until acknowledged. No DOM.
 
 /** @import { Answer, Clock, DraftMessage, FinalAction, LocalDraft, Post, Reply, SaveState, Timer } from "./types.js" */
 /** @typedef {{ seq: number, abort: AbortController }} Flight */
 
 const QUIET_MS = 400; // after the last change
-const PACE_MS = 1000; // at most one draft per second while changes go on
-const KEEP_MS = 60; // serialising a long draft stays out of the frame that paints the click
-const PATIENCE_MS = 3000; // then the header shows that nothing is saved yet
+const PACE_MS = 1000; // between drafts while the annotator makes changes
+const KEEP_MS = 60; // delay, so that serialising a long draft does not hold up the frame that paints the click
+const PATIENCE_MS = 3000; // after which the header shows that the draft is not saved yet
 const KEEPALIVE_LIMIT = 60_000; // bytes; browsers refuse larger keepalive bodies (64 KiB)
 const BACKOFF_MS = [500, 1000, 2000, 4000, 8000, 15_000];
 const RETRIED_STATUSES = [404, 408, 425, 429];
@@ -22,7 +22,7 @@ const RETRIED_STATUSES = [404, 408, 425, 429];
  * @param {(state: SaveState) => void} needs.onState
  * @param {(answer: Answer) => void} needs.onRefused
  * @param {Clock} needs.clock
- * @param {number} [needs.seq] the last number that is stored
+ * @param {number} [needs.seq] the number of the last stored draft
  */
 export function createDraftSender({ body, post, keep, onState, onRefused, clock, seq = 0 }) {
   let base = seq; // the last number known to be stored; `seq` is the last one used
@@ -36,7 +36,7 @@ export function createDraftSender({ body, post, keep, onState, onRefused, clock,
   let firstChange = null;
   /** @type {Flight | null} */
   let flying = null;
-  /** What left the item and is not answered yet. @type {FinalAction | undefined} */
+  /** A final action (such as submit) without an answer so far. @type {FinalAction | undefined} */
   let held;
   /** @type {SaveState | null} */
   let state = null;
@@ -44,10 +44,10 @@ export function createDraftSender({ body, post, keep, onState, onRefused, clock,
   let timer;
   /** @type {Timer} */
   let keepTimer;
-  /** Resolve what waits for all to be stored. @type {((saved: boolean) => void)[]} */
+  /** Resolve functions of the promises of `settled`. @type {((saved: boolean) => void)[]} */
   const waiters = [];
 
-  /** Something changed: store it here, send it soon. */
+  /** The draft changed: store it on this computer and send it soon. */
   function changed() {
     const now = clock.now();
     dirty = true;
@@ -66,7 +66,7 @@ export function createDraftSender({ body, post, keep, onState, onRefused, clock,
 
   function keepNow() {
     cancelKeeping();
-    // The next number may be on its way when the page goes, so it counts as used.
+    // The next number may already be in use when the page closes, so it counts as used.
     if (dirty || held) keep({ base, seq: seq + 1, draft: body().draft, action: held });
   }
 
@@ -83,7 +83,7 @@ export function createDraftSender({ body, post, keep, onState, onRefused, clock,
     timer = clock.later(send, Math.max(0, ms));
   }
 
-  /** Sends now, unless a request is under way; it then follows that one. */
+  /** Sends now; if a request is running, the draft is sent after it, unless `keepalive`. */
   function send({ keepalive = false } = {}) {
     clock.cancel(timer);
     if (stopped || !dirty || (flying && !keepalive)) return;
@@ -111,13 +111,13 @@ export function createDraftSender({ body, post, keep, onState, onRefused, clock,
     try {
       reply = await post(text, { keepalive, signal: flight.abort.signal });
     } catch {
-      // counts as no answer
+      // treated as no answer
     }
     clock.cancel(late);
     clock.cancel(dead);
     const stored = reply?.status === 200 ? reply.answer?.stored ?? flight.seq : null;
     if (flying !== flight) {
-      // a later (keepalive) request has overtaken this one
+      // a later (keepalive) request has replaced this one
       if (stored !== null) base = Math.max(base, stored);
       return;
     }
@@ -148,7 +148,7 @@ export function createDraftSender({ body, post, keep, onState, onRefused, clock,
     dirty = true;
     retrying = true;
     keepNow();
-    // A single lost request may be chance; the header shows it from the second.
+    // A single lost request may be chance; the header shows the problem from the second one on.
     if (attempt > 0) setState("waiting");
     const wait = BACKOFF_MS[Math.min(attempt, BACKOFF_MS.length - 1)];
     attempt += 1;
@@ -183,8 +183,8 @@ export function createDraftSender({ body, post, keep, onState, onRefused, clock,
     resume,
 
     /**
-     * The item is being left: drafts stop, and the final message is stored here until acknowledged, so that it survives
-     * the tab. Ends with `resume` or `done`.
+     * The annotator is leaving the item: drafts stop, and the final action is stored on this computer until it is
+     * acknowledged, so that it survives the tab. Ends with `resume` or `done`.
      * @param {FinalAction} action
      */
     hold(action) {
@@ -203,24 +203,24 @@ export function createDraftSender({ body, post, keep, onState, onRefused, clock,
       return !dirty && !flying;
     },
 
-    /** The network is back: do not wait for the backoff. */
+    /** The connection is back: sends without waiting for the backoff. */
     hurry() {
       if (dirty && !flying) send();
     },
 
-    /** The tab is closing: send unsent data even if a request is running, and store a copy here. */
+    /** The tab is closing: sends unsent data even if a request is running, and stores a copy on this computer. */
     leave() {
       keepNow();
       if (dirty) send({ keepalive: true });
     },
 
-    /** An earlier visit used numbers up to this one for a draft that is still unsent. @param {number} used */
+    /** Continues after the numbers that an earlier visit used for an unsent draft. @param {number} used */
     continueFrom(used) {
       seq = Math.max(seq, used);
       changed();
     },
 
-    /** Continues after another tab had the pen; the next draft takes it. @param {number} stored */
+    /** Continues after another tab held the pen; the next draft takes it over. @param {number} stored */
     takeOver(stored) {
       base = stored;
       seq = Math.max(seq, stored);
@@ -230,17 +230,17 @@ export function createDraftSender({ body, post, keep, onState, onRefused, clock,
       send();
     },
 
-    /** The draft itself was refused: the same one would be again, so the next change is waited for. */
+    /** The server refused this draft and would refuse it again: the next one is sent after the next change. */
     awaitChange() {
       stopped = false;
     },
 
-    /** The server may no longer have what it acknowledged: the next `resume` sends it again. */
+    /** The server may no longer have the acknowledged draft: the next `resume` sends it again. */
     markUnsent() {
       dirty = true;
     },
 
-    /** Everything was acknowledged elsewhere (a receipt came): a request under way no longer matters. */
+    /** A receipt confirms that everything is stored: stops, and ignores a running request. */
     done() {
       dirty = false;
       held = undefined;
@@ -254,7 +254,7 @@ export function createDraftSender({ body, post, keep, onState, onRefused, clock,
     },
 
     /**
-     * Resolves to true once all is stored, to false after `ms` or a refusal.
+     * Resolves to true when everything is stored, to false after `ms` or a refusal.
      * @param {number} ms @returns {Promise<boolean>}
      */
     settled(ms) {
@@ -270,7 +270,7 @@ export function createDraftSender({ body, post, keep, onState, onRefused, clock,
 }
 
 /**
- * What to do with a draft found on this computer.
+ * How to treat a draft found on this computer.
  * @param {{ base: number } | null} entry @param {number} storedSeq @param {boolean} same
  * @returns {"none" | "adopt" | "same" | "choose"}
  */

@@ -1,4 +1,4 @@
-// Draws the item, reusing the last item's elements where possible: new ones cost a frame or two.
+// Draws the item, reusing the previous item's elements if possible, since creating new ones takes a frame or two.
 
 import { CONTEXT } from "./answers.js";
 import { createBoard } from "./board.js";
@@ -16,7 +16,7 @@ import { isAnswered, problemOf } from "./validate.js";
 /** @import { Change, Page, Question, View } from "./types.js" */
 
 /**
- * Everything that determines which elements a view needs; views with equal keys differ only in texts and answers.
+ * A key of everything that determines a view's elements; views with equal keys differ only in texts and answers.
  * @param {View} view
  */
 function shapeOf({ study, rubric, work, item, feedback }) {
@@ -33,7 +33,7 @@ function shapeOf({ study, rubric, work, item, feedback }) {
  * @param {() => Item} needs.item
  * @param {() => HTMLElement[]} needs.tools for highlights
  * @param {{ find: HTMLElement, notices: HTMLElement, problems: HTMLElement, floating: HTMLElement[] }} needs.boxes of other parts
- * @param {() => void} needs.onRefill what belongs to the last item closes
+ * @param {() => void} needs.onRefill closes what belongs to the previous item
  * @param {(page: Page) => void} needs.onLaid
  * @param {() => void} needs.onSync
  * @param {() => void} needs.drawTexts
@@ -152,7 +152,7 @@ export function createDrawing({ root, uid, item, tools, boxes, onRefill, onLaid,
     syncAll,
     page: () => page,
 
-    /** An answer changed. @param {Change} change */
+    /** Updates the controls after a change of an answer. @param {Change} change */
     show({ path, undone }) {
       const [branch, slot, criterion] = path;
       if (branch === "highlights") drawTexts();
@@ -165,7 +165,7 @@ export function createDrawing({ root, uid, item, tools, boxes, onRefill, onLaid,
       syncCounts();
     },
 
-    /** The server has sent a response's text. */
+    /** Draws the text of a response that the server has just sent. */
     fillTexts() {
       board.refill();
       drawTexts();

@@ -1,5 +1,5 @@
-// How texts are drawn: as plain text, or as Markdown. Its parser is loaded if a study has Markdown, the
-// renderer of formulas if an item has any.
+// Draws texts as plain text or as Markdown. The parser is loaded if a study has Markdown, the renderer of formulas if
+// an item has formulas.
 
 import { h, words } from "./dom.js";
 import { message } from "./language.js";
@@ -16,10 +16,10 @@ const FORMULA = /\$|\\[([]/;
 
 /** @type {typeof import("./markdown/render.js") | null} */
 let markdown = null;
-/** Raw text → its parsed form, for the item on the page. @type {Map<string, Source>} */
+/** Raw text → its parsed form, for the current item. @type {Map<string, Source>} */
 const sources = new Map();
 
-/** Texts of an item that are Markdown. @param {View} view */
+/** The Markdown texts of an item. @param {View} view */
 function markdownTexts({ study: { formats }, item: { context, candidates } }) {
   /** @param {{ text: string | null, turns: { text: string }[] }} part */
   const textsOf = ({ text, turns }) => [text ?? "", ...turns.map((turn) => turn.text)];
@@ -42,8 +42,8 @@ function style(file) {
 }
 
 /**
- * Loads the modules for these Markdown texts; null if they are loaded. Never rejects: if loading fails, texts are shown
- * as plain text.
+ * Loads the modules for these Markdown texts; null if they are already loaded. Never rejects: if loading fails, texts
+ * are shown as plain text.
  * @param {string[]} texts
  */
 export function prepareTexts(texts) {
@@ -70,7 +70,7 @@ export function read(raw, format) {
   return source;
 }
 
-/** What of an item's Markdown the page shows formatted. @param {View} view */
+/** How the page shows an item's Markdown, as stored with the annotation. @param {View} view */
 export function textViewOf(view) {
   const formatted = new Set(markdownTexts(view).map((text) => read(text, "markdown").tree !== null));
   return formatted.size > 1 ? "mixed" : formatted.has(true) ? "formatted" : "written";
@@ -83,7 +83,7 @@ export function noteOn(raw, format) {
 }
 
 /**
- * Draws a text into an element, with marks; returns its runs.
+ * Draws a text with marks into an element; returns its runs.
  * @param {HTMLElement} box @param {string} raw @param {Format} format @param {Span[]} spans @param {MarkOf} markOf
  */
 export function draw(box, raw, format, spans = [], markOf = () => h("mark")) {
@@ -100,7 +100,12 @@ export function draw(box, raw, format, spans = [], markOf = () => h("mark")) {
   return drawing.runs;
 }
 
-/** A text of the data as `words`, formatted. @param {string} raw @param {Format} format @param {Props} props */
+/**
+ * An element as from `words`, with a formatted text.
+ * @param {string} raw
+ * @param {Format} format
+ * @param {Props} props
+ */
 export function prose(raw, format, props = {}) {
   if (format === "plain") return words(raw, props);
   const box = words("", props);

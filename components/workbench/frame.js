@@ -1,4 +1,4 @@
-// Around the board: the head with progress and saved state, the foot with the actions, and the room between them.
+// Around the board: the head with progress and saved state, the foot with the actions, and the space between them.
 
 import { all, button, find, h, part, quietButton, scroller, write } from "./dom.js";
 import { _, message, ngettext } from "./language.js";
@@ -24,7 +24,7 @@ function itemName({ work, progress }) {
   return NAMES[work.purpose] ? _(NAMES[work.purpose], values) : _("Item {number} of {total}", values);
 }
 
-/** How an item ended that is shown again. @param {View["work"]} work */
+/** The outcome of an item that is shown again. @param {View["work"]} work */
 const outcomeOf = ({ outcome, reason }) =>
   joined(outcome && _(OUTCOMES[outcome] ?? outcome), reason);
 
@@ -61,13 +61,13 @@ export function buildHead({ study, rubric, routes }) {
     quietButton(_("Menu"), { class: "tw-button tw-quiet tw-small tw-menu-button", data: { "tw-menu": "1" }, "aria-expanded": "false" }));
 }
 
-/** The annotator's other pages and signing out: on *Annotate* no other head is shown. */
+/** The annotator's other pages and signing out, since *Annotate* shows no other head. */
 const placesMenu = () => h("nav", { class: "tw-places", "aria-label": "Triptych" },
   h("span", { class: "tw-account", text: find(document, ".triptych-account-name")?.textContent ?? "" }),
   PLACES.map(([href, title]) => h("a", { class: "tw-button tw-quiet tw-small", href, text: _(title) })),
   quietButton(_("Sign out"), { data: { "tw-sign-out": "1" } }));
 
-/** The button that signs out is the account's own, which the page hides here. @param {HTMLElement} head */
+/** Clicks the account's own sign-out button, which is hidden on this page. @param {HTMLElement} head */
 export function signOut(head) {
   const account = find(document, ".triptych-account-out");
   if (!account) return;
@@ -100,7 +100,7 @@ export function showSaved(head, state, text = _(SAVED[state])) {
 }
 
 /**
- * The header's text while the server cannot be reached.
+ * The head's text while the server cannot be reached.
  * @param {number} count of answers that it does not have @param {boolean} isSubmitted whether the item waits to be sent
  */
 export function offlineText(count, isSubmitted) {
@@ -139,7 +139,7 @@ export function buildFoot({ rubric: { skip, ignore_item: ignore }, work, item, f
 const topOf = (frame) => (frame === document.scrollingElement ? 0 : frame.getBoundingClientRect().top);
 
 /**
- * The space of a surface that sticky parts and scrolling must avoid.
+ * The margins of a surface that sticky parts and scrolling must respect.
  * @param {{ root: HTMLElement, page: () => Page, onResize: () => void }} needs
  */
 export function createRoom({ root, page, onResize }) {
@@ -153,7 +153,7 @@ export function createRoom({ root, page, onResize }) {
     const { head, foot } = page();
     const frame = scroller(root);
     const top = barHeight(frame);
-    // the head sticks below that bar; without this margin it would cover the first lines before any scrolling
+    // the head sticks below that bar; without this margin it would cover the first lines
     margin = Math.max(0, Math.round(top - offset(frame) + margin));
     root.style.marginBlockStart = `${margin}px`;
     const sizes = { head: top + head.offsetHeight, foot: foot.offsetHeight, room: height(frame) };
@@ -161,7 +161,7 @@ export function createRoom({ root, page, onResize }) {
   }
 
   /**
-   * Height from the surface's top to the window's end, so that Submit stays in its place from item to item.
+   * The height from the surface's top to the window's end, so that Submit stays in its place from item to item.
    * @param {Element} frame
    */
   function height(frame) {
@@ -172,10 +172,10 @@ export function createRoom({ root, page, onResize }) {
     return Math.max(0, Math.floor(room) - 1);
   }
 
-  /** Where the surface begins in what scrolls. @param {Element} frame */
+  /** The surface's position in its scrolling container. @param {Element} frame */
   const offset = (frame) => root.getBoundingClientRect().top + frame.scrollTop - topOf(frame);
 
-  /** How far Streamlit's own bar, if visible, covers the scrolling area. @param {Element} frame */
+  /** How far Streamlit's own bar, if visible, covers the scrolling container. @param {Element} frame */
   function barHeight(frame) {
     const bar = document.querySelector('[data-testid="stHeader"]');
     if (!bar || getComputedStyle(bar).position === "static" || !bar.querySelector("a, button, img")) return 0;
@@ -184,8 +184,7 @@ export function createRoom({ root, page, onResize }) {
 
   return {
     /**
-     * Measures again when the surface, its head or its foot change their size, after the browser's layout and before
-     * it paints.
+     * Measures again when the surface, its head or its foot changes its size, before the browser paints.
      * @param {...HTMLElement} elements
      */
     watch(...elements) {
@@ -200,7 +199,7 @@ export function createRoom({ root, page, onResize }) {
     },
 
     /**
-     * Opens or closes a menu: "menu" of the head, "more" of the foot; returns whether anything changed.
+     * Opens or closes a menu: "menu" in the head, "more" in the foot; returns whether anything changed.
      * @param {"menu" | "more"} name
      */
     openMenu(name, open = root.dataset.menu !== name) {

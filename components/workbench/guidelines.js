@@ -30,12 +30,12 @@ function criterionGuide({ key, title, question, definition, note, scale, example
     examples.map((example) => exampleBox(example, language)));
 }
 
-/** The number of a label on its colour; the first is 1. @param {number} number */
+/** A label's number on its colour; the first is 1. @param {number} number */
 export const swatch = (number) => h("span", {
   class: "tw-swatch", style: `--tw-swatch: var(--label-${number - 1})`, "aria-hidden": "true", text: String(number),
 });
 
-/** What a label is for, and in which text. @param {Label} label */
+/** What a label means, and in which text it is used. @param {Label} label */
 export const meaningOf = ({ definition, marked_in: place }) =>
   [definition, place === "context" ? _("For the text that comes with the item.") : ""].filter(Boolean).join(" ");
 
@@ -70,7 +70,7 @@ export function guidelinesPanel(rubric) {
 /** @typedef {ReturnType<typeof createGuidelines>} Guidelines */
 
 /**
- * Opens and closes the panel.
+ * Opens and closes the panel of guidelines.
  * @param {object} needs
  * @param {() => Page} needs.page
  * @param {() => void} needs.refocus
@@ -89,7 +89,7 @@ export function createGuidelines({ page, refocus, isPhone, preferences }) {
     part(head, "[data-tw-guidelines-open]").setAttribute("aria-expanded", String(open));
   }
 
-  /** Opens them, at a criterion or at the top. */
+  /** Opens the panel at a criterion, or at the top. */
   function open(criterion = "") {
     const { guidelines } = page();
     setOpen(true);
@@ -99,7 +99,7 @@ export function createGuidelines({ page, refocus, isPhone, preferences }) {
     (section ?? part(guidelines, "h2")).focus({ preventScroll: true });
   }
 
-  /** Closes them; returns whether they were open. */
+  /** Closes the panel; returns whether it was open. */
   function close() {
     const { guidelines } = page();
     if (guidelines.hidden) return false;
@@ -114,10 +114,10 @@ export function createGuidelines({ page, refocus, isPhone, preferences }) {
     close,
     toggle: () => close() || open(),
 
-    /** @param {boolean} stay from item to item */
+    /** Keeps the panel open for the next items, or not. @param {boolean} stay */
     keepOpen: (stay) => preferences.set("guidelines", stay ? "open" : "closed"),
 
-    /** Another item was drawn: the guidelines are closed, unless they are to stay open. */
+    /** Called for another item: closes the panel unless the annotator keeps it open. */
     restore() {
       const [box] = inputs(page().guidelines, "[data-tw-keep-open]");
       box.checked = staysOpen();

@@ -17,10 +17,11 @@ import { offsetAt, placeAt, spanOf, tidy, wholeWords } from "./texts.js";
  */
 
 const MAX_UNDERLINES = 3;
-const TO_BE_MARKED = "tw-to-mark"; // the style sheet's name for the words around a selection
+const TO_BE_MARKED = "tw-to-mark"; // the style sheet's name for the words that a label would mark
 
 /**
- * The box of a text that can be marked, which the highlighter draws. It takes a caret so that keyboards can select in it.
+ * The box of a text that can be marked; the highlighter draws into it. It has a caret, so that keyboards can select
+ * text.
  * @param {{ slot: string, turn: number | null, label: string, editable: boolean, language: string, look?: string }} place
  */
 export function textBox({ slot, turn, label, editable, language, look = "tw-judged" }) {
@@ -38,7 +39,7 @@ function placeOf(box) {
   return { slot, turn: turn === undefined ? null : Number(turn) };
 }
 
-/** The box around a node, null outside of one. @param {Node | null | undefined} node */
+/** The box around a node; null outside every box. @param {Node | null | undefined} node */
 function boxOf(node) {
   const element = node instanceof Element ? node : node?.parentElement;
   return /** @type {HTMLElement | null} */ (element?.closest("[data-tw-text]") ?? null);
@@ -54,15 +55,18 @@ const changeOf = ({ slot }) =>
 export function createHighlighter({ root, item, announce, refocus }) {
   const float = h("div", { class: "tw-float", hidden: true, role: "group", "aria-label": _("Label the selection") });
   const popover = h("div", { class: "tw-popover", hidden: true, role: "dialog", "aria-label": _("Highlight") });
-  /** The label that the next selection gets. @type {string | null} */
+  /** The label for the next selection. @type {string | null} */
   let armed = null;
-  /** The last selection, which a click may have taken away. @type {Selected | null} */
+  /** The last selection, which a click may have cleared. @type {Selected | null} */
   let saved = null;
-  /** What a selection by pointer marks: the study's own, until the annotator changes it. @type {MarkUnit | null} */
+  /**
+   * What a pointer selection is extended to: the study's default until the annotator changes it.
+   * @type {MarkUnit | null}
+   */
   let chosenUnit = null;
-  /** Whether keys made the selection: they mark by letters. */
+  /** Whether the selection was made by keys, which always mark letters. */
   let isByKeys = false;
-  /** What was drawn into each box. @type {WeakMap<HTMLElement, Run[]>} */
+  /** The runs drawn into each box. @type {WeakMap<HTMLElement, Run[]>} */
   const drawn = new WeakMap();
 
   const labels = () => item().view.rubric.highlights;
@@ -70,10 +74,10 @@ export function createHighlighter({ root, item, announce, refocus }) {
   /** @param {string} key */
   const titleOf = (key) => labels().find((label) => label.key === key)?.title ?? key;
 
-  /** Whether a label is for passages of a text. @param {string} key @param {string} slot */
+  /** Whether a label may be used in a text. @param {string} key @param {string} slot */
   const isFor = (key, slot) => item().labelsIn(slot).some((label) => label.key === key);
 
-  /** What a box shows: the text, and its highlights with their UTF-16 offsets. @param {HTMLElement} box */
+  /** The text of a box, and its highlights with UTF-16 offsets. @param {HTMLElement} box */
   function contentOf(box) {
     const { slot, turn } = placeOf(box);
     const text = item().textOf(slot, turn);
@@ -85,7 +89,7 @@ export function createHighlighter({ root, item, announce, refocus }) {
   /** @param {HTMLElement} box */
   const runsOf = (box) => drawn.get(box) ?? [];
 
-  /** Draws a box again: its text cut into marks. @param {HTMLElement} box */
+  /** Draws a box again, with its marks. @param {HTMLElement} box */
   function draw(box) {
     const { slot, text, spans } = contentOf(box);
     const { context, responses } = item().view.study.formats;
@@ -109,7 +113,7 @@ export function createHighlighter({ root, item, announce, refocus }) {
     for (const box of all(root, "[data-tw-text]")) draw(box);
   }
 
-  /** One button per label; `pressable` ones show which is chosen. */
+  /** One button per label; `pressable` buttons show which label is chosen. */
   const chips = (pressable = true, shown = labels()) => shown.map((label) => h("button", {
     type: "button", class: "tw-chip", "aria-pressed": pressable ? "false" : null,
     data: { "tw-label": label.key, "tw-tip": meaningOf(label) || null },
@@ -117,7 +121,7 @@ export function createHighlighter({ root, item, announce, refocus }) {
 
   const pointerUnit = () => chosenUnit ?? item().view.study.mark_unit;
 
-  /** The labels, and the switch between words and letters if the browser can find words. */
+  /** The labels, and the switch between words and letters if the browser supports word segmentation. */
   function tools(pressable = true, shown = labels()) {
     const toggle = button(_("Words"), {
       class: "tw-button tw-small", "aria-pressed": String(pointerUnit() === "words"),
@@ -126,7 +130,7 @@ export function createHighlighter({ root, item, announce, refocus }) {
     return [...chips(pressable, shown), ...(wordSegmenter("") ? [toggle] : [])];
   }
 
-  /** The live selection in a text for which there is a label, as UTF-16 offsets. @returns {Selected | null} */
+  /** The current selection, as UTF-16 offsets, in a text that has labels. @returns {Selected | null} */
   function selection() {
     const live = document.getSelection();
     if (!live || live.rangeCount === 0 || live.isCollapsed) return null;
@@ -144,7 +148,7 @@ export function createHighlighter({ root, item, announce, refocus }) {
     return { box, slot, turn, ...marked, unit: segmenter ? "words" : "letters", rect: range.getBoundingClientRect() };
   }
 
-  /** The words that a label would mark. @param {Selected} selected */
+  /** Shows the words that a label would mark. @param {Selected} selected */
   function preview({ box, start, end, unit }) {
     const [from, to] = [placeAt(runsOf(box), start + 1), placeAt(runsOf(box), end)];
     const range = document.createRange();
@@ -176,7 +180,7 @@ export function createHighlighter({ root, item, announce, refocus }) {
   }
 
   /**
-   * Leaves the caret after a new mark, so that keyboard users continue from there.
+   * Places the caret after a new mark, so that keyboard users continue from there.
    * @param {HTMLElement} box @param {number} offset of the raw text
    */
   function caretAt(box, offset) {
@@ -224,7 +228,7 @@ export function createHighlighter({ root, item, announce, refocus }) {
     placeNear(popover, rect);
   }
 
-  /** Label, comment and removal of one highlight. @param {Highlight} highlight */
+  /** A card to change a highlight's label and comment, or to remove it. @param {Highlight} highlight */
   function cardOf(highlight) {
     let current = highlight;
     /** @param {Partial<Highlight>} changed */
@@ -261,7 +265,7 @@ export function createHighlighter({ root, item, announce, refocus }) {
     if (popover.hidden) return;
     const focused = /** @type {HTMLElement | null} */ (document.activeElement);
     const hadFocus = popover.contains(focused);
-    if (hadFocus) focused?.blur(); // lets a comment's change event pass
+    if (hadFocus) focused?.blur(); // fires the change event of a comment
     popover.hidden = true;
     popover.replaceChildren();
     if (hadFocus) refocus();
@@ -278,7 +282,7 @@ export function createHighlighter({ root, item, announce, refocus }) {
     hidePopover,
     settle,
 
-    /** The selection has changed. @param {boolean} byKeys */
+    /** Called when the selection changes. @param {boolean} byKeys */
     changed(byKeys) {
       isByKeys = byKeys;
       if (document.getSelection()?.isCollapsed) forget();
@@ -305,7 +309,7 @@ export function createHighlighter({ root, item, announce, refocus }) {
       return wasOpen;
     },
 
-    /** Another item: nothing is selected, no label armed. */
+    /** Another item: clears the selection and the label for the next one. */
     reset() {
       forget();
       popover.hidden = true;
@@ -314,7 +318,7 @@ export function createHighlighter({ root, item, announce, refocus }) {
       showArmed();
     },
 
-    /** Labels the selection; without one arms the label for the next, or disarms it. @param {string} key */
+    /** Labels the selection; without one, sets or clears the label for the next selection. @param {string} key */
     choose(key) {
       if (selection() ?? saved) return apply(key);
       armed = armed === key ? null : key;
@@ -322,7 +326,7 @@ export function createHighlighter({ root, item, announce, refocus }) {
       announce(armed ? _("{label}: select text to mark it", { label: titleOf(key) }) : _("Marking is off"));
     },
 
-    /** Puts the armed label down; returns whether one was armed. */
+    /** Clears the label for the next selection; returns whether there was one. */
     disarm() {
       if (!armed) return false;
       armed = null;
@@ -339,7 +343,7 @@ export function createHighlighter({ root, item, announce, refocus }) {
       caretAt(place.box, place.offset);
     },
 
-    /** Opens the popover for a clicked mark. @param {HTMLElement} mark */
+    /** Opens the popover of a clicked mark. @param {HTMLElement} mark */
     openAtMark(mark) {
       const box = boxOf(mark);
       if (!box) return;

@@ -1,5 +1,5 @@
-// The page before the first item, which Streamlit mounts as a separate component: what is judged and how. The lead's
-// texts are first; a tick and Start continue.
+// The page before the first item: what is judged and how. The lead's own texts come first; a checkbox and Start
+// continue. Streamlit mounts it as a separate component.
 
 import { button, h, part, words } from "./dom.js";
 import { _, direction, language, ngettext, speak } from "./language.js";
@@ -7,7 +7,7 @@ import { judgedList, markOriginals, ratedExample, reminders, scaleSections, untr
 
 /** @import { Component, Instructions } from "./types.js" */
 
-/** The most useful keys, and their functions. @returns {[string[], string][]} */
+/** The most useful keys and their functions. @returns {[string[], string][]} */
 const keyList = () => [
   [["1", "2", "3"], _("answer, then the next question")], [["J", "K"], _("next and previous question")],
   [["H"], _("then a digit: highlight")], [["U"], _("undo")], [["G"], _("this page again")], [["Ctrl", "Enter"], _("submit")],
@@ -15,7 +15,7 @@ const keyList = () => [
 ];
 const AGAIN_MS = 4000; // Streamlit drops an event while its websocket is down
 
-/** Rounded like `duration`, so that the times of one item and of all items match. @param {number} minutes */
+/** Rounds as `duration` does, so that the times of one item and of all items match. @param {number} minutes */
 const rounded = (minutes) => (minutes < 1.5 ? Math.max(1, Math.round(minutes * 12)) / 12 : Math.round(minutes));
 
 /** @param {number} minutes */

@@ -1,4 +1,4 @@
-// The item on the desk: its view, the answers in the making, and their drafts on the server and on this computer.
+// The current item: its view, the answers in progress, and their drafts on the server and on this computer.
 
 import { CONTEXT, canonical, createAnswers } from "./answers.js";
 import { nameOf, nounOf } from "./dom.js";
@@ -10,26 +10,27 @@ import { questionsOf } from "./validate.js";
 /** @import { DraftSender } from "./drafts.js" */
 /** @import { Answer, Change, FinalAction, Question, SaveState, View } from "./types.js" */
 
-/** Drafts on this computer; none if storage is forbidden (then only the server stores them). */
+/** Drafts on this computer; if storage is forbidden, only the server stores drafts. */
 const localDrafts = createLocalDrafts(() => localStorage);
 
 /**
- * Of the item on the desk and of those that were left before their draft had arrived; whether each was left.
+ * The senders of the current item and of items that were left before their draft had arrived → whether it was left.
  * @type {Map<DraftSender, boolean>}
  */
 const senders = new Map();
-/** Who worked in this page: one person, unless two signed in one after the other. @type {Set<string>} */
+/** People who worked in this page; several only if they signed in one after the other. @type {Set<string>} */
 const people = new Set();
 
-/** Resolves to whether everything has arrived within `ms`, including items left earlier. @param {number} ms */
+/** Resolves to whether everything has arrived within `ms`, also from items left earlier. @param {number} ms */
 export async function allSettled(ms) {
   const settled = await Promise.all([...senders.keys()].map((sender) => sender.settled(ms)));
   return settled.every(Boolean);
 }
 
 /**
- * Sends final messages of other items from tabs that closed before the response. Refused ones are kept here as drafts.
- * @param {View} view of the item on the desk, which sends its own
+ * Sends final actions of other items whose tab closed before the response. A refused one becomes a draft on this
+ * computer.
+ * @param {View} view of the current item, whose action is not sent here
  * @param {(why: string) => void} onRefused
  */
 export async function sendHeld({ work, routes }, onRefused) {
@@ -47,7 +48,7 @@ export async function sendHeld({ work, routes }, onRefused) {
   }
 }
 
-/** Nothing is sent or stored any more, and nothing stays on this computer. */
+/** Stops sending and storing, and deletes this computer's drafts of the people in this page. */
 export function giveUp() {
   for (const sender of senders.keys()) sender.done();
   senders.clear();
@@ -64,7 +65,7 @@ export function giveUp() {
  * @param {() => number} needs.seconds of activity on this item
  * @param {object} needs.on
  * @param {(change: Change) => void} needs.on.changed
- * @param {() => void} needs.on.saved the state of saving has changed
+ * @param {() => void} needs.on.saved called when the state of saving changes
  * @param {(answer: Answer) => void} needs.on.refused
  */
 export function createItem(view, { pen, seconds, on }) {
@@ -76,11 +77,11 @@ export function createItem(view, { pen, seconds, on }) {
   const same = entry !== null && canonical(entry.draft) === canonical(view.draft ?? {});
   const verdict = judgeLocal(entry, work.draft_seq, same);
   let adopted = verdict === "adopt" ? entry : null;
-  /** What left the item in an earlier visit without an answer. @type {FinalAction | null} */
+  /** The final action of an earlier visit that has no answer. @type {FinalAction | null} */
   const held = verdict !== "choose" && entry?.action?.version === work.version ? entry.action : null;
   if (entry && (adopted || held)) localDrafts.move(entry, key);
   else if (entry && verdict === "same") localDrafts.remove(entry.key);
-  /** The places of answers that the server does not have yet. @type {Set<string>} */
+  /** The places of answers that the server has not acknowledged. @type {Set<string>} */
   const unsent = new Set();
   /** @type {SaveState} */
   let saved = "saved";
@@ -126,39 +127,43 @@ export function createItem(view, { pen, seconds, on }) {
     },
     readOnly: Boolean(view.feedback),
 
-    /** An older version of these answers on this computer, that the annotator must choose about. */
+    /** A different version of these answers on this computer, about which the annotator must decide. */
     older: verdict === "choose" ? entry : null,
 
-    /** Whether another view is of this item, at the same version. @param {View} other */
+    /** Whether another view shows this item at the same version. @param {View} other */
     isOf: (other) => other.work.token === work.token && other.work.version === work.version
       && Boolean(other.feedback) === Boolean(view.feedback),
 
     /** @param {string} id */
     question: (id) => questions.find((question) => question.id === id) ?? null,
 
-    /** A question as people read it: "Fluency, Response B". @param {Question} question */
+    /** A question's name for people: "Fluency, Response B". @param {Question} question */
     nameOf: ({ slot, criterion }) => (slot === "item" ? criterion.title : `${criterion.title}, ${nameOf(slot, alone, noun)}`),
 
-    /** A text that can be marked: a response, or the context. @param {string} slot @param {number | null} turn */
+    /**
+     * The text of a response or of the context, in which passages can be marked.
+     * @param {string} slot
+     * @param {number | null} turn
+     */
     textOf(slot, turn) {
       const { context, candidates: shown } = this.view.item;
       const part = slot === CONTEXT ? context : shown.find(({ letter }) => letter === slot);
       return (turn === null ? part?.text : part?.turns[turn].text) ?? "";
     },
 
-    /** The labels for passages of a response, or of the context. @param {string} slot */
+    /** The labels for a response, or for the context. @param {string} slot */
     labelsIn(slot) {
       const inContext = slot === CONTEXT;
       return this.view.rubric.highlights.filter((label) => (label.marked_in === "context") === inContext);
     },
 
-    /** The item or the page is being left; unacknowledged data is still sent. */
+    /** The annotator leaves the item or the page: unacknowledged data is still sent. */
     leave() {
       senders.set(drafts, true);
       drafts.leave();
     },
 
-    /** Resends data from an earlier visit that was not acknowledged. */
+    /** Resends an earlier visit's draft that was not acknowledged. */
     sendAgain() {
       if (!adopted) return;
       drafts.continueFrom(adopted.seq);
@@ -166,7 +171,7 @@ export function createItem(view, { pen, seconds, on }) {
     },
 
     /**
-     * The annotator decided about the older version: returns its draft, or null when it is dropped.
+     * The annotator decided about the older version: returns its draft, or null to discard it.
      * @param {boolean} use
      */
     settleOlder(use) {

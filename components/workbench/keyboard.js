@@ -1,4 +1,5 @@
-// Keys. They act only while focus is inside the surface and outside text boxes, and single keys can be switched off.
+// Keyboard shortcuts. They act only while the focus is in the surface and outside text boxes; single keys can be
+// switched off.
 
 import { targetOf } from "./dom.js";
 import { _ } from "./language.js";
@@ -52,7 +53,7 @@ export function createKeyboard({
   closeFloating, announce,
 }) {
   let on = preferences.get("keys", "on") === "on";
-  /** What a full stop adds a half to. @type {{ question: Question, value: Value } | null} */
+  /** The answer to which a full stop adds a half. @type {{ question: Question, value: Value } | null} */
   let lastDigit = null;
   let labelNext = false;
   const apply = () => root.classList.toggle("tw-keys-off", !on);
@@ -139,7 +140,7 @@ export function createKeyboard({
   }
 
   /**
-   * In a text with something selected, digits are labels; everywhere else they answer.
+   * With a selection in a text, a digit is a label; otherwise it answers the current question.
    * @param {number} digit @param {HTMLElement} target
    */
   function useDigit(digit, target) {
@@ -182,13 +183,13 @@ export function createKeyboard({
       apply();
     },
 
-    /** Another item or any other change: there is no digit left to add a half to, and no label to wait for. */
+    /** Called for another item or any other change: the next full stop adds no half, and no label is expected. */
     reset() {
       lastDigit = null;
       labelNext = false;
     },
 
-    /** Ctrl+Enter before anybody else takes it: radios and buttons swallow Enter. @param {KeyboardEvent} event */
+    /** Handles Ctrl+Enter first, since radio buttons and buttons use Enter. @param {KeyboardEvent} event */
     handleFirst(event) {
       if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.repeat) return;
       const focused = document.activeElement;
@@ -201,7 +202,7 @@ export function createKeyboard({
     /** @param {KeyboardEvent} event */
     handle(event) {
       if (event.isComposing || event.defaultPrevented) return;
-      // Streamlit listens for plain C and R further up; nothing typed here may reach it.
+      // Streamlit has shortcuts on plain C and R; no key used here may reach it.
       if (isPlain(event) && event.key.length === 1) event.stopPropagation();
       const target = targetOf(event);
       if (target.closest("dialog")) return;

@@ -1,4 +1,4 @@
-// The app's own words in the language in use. English needs no catalogue; the server makes one from its .po file.
+// The app's texts in the current language. English needs no catalogue; the server makes the others from .po files.
 
 /**
  * @typedef {object} Catalogue
@@ -16,17 +16,17 @@ const loaded = new Map([["en", Promise.resolve(ENGLISH)]]);
 let catalogue = ENGLISH;
 let rules = new Intl.PluralRules("en");
 
-/** What the server reads of every request: the language on the page. */
+/** The current language, which every request names to the server. */
 export const language = () => catalogue.language;
 export const direction = () => catalogue.direction;
-/** For times: the language's words, in the order of the annotator's country, with the digits that are on the keys. */
+/** The locale of times: the current language with the country of the browser's, and digits as on the keys. */
 export function locale() {
   const [country] = navigator.languages.filter((name) => name.split("-", 1)[0] === catalogue.language);
   return new Intl.Locale(country ?? catalogue.language, { numberingSystem: "latn" }).toString();
 }
 
 /**
- * Texts of the study on the page that are not in the page's language, but in their own.
+ * Texts of the study that are not in the page's language, and the language that they are in.
  * @type {{ language: string, texts: Set<unknown> }}
  */
 let original = { language: "", texts: new Set() };
@@ -36,7 +36,7 @@ export function keepOriginal(code, texts) {
   original = { language: code, texts: new Set(texts) };
 }
 
-/** The language of a text of the study that is not in the page's. @param {unknown} text */
+/** The language of a study's text if it is not the page's, otherwise "". @param {unknown} text */
 export const originalLanguage = (text) => (original.texts.has(text) ? original.language : "");
 
 /** @param {Catalogue} next */
@@ -45,7 +45,7 @@ export function use(next) {
   rules = new Intl.PluralRules(next.language);
 }
 
-/** Loads a language and uses it; one that cannot be loaded leaves English. @param {string} code */
+/** Loads and uses a language; English if it cannot be loaded. @param {string} code */
 export async function speak(code = "en") {
   const loading = loaded.get(code) ?? fetch(new URL(`../language/${code}.json`, import.meta.url)).then((answer) => answer.json());
   loaded.set(code, loading);
@@ -58,17 +58,17 @@ export async function speak(code = "en") {
 /** @param {string} text @param {Values} values */
 const filled = (text, values) => text.replace(/\{(\w+)\}/g, (whole, name) => String(values[name] ?? whole));
 
-/** A text in the language in use, with its placeholders filled. @param {string} text @param {Values} values */
+/** A text in the current language, with its placeholders filled. @param {string} text @param {Values} values */
 export function _(text, values = {}) {
   const translated = catalogue.texts[text];
   return filled(typeof translated === "string" ? translated : text, values);
 }
 
-/** Marks a text for the catalogue; it is translated when shown. @param {string} text */
+/** Marks a text for the catalogue; the text is translated when it is shown. @param {string} text */
 export const message = (text) => text;
 
 /**
- * Which of a catalogue's forms a number takes.
+ * The form of a catalogue's plural for a number.
  * @param {Catalogue} from
  * @param {number} count
  * @param {Intl.PluralRules} by
@@ -79,7 +79,7 @@ export const formOf = ({ plurals }, count, by = rules) => {
 };
 
 /**
- * As `_`, by a number, which is also the placeholder `count`.
+ * As `_`, with a plural form chosen by a number, which also fills the placeholder `count`.
  * @param {string} one @param {string} other @param {number} count @param {Values} values
  */
 export function ngettext(one, other, count, values = {}) {
@@ -89,7 +89,7 @@ export function ngettext(one, other, count, values = {}) {
 }
 
 /**
- * A text with elements in place of its placeholders.
+ * A text with elements instead of its placeholders.
  * @param {string} text @param {Record<string, Node | string>} parts @returns {(Node | string)[]}
  */
 export const around = (text, parts) => text.split(/\{(\w+)\}/).map((piece, i) => (i % 2 ? parts[piece] : piece));

@@ -1,6 +1,6 @@
-// Where things go. The rule says how responses, context and questions share the window; it depends on the rubric, the
-// window and two limits on words, so that the layout does not change from item to item. Then heights are measured: how
-// much of it the questions take, and whether inactive rows fold to their answers.
+// The layout. `placesOf` decides how responses, context and questions share the window. It depends on the rubric, the
+// window and two limits on words, so that the layout does not change from item to item. Heights are then measured: the
+// space for the questions, and whether inactive rows are folded to their answers.
 
 import { isSuccession } from "./board.js";
 import { all, find, part, write } from "./dom.js";
@@ -14,34 +14,34 @@ import { lengthInWords } from "./textpoints.js";
 /** @import { Preferences } from "./store.js" */
 /** @import { Criterion, Layout, Page, View } from "./types.js" */
 
-const PHONE = 700; // px: below, one response and one question at a time, and the context in a drawer
-const COMPACT = 1170; // px: below, the head's tools are in its menu
-const NARROW = 900; // px: if narrower, the questions are below the text instead of next to it
-const MIN_LETTERS = 45; // in a line of a response; fewer: one at a time
+const PHONE = 700; // px; below, one response and one question at a time, and the context in a drawer
+const COMPACT = 1170; // px; below, the head's tools are in its menu
+const NARROW = 900; // px; below, the questions are under the text instead of next to it
+const MIN_LETTERS = 45; // in a line of a response; with fewer, one response at a time
 const MIN_LETTERS_SHORT = 35; // enough next to a context if no response has more than SHORT_WORDS
 const SHORT_WORDS = 60;
-const LONG_WORDS = 350; // above: one at a time to begin with
+const LONG_WORDS = 350; // above, one response at a time is the default
 const MAX_ABREAST = 4;
-const LINES = 10; // that a pane keeps whatever the questions want
+const LINES = 10; // of text that a pane shows at least
 const MIN_CONTEXT = 100; // px
-const MAX_QUESTIONS = 0.46; // of the height, unless the texts leave more
-const GAP = 12; // px between panes, and the divider
-const PANE_PADDING = 30; // px, with its scrollbar
-const PANE_HEAD = 44; // px, with its padding
-const ASK_ROOM = 134; // px that a text box for an explanation takes
-const REASON_ROOM = 30; // px
+const MAX_QUESTIONS = 0.46; // of the height, unless the texts leave more space
+const GAP = 12; // px between panes, for the divider
+const PANE_PADDING = 30; // px, including the scrollbar
+const PANE_HEAD = 44; // px, including padding
+const ASK_ROOM = 134; // px for the text box of an explanation
+const REASON_ROOM = 30; // px for each reason
 const SPLIT_STEP = 0.03;
-const DESCRIBED_ITEMS = 3; // that a new annotator sees with descriptions
+const DESCRIBED_ITEMS = 3; // for which a new annotator sees descriptions
 const SAMPLE = "The quick answer is that most people read a line of fifty or sixty letters with ease, and lose their "
   + "place in longer ones.";
 
-/** Sizes of the surface's texts, to choose from. */
+/** The text sizes that annotators can choose. */
 const TEXT_SIZES = [0.9, 1, 1.12, 1.25, 1.4];
 
 /** @typedef {{ layout: Layout, context: "left" | "top", fits: boolean, columns: number, side: number, questions: number, letters: number }} Places */
 
 /**
- * The rule. `letters` returns how many letters fit in a line of a given width in pixels.
+ * The layout rule. `letters` returns how many letters fit into a line of a given width in pixels.
  * @param {object} asked
  * @param {number} asked.width of the surface
  * @param {number} asked.panes responses shown at once, if they fit; 1 for a succession, a conversation or one response
@@ -70,7 +70,7 @@ export function placesOf({ width, panes, abreast, hasContext, longest, letters }
   return { ...places, layout: "single", columns: beside ? 3 : 2, context: beside ? "left" : "top" };
 }
 
-/** Words of an item's longest response. @param {View} view */
+/** Number of words in an item's longest response. @param {View} view */
 function longestWords({ item }) {
   const texts = item.candidates.map(({ text, turns }) => text ?? turns.map((turn) => turn.text).join(" "));
   return Math.max(0, ...texts.map(lengthInWords));
@@ -85,12 +85,12 @@ function longestWords({ item }) {
  * @param {Preferences} needs.preferences
  * @param {() => Item} needs.item
  * @param {() => Page} needs.page
- * @param {() => void} needs.onLaid another layout: what is in hand must be shown
+ * @param {() => void} needs.onLaid called after a change of layout, to show the current question
  * @param {() => void} needs.refocus
  */
 export function createLayout({ root, listen, preferences, item, page, onLaid, refocus }) {
   const pen = /** @type {CanvasRenderingContext2D} */ (document.createElement("canvas").getContext("2d"));
-  /** Heights of rows, cached by what determines them. @type {Map<string, ReturnType<typeof measureRows>>} */
+  /** Heights of rows, by everything that determines them. @type {Map<string, ReturnType<typeof measureRows>>} */
   const heights = new Map();
   /** @type {unknown} */
   let measured;
@@ -108,11 +108,11 @@ export function createLayout({ root, listen, preferences, item, page, onLaid, re
     return pixels / (pen.measureText(SAMPLE).width / SAMPLE.length);
   }
 
-  // ---- what the annotator chooses ----
+  // ---- the annotator's choices ----
 
   const longest = () => item().view.study.longest_words ?? longestWords(item().view);
 
-  /** Long and short texts are different choices. */
+  /** The choice of layout is stored separately for long and short texts. */
   const viewName = () => (longest() > LONG_WORDS ? "view-long" : "view");
 
   const isFixed = () => ["side_by_side", "one_at_a_time"].includes(item().view.study.arrangement);
@@ -131,7 +131,7 @@ export function createLayout({ root, listen, preferences, item, page, onLaid, re
   const splitName = () =>
     `split-${personOf(item().view.work.store_key)}-${root.dataset.layout}-${item().view.rubric.criteria.length}`;
 
-  // ---- the rule, applied ----
+  // ---- applying the rule ----
 
   function arrange() {
     const { view } = item();
@@ -173,7 +173,8 @@ export function createLayout({ root, listen, preferences, item, page, onLaid, re
   }
 
   /**
-   * Row heights: closed, active with space for explanations, active without it, and folded.
+   * The space that all rows need: all open; folded around an open row with its explanation; and without the
+   * explanation.
    * @param {Criterion[]} criteria
    */
   function measureRows(criteria) {
@@ -203,7 +204,11 @@ export function createLayout({ root, listen, preferences, item, page, onLaid, re
       if (!asks.length || !bare[i]) return bare[i];
       return bare[i] + ASK_ROOM + REASON_ROOM * Math.max(...asks.map(({ reasons }) => reasons.length));
     });
-    /** @param {number[]} low @param {number[]} high all rows low but the one that is much higher in hand */
+    /**
+     * The height if one row is active and the others are low.
+     * @param {number[]} low
+     * @param {number[]} high heights of active rows
+     */
     const one = (low, high) =>
       low.reduce((sum, height) => sum + height, rest) + Math.max(0, ...high.map((height, i) => height - low[i]));
     return { all: one(plain, open), folded: one(folded, open), least: one(folded, bare) };
@@ -245,7 +250,7 @@ export function createLayout({ root, listen, preferences, item, page, onLaid, re
       const wanted = body ? body.scrollHeight + 30 : 0;
       const least = Math.min(wanted, MIN_CONTEXT);
       room = height - Math.min(texts, LINES * line + PANE_HEAD) - least - GAP;
-      const free = height - wanted - texts - GAP; // what whole texts leave
+      const free = height - wanted - texts - GAP; // left over if all texts are shown in full
       const generous = Math.max(height * MAX_QUESTIONS, free);
       const fair = needs.all <= Math.min(room, generous) ? needs.all
         : Math.min(needs.folded, Math.max(free, Math.min(needs.least, height * MAX_QUESTIONS)));
@@ -264,7 +269,7 @@ export function createLayout({ root, listen, preferences, item, page, onLaid, re
     shadeSoon();
   }
 
-  // ---- what is read ----
+  // ---- how much was read ----
 
   function shadeSoon() {
     requestAnimationFrame(() => {
@@ -276,7 +281,7 @@ export function createLayout({ root, listen, preferences, item, page, onLaid, re
     });
   }
 
-  /** How much of a text has been in view. @param {HTMLElement} body */
+  /** Shows how much of a text has been in view. @param {HTMLElement} body */
   function shade(body) {
     const below = body.scrollHeight - body.clientHeight - body.scrollTop;
     const seen = Math.min(100, Math.round((100 * (body.scrollTop + body.clientHeight)) / body.scrollHeight));
@@ -328,27 +333,27 @@ export function createLayout({ root, listen, preferences, item, page, onLaid, re
     }
   }
 
-  /** @param {boolean} open returns whether anything changed */
+  /** Returns whether anything changed. @param {boolean} open */
   function openContext(open) {
     if (open === contextOpen || !item().view.item.context) return false;
     contextOpen = open;
     showContext();
     shadeSoon();
     const body = contextBody();
-    // if passages are marked, the text takes the caret; for a dialogue, the last turn is in view
+    // if passages can be marked, the text gets the caret; in a dialogue, the last turn
     if (open && body) (all(body, "[contenteditable]").at(-1) ?? body).focus({ preventScroll: true });
     if (!open) refocus();
     return true;
   }
 
-  // a tap beside the drawer closes it
+  // a tap outside the drawer closes it
   listen(root, "click", ({ target }) => root.dataset.layout === "phone" && target.closest(".tw-panes") && openContext(false));
 
   return {
     arrange,
     openContext,
 
-    /** After the browser's layout and before it paints. */
+    /** Called after the browser's layout and before it paints. */
     resized() {
       const { clientWidth, clientHeight } = work();
       if (size !== `${clientWidth}×${clientHeight}`) arrange();
@@ -357,17 +362,17 @@ export function createLayout({ root, listen, preferences, item, page, onLaid, re
 
     toggleContext: () => openContext(!contextOpen),
 
-    /** Another item: its context is as it was laid, a dialogue at its end. */
+    /** Another item: closes the context, and scrolls a dialogue to its end. */
     start() {
       contextOpen = false;
       arrange();
-      // not while the item is drawn: it would be laid out twice
+      // not while the item is drawn, which would lay it out twice
       for (const scrolling of all(page().board, ".tw-pane-body, .tw-rows")) scrolling.scrollTop = 0;
       const body = contextBody();
       if (body && item().view.item.context?.turns.length) body.scrollTop = body.scrollHeight;
     },
 
-    /** How several responses are shown, as stored with the annotation; null if there is no choice. */
+    /** How several responses are shown, as stored with the annotation; null if only one way is possible. */
     arrangement() {
       if (item().alone || isSuccession(item().view)) return null;
       return root.dataset.layout === "dock" ? "side_by_side" : "one_at_a_time";
@@ -387,7 +392,10 @@ export function createLayout({ root, listen, preferences, item, page, onLaid, re
   };
 }
 
-/** The size of the texts, on this computer. @param {{ root: HTMLElement, preferences: Preferences }} needs */
+/**
+ * Applies and changes the text size stored on this computer.
+ * @param {{ root: HTMLElement, preferences: Preferences }} needs
+ */
 export function createTextSize({ root, preferences }) {
   let size = Number(preferences.get("text-size", "1"));
   const apply = () => root.style.setProperty("--tw-scale", String(size));

@@ -13,13 +13,13 @@ import { toUtf16 } from "./textpoints.js";
 
 /** @typedef {import("./dom.js").Props} Props */
 
-// a long context scrolls separately, also by keyboard
+// a long context scrolls separately, also with keys
 const CONTEXT = { class: "tm-card tm-context", tabindex: 0, role: "region", "aria-label": "Context" };
 const HINT = "The darker a passage, the more annotators marked it. Point at it to see who, and why.";
 
 /** @type {WeakMap<HTMLElement, HTMLElement>} */
 const roots = new WeakMap();
-/** The item that each is about to show, or shows. @type {WeakMap<HTMLElement, Item>} */
+/** The item that each root shows or is loading. @type {WeakMap<HTMLElement, Item>} */
 const latest = new WeakMap();
 
 /** @param {number} number of the label, from 1 @param {number} strength */
@@ -27,7 +27,7 @@ const colour = (number, strength) =>
   `color-mix(in srgb, var(--label-${(number - 1) % 9}) ${100 * strength}%, transparent)`;
 
 /**
- * The element of a piece under some spans: tinted by their most frequent label, underlined once for every label.
+ * The element of a piece of text under some spans: tinted by their most frequent label, underlined once for each label.
  * @param {Span[]} spans @param {Label[]} labels
  */
 function markOf(spans, labels) {
@@ -81,7 +81,7 @@ function fill(root, { labels, context, candidates }) {
   );
 }
 
-/** Called again with every change of the data. @param {{ parentElement: HTMLElement, data: Item }} component */
+/** Called again after every change of the data. @param {{ parentElement: HTMLElement, data: Item }} component */
 export default async function marked({ parentElement, data }) {
   const root = roots.get(parentElement) ?? h("div", { class: "tm" });
   roots.set(parentElement, root);

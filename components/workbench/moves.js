@@ -1,4 +1,4 @@
-// Where the annotator is: the outlined question, and the response that is open in succession.
+// The annotator's position: the outlined question, and in succession the response that is open.
 
 import { isSent, isSuccession, stepName, stepsOf } from "./board.js";
 import { all, find, nounOf, write } from "./dom.js";
@@ -8,7 +8,7 @@ import { isAnswered, isComplete, problemOf, problems } from "./validate.js";
 /** @import { Item } from "./item.js" */
 /** @import { Page, Problem, Question } from "./types.js" */
 
-/** Scrolls just enough. @param {Element | null | undefined} element */
+/** Scrolls as little as necessary. @param {Element | null | undefined} element */
 const reveal = (element) => element?.scrollIntoView({ block: "nearest", behavior: "instant" });
 
 /** @typedef {ReturnType<typeof createMoves>} Moves */
@@ -19,24 +19,24 @@ const reveal = (element) => element?.scrollIntoView({ block: "nearest", behavior
  * @param {() => Item} needs.item
  * @param {() => Page} needs.page
  * @param {() => void} needs.toTop
- * @param {(problems: Problem[]) => void} needs.showProblems and goes to the first
+ * @param {(problems: Problem[]) => void} needs.showProblems lists them and goes to the first
  * @param {() => void} needs.hideProblems
- * @param {() => void} needs.openNext asks the server for the texts that may be read now
+ * @param {() => void} needs.openNext requests the text of the next response
  */
 export function createMoves({ root, item, page, toTop, showProblems, hideProblems, openNext }) {
   /** @type {string[]} */
   let steps = [];
   let step = 0;
-  /** The last step that may be opened. */
+  /** The last step that the annotator has reached. */
   let opened = 0;
   /** The outlined question. @type {string | null} */
   let current = null;
-  /** The question whose reasons digits tick. @type {string | null} */
+  /** The question whose reasons are ticked by digits. @type {string | null} */
   let reasoning = null;
-  /** The step that opens as soon as its text is here. @type {number | null} */
+  /** The step to open when its text arrives. @type {number | null} */
   let awaited = null;
 
-  /** One response at a time, of several. */
+  /** Whether one of several responses is shown at a time. */
   const inSteps = () => root.dataset.layout !== "dock" && !item().alone && steps.length > 1;
   const inTurn = () => isSuccession(item().view) && !item().readOnly;
 
@@ -55,7 +55,7 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
     return question && isShown(question) ? question : null;
   }
 
-  /** The questions in the order of the screen: by row, or by response where one is shown at a time. */
+  /** The questions in display order: by row, or by response if one is shown at a time. */
   function questionsInOrder() {
     const { question, answers } = item();
     const rows = [...page().fieldsets.keys()].flatMap((id) => question(id) ?? []);
@@ -88,7 +88,7 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
     }
   }
 
-  /** Scrolls to show the whole active row or, if it is too high, its question. @param {HTMLElement} fieldset */
+  /** Scrolls the whole active row into view or, if it is too high, its question. @param {HTMLElement} fieldset */
   function revealRow(fieldset) {
     const row = fieldset.closest(".tw-row");
     reveal(row);
@@ -96,7 +96,7 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
     if (rows && row && row.clientHeight > rows.clientHeight) reveal(fieldset);
   }
 
-  /** Outlines a question, shows it and puts the focus into it. @param {string} id */
+  /** Outlines a question, shows it and focuses it. @param {string} id */
   function goTo(id) {
     const place = steps.indexOf(item().question(id)?.slot ?? "");
     if (inSteps() && place !== step) showStep(place);
@@ -108,7 +108,7 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
   }
 
   /**
-   * The next question that is missing something, from a question on and then from the first.
+   * The next incomplete question after this one, continuing from the first.
    * @param {Question} question
    */
   function nextAfter(question) {
@@ -119,7 +119,7 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
       !isAnswered(answers, other) || problemOf(answers, other, view.rubric.explanation));
   }
 
-  /** After a click: activates the next question if it would otherwise not be visible. @param {Question} question */
+  /** After a click: goes to the next question if it would otherwise not be visible. @param {Question} question */
   function followUp(question) {
     const next = nextAfter(question);
     if (!next) return focusNext();
@@ -175,7 +175,7 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
     }
   }
 
-  /** On a phone: which questions are answered. */
+  /** On a phone: marks the buttons of complete questions. */
   function syncNumbers() {
     if (root.dataset.layout !== "phone") return;
     const { answers, questions, view } = item();
@@ -192,7 +192,7 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
     goTo,
     syncTabs,
 
-    /** Another item: the first question without an answer, on the first response that is not complete. */
+    /** Another item: starts at the first unanswered question and the first incomplete response. */
     start() {
       const { view, answers, questions, readOnly } = item();
       steps = stepsOf(view);
@@ -204,7 +204,7 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
       current = (firstUnanswered(questions) ?? questions[0])?.id ?? null;
     },
 
-    /** The item was drawn, in whatever layout. */
+    /** Called after the item was drawn, in any layout: shows the current question. */
     restore() {
       const slot = current === null ? undefined : item().question(current)?.slot;
       const place = slot === undefined ? -1 : steps.indexOf(slot);
@@ -212,7 +212,7 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
       outline();
     },
 
-    /** The server has sent the texts that may be read now. */
+    /** Called when the server has sent the text of a response. */
     textsSent() {
       if (awaited === null) return;
       showStep(awaited);
@@ -220,18 +220,18 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
       toTop();
     },
 
-    /** The server is back: a text that was asked for in vain is asked for again. */
+    /** Called when the server is reachable again: requests a text again that did not arrive. */
     askAgain() {
       if (awaited !== null) openNext();
     },
 
-    /** Brings an open response into view that another one hides. @param {string} slot */
+    /** Shows an open response that another one hides. @param {string} slot */
     showResponse(slot) {
       const place = steps.indexOf(slot);
       if (inSteps() && place >= 0 && place !== step && (!inTurn() || place <= opened)) showStep(place);
     },
 
-    /** A folded row or a number was used: its first question that is missing something. @param {string} key */
+    /** A folded row or its number was clicked: goes to its first incomplete question. @param {string} key */
     unfold(key) {
       const { answers, questions, view } = item();
       const own = questions.filter((question) => question.criterion.key === key && (question.slot === "item" || isShown(question)));
@@ -240,7 +240,7 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
     },
 
     /**
-     * An answer was given by pointer: if nothing else is shown, the next question follows.
+     * An answer was given by pointer: goes on if the next question would otherwise not be visible.
      * @param {Question} question
      */
     goOn(question) {
@@ -251,12 +251,12 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
       } else if (isFolded() || (inSteps() && !inTurn())) followUp(question);
     },
 
-    /** A reason was given: what leads on is in view if the response is complete. */
+    /** A reason was given: shows the button to the next response if this one is complete. */
     showNext() {
       if (inSteps()) reveal(find(page().board, ".tw-next.tw-ready:not([hidden])"));
     },
 
-    /** J and K; after the last question the focus is on the button below it. @param {number} by */
+    /** J and K: the next or previous question; after the last one, the button below it. @param {number} by */
     move(by) {
       const order = questionsInOrder();
       const afterLast = order.findLastIndex(isShown) + 1;
@@ -267,7 +267,7 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
       else goTo(target.id);
     },
 
-    /** An answer was given by key: the question remains active if it asks for a reason. @param {Question} question */
+    /** An answer was given by key: goes on, unless it asks for a reason. @param {Question} question */
     toNextUnanswered(question) {
       const { answers, view } = item();
       const fieldset = page().fieldsets.get(question.id);
@@ -280,7 +280,7 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
       else focusNext();
     },
 
-    /** Enter on a question: on to the next that is missing something. @param {HTMLElement} target */
+    /** Enter on a question: goes to the next incomplete one. @param {HTMLElement} target */
     goOnFrom(target) {
       const question = currentQuestion();
       if (!question || target.matches("button, input[type=checkbox]")) return false;
@@ -289,12 +289,12 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
     },
 
     /**
-     * Whether digits tick the reasons for this answer: it was given by key and is still active.
+     * Whether digits tick reasons of this question: it was answered by key and is still current.
      * @param {Question} question
      */
     isAskedWhy: ({ id }) => reasoning === id,
 
-    /** Puts the caret into the current text, for marking by keyboard. */
+    /** Puts the caret into the current text, so that it can be marked by keyboard. */
     focusText() {
       const slot = page().board.dataset.step;
       const pane = find(page().board, `.tw-pane[data-slot="${slot}"]`) ?? find(page().board, ".tw-pane");
@@ -323,7 +323,10 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
       else root.focus({ preventScroll: true });
     },
 
-    /** A tab or "Next" was used. In succession a response opens when those before are complete. @param {number} next */
+    /**
+     * A tab or "Next" was clicked. In succession, a response opens when the ones before it are complete.
+     * @param {number} next
+     */
     askStep(next) {
       const { view, answers } = item();
       const blocked = inTurn() && next > opened

@@ -1,4 +1,4 @@
-// The workbench's HTTP routes: drafts, renewals, actions.
+// Requests to the workbench's HTTP routes: drafts, renewals, actions.
 
 import { _, language, message } from "./language.js";
 
@@ -10,23 +10,24 @@ export const PREVIEW = message("This is a preview: nothing you do here is sent o
 
 /** @param {string} route @returns {Post} */
 export const postTo = (route) => async (text, options = {}) => {
-  // a preview has no routes: drafts are discarded, and actions that would leave the item say so
+  // a preview has no routes: drafts are discarded, and an action that would leave the item gets a message
   if (!route) return { status: JSON.parse(text).action ? 409 : 200, answer: { message: _(PREVIEW) } };
   const response = await fetch(new URL(route, document.baseURI), {
     method: "POST", headers: { ...HEADERS, "Accept-Language": language() }, credentials: "same-origin", body: text, ...options,
   });
-  // a proxy's error page is not JSON; the status is enough
+  // a proxy's error page is not JSON, but its status suffices
   return { status: response.status, answer: await response.json().catch(() => null) };
 };
 
 /**
- * Asks for more time on an item; failures are silent, the next draft renews as well.
+ * Renews the reservation of an item. Failures are ignored, since the next draft renews it as well.
  * @param {string} route @param {string} assignment
  */
 export const renew = (route, assignment) => postTo(route)(JSON.stringify({ assignment })).catch(() => null);
 
 /**
- * Whether Streamlit's connection is lost, at every change until the signal. A page without Streamlit has none to lose.
+ * Calls `act` whenever Streamlit's connection is lost or restored, until the signal. Does nothing on a page without
+ * Streamlit.
  * @param {(isLost: boolean) => void} act @param {AbortSignal} signal
  */
 export function watchConnection(act, signal) {

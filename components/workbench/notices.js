@@ -1,4 +1,4 @@
-// What the surface reports besides the item: notices above it, the toast, tips, and texts for screen readers.
+// Messages of the surface: notices above the item, the toast, tooltips, and texts for screen readers.
 
 import { button, find, h, placeNear, quietButton, words } from "./dom.js";
 import { _, locale } from "./language.js";
@@ -24,7 +24,7 @@ export function createNotices() {
   let refusal = null;
 
   /**
-   * A banner whose buttons close it.
+   * A banner with buttons that close it.
    * @param {string} kind @param {string} text @param {Choice[]} choices @param {Props["data"]} data
    */
   function banner(kind, text, choices = [], data = {}) {
@@ -66,7 +66,7 @@ export function createNotices() {
     show,
     toast,
 
-    /** Another item: nothing about the last one is shown any more. */
+    /** Another item: removes all messages about the previous one. */
     clear() {
       clearTimeout(toastTimer);
       latest = null;
@@ -76,7 +76,7 @@ export function createNotices() {
     },
 
     /**
-     * The server's notice about this item, once: a page drawn again does not repeat it.
+     * Shows the server's notice about this item once; drawing the page again does not repeat it.
      * @param {Notice | null} notice
      */
     showNotice(notice) {
@@ -95,7 +95,7 @@ export function createNotices() {
     },
 
     /**
-     * Offers an older version of these answers from this computer.
+     * Offers an older version of these answers that is stored on this computer.
      * @param {number} time @param {(use: boolean) => void} settle
      */
     showOlder(time, settle) {
@@ -107,18 +107,18 @@ export function createNotices() {
     },
 
     /**
-     * A draft was refused, and why; with `remedy`, what to do about it.
+     * Shows why a draft was refused, and with `remedy` a button.
      * @param {string} text @param {Choice} [remedy]
      */
     showRefusal(text, remedy) {
       refusal?.remove();
-      find(box, "[data-tw-notice]")?.remove(); // it has the same reason, of a submit
+      find(box, "[data-tw-notice]")?.remove(); // the notice of a refused submit, which states the same reason
       refusal = show("warning", text, remedy ? [remedy] : []);
-      find(refusal, "[data-tw-take]")?.focus(); // another remedy does not interrupt who is typing
+      find(refusal, "[data-tw-take]")?.focus(); // other refusals must not interrupt typing
     },
 
     /**
-     * Two tabs have answers: both are shown, and the annotator chooses.
+     * Two tabs have answers: shows the differences, and lets the annotator choose.
      * @param {HTMLElement} table @param {(keepMine: boolean) => void} settle
      */
     showBoth(table, settle) {
@@ -134,7 +134,7 @@ export function createNotices() {
       show("info", _("You have worked for 45 minutes. A short break helps; everything is saved."), [close()]);
     },
 
-    /** For screen readers; `visible` shows it as well. @param {string} text */
+    /** Announces a text to screen readers; `visible` also shows it. @param {string} text */
     announce(text, visible = false) {
       live.textContent = text;
       if (visible) toast(text);
@@ -146,7 +146,7 @@ export function createNotices() {
 
 /** @typedef {ReturnType<typeof createTips>} Tips */
 
-/** Tips of elements with data-tw-tip, under the pointer or at the focus. */
+/** Tooltips of elements with data-tw-tip, when hovered or focused. */
 export function createTips() {
   const box = h("div", { class: "tw-tip", role: "tooltip", dir: "auto", hidden: true });
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -154,7 +154,7 @@ export function createTips() {
   /** @type {HTMLElement | null} */
   let pointed = null;
 
-  /** Returns whether a tip was shown. */
+  /** Hides the tooltip; returns whether one was shown. */
   function hide() {
     const wasShown = !box.hidden;
     clearTimeout(timer);
@@ -176,7 +176,7 @@ export function createTips() {
     hide,
     show,
 
-    /** The pointer hovers over an element, or over none with a tooltip. @param {HTMLElement | null} element */
+    /** Called when the pointer moves to an element with a tooltip, or to none. @param {HTMLElement | null} element */
     point(element) {
       if (element === pointed) return;
       hide();

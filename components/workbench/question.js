@@ -1,4 +1,4 @@
-// One question: a fieldset of the browser's own radios, checkboxes or a slider, and the explanation it opens.
+// One question: a fieldset of native radio buttons, checkboxes or a slider, and the explanation that answers may open.
 
 import { MAX_TEXT } from "./answers.js";
 import { all, find, h, inputs, nameOf, part, words, write } from "./dom.js";
@@ -12,7 +12,7 @@ import { isAnswered } from "./validate.js";
 /** @import { Props } from "./dom.js" */
 /** @import { Ask, Criterion, Limits, NumberScale, Option, Question, Scale, Value } from "./types.js" */
 
-/** "1 Not at all" @param {Option} option */
+/** A point's value and title: "1 Not at all". @param {Option} option */
 const named = ({ value, title }) => (title ? `${value} ${title}` : String(value));
 
 /**
@@ -23,7 +23,7 @@ const named = ({ value, title }) => (title ? `${value} ${title}` : String(value)
  */
 const meaningId = (uid, { key }, { value }) => `${uid}-means-${key}-${valueKey(value)}`;
 
-/** Title, ⓘ and question of a criterion: the head of its row. @param {Criterion} criterion */
+/** The head of a criterion's row: title, ⓘ and question. @param {Criterion} criterion */
 export function criterionHead(criterion) {
   const info = h("button", {
     type: "button", class: "tw-info", data: { "tw-info": criterion.key, "tw-tip": criterion.definition },
@@ -38,7 +38,7 @@ export function criterionHead(criterion) {
     scaleEnds(criterion.scale));
 }
 
-/** The meaning of a numeric scale's ends, shown until its row is active. @param {Scale} scale */
+/** The meaning of a numeric scale's ends, shown while its row is inactive. @param {Scale} scale */
 function scaleEnds(scale) {
   const options = isNumeric(scale) && !isSlider(scale) ? optionsOf(scale) : [];
   if (!options.some(({ title }) => title)) return null;
@@ -47,7 +47,7 @@ function scaleEnds(scale) {
 }
 
 /**
- * The names of the active row's points and, if descriptions are on, the meaning of points and criterion.
+ * The names of the active row's points; if descriptions are on, also the meaning of points and criterion.
  * @param {Criterion} criterion @param {string} uid
  */
 export function meanings(criterion, uid) {
@@ -66,7 +66,7 @@ export function meanings(criterion, uid) {
   ];
 }
 
-/** @typedef {{ name: string, meaning: (option: Option) => string | null }} Group of radios */
+/** A group of radio buttons. @typedef {{ name: string, meaning: (option: Option) => string | null }} Group */
 
 /** One point of a numeric scale. @param {Group} group @param {Option} option */
 function point({ name, meaning }, option) {
@@ -95,7 +95,7 @@ const choices = (group, scale) => h("div", { class: "tw-options" },
   optionsOf(scale).map((option, i) => choiceOption(group, option, i > 8 ? null : i + 1)));
 
 /**
- * A long list with a search box above it. @param {Group} group @param {Scale} scale @param {string} about
+ * A long list with a search box. @param {Group} group @param {Scale} scale @param {string} about
  */
 function picker(group, scale, about) {
   const options = optionsOf(scale);
@@ -113,7 +113,7 @@ function picker(group, scale, about) {
   ];
 }
 
-/** Shows the options that contain the typed text. @param {HTMLElement} fieldset @param {string} typed */
+/** Hides the options that do not contain the typed text. @param {HTMLElement} fieldset @param {string} typed */
 export function searchOptions(fieldset, typed) {
   const wanted = typed.trim().toLocaleLowerCase();
   const labels = all(fieldset, ".tw-picks .tw-option");
@@ -121,7 +121,7 @@ export function searchOptions(fieldset, typed) {
   part(fieldset, ".tw-no-match").hidden = labels.some((label) => !label.hidden);
 }
 
-/** The first option that the search left, to be chosen by Enter. @param {HTMLElement} fieldset */
+/** The first option that matches the search, which Enter chooses. @param {HTMLElement} fieldset */
 export const firstMatch = (fieldset) =>
   /** @type {HTMLInputElement | null} */ (find(fieldset, ".tw-picks .tw-option:not([hidden]) input"));
 
@@ -143,7 +143,7 @@ function slider({ low, high, step, unit, low_title: lowTitle, high_title: highTi
 }
 
 /**
- * The value of a slider's scale that is nearest to a typed number; undefined if none was typed.
+ * The value of a slider's scale nearest to a typed number; undefined if the text is no number.
  * @param {NumberScale} scale
  * @param {string} typed
  */
@@ -165,7 +165,7 @@ function bestBoxes(name, letters, noneOption, noun) {
 }
 
 /**
- * The fieldset of one question. `uid` separates the radio groups of several surfaces.
+ * Builds the fieldset of one question. `uid` separates the radio groups of several surfaces.
  * @param {Question} question
  * @param {{ uid: string, letters: string[], noun: string }} place
  */
@@ -188,7 +188,7 @@ export function buildQuestion({ id, slot, criterion }, { uid, letters, noun }) {
   }, badge, body, h("div", { class: "tw-ask", hidden: true }));
 }
 
-/** An answer in words, for a folded row; "" if there is none. @param {Scale} scale @param {Value} value */
+/** An answer as text, for a folded row; "" without an answer. @param {Scale} scale @param {Value} value */
 export function answerText(scale, value) {
   if (value === undefined) return "";
   if (Array.isArray(value)) return value.length ? value.join(", ") : _("None");
@@ -206,7 +206,7 @@ function syncSlider(fieldset, value) {
   input.value = String(unset ? (Number(input.min) + Number(input.max)) / 2 : value);
   const text = unset ? "" : [value, input.dataset.unit].filter((word) => word !== undefined).join(" ");
   input.setAttribute("aria-valuetext", text || _("not answered"));
-  // do not overwrite text while it is being typed
+  // do not overwrite a text while it is being typed
   if (document.activeElement !== box) box.value = unset ? "" : String(value);
 }
 
@@ -230,7 +230,10 @@ function syncRadios(fieldset, value) {
   for (const input of inputs(fieldset, ":scope > div > label > input[type=radio]")) check(input, input.value === key);
 }
 
-/** Another item: discards everything of the last one, even a text box's undo history. @param {HTMLElement} fieldset */
+/**
+ * Another item: clears everything of the previous one, including the undo history of a text box.
+ * @param {HTMLElement} fieldset
+ */
 export function resetQuestion(fieldset) {
   fieldset.classList.remove("tw-problem");
   const search = inputs(fieldset, ".tw-search").at(0);
@@ -246,7 +249,7 @@ export function resetQuestion(fieldset) {
 }
 
 /**
- * Makes a fieldset show the answers.
+ * Updates a fieldset to the current answers.
  * @param {HTMLElement} fieldset @param {Question} question @param {Answers} answers @param {Limits} limits
  */
 export function syncQuestion(fieldset, question, answers, limits) {
@@ -301,7 +304,7 @@ function askParts(id, ask, { min_words: low, max_words: high, sample }) {
 }
 
 /**
- * The number of words next to its limits, while they are typed.
+ * Shows the number of words and its limits while the text is typed.
  * @param {HTMLElement} box @param {string} text @param {Limits} limits
  */
 export function showCount(box, text, { min_words: low, max_words: high }) {

@@ -1,4 +1,4 @@
-// What is done to a control becomes an answer, and can be undone.
+// Turns the use of controls into answers, which can be undone.
 
 import { inputs } from "./dom.js";
 import { _ } from "./language.js";
@@ -51,7 +51,7 @@ export function createRating({ item, toast, announce, goTo, syncAll, isBusy }) {
     },
 
     /**
-     * A checkbox of `best` was used: a letter, or "none of them".
+     * A checkbox of `best` was clicked: a letter, or "none of them".
      * @param {Question} question @param {HTMLInputElement} input
      */
     pickBest(question, input) {
@@ -66,7 +66,7 @@ export function createRating({ item, toast, announce, goTo, syncAll, isBusy }) {
       item().answers.setReasons(question.slot, question.criterion.key, valueOf(question), reasons, name);
     },
 
-    /** The reason at this place is chosen, or no longer. @param {Question} question @param {number} digit */
+    /** Ticks or unticks the reason at this place. @param {Question} question @param {number} digit */
     toggleReason(question, digit) {
       const { answers } = item();
       const { slot, criterion } = question;
@@ -84,7 +84,7 @@ export function createRating({ item, toast, announce, goTo, syncAll, isBusy }) {
       item().answers.setText(question.slot, question.criterion.key, valueOf(question), text);
     },
 
-    /** All answers of another version replace these. @param {Partial<Draft> | null} draft */
+    /** Replaces all answers by those of another version. @param {Partial<Draft> | null} draft */
     adopt(draft) {
       if (!draft) return;
       const { answers } = item();

@@ -1,4 +1,4 @@
-// Help with long texts: finding words in the open texts, and remembering the reading position.
+// Help with long texts: searching the open texts, and remembering the reading position.
 
 import { CONTEXT } from "./answers.js";
 import { all, button, find, h, nameOf, nounOf, paint, write } from "./dom.js";
@@ -12,14 +12,14 @@ import { orElse } from "./store.js";
 /** @typedef {{ place: string, name: string, text: HTMLElement }} Open a text that is open */
 /** @typedef {[number, number]} Mark the topmost part of a text that was in view, and how much of it was above the window */
 
-const MAX_HITS = 2000; // of a text
+const MAX_HITS = 2000; // in one text
 const PART = "p, li, td, th, pre, blockquote, h1, h2, h3, h4, h5, h6, dd, dt, [data-tw-text], .tw-bubble, .tw-block, .tw-prose";
 const SCROLLING = ".tw-context-body, .tw-pane-body";
 const MARKED_PARTS = ".tw-turn, .tw-block, .tw-prose:not(:has(.tw-block)), .tw-judged:not(.tw-bubble)";
-const MARKED_ITEMS = 30; // whose positions this computer remembers
+const MARKED_ITEMS = 30; // for which this computer stores positions
 const SCROLL_RESTS_MS = 150;
 
-/** A regular expression for the typed text: any case, any white space. @param {string} typed */
+/** A regular expression for the typed text, ignoring case and the kind of white space. @param {string} typed */
 export const patternOf = (typed) =>
   new RegExp(typed.trim().split(/\s+/u).map((word) => word.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")).join("\\s+"), "giu");
 
@@ -73,12 +73,12 @@ function reveal(range) {
 /** @typedef {ReturnType<typeof createFinding>} Finding */
 
 /**
- * A box that finds words in the context and in the responses that are open. A response that is not open has no text on
- * the page, so nothing of it can be found.
+ * A search box for the context and the open responses. The text of a response that is not open is not on the page, so
+ * it cannot be found.
  * @param {object} needs
  * @param {() => Item} needs.item
  * @param {() => Page} needs.page
- * @param {(place: string) => void} needs.show brings a text into view that another one hides
+ * @param {(place: string) => void} needs.show shows a text that another one hides
  * @param {() => void} needs.refocus
  */
 export function createFinding({ item, page, show, refocus }) {
@@ -108,7 +108,7 @@ export function createFinding({ item, page, show, refocus }) {
     return [...(context ? [{ place: CONTEXT, name: view.item.context?.title ?? "", text: context }] : []), ...responses];
   }
 
-  /** Searches again after the typed text or the page has changed. */
+  /** Searches again after a change of the typed text or of the page. */
   function search() {
     const typed = input.value.trim();
     const texts = box.hidden || !typed ? [] : openTexts();
@@ -175,21 +175,21 @@ export function createFinding({ item, page, show, refocus }) {
       return wasOpen;
     },
 
-    /** Texts were drawn again. */
+    /** Called after texts were drawn again. */
     redrawn() {
       if (!box.hidden) search();
     },
 
-    /** Another item: nothing is looked for. */
+    /** Another item: closes the box. */
     reset: hide,
   };
 }
 
-/** How far a text is above the upper edge of its scrolling container. @param {HTMLElement} body @returns {Mark} */
+/** The part of a text at the upper edge of its scrolling container. @param {HTMLElement} body @returns {Mark} */
 function markOf(body) {
   const top = body.getBoundingClientRect().top;
   const parts = all(body, MARKED_PARTS);
-  let [low, high] = [0, parts.length - 1]; // the first part that ends below the edge
+  let [low, high] = [0, parts.length - 1]; // binary search for the first part that ends below the edge
   while (low < high) {
     const middle = (low + high) >> 1;
     if (parts[middle].getBoundingClientRect().bottom > top + 1) high = middle;
@@ -204,13 +204,13 @@ function markOf(body) {
 function restoreMark(body, [place, share]) {
   const part = all(body, MARKED_PARTS)[place];
   if (!part) return;
-  part.style.contentVisibility = "visible"; // else its height is an estimate
+  part.style.contentVisibility = "visible"; // otherwise its height is an estimate
   const { top, height } = part.getBoundingClientRect();
   body.scrollTop += top + share * height - body.getBoundingClientRect().top;
 }
 
 /**
- * Keeps the place in each text that scrolls, by item, on this computer.
+ * Remembers the position in each text that scrolls, by item, on this computer.
  * @param {object} needs
  * @param {HTMLElement} needs.root
  * @param {() => Item} needs.item
@@ -219,7 +219,7 @@ function restoreMark(body, [place, share]) {
 export function createPlaceMarks({ root, item, preferences }) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let rest;
-  /** What is restored as soon as the text is shown. @type {Map<Element, Mark>} */
+  /** Positions to restore when their text is shown. @type {Map<Element, Mark>} */
   const waiting = new Map();
   const shown = new ResizeObserver((entries) => {
     for (const { target, contentRect: { height } } of entries) {
@@ -233,7 +233,7 @@ export function createPlaceMarks({ root, item, preferences }) {
 
   const bodies = () => all(root, SCROLLING);
 
-  /** By item, the latest last. @returns {Record<string, Record<string, Mark>>} */
+  /** Stored positions by item, the latest last. @returns {Record<string, Record<string, Mark>>} */
   const kept = () => orElse(() => JSON.parse(preferences.get("places", "{}")), {});
 
   /** @param {HTMLElement} body */
@@ -241,7 +241,7 @@ export function createPlaceMarks({ root, item, preferences }) {
 
   function keep() {
     const { routes, work: { store_key: key } } = item().view;
-    if (!routes.draft) return; // a preview keeps nothing
+    if (!routes.draft) return; // a preview stores nothing
     const { [key]: own = {}, ...others } = kept();
     for (const body of bodies()) {
       if (body.clientHeight && !waiting.has(body)) own[nameIn(body)] = markOf(body);
@@ -251,14 +251,14 @@ export function createPlaceMarks({ root, item, preferences }) {
   }
 
   return {
-    /** Something scrolled. @param {HTMLElement} target */
+    /** Called after scrolling. @param {HTMLElement} target */
     scrolled(target) {
       if (!target.matches?.(SCROLLING)) return;
       clearTimeout(rest);
       rest = setTimeout(keep, SCROLL_RESTS_MS);
     },
 
-    /** Another item was laid. */
+    /** Called after another item was laid out. */
     restore() {
       clearTimeout(rest);
       shown.disconnect();

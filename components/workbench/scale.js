@@ -1,14 +1,14 @@
-// Scales in the browser: their options in order, and the meaning of keys. Pure.
+// Scales in the browser: their options in order, and the values of keys. Pure.
 
 /** @import { NumberScale, Option, Scale, Value } from "./types.js" */
 
-const SLIDER_FROM = 12; // values
-const MAX_OPTIONS = 9; // of a choice; more are a searchable list
+const SLIDER_FROM = 12; // number of values
+const MAX_OPTIONS = 9; // of a choice; with more it becomes a searchable list
 
-/** The name of a value in explanations: "2", "2.5" or the option's key. @param {Value} value */
+/** The key of a value in explanations: "2", "2.5" or the option's key. @param {Value} value */
 export const valueKey = (value) => String(value);
 
-/** Values of a number scale, rounded so that 0.1 + 0.2 is 0.3. @param {NumberScale} scale */
+/** The values of a number scale, rounded so that 0.1 + 0.2 is 0.3. @param {NumberScale} scale */
 function steps(scale) {
   const count = Math.round((scale.high - scale.low) / scale.step);
   return Array.from({ length: count + 1 }, (_, i) => Number((scale.low + i * scale.step).toFixed(9)));
@@ -18,8 +18,7 @@ function steps(scale) {
 const edge = (scale, i, count) => (i === 0 ? scale.low_title : i === count - 1 ? scale.high_title : "") || "";
 
 /**
- * What can be answered on a scale, in order.
- * Empty for a slider (a number scale of twelve or more values) and for `best`.
+ * The options of a scale, in order; empty for a slider (a number scale of twelve or more values) and for `best`.
  * @param {Scale} scale
  * @returns {Option[]}
  */
@@ -42,13 +41,13 @@ export const isPicker = (scale) => scale.kind === "choice" && scale.options.leng
 /** @param {Scale} scale */
 export const isNumeric = (scale) => scale.kind === "likert" || scale.kind === "number";
 
-/** What the value additionally asks for, or null. @param {Scale} scale @param {Value} value */
+/** What a value asks for besides itself, or null. @param {Scale} scale @param {Value} value */
 export function askFor(scale, value) {
   return optionsOf(scale).find((option) => option.value === value)?.ask ?? null;
 }
 
 /**
- * The value that a digit means: the point of that number, else the option of that place; undefined if none.
+ * The value for a digit: the point with that number, otherwise the option at that place; undefined if there is none.
  * @param {Scale} scale @param {number} digit
  */
 export function valueOfDigit(scale, digit) {
@@ -58,7 +57,7 @@ export function valueOfDigit(scale, digit) {
 }
 
 /**
- * The point half a step above a whole number (2 → 2.5), undefined if the scale has none.
+ * The point half a step above a value (2 → 2.5); undefined if the scale has none.
  * @param {Scale} scale @param {Value} value
  */
 export function halfAbove(scale, value) {

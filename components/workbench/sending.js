@@ -1,4 +1,4 @@
-// Leaving an item: submit and its obstacles, skip, back, stop, and waiting for the server.
+// Leaving an item: submit and what prevents it, skip, back, stop, and waiting for the server.
 
 import { differences, differenceTable } from "./choosing.js";
 import { button, find, h } from "./dom.js";
@@ -14,13 +14,13 @@ import { problems } from "./validate.js";
 /** @import { Action, Answer, Clock, Draft, FinalAction, Page, Problem, Timer, View } from "./types.js" */
 
 const REPEAT_MS = 3000;
-const BUSY_AFTER_MS = 200; // most responses arrive sooner, and drawing the wait would delay them
+const BUSY_AFTER_MS = 200; // most responses are faster, and showing the wait would delay them
 const PATIENCE_MS = 10_000;
-const STOP_WAIT_MS = 2000; // for drafts, before leaving for today
-const MAX_PROBLEMS = 6; // in the list; on a phone one, else it takes the place of the question
+const STOP_WAIT_MS = 2000; // to save drafts before leaving for today
+const MAX_PROBLEMS = 6; // in the list; on a phone only one, since the list replaces the question
 
 /**
- * An action that must arrive: repeated with the same submission id until it is answered. No DOM.
+ * An action that must arrive: repeated with the same submission id until the server answers. No DOM.
  * @param {(action: FinalAction) => void} trigger
  * @param {Pick<Clock, "later" | "cancel">} clock
  */
@@ -56,7 +56,7 @@ export function createSubmission(trigger, clock) {
     },
 
     /**
-     * Whether the view answers the pending action: its receipt, another item, or training feedback.
+     * Whether the view answers the pending action: with its receipt, another item, or training feedback.
      * @param {View} view
      */
     answeredBy({ work, feedback }) {
@@ -82,7 +82,7 @@ export function createSubmission(trigger, clock) {
  * @param {() => void} needs.hidePopover
  * @param {(draft: Partial<Draft>) => void} needs.adopt
  * @param {() => void} needs.syncAll
- * @param {() => void} needs.onBusy something is under way, or no longer
+ * @param {() => void} needs.onBusy called when waiting begins or ends
  */
 export function createSending({
   root, pen, item, page, seconds, trigger, notices, goTo, arrangement, hidePopover, adopt, syncAll, onBusy,
@@ -100,7 +100,7 @@ export function createSending({
 
   // ---- what is missing ----
 
-  /** What is missing, in the order of the screen: by row, or by response where one is shown at a time. */
+  /** The problems in display order: by row, or by response if one is shown at a time. */
   function missing() {
     const places = [...page().fieldsets.keys()];
     const list = problems(item().view, item().answers);
@@ -131,7 +131,7 @@ export function createSending({
     if (isRated) find(fieldset, ".tw-ask input, .tw-ask textarea")?.focus({ preventScroll: true });
   }
 
-  /** Names problems and goes to the first. @param {Problem[]} list */
+  /** Lists problems and goes to the first. @param {Problem[]} list */
   function showProblems(list) {
     showList(list);
     goToProblem(list[0].id);
@@ -161,7 +161,7 @@ export function createSending({
   }
 
   /**
-   * Back, forward, continue, stop: leave this item, with everything stored first if that is quick.
+   * Back, forward, continue, stop: leaves this item. Drafts are sent first; only "stop" waits for them, briefly.
    * @param {"back" | "forward" | "continue" | "stop"} kind
    */
   async function act(kind) {
@@ -178,7 +178,7 @@ export function createSending({
   // ---- waiting ----
 
   /**
-   * From the moment of sending no answer changes; the wait is shown only when it is long enough to notice.
+   * While an action is being sent, answers are locked; the wait is shown only if it is long enough to notice.
    * @param {boolean} next
    */
   function setBusy(next) {
@@ -220,14 +220,14 @@ export function createSending({
     setBusy(false);
   }
 
-  /** The annotator continues editing: the sent message is not repeated. */
+  /** The annotator continues editing: the action is no longer repeated. */
   function release() {
     end();
     item().drafts.resume();
     syncAll();
   }
 
-  /** Another of one's items, by its token. @param {string} token */
+  /** Opens another of the annotator's items. @param {string} token */
   function openItem(token) {
     if (busy || token === item().view.work.token) return;
     item().drafts.send();
@@ -246,43 +246,42 @@ export function createSending({
       return busy;
     },
 
-    /** The server's next view: was the pending message received or refused? @param {View} view */
+    /** Handles the server's next view: the pending action was received, or refused. @param {View} view */
     receive(view) {
       const { pending } = submission;
       if (!pending) return;
       const { drafts } = item();
       if (submission.answeredBy(view)) {
-        // another item without our receipt: it was refused, and the copy on this computer is all there is
+        // a view of another item without our receipt: the action was refused, and only this computer has a copy
         if (view.work.receipt === pending.submission) drafts.done();
         end();
       } else if (view.notice) {
-        // if another tab wrote in the meantime, the response to a draft contains its answers, and the option to
-        // continue here
+        // if another tab stored answers meanwhile, the response to a draft contains them and offers to continue here
         if (view.work.version === pending.version) drafts.markUnsent();
         release();
       }
     },
 
-    /** Another item is shown. */
+    /** Called when another item is shown. */
     reset() {
       if (busy) end();
       hideProblems();
     },
 
-    /** What left this item in an earlier visit is sent again. */
+    /** Sends an action again that left this item in an earlier visit. */
     sendAgain() {
       const { held } = item();
       if (held) deliver(held);
     },
 
-    /** Asks for the text of the response that opens next. */
+    /** Requests the text of the next response. */
     openNext() {
       const { answers, drafts, view } = item();
       drafts.send();
       trigger({ kind: "next_response", assignment: view.work.token, answers: answers.snapshot() });
     },
 
-    /** The server refused a draft, and why. @param {Answer} answer */
+    /** The server refused a draft: shows why. @param {Answer} answer */
     draftRefused({ refused, message, draft, draft_seq: stored }) {
       if (refused === "submitted" && busy) return;
       const { drafts } = item();
@@ -305,7 +304,7 @@ export function createSending({
       else notices.showRefusal(text);
     },
 
-    /** Brings an open list of problems up to date. */
+    /** Updates the list of problems if it is open. */
     syncProblems() {
       if (!box.hidden) showList(missing());
     },
@@ -326,7 +325,7 @@ export function createSending({
     },
 
     /**
-     * Skip or ignore the item, with a reason; a note to the lead about it is sent along.
+     * Skips or ignores the item with a reason, and sends the annotator's note to the lead along.
      * @param {"skip" | "ignore"} kind @param {string} reason @param {string} text
      */
     leaveOut(kind, reason, text) {

@@ -1,4 +1,4 @@
-// What this tab and this computer remember: the pen, preferences, one unacknowledged draft per assignment.
+// What this tab and this computer store: the pen, preferences, and one unacknowledged draft per assignment.
 
 /** @import { LocalDraft } from "./types.js" */
 
@@ -7,7 +7,7 @@ const PEN = "triptych-pen";
 const PEN_OF_DOCUMENT = Symbol.for("triptych.pen");
 const WEEK_MS = 7 * 24 * 3600 * 1000;
 
-/** 128 random bits as hex. Plain http on a LAN has no crypto.randomUUID, so it is not used. */
+/** 128 random bits as hex. crypto.randomUUID is not available over plain http on a local network. */
 export const randomId = () =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
@@ -25,8 +25,8 @@ export function orElse(act, fallback) {
 }
 
 /**
- * This tab's pen. A reload keeps it; a new or duplicated tab (which copies sessionStorage) gets its own.
- * @param {{ [PEN_OF_DOCUMENT]?: string }} document which keeps it where storage is forbidden
+ * This tab's pen. A reload keeps it; a new tab, or a duplicated one, which copies sessionStorage, gets its own.
+ * @param {{ [PEN_OF_DOCUMENT]?: string }} document stores the pen if storage is forbidden
  * @param {Pick<Storage, "getItem" | "setItem">} session
  * @param {string} navigationType
  * @returns {string}
@@ -39,24 +39,28 @@ export function penOf(document, session, navigationType) {
   return pen;
 }
 
-/** Forgets this tab's pen. */
+/** Deletes this tab's pen. */
 export const dropPen = () => orElse(() => sessionStorage.removeItem(PEN), undefined);
 
-/** Whose a store key is: "<person>.<assignment>", both opaque. @param {string} storeKey */
+/** The person in a store key "<person>.<assignment>", both opaque. @param {string} storeKey */
 export const personOf = (storeKey) => storeKey.split(/[.:]/, 1)[0];
 
 /** @param {string} storeKey @param {string} pen */
 export const localKey = (storeKey, pen) => `${PREFIX}${storeKey}:${pen}`;
 
 /**
- * Unacknowledged drafts in a Storage. Every function survives a storage that is full or forbidden.
+ * Unacknowledged drafts in a Storage. No function fails if storage is full or forbidden.
  * @param {() => Pick<Storage, "length" | "key" | "getItem" | "setItem" | "removeItem">} storage may throw
  */
 export function createLocalDrafts(storage, now = () => Date.now()) {
   const keys = () => orElse(() => Array.from({ length: storage().length }, (_, i) => storage().key(i) ?? ""), [])
     .filter((key) => key.startsWith(PREFIX));
 
-  /** The entry, if it is readable. @param {string} key @returns {(LocalDraft & { key: string })[]} */
+  /**
+   * The entry, or an empty list if it is unreadable.
+   * @param {string} key
+   * @returns {(LocalDraft & { key: string })[]}
+   */
   function read(key) {
     const entry = orElse(() => JSON.parse(storage().getItem(key) ?? "null"), null);
     return entry && typeof entry.time === "number" && entry.draft ? [{ ...entry, key }] : [];
@@ -68,13 +72,13 @@ export function createLocalDrafts(storage, now = () => Date.now()) {
   return {
     remove,
 
-    /** Stores one draft; returns whether it worked. @param {string} key @param {Omit<LocalDraft, "time">} entry */
+    /** Stores one draft; returns whether that worked. @param {string} key @param {Omit<LocalDraft, "time">} entry */
     write: (key, entry) => orElse(() => {
       storage().setItem(key, JSON.stringify({ time: now(), ...entry }));
       return true;
     }, false),
 
-    /** Removes unreadable entries and those older than seven days, of all people. */
+    /** Removes entries of all people that are unreadable or older than seven days. */
     sweep() {
       for (const key of keys()) {
         if (!read(key).some(({ time }) => now() - time <= WEEK_MS)) remove(key);
@@ -82,7 +86,7 @@ export function createLocalDrafts(storage, now = () => Date.now()) {
     },
 
     /**
-     * The newest entry of this person and assignment, with its key; null if none. Other people's are never read.
+     * The newest entry of this person and assignment, with its key; null if there is none. Ignores other people's.
      * @param {string} storeKey
      */
     find(storeKey) {
@@ -90,17 +94,17 @@ export function createLocalDrafts(storage, now = () => Date.now()) {
       return entries.sort((a, b) => b.time - a.time)[0] ?? null;
     },
 
-    /** What one person sent and saw no answer to, with the draft it was sent from. @param {string} person */
+    /** One person's entries, among them those with an unanswered final action. @param {string} person */
     heldBy: (person) => keys().filter((key) => personOf(key.slice(PREFIX.length)) === person).flatMap(read)
       .flatMap(({ action, ...entry }) => (action ? [{ ...entry, action }] : [])),
 
-    /** The same entry under another key. @param {LocalDraft & { key: string }} entry @param {string} to */
+    /** Stores an entry under another key. @param {LocalDraft & { key: string }} entry @param {string} to */
     move({ key, ...entry }, to) {
       if (key !== to && this.write(to, entry)) remove(key);
     },
 
     /**
-     * Removes one person's data on this computer, from any tab; other people's data is kept.
+     * Removes one person's data, written by any tab, from this computer; other people's data is kept.
      * @param {string} person
      */
     forgetPerson(person) {
@@ -109,7 +113,7 @@ export function createLocalDrafts(storage, now = () => Date.now()) {
   };
 }
 
-/** Preferences of this computer (text size, keys on or off); no answers, no names. */
+/** Preferences on this computer (text size, keys on or off); no answers, no names. */
 export const preferences = {
   /** @param {string} name @param {string} fallback */
   get: (name, fallback) => orElse(() => localStorage.getItem(`triptych-${name}`), null) ?? fallback,

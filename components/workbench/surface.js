@@ -1,5 +1,5 @@
-// The annotation surface: draws a blinded view and answers every click, key and change in the browser. Here its parts
-// are created and passed what they need of each other; nothing else knows them all.
+// The annotation surface: draws a blinded view and handles every click, key and change in the browser. It creates the
+// parts and passes each what it needs; nothing else knows all parts.
 
 import { createActivity } from "./activity.js";
 import { isSent } from "./board.js";
@@ -32,14 +32,14 @@ let count = 0;
 
 /** @typedef {ReturnType<typeof createSurface>} Surface */
 
-// The page that signs out waits for detail.waitUntil(promise). Nothing is given up here: the
-// annotator may yet stay signed in.
+// The page waits for detail.waitUntil(promise) before signing out. Nothing is discarded here: the annotator may stay
+// signed in.
 window.addEventListener("triptych:sign-out", (event) => {
   const { detail } = /** @type {CustomEvent<{ waitUntil: (done: Promise<unknown>) => void }>} */ (event);
   detail.waitUntil(allSettled(SIGN_OUT_WAIT_MS));
 });
 
-// The remaining data belongs to a person who signed out, and is neither stored nor sent.
+// Data of a person who has signed out is neither stored nor sent.
 window.addEventListener("triptych:signed-out", () => {
   giveUp();
   dropPen();
@@ -50,7 +50,7 @@ export function createSurface(parent, firstView, act) {
   const uid = `tw${(count += 1)}`;
   const root = h("div", { class: "tw", tabindex: "-1", lang: language(), dir: direction() });
   parent.append(root);
-  // on Annotate the workbench's head is the only one; a preview is a part of another page
+  // on Annotate the workbench's head is the only one; a preview is part of another page
   document.body.classList.toggle("tw-whole", firstView.routes.draft !== "");
   const [navigation] = /** @type {PerformanceNavigationTiming[]} */ (performance.getEntriesByType("navigation"));
   const pen = penOf(/** @type {any} */ (document), sessionStorage, navigation?.type ?? "navigate");
@@ -64,7 +64,7 @@ export function createSurface(parent, firstView, act) {
   let current;
   const item = () => current;
 
-  // ---- the parts: what is made later is handed in as a function ----
+  // ---- the parts; those created later are passed as functions ----
 
   const activity = createActivity(() => performance.now());
   const notices = createNotices();
@@ -168,7 +168,7 @@ export function createSurface(parent, firstView, act) {
       [tips.hide(), highlighter.close(), finding.close(), room.closeMenus(), layout.openContext(false)].includes(true),
   });
 
-  // ---- the page around ----
+  // ---- the surrounding page ----
 
   function alive() {
     activity.mark();
@@ -188,7 +188,7 @@ export function createSurface(parent, firstView, act) {
 
   listen(root, "keydown", keyboard.handle);
   listen(window, "keydown", keyboard.handleFirst, { capture: true });
-  // nothing has the focus, for instance because the focused element was closed: on Annotate the workbench gets the keys
+  // nothing has the focus, for example after the focused element was removed: on Annotate the workbench gets the keys
   listen(window, "keydown", (event) => {
     const isOurs = document.body.classList.contains("tw-whole") && !dialogs.isOpen;
     if (isOurs && event.target === document.body) keyboard.handle(event);
@@ -218,7 +218,7 @@ export function createSurface(parent, firstView, act) {
 
   // ---- data from the server ----
 
-  /** Another item: everything fresh, from the top, with its heading focused. @param {View} view */
+  /** Another item: resets the parts, scrolls to the top and focuses the heading. @param {View} view */
   function open(view) {
     const isFirst = current === undefined;
     current?.leave();
@@ -236,13 +236,13 @@ export function createSurface(parent, firstView, act) {
     if (current.older) notices.showOlder(current.older.time, (use) => rating.adopt(current.settleOlder(use)));
     current.sendAgain();
     sending.sendAgain();
-    // keys act only on the focused element; the first item takes the focus only if nothing has it
+    // keys act only on the focused element; the first item takes the focus only if nothing else has it
     if (!isFirst || document.activeElement === document.body) room.toTop();
   }
 
   /** @param {View} view */
   function keep(view) {
-    // drafts of an item that was left report nothing any more
+    // ignore reports from drafts of an item that was left
     const isShown = () => current === next;
     const next = createItem(view, {
       pen, seconds: activity.seconds,

@@ -1,5 +1,5 @@
-// Instructions for annotators: scales with the meaning of their points, reminders, rated examples. The page before the
-// first item and the guidelines in the workbench are made of these.
+// Building blocks of instructions: scales with the meaning of their points, reminders, rated examples. Used by the page
+// before the first item and by the workbench's guidelines.
 
 import { chat, exampleContext } from "./context.js";
 import { h, nameOf, nounOf, words } from "./dom.js";
@@ -11,7 +11,7 @@ import { isNumeric, optionsOf } from "./scale.js";
 /** @param {...string} parts */
 export const joined = (...parts) => parts.filter(Boolean).join(": ");
 
-/** Whether a rubric's texts are in the language of the page, as far as they are translated. @param {Rubric} rubric */
+/** Whether a rubric's texts are in the page's language, apart from missing translations. @param {Rubric} rubric */
 const isTranslated = ({ wording }) => !wording || wording.split("-", 1)[0] === language();
 
 /** @param {unknown} part @returns {string[]} */
@@ -21,7 +21,7 @@ const textsIn = (part) => {
 };
 
 /**
- * Adds a lang attribute to every text in another language than the page; examples are not translated.
+ * Marks the texts that get a lang attribute, since they are in another language than the page; examples always are.
  * @param {Rubric} rubric
  */
 export function markOriginals(rubric) {
@@ -32,7 +32,7 @@ export function markOriginals(rubric) {
   keepOriginal(code, code.split("-", 1)[0] === language() ? [] : isTranslated(rubric) ? others() : textsIn(rubric));
 }
 
-/** Says that some of the wording is not in the language of the page. @param {Rubric} rubric */
+/** A note that some of the wording is in another language than the page. @param {Rubric} rubric */
 export const untranslatedNote = (rubric) => (rubric.untranslated?.length || !isTranslated(rubric) ? h("p", {
   class: "tw-aside",
   text: _("This study's wording is not, or not all, translated into your language. What is missing is shown in the original language."),
@@ -59,7 +59,7 @@ function scalesOf({ criteria }) {
 /** @param {Scale} scale */
 const namesOf = (scale) => JSON.stringify(optionsOf(scale).map(({ title }) => title));
 
-/** A point as it looks at a question. @param {Option} option */
+/** A point as it appears at a question. @param {Option} option */
 const cell = ({ value, sparing = false }) =>
   h("span", { class: `tw-cell${sparing ? " tw-sparing" : ""}` }, h("span", { class: "tw-mark", text: String(value) }));
 
@@ -69,7 +69,10 @@ const legendLine = (option, ...explanation) => h("div", { class: "tw-legend" }, 
 /** @param {string} text */
 const strong = (text) => h("strong", { text });
 
-/** A numeric scale with the names of its points, and the meaning of dashed and half points. @param {Rubric} rubric */
+/**
+ * A numeric scale with the names of its points, and an explanation of dashed and half points.
+ * @param {Rubric} rubric
+ */
 export function scaleSections(rubric) {
   return scalesOf(rubric).map(({ scale, criteria }, i, groups) => {
     const options = optionsOf(scale);
@@ -90,7 +93,7 @@ export function scaleSections(rubric) {
   });
 }
 
-/** What the answers of a question mean. @param {Scale} scale */
+/** The meaning of a question's answers. @param {Scale} scale */
 export function meaningsOf(scale) {
   const options = optionsOf(scale).filter(({ title, definition }) => title || definition);
   if (!options.length) return null;
@@ -146,7 +149,7 @@ export function reminders(rubric) {
 /** @param {Label[]} labels */
 const titlesOf = (labels) => words(labels.map(({ title }) => title).join(", "), {}, "span");
 
-/** In the quotation marks of the language. @param {string} text */
+/** A text in the language's quotation marks. @param {string} text */
 const quoted = (text) => _("“{text}”", { text });
 
 /** @param {string} sample */
@@ -158,7 +161,7 @@ export const sampleLine = (sample) =>
 /** @type {Formats} */
 const PLAIN = { context: "plain", responses: "plain", extra_texts: "plain" };
 
-/** An item with the scores it got, and why. @param {RatedExample} example @param {Rubric} rubric */
+/** An item with its scores and the reasons for them. @param {RatedExample} example @param {Rubric} rubric */
 export function ratedExample({ context, candidates, scores }, { judged, language }) {
   const noun = nounOf({ judged });
   const several = candidates.length > 1;

@@ -12,7 +12,7 @@ import { snap } from "./textpoints.js";
  * @typedef {(indices: number[]) => HTMLElement} MarkOf the element around a piece under these spans
  */
 
-/** Renders a raw text, split into marks where spans begin or end. */
+/** Draws a raw text, split into marks where spans begin or end. */
 export class TextDrawing {
   /** @param {string} raw @param {Span[]} spans @param {MarkOf} markOf */
   constructor(raw, spans, markOf) {
@@ -24,7 +24,7 @@ export class TextDrawing {
     this.cuts = [...new Set(spans.flatMap(({ start, end }) => [start, end]))].sort((a, b) => a - b);
   }
 
-  /** The text, as it was written. @param {Node} parent */
+  /** Draws the text as it was written. @param {Node} parent */
   whole(parent) {
     this.identity(parent, 0, this.raw.length);
   }
@@ -41,7 +41,7 @@ export class TextDrawing {
   }
 
   /**
-   * Characters that appear unchanged in the raw text.
+   * Draws characters that appear unchanged in the raw text.
    * @param {Node} parent @param {number} start @param {number} end
    */
   identity(parent, start, end, text = this.raw.slice(start, end)) {
@@ -53,7 +53,7 @@ export class TextDrawing {
   }
 
   /**
-   * Something that means a whole range: an entity, an escape, a formula.
+   * Draws a node that represents a whole range: an entity, an escape, a formula.
    * @param {Node} parent @param {Node} node @param {number} start @param {number} end
    */
   unit(parent, node, start, end) {
@@ -62,12 +62,12 @@ export class TextDrawing {
 }
 
 /**
- * The part of a run that a range covers: [from, to) in the run's node, null for none.
+ * The part of a run that is in a range: [from, to) in the run's node; null if there is none.
  * @param {Run} run @param {Range} range
  */
 function covered({ node, unit }, range) {
   if (!range.intersectsNode(node)) return null;
-  if (!(node instanceof Text)) { // a formula: some text of it must be inside
+  if (!(node instanceof Text)) { // a formula counts if some of its text is inside
     const inside = document.createRange();
     inside.selectNodeContents(node);
     if (range.compareBoundaryPoints(Range.START_TO_START, inside) > 0) {
@@ -82,7 +82,7 @@ function covered({ node, unit }, range) {
   return unit ? [0, node.length] : [from, to];
 }
 
-/** The raw span covered by a range of the page; null if it covers no text. @param {Run[]} runs @param {Range} range */
+/** The raw span of a range on the page; null if it contains no text. @param {Run[]} runs @param {Range} range */
 export function spanOf(runs, range) {
   /** @type {Span | null} */
   let span = null;
@@ -105,7 +105,7 @@ function widened(runs, { start, end }) {
 }
 
 /**
- * A span that splits no unit and no grapheme, without white space and markup at its ends; null if it is empty.
+ * A span extended to whole units and graphemes, without white space and markup at its ends; null if it is empty.
  * @param {string} raw @param {Run[]} runs @param {Span} span
  */
 export function tidy(raw, runs, span) {
@@ -118,12 +118,12 @@ export function tidy(raw, runs, span) {
   return first && last ? { start: Math.max(neat.start, first.start), end: Math.min(neat.end, last.end) } : null;
 }
 
-// markup between two runs across which a word continues: emphasis and code
+// markup between two runs that does not end a word: emphasis and code
 const WITHIN_WORDS = /^[*_~`]*$/;
 const OBJECT = "\ufffc";
 
 /**
- * A run among words; a unit longer than one character, such as a formula or an image's words, is none.
+ * A run's text for finding words; a unit longer than one character, such as a formula, is not part of a word.
  * @param {Run} run
  */
 function shownText({ node, unit }) {
@@ -132,7 +132,7 @@ function shownText({ node, unit }) {
 }
 
 /**
- * The word around a visible character, as shown: words continue across emphasis, not across blocks and cells.
+ * The word around a visible character. Words continue across emphasis, but not across blocks and cells.
  * @param {string} raw @param {Run[]} runs @param {number} at the character's place in the raw text
  * @param {Intl.Segmenter} segmenter @returns {Span}
  */
@@ -162,7 +162,7 @@ function wordAround(raw, runs, at, segmenter) {
 }
 
 /**
- * A tidy span widened to whole words.
+ * A tidy span extended to whole words.
  * @param {string} raw @param {Run[]} runs @param {Span} span @param {Intl.Segmenter} segmenter
  */
 export const wholeWords = (raw, runs, { start, end }, segmenter) => ({
@@ -170,7 +170,7 @@ export const wholeWords = (raw, runs, { start, end }, segmenter) => ({
   end: Math.max(end, wordAround(raw, runs, end - 1, segmenter).end),
 });
 
-/** The place in the raw text of a place on the page. @param {Run[]} runs @param {Node} node @param {number} offset */
+/** The raw offset of a position on the page. @param {Run[]} runs @param {Node} node @param {number} offset */
 export function offsetAt(runs, node, offset) {
   const own = runs.find((run) => run.node === node || (run.unit && run.node.contains(node)));
   if (own) return own.unit ? (offset ? own.end : own.start) : own.start + offset;
@@ -180,7 +180,7 @@ export function offsetAt(runs, node, offset) {
   return next < 0 ? runs.at(-1)?.end ?? 0 : runs[next - 1]?.end ?? runs[next].start;
 }
 
-/** The place on the page, for a caret, of a place in the raw text. @param {Run[]} runs @param {number} offset */
+/** The position of a caret on the page for a raw offset. @param {Run[]} runs @param {number} offset */
 export function placeAt(runs, offset) {
   const run = runs.find(({ end }) => offset <= end) ?? runs.at(-1);
   if (!run) return null;

@@ -1,5 +1,5 @@
-// The shapes that travel between server and browser, as triptych/blinding.py and triptych/annotations.py define them,
-// and the few that several modules of the workbench share.
+// The shapes of messages between server and browser, defined by the Python modules in triptych/annotate/, and those that
+// several modules of the workbench share.
 
 // ---- the blinded view ----
 
@@ -28,7 +28,7 @@ export interface Work {
   active_seconds: number;
   can_go_back: boolean;
   receipt: string | null;
-  number: number; // among the annotator's own items, as they were shown
+  number: number; // the item's place in the order in which the annotator was shown items
   outcome: "" | "rated" | "ignored" | "skipped";
   reason: string;
 }
@@ -48,9 +48,9 @@ export interface OwnItems {
 export interface Rubric {
   title: string;
   instructions: string;
-  language: string; // of the texts that are judged
+  language: string; // of the judged texts
   wording: string; // the language of the rubric's own words
-  untranslated: string[]; // those of them that are not in that language
+  untranslated: string[]; // the rubric's words that are not in that language
   judged: "response" | "conversation";
   presentation: string;
   content_note: string;
@@ -65,7 +65,7 @@ export interface Rubric {
   training: RatedExample[];
 }
 
-/** An item with the scores it got, and why. */
+/** An item with its scores and their reasons. */
 export interface RatedExample {
   context: Context | null;
   candidates: Candidate[];
@@ -123,7 +123,7 @@ export interface Option {
   ask: Ask | null;
 }
 
-/** What an answer asks for besides itself. */
+/** What an answer asks for besides its value. */
 export type Ask = { reasons: { key: string; text: string }[]; free_text: "none" | "optional" | "required" };
 export type Limits = { min_words: number; max_words: number; sample: string };
 export type Label = { key: string; title: string; definition: string; marked_in: "candidate" | "context" };
@@ -158,7 +158,7 @@ export type Value = number | string | string[] | undefined;
 
 export type Explanation = { reasons: string[]; text: string };
 
-/** What the ends of a selection are widened to; keys always mark by letters. */
+/** The unit to which a selection is extended; selections by keys are not extended. */
 export type MarkUnit = "words" | "letters";
 
 /** A labelled span; offsets count code points. */
@@ -193,7 +193,7 @@ export interface DraftMessage {
   take: boolean;
 }
 
-/** What leaves an item for good; sent again with the same submission id until it is answered. */
+/** An action that ends the work on an item; it is repeated with the same submission id until it is answered. */
 export interface FinalAction {
   kind: "submit" | "skip" | "ignore";
   assignment: string;
@@ -217,7 +217,7 @@ export type Action =
   | { kind: "next_response"; assignment: string; version?: undefined; submission?: undefined; answers: Draft }
   | { kind: "stop" };
 
-/** What the routes answer, as far as the workbench reads it. */
+/** The parts of the routes' answers that the workbench reads. */
 export interface Answer {
   message?: string;
   stored?: number; // of a draft
@@ -232,7 +232,7 @@ export interface Answer {
 
 export type Reply = { status: number; answer: Answer | null };
 
-/** Sends a message as JSON text; rejects when the network does. */
+/** Sends a message as JSON text; rejects on a network error. */
 export type Post = (text: string, options?: RequestInit) => Promise<Reply>;
 
 // ---- inside the workbench ----
@@ -257,7 +257,7 @@ export interface Clock {
   cancel(timer: Timer): void;
 }
 
-/** An unacknowledged draft as this computer stores it; `action` is what left the item and was not answered yet. */
+/** An unacknowledged draft stored on this computer; `action` is a final action that has no answer yet. */
 export type LocalDraft = { time: number; base: number; seq: number; draft: Draft; action?: FinalAction };
 
 /** The elements drawn for an item. */

@@ -1,4 +1,4 @@
-// What is still missing before an item can be submitted. Pure; the server checks everything again.
+// What is missing before an item can be submitted. Pure; the server checks everything again.
 
 import { questionId } from "./answers.js";
 import { _, ngettext } from "./language.js";
@@ -23,7 +23,7 @@ export function isAnswered(answers, { slot, criterion: { key, scale } }) {
 }
 
 /**
- * What is wrong with the explanation of the current answer; "" if nothing.
+ * What is wrong with the current answer's explanation; "" if nothing is.
  * @param {Answers} answers @param {Question} question @param {Limits} limits
  */
 function explanationProblem(answers, { slot, criterion }, limits) {
@@ -43,7 +43,7 @@ function explanationProblem(answers, { slot, criterion }, limits) {
 }
 
 /**
- * The problem with one question; "" if it is complete or need not be answered.
+ * The problem of one question; "" if it is complete or may stay unanswered.
  * @param {Answers} answers @param {Question} question @param {Limits} limits
  */
 export function problemOf(answers, question, limits) {
@@ -53,7 +53,7 @@ export function problemOf(answers, question, limits) {
 }
 
 /**
- * Everything that prevents a submit, in the order of reading.
+ * All problems that prevent a submit, in reading order.
  * @param {View} view @param {Answers} answers @returns {Problem[]}
  */
 export function problems(view, answers) {
@@ -64,7 +64,7 @@ export function problems(view, answers) {
 }
 
 /**
- * Whether all of one response (or of the item's own questions) is complete.
+ * Whether all questions of one response, or about the item, are complete.
  * @param {View} view @param {Answers} answers @param {string} slot
  */
 export const isComplete = (view, answers, slot) => !problems(view, answers).some((problem) => problem.slot === slot);

@@ -1,5 +1,6 @@
-// What Streamlit loads. It calls the default function at every run of the page with the same parent element; the page's
-// view counts the first time and when the annotator had left. Otherwise views come by the workbench's own route.
+// The entry point that Streamlit loads. It calls the default function at every run of the page, with the same parent
+// element. The page's view is used only the first time and after the annotator had left; other views come through the
+// workbench's own route.
 
 import { createDesk } from "./desk.js";
 import { prepare } from "./formatting.js";
@@ -26,7 +27,7 @@ function mount({ parentElement, data, setTriggerValue }) {
   let leaving;
   /** @type {Surface | undefined} */
   let surface;
-  /** What is on the page, or will be when all it needs is loaded. @type {View | null} */
+  /** The view on the page, or the one that appears when its modules are loaded. @type {View | null} */
   let shown = null;
   /** @param {View} view */
   function draw(view) {
@@ -57,8 +58,8 @@ function mount({ parentElement, data, setTriggerValue }) {
     calls: 1,
 
     /**
-     * Another run of the page: it may have found an item after all, or only the theme may be another. An earlier item
-     * that the annotator is leaving does not count as found.
+     * Called at another run of the page, which may have found an item after all, or may only have changed the theme. An
+     * earlier item that the annotator is leaving does not count as found.
      * @param {Data} data
      */
     again({ view, showing }) {
@@ -84,7 +85,7 @@ export default async function speakAndMount(component) {
   return workbench(component);
 }
 
-/** In the language in use. @param {Component<Data, Reason>} component */
+/** Mounts the workbench in the current language. @param {Component<Data, Reason>} component */
 export function workbench(component) {
   const { parentElement, data } = component;
   let bench = mounted.get(parentElement);
@@ -96,7 +97,7 @@ export function workbench(component) {
     mounted.set(parentElement, bench);
   }
   const { calls } = bench;
-  // Streamlit also cleans up after a call that a later one has replaced
+  // Streamlit also calls the clean-up of a call that a later one has replaced
   return () => {
     if (bench.calls === calls) bench.close();
   };

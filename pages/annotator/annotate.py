@@ -1,4 +1,4 @@
-"""The annotator's one screen: an entry step, the current item on the workbench, or why there is none."""
+"""The annotator's one screen: a step before the work, the current item on the workbench, or why there is none."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PASSED, BACK = f"passed-{slug}", f"back-{slug}"
 
 
 def run(command: Any, *args: Any) -> None:
-    # callbacks run before the page checks the person: they may have signed out in another tab since the last run
+    # callbacks run before the page checks the person, who may have signed out in another tab since the last run
     if state.current_person() == who:
         state.run_command(lambda session: command(session, lifecycle.by_slug(session, slug), who, *args))
 
@@ -77,7 +77,7 @@ try:
         ending = onboarding.ending(study, on_desk.nothing) if on_desk.nothing else None
         last = assignments.changeable(session, study, who) if ending else None
 except DatabaseUnavailable:
-    raise  # the router shows this and keeps checking again
+    raise  # the router shows this and polls
 except TriptychError as refusal:
     state.say(str(refusal))
     st.stop()
@@ -93,11 +93,11 @@ if on_desk.nothing and ending:
     endings.draw(on_desk.nothing, ending, partial(state.remember, BACK, last) if last else None)
 if on_desk.view is None:
     st.stop()
-# from here the workbench loads the next items itself; it returns when there is none, or to stop for today
+# the workbench loads further items itself; it returns when no item is left, or when the annotator stops for today
 left = workbench(on_desk.view, key=f"workbench-{slug}", showing=on_desk.showing)
 if left:
     state.forget(BACK)
 if left == "stop":
     st.switch_page(MY_WORK)
 if left and on_desk.showing:
-    st.rerun()  # to the current item of the desk
+    st.rerun()  # shows the desk's current item

@@ -36,7 +36,7 @@ WITHDRAWN_MESSAGE = message("You have withdrawn from this study. Thank you for y
 
 def withdraw(study: Study) -> None:
     if state.run_command(withdrawal.withdraw_myself, study, who, done=_(WITHDRAWN_MESSAGE)):
-        with suppress(DatabaseUnavailable):  # they have withdrawn; the next clearing removes what is left in the files
+        with suppress(DatabaseUnavailable):  # the next clearing removes what is left in the files
             erasure.wipe(state.engine())
     st.rerun()
 

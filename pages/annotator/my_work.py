@@ -33,7 +33,7 @@ def go(study: Study) -> None:
 
 
 def join(study: Study) -> None:
-    # callbacks run before the page checks the person: they may have signed out in another tab since the last run
+    # callbacks run before the page checks the person, who may have signed out in another tab since the last run
     if state.current_person() == who and state.run_command(accounts.join, study, who):
         go(study)
 
@@ -44,7 +44,7 @@ def show_item(study: Study, token: str) -> None:
 
 
 def draw_thread(study: Study, own: OwnThread, is_open: bool) -> None:
-    """A lead's question about one annotation, and the way back to the item while it can still be changed."""
+    """A lead's question about one annotation, with a button to the item if it can still be changed."""
     text = drawn_comments.thread(own, study.slug, partial(show_item, study, own.token) if is_open else None)
     if text is None:
         return
@@ -73,7 +73,7 @@ def draw(
 chosen = state.take("go")
 if chosen:
     st.switch_page(ANNOTATE, query_params={"study": chosen})
-if linked := st.query_params.get("study"):  # a link to a study leads to its next step
+if linked := st.query_params.get("study"):  # a link to a study opens its next step
     with state.reading() as session:
         joined = {study.slug for study in lifecycle.for_annotator(session, who.person_id)}
     if linked in joined:

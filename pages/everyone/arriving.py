@@ -1,4 +1,4 @@
-"""Between a checked sign-in and the cookie; shows a new return code, once."""
+"""Shown between a successful sign-in and the cookie; shows a new return code once."""
 
 from __future__ import annotations
 

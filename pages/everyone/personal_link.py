@@ -1,4 +1,4 @@
-"""A personal link: signs in the person it was made for; an invited lead chooses a passcode first."""
+"""A personal link: signs its person in; an invited lead sets a passcode first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ secret = st.query_params["join"]
 
 
 def leads_to() -> tuple[Person | None, str]:
-    """The person the link was made for and the study; none for a link that is not valid, which opening it reports."""
+    """The link's person and study; None for an invalid link, which is reported when it is opened."""
     try:
         with state.reading() as session:
             return accounts.invited(session, secret), accounts.invited_to(session, secret).slug
@@ -44,7 +44,7 @@ with column(_("Welcome")):
     if person and person.role == Role.lead:
         choose_passcode()
     else:
-        # not by st.query_params, which would leave the secret in the browser's history
+        # not with st.query_params, which would leave the secret in the browser's history
         state.sign_in_by(accept, study)
     state.show_messages()
     st.link_button(_("Go to the sign-in page"), "/")

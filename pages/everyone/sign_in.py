@@ -15,7 +15,7 @@ from triptych.study import lifecycle
 
 
 def choose(studies: list[Study], key: str) -> str:
-    """The slug of the chosen study; nothing to choose where there is one."""
+    """The slug of the chosen study; without a box if there is only one."""
     titles = {
         study.slug: _("{study} (closed)", study=study.title) if study.state == "closed" else study.title
         for study in studies
@@ -27,12 +27,12 @@ def choose(studies: list[Study], key: str) -> str:
 
 
 def named(studies: list[Study]) -> list[Study]:
-    """Only the study that the link names, if it names one."""
+    """Only the study named by the link; all studies without one."""
     return [study for study in studies if linked in (None, study.slug)]
 
 
 def why_closed() -> str:
-    """Why the linked study accepts nobody new; empty where it does, or without a link."""
+    """Why the linked study accepts nobody new; empty if it does, or without a link."""
     if linked is None:
         return ""
     try:

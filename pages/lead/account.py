@@ -1,4 +1,4 @@
-"""The lead's own account: who they are, a new passcode, tokens for scripts, what is stored about them."""
+"""The lead's own account: name, a new passcode, tokens for scripts, and the data stored about them."""
 
 import streamlit as st
 

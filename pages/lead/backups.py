@@ -1,4 +1,4 @@
-"""Backups of the whole installation: by schedule, on request, and going back to one."""
+"""Backups of the whole installation: scheduled or on request, and restoring one."""
 
 import streamlit as st
 
@@ -9,7 +9,7 @@ from triptych.operations import backup, backup_schedule
 
 
 def run(command) -> None:
-    """Run a command on the whole database, outside of a session's transaction."""
+    """Run a command on the whole database, outside any session's transaction."""
     try:
         with st.spinner("This can take a moment."):
             state.say(command(), "success")

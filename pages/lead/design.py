@@ -1,4 +1,4 @@
-"""Setup of one study: what a lead decides, saved as it is typed, the checklist, launch, and amendments after it."""
+"""Setup of one study: settings that are saved as they are typed, the checklist, launch, and amendments."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SAVED_MESSAGE, WHY = "Saved.", "Amend: why you change something (dated, and prin
 
 
 def change(parts: Parts | None) -> None:
-    """Change what is more than one setting, or show why it cannot be changed."""
+    """Change something other than a setting, or show why that is not possible."""
     if parts is not None:
         state.run_command(design.amend, study, parts, sheet.reason, who.pseudonym, done=SAVED_MESSAGE)
         st.rerun()

@@ -1,4 +1,4 @@
-"""A dry run: simulated annotators fill a copy of the study, and the analysis is compared with the planted effects."""
+"""A dry run: simulated annotators fill a copy of the study, and the analysis is compared with the simulated effects."""
 
 import streamlit as st
 
@@ -19,7 +19,7 @@ INTRODUCTION = (
 
 
 def run(study: Study, recipe: Recipe) -> DryRun | None:
-    """The run with a progress bar; None after a message where the recipe cannot be run."""
+    """The run, with a progress bar; None after a message if the recipe is not possible."""
     bar = st.progress(0.0, "Simulated annotators are working …")
 
     def show_share(share: float) -> None:

@@ -1,4 +1,4 @@
-"""The guides of docs/, a section at a time."""
+"""The guides in docs/, one section at a time."""
 
 import streamlit as st
 
@@ -15,7 +15,7 @@ with state.reading() as session:
 requested = st.query_params.to_dict()
 left, right = st.columns(2)
 names = {name: title for name, (_, title) in guides.GUIDES.items()}
-# keys per address: otherwise the boxes would keep what a link has left
+# keys per address: otherwise the boxes would keep what a link has changed
 guide = choose("Guide", names, f"guide-{requested.get('guide')}", requested.get("guide"), left)
 sections = guides.sections(guide)
 headings = {slug: heading for slug, (heading, _) in sections.items()}

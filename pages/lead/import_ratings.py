@@ -1,4 +1,4 @@
-"""A finished study from ratings made elsewhere: everything is shown before anything is stored."""
+"""Import of finished ratings from elsewhere; everything is previewed before it is stored."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CLOSED, OPEN = "Finished: the study is closed", "Unfinished: the study stays ope
 
 
 def choose_plan(assembled: Assembled) -> tuple[StudyPlan, bool]:
-    """Title, how texts are shown, and whether the study stays open, which needs the texts."""
+    """Title, how texts are shown, and whether the study stays open, which requires the texts."""
     title = st.text_input("Title", max_chars=LONGEST_TITLE, key="title")
     state_after = st.radio("These ratings are", [CLOSED, OPEN] if assembled.has_texts else [CLOSED], key="state_after")
     raters = 1

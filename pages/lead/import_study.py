@@ -1,4 +1,4 @@
-"""A whole study from a file that another installation exported."""
+"""Import of a whole study from a file that another installation exported."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ABOUT = (
 
 
 def imported(file: IO[bytes], name: str, who: Who) -> Arrived | None:
-    """The study, once it is stored; a refusal is a message."""
+    """The imported study; None after a refusal, which becomes a message."""
     try:
         with capsule.uploaded(file, name) as source:
             arrived: Arrived | None = state.run_command(arrival.arrive, source, who, done=announced)

@@ -1,4 +1,4 @@
-"""Second looks: a queue of items, one of them across its annotators, and its final values."""
+"""Second looks: a queue of items, one item with all its annotations, and its final values."""
 
 import streamlit as st
 
@@ -21,7 +21,7 @@ from triptych.study.system_names import system_names
 
 
 def run(command, *arguments, done: str, goal: str | None = None) -> None:
-    """Runs a command about the item and redraws the page with its message, at the goal if it was done."""
+    """Run a command about the item and redraw the page with its message; if it succeeded, scroll to `goal`."""
 
     def go_on(_: object) -> str:
         if goal:
@@ -33,7 +33,7 @@ def run(command, *arguments, done: str, goal: str | None = None) -> None:
 
 
 def decide(look: Look, following: str | None) -> None:
-    """The item's final values: accepted, changed or taken back."""
+    """The item's final values: accept, change or revoke them."""
     item = look.texts.external_id
     st.subheader("Final values", anchor=False)
     if look.final is None:
@@ -66,7 +66,7 @@ def ask(item: str) -> None:
 
 
 def talk(item: str) -> None:
-    """What leads and annotators wrote to each other about the item."""
+    """The messages of leads and annotators about the item."""
     with state.reading() as session:
         threads, askable = comments.threads(session, study, item), comments.askable(session, study, item, who)
     name = f"{study.slug}-{item}"

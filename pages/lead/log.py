@@ -34,7 +34,7 @@ def event_section() -> None:
 
 
 def integrity() -> None:
-    """Head of the log; the check reads everything, so it runs on request only."""
+    """The last event of the log, and its check, which reads everything and therefore runs on request."""
     log_table.head(study.event_number, study.event_hash)
     if state.button("Check everything now", f"check-{slug}", help=CHECK_HINT):
         with state.reading() as session:

@@ -1,4 +1,4 @@
-"""A new study from a rubric and a file of items: everything is shown before anything is stored."""
+"""A new study from a rubric and a file of items; everything is previewed before it is stored."""
 
 from __future__ import annotations
 

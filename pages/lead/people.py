@@ -1,4 +1,4 @@
-"""The people of one study, by name: a table to run it from, invitations, links, accounts, fellow leads."""
+"""The people of one study: the table of annotators, invitations, links, accounts, other leads."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NOBODY_IN_DRAFT = "Nobody has joined yet. You can invite people below already; t
 
 
 def keep_links(invited: Sequence[Invited] | None) -> None:
-    """Shows new links until they are dismissed, or the page is reloaded."""
+    """Show new links until they are dismissed or the page is reloaded."""
     if invited:
         state.renew(forms.form_name(slug))
         keep(slug, invited)
@@ -46,7 +46,7 @@ def keep_links(invited: Sequence[Invited] | None) -> None:
 
 
 def one_person(person: Participant) -> None:
-    """What is asked about one person at a time."""
+    """Actions on one person at a time."""
     with state.reading() as session:
         promised = withdrawal.promised_to(session, study, person.pseudonym)
         submitted = erasure.annotations_of(session, study, person.pseudonym)

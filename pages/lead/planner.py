@@ -1,4 +1,4 @@
-"""Planning a study: the chance to show a difference, hours and cost, while sliders move."""
+"""Planning a study: power, hours and cost, updated while sliders move."""
 
 import streamlit as st
 
@@ -33,10 +33,10 @@ def bases_of(study: Study, who: Who) -> list[Basis]:
 
 
 def declare(study: Study, plan: Plan, aim: Aim) -> None:
-    """The plan in the words and margins of the preregistration, if the lead still leads the study."""
+    """Copy the plan to the preregistration's words and margins, if the person still leads the study."""
 
     def command(session: state.Session) -> None:
-        # this fragment reruns on its own, without the page's check of who leads the study
+        # this fragment reruns alone, without the page's check that the person leads the study
         planner.declare(session, lifecycle.led_by(session, who, study.slug), plan, aim, who.pseudonym)
 
     state.run_command(command, done="The plan is in the preregistration.")
@@ -45,7 +45,7 @@ def declare(study: Study, plan: Plan, aim: Aim) -> None:
 
 @st.fragment
 def planning(study: Study | None, bases: list[Basis], shape: Shape) -> None:
-    """Everything that a slider changes, and nothing else."""
+    """The part of the page that sliders change."""
     slug = study.slug if study else "new"
     currency = settings_of(study).pay.currency if study else "USD"
     basis = planner_form.choose_basis(bases, slug, shape.scales)

@@ -1,4 +1,4 @@
-"""A study as its annotators will see it: the workbench itself, which sends and stores nothing here."""
+"""A study as its annotators will see it, in the workbench itself, which sends and stores nothing here."""
 
 from __future__ import annotations
 

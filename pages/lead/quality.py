@@ -1,4 +1,4 @@
-"""How the annotators of one study work, who is left out and what that changes, and what the work pays."""
+"""How the annotators of one study work, who is excluded and what that changes, and what the work pays."""
 
 from collections.abc import Callable, Iterable
 
@@ -29,7 +29,7 @@ from triptych.study.system_names import system_names
 
 
 def exclusions_of(lines: list[Line], analysis: StudyAnalysis, who: Who) -> None:
-    """Who is out, two forms, and what it changes."""
+    """Excluded annotators, forms to exclude and reinstate, and what the exclusions change."""
     st.header("Exclusions", anchor=False)
     annotators.excluded(lines)
     out = [line.standing.annotator for line in lines if line.standing.excluded_at]
@@ -57,7 +57,7 @@ def decide(command: Callable[..., None], decision: tuple[str, str] | None, who: 
 
 
 def pay_of(frame: Frame, studies: Iterable[Study]) -> None:
-    """Live from this study, before from its pilot, before that from a guess."""
+    """Pay per hour: measured in this study, otherwise in its pilot, otherwise from a guess."""
     st.header("Pay", anchor=False)
     settings = settings_of(study).pay
     if settings.per_item is None:

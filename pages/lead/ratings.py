@@ -1,4 +1,4 @@
-"""Every rating of one study: filtered, ordered or grouped over all rows, and read a page at a time."""
+"""All ratings of one study: filtered, sorted or grouped over all rows, and shown in pages."""
 
 import streamlit as st
 
@@ -30,7 +30,7 @@ ONE_BY_ONE = "Nothing"
 
 
 def filters(frame: Frame, names: dict[int, str]) -> Filters:
-    """What to list; an empty box lets everything through. The address holds the boxes, so that a link can set them."""
+    """Which ratings to list; an empty box filters nothing. The address stores the boxes, so that links can set them."""
     titles = {criterion.key: criterion.title for criterion in frame.rubric.asked(frame.round)}
     first, second, third, fourth = st.columns(4)
     people = first.multiselect(
@@ -58,7 +58,7 @@ def filters(frame: Frame, names: dict[int, str]) -> Filters:
 
 
 def start_of(about: object) -> int:
-    """The first row of the page that the lead is on; another choice of rows begins at the first one."""
+    """The first row of the page that the lead is on; changed filters start again at the first page."""
     return (state.recall(f"page-{hash(about)}", 1) - 1) * PAGE_ROWS
 
 
@@ -85,7 +85,7 @@ def groups(by: str, passing: Filters) -> None:
 
 
 def ratings(passing: Filters, order: str, descending: bool) -> None:
-    """A page of the ratings; a click opens the item with that rating marked."""
+    """A page of ratings; a click opens the item with that rating marked."""
     about = passing, order, descending
     page = Page(order, descending, start_of(about))
     table = ratings_table(frame, passing, names, page)

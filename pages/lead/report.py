@@ -1,4 +1,4 @@
-"""Reports of one study: frozen, with everything that a paper needs; and the questions of its datasheet."""
+"""Reports of one study, stored with everything that a paper needs, and the questions of its datasheet."""
 
 import streamlit as st
 
@@ -32,7 +32,7 @@ BLIND = (
 
 
 def make(who: Who, study: Study, scope: Counted) -> None:
-    """Builds and saves the report while others keep writing; making a report counts as opening the results."""
+    """Build and store a report while others keep writing; this counts as viewing the results."""
     with state.reading() as session:
         frame = frame_of(session, study)
     log_look(study, frame, who.pseudonym)
@@ -51,7 +51,7 @@ def make(who: Who, study: Study, scope: Counted) -> None:
 
 
 def datasheet(study: Study, who: Who) -> None:
-    """The questions that cannot be answered from the study's data."""
+    """The questions that the study's data cannot answer."""
     with state.reading() as session:
         criteria = lifecycle.design_of(session, study).rubric.asked(study.round)
     sheet = heds.stored(study.settings.get("heds", {}))

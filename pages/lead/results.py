@@ -1,4 +1,4 @@
-"""Live results of one study: which system is better, can it be trusted, who disagrees, what do they say."""
+"""Live results of one study: which system is better, can they be trusted, who disagrees, what do they say."""
 
 import streamlit as st
 

@@ -43,7 +43,7 @@ def draw(line: StudyLine) -> None:
 
 
 def remove_demo() -> None:
-    """Remove the demo studies, after a confirmation: annotations made in them are deleted too."""
+    """Remove the demo studies after a confirmation; this deletes annotations made in them, too."""
     if confirmed("Remove the demo studies", REMOVAL, "Remove them", "remove-demo"):
         if state.run_command(lifecycle.delete_demo, done="The demo studies were removed."):
             clear()

@@ -1,4 +1,4 @@
-"""Annotation in spreadsheets: workbooks made for annotators, and stored when they come back."""
+"""Annotation in spreadsheets: workbooks are made for annotators, and stored when they are returned."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def stored(receipt: Stored) -> str:
 
 
 def make(study: Study) -> None:
-    """A new workbook, for an annotator of the study or for a new one."""
+    """The form for a new workbook, for an annotator of the study or for a new one."""
     with state.reading() as session:
         pseudonyms = workbooks.eligible(session, study)
     annotator, is_name, count = choose_annotator(pseudonyms)
@@ -48,7 +48,7 @@ def cancel(workbook_id: int) -> None:
 
 
 def take_back(study: Study) -> None:
-    """A filled workbook: every finding is shown before anything is stored."""
+    """The upload of a filled workbook; all findings are shown before anything is stored."""
     upload = st.file_uploader("Filled workbook (.xlsx)", ["xlsx"], key="workbook_file")
     if upload is None:
         return

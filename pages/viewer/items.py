@@ -1,4 +1,4 @@
-"""Items of the study that a viewer sees, those with the greatest disagreement first, each across its annotators."""
+"""Items of the study that a viewer sees, those with the greatest disagreement first, each with all its annotations."""
 
 import streamlit as st
 

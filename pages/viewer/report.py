@@ -1,4 +1,4 @@
-"""What a report says about the methods, and the reports that were made, to read; their files are for leads."""
+"""The methods section of a report, and the stored reports to read; only leads get their files."""
 
 import streamlit as st
 

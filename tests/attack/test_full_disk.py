@@ -40,7 +40,10 @@ def test_a_full_disk_refuses_in_a_sentence_and_loses_nothing(tmp_path, forked):
         lines = server.output()
 
     assert [code for code, _ in refused] == [503] * 3
-    assert {refusal.get("message", refusal.get("text")) for _, refusal in refused} <= {database.AWAY, database.FULL}
+    assert {refusal.get("message", refusal.get("text")) for _, refusal in refused} <= {
+        database.UNREACHABLE,
+        database.FULL,
+    }
     assert status == 200
     assert " error " not in lines
 

@@ -197,7 +197,7 @@ def test_messages_of_pages_are_handed_on(message):
     assert handed_on(message.SerializeToString()) == [message.SerializeToString()]
 
 
-def test_while_the_database_is_away_nobody_counts_as_a_lead():
+def test_while_the_database_is_unavailable_nobody_counts_as_a_lead():
     with pytest.raises(Unwanted) as refusal:
         handed_on(announced(1).SerializeToString(), may_announce=False)
 

@@ -10,7 +10,7 @@ from helpers.browser import expect
 from stack import Stack, metric, running_stack
 
 from bench.server import wait_until
-from triptych.storage.database import AWAY
+from triptych.storage.database import UNREACHABLE
 from triptych.web.session import cookie_name
 
 pytestmark = [pytest.mark.deploy, pytest.mark.browser]
@@ -77,11 +77,11 @@ def test_while_the_database_is_unavailable_the_workbench_keeps_the_draft(stack, 
     expect(browser.saved(page)).to_have_attribute("data-state", "waiting")
     second = page.context.new_page()
     second.goto(f"{stack.proxy.url}/my_work")
-    expect(second.get_by_text(AWAY)).to_be_visible()
+    expect(second.get_by_text(UNREACHABLE)).to_be_visible()
 
     stack.cluster.start()
 
     expect(browser.saved(page)).to_have_attribute("data-state", "saved")
-    expect(second.get_by_text(AWAY)).to_be_hidden()
+    expect(second.get_by_text(UNREACHABLE)).to_be_hidden()
     second.goto(f"{stack.proxy.url}/annotate?study={stack.world.slug}")
     expect(browser.radio(second, "A:fluency", "6")).to_be_checked()

@@ -27,7 +27,7 @@ from triptych.web.session import COOKIE, cookie_name
 pytestmark = pytest.mark.deploy
 VISITORS = 6
 OUTAGE = 10.0
-AWAY = database.AWAY
+UNREACHABLE = database.UNREACHABLE
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +178,7 @@ def test_a_database_outage_is_reported_and_survived_without_restart(stack, reque
     visitors = under_load(stack, stop_for_a_while)
 
     sentences = {sentence for visitor in visitors for sentence in visitor.journal.messages}
-    assert {sentence.replace("\\", "") for sentence in sentences} == {AWAY}
+    assert {sentence.replace("\\", "") for sentence in sentences} == {UNREACHABLE}
     assert {status for visitor in visitors for status in visitor.journal.statuses} <= {503}
     assert [server.process.pid for server in stack.servers] == processes
     assert all(server.process.poll() is None and stack.is_ready(n) for n, server in enumerate(stack.servers))

@@ -64,8 +64,8 @@ def test_our_page_says_what_failed_and_under_which_circumstances():
     result = {"measure": "wait", "quick": True, "load": 0.5, "loop": 31, "stolen": 2.5, "machine": MACHINE}
     text = page([{**result, "figures": [{**figure, "passed": False, "note": "by the clock"}]}])
     assert row(text, "waiting") == ["waiting", "12 ms", "20 ms", "5", "median ≤ 10 ms", "FAIL"]
-    sentence = "(`wait`, quick run, load of the machine before it 0.5, fixed loop 31 ms, 2.5 % of the processors taken "
-    assert f"{sentence}away): by the clock." in text
+    sentence = "(`wait`, quick run, machine load before 0.5, fixed loop 31 ms, 2.5 % of processor time "
+    assert f"{sentence}used by others): by the clock." in text
 
 
 def test_processor_share_of_other_programs_is_counted_between_readings(tmp_path):

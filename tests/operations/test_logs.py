@@ -12,7 +12,7 @@ import pytest
 from triptych.errors import NotFound
 from triptych.operations import logs
 from triptych.storage import traces
-from triptych.storage.database import AWAY, DatabaseUnavailable
+from triptych.storage.database import UNREACHABLE, DatabaseUnavailable
 
 
 def record(name: str, message: str, *values: object, error: BaseException | None = None) -> logging.LogRecord:
@@ -53,9 +53,9 @@ def test_an_error_is_logged_without_its_message(lines, tmp_path):
 
 @pytest.mark.parametrize("lines", [logs.JsonLines(), logs.TextLines()])
 def test_a_message_for_the_operator_is_logged_without_places(lines):
-    line = lines.format(record("streamlit", "Uncaught", error=raised(DatabaseUnavailable(AWAY))))
+    line = lines.format(record("streamlit", "Uncaught", error=raised(DatabaseUnavailable(UNREACHABLE))))
 
-    assert AWAY in line
+    assert UNREACHABLE in line
     assert "test_logs.py" not in line
 
 

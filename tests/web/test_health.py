@@ -127,7 +127,7 @@ def test_a_statements_error_quotes_no_user_text(engine):
 
 def test_an_outage_is_answered_with_503_and_the_sentence():
     async def broken(_):
-        raise DatabaseUnavailable(database.AWAY)
+        raise DatabaseUnavailable(database.UNREACHABLE)
 
     app = Starlette(routes=[Route("/x", broken)], exception_handlers=routes.ERRORS)
     sent: list = []
@@ -141,7 +141,7 @@ def test_an_outage_is_answered_with_503_and_the_sentence():
     asyncio.run(app({"type": "http", "method": "GET", "path": "/x", "headers": [], "root_path": ""}, receive, send))
 
     assert sent[0]["status"] == 503
-    assert json.loads(sent[1]["body"]) == {"refused": "away", "message": database.AWAY}
+    assert json.loads(sent[1]["body"]) == {"refused": "away", "message": database.UNREACHABLE}
     assert (b"retry-after", b"3") in sent[0]["headers"]
 
 

@@ -1,6 +1,6 @@
-"""Every command with its arguments, and the function that runs it, which is imported only then.
+"""Declares every command with its arguments. The function that runs it is imported only then.
 
-So `--help` and completion answer at once: the database and NumPy take a second to import.
+So `--help` and completion respond at once: the database and NumPy take a second to import.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from triptych.cli.output import Reply, complain
 ENCODINGS = ("Shift-JIS", "GB18030", "Windows-1252")
 TABLES = ("ratings", "highlights")
 ZIPPED = ("csv", "parquet", "huggingface", "trl", "llm-comparator", "label-studio", "argilla", "potato", "events")
-# old name: the group it is in now; its name there is the same unless RENAMED says otherwise
+# former name: the group that has the command now, under the same name unless RENAMED has another
 FORMER = {
     "run": "server",
     "doctor": "server",
@@ -46,8 +46,8 @@ EPILOG = "docs/commands.md lists every command, what it reads and writes, and th
 class LazyCommand(click.Command):
     """A command whose function is imported when it runs.
 
-    target: "module:function" of triptych/cli; the function takes the arguments by name and gives a Reply.
-    with_database: it may open the database, so that it writes private files and waits for other programs.
+    target: "module:function" in triptych/cli; the function takes the arguments by name and returns a Reply.
+    with_database: it may open the database, so its files are private and it waits for other programs.
     """
 
     def __init__(self, name: str, target: str, params: Sequence[click.Parameter] = (), **more: Any) -> None:
@@ -75,7 +75,7 @@ class LazyCommand(click.Command):
 
 
 class Root(click.Group):
-    """The root command; without a subcommand, the app starts. Names from earlier versions still work."""
+    """The root command; without a subcommand it starts the app. Names of earlier versions still work."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(context, args or ["server", "run"])
@@ -87,7 +87,7 @@ class Root(click.Group):
 
 
 def renewed(words: list[str]) -> list[str]:
-    """The words of today for a command as earlier versions called it, with a line about it on the standard error."""
+    """The current words of a command under a former name; prints a line about the new name on standard error."""
     former = words[0]
     if former in FORMER:
         words = [FORMER[former], RENAMED.get(former, former), *words[1:]]

@@ -1,4 +1,4 @@
-"""`triptych completion`: what completes commands in a shell."""
+"""`triptych completion`: completion of commands in a shell."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from triptych.cli.output import Reply
 
 
 def script(shell: str) -> Reply:
-    """The lines that the shell evaluates."""
+    """The script that the shell evaluates."""
     completion = get_completion_class(shell)
     if completion is None:
         raise ValueError(f"click completes nothing in {shell}")

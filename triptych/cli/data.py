@@ -1,4 +1,4 @@
-"""`triptych data`: a study's data as files, and the care of the database."""
+"""`triptych data`: exports, backups, moves and checks of the database."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ SEEN_BY_ALL = (
 
 
 def export(study: str, format: str, file: str) -> Reply:
-    """A study's data in a format."""
+    """Write a study's data in a format."""
     with database.reading(to_read()) as session, for_people():
         files.write(file, _exported(session, study, format))
     return files.reply(file, f"Written to {file}.", study=study, format=format)
 
 
 def _exported(session: Session, slug: str, name: str) -> Iterator[bytes]:
-    """A study in a format, or one of the tables "ratings" and "highlights" as CSV. Raises NotFound."""
+    """A study's data in a format; `name` may also be the table "ratings" or "highlights", as CSV. Raises NotFound."""
     # numpy and the writers take a second to import, which no other command needs
     from triptych.exchange import exports
     from triptych.formats.long_csv import write_csv
@@ -55,14 +55,14 @@ def _exported(session: Session, slug: str, name: str) -> Iterator[bytes]:
 
 
 def backup() -> Reply:
-    """A backup, with the last event of each study."""
+    """Make a backup; the reply names the last event of each study."""
     made = backups.make(to_read())
     lines = [f"{made.path} ({made.size:,} bytes)", *_lines_of(made.heads)]
     return Reply(lines, {"file": str(made.path), "bytes": made.size, "studies": _values_of(made.heads)})
 
 
 def restore(file: str) -> Reply:
-    """The database as a backup holds it."""
+    """Restore the database from a backup."""
     engine = database.open_engine(settings.database_url())
     with alone(engine), files.on_disk(file) as path:
         restored = backups.restore(engine, path, COMMAND_LINE, alone=True)
@@ -85,7 +85,7 @@ def _values_of(heads: Sequence[backups.Head]) -> list[dict[str, str | int]]:
 
 
 def move(target: str, study: Sequence[str]) -> Reply:
-    """A copy of the database in another one."""
+    """Copy the database, or some of its studies, to another database."""
     old = database.open_engine(settings.database_url())
     new = database.open_engine(settings.with_driver(target))
     if make_url(target).password:
@@ -99,13 +99,13 @@ def move(target: str, study: Sequence[str]) -> Reply:
 
 
 def migrate() -> Reply:
-    """The database in this program's schema."""
+    """Migrate the database to this program's schema."""
     written(lambda _: None)
     return Reply([f"The database is at version {database.HEAD}."], {"version": database.HEAD})
 
 
 def verify(against: str | None) -> Reply:
-    """Every study compared with its event log, and with what an earlier file says."""
+    """Compare every study with its event log, and with the last events in an earlier file."""
     heads = earlier.read(against) if against else []
     with database.reading(to_read()) as session:
         try:
@@ -122,7 +122,7 @@ def verify(against: str | None) -> Reply:
         comparisons = [earlier.compare(session, head) for head in heads]
     if not verdicts:
         raise NotFound("There is no study in this database, so nothing was checked.")
-    database_name = repr(make_url(settings.database_url()))  # the environment decides which database it is
+    database_name = repr(make_url(settings.database_url()))  # the environment names the database
     lines = [f"{verdict.slug}: {verdict.sentence}" for verdict in verdicts]
     lines += [*(comparison.sentence for comparison in comparisons), f"Checked: {database_name}."]
     holds = all(verdict.holds for verdict in verdicts) and all(comparison.holds for comparison in comparisons)

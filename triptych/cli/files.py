@@ -1,4 +1,4 @@
-"""Files named on a command line: read, written, `-` for the standard input and output."""
+"""Files named on a command line; `-` is the standard input or output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from triptych.rubric.files import read_rubric, shipped_rubrics
 from triptych.storage import host, working
 
 STANDARD_STREAM = ("-", "/dev/stdout")
-# the first bytes of a file without a name: what it is
+# the first bytes of a piped file: its format
 SIGNATURES = {b"PK": "xlsx", b"PAR1": "parquet", b"{": "jsonl", b"[": "json"}
 
 
@@ -43,7 +43,7 @@ def rubric_text(name: str) -> str:
 
 
 def read(path: str, encoding: str | None = None) -> bytes:
-    """A file's bytes; a text that is not UTF-8 is read in the encoding that was confirmed. Raises ImportRefused."""
+    """A file's bytes; a text that is not UTF-8 is decoded with the confirmed encoding. Raises ImportRefused."""
     try:
         data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
         return recoded(data, encoding) if encoding else data
@@ -53,7 +53,7 @@ def read(path: str, encoding: str | None = None) -> bytes:
 
 @contextmanager
 def on_disk(path: str) -> Iterator[Path]:
-    """A seekable file; standard input is copied to a temporary one."""
+    """A seekable file: standard input is copied to a temporary one."""
     if path != "-":
         yield Path(path)
         return
@@ -65,9 +65,9 @@ def on_disk(path: str) -> Iterator[Path]:
 
 
 def items_from(files: Sequence[str], encoding: str | None = None, mapping: str | None = None) -> ItemFile:
-    """Items of one file, or of several that are given as SYSTEM=FILE. Raises ImportRefused.
+    """The items of one file, or of several given as SYSTEM=FILE. Raises ImportRefused.
 
-    mapping: a file that says what the columns are, for files whose names do not.
+    `mapping` is a file with the roles of columns, for files whose names do not show them.
     """
     roles = _roles_in(mapping) if mapping else {}
     if len(files) == 1 and not _parted(files[0])[0]:
@@ -80,7 +80,7 @@ def items_from(files: Sequence[str], encoding: str | None = None, mapping: str |
 
 
 def name_of(path: str, content: bytes) -> str:
-    """A file's name, whose ending is its format; what is piped in has its format by its first bytes, else CSV."""
+    """A file's name, whose ending is its format; the format of piped input is taken from its first bytes, else CSV."""
     if path != "-":
         return Path(path).name
     beginning = content.removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -95,15 +95,15 @@ def _roles_in(path: str) -> Mapping[str, str]:
 
 
 def _parted(file: str) -> tuple[str, str]:
-    """(system, path); a path that is there may hold a sign of equality itself."""
+    """(system, path); a path that exists may itself contain an equals sign."""
     system, _, path = file.partition("=")
     return (system, path) if path and not Path(file).exists() else ("", file)
 
 
 def write(path: str, blocks: Iterable[bytes]) -> None:
-    """Writes a file that is complete or absent; links are followed, "-" is standard output. Raises OSError.
+    """Write a file completely or not at all; links are followed, "-" is standard output. Raises OSError.
 
-    A device or a pipe is written to as it is.
+    A device or a pipe is written directly.
     """
     with _named(path):
         if path in STANDARD_STREAM:
@@ -117,7 +117,7 @@ def write(path: str, blocks: Iterable[bytes]) -> None:
 
 
 def _write_whole(target: Path, blocks: Iterable[bytes]) -> None:
-    # in a folder that others can write to, nobody can have placed a link or file under this name before
+    # a random name, so that nobody can have placed a link or file there in a folder that others can write to
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
         with part.open("xb") as file:
@@ -129,7 +129,7 @@ def _write_whole(target: Path, blocks: Iterable[bytes]) -> None:
 
 @contextmanager
 def _named(path: str) -> Iterator[None]:
-    """Errors name the file or folder that was asked for; of a full disk the system names none."""
+    """Add the requested path to errors: that of a full disk names no file."""
     try:
         yield
     except OSError as error:
@@ -137,7 +137,7 @@ def _named(path: str) -> Iterator[None]:
 
 
 def refuse_used_folder(path: str) -> None:
-    """Raises NotAllowed for a folder that holds something, or that another user could exchange while it is filled."""
+    """Raises NotAllowed if a folder is not empty, or if another user could replace it meanwhile."""
     target = Path(path)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise NotAllowed(f"{path} already exists. Name a new folder or an empty one.")
@@ -146,13 +146,13 @@ def refuse_used_folder(path: str) -> None:
 
 
 def write_folder(path: str, contents: Mapping[str, bytes]) -> None:
-    """Writes all files into a new or empty folder, or none. Raises NotAllowed, OSError."""
+    """Write all files into a new or empty folder, or none. Raises NotAllowed, OSError."""
     refuse_used_folder(path)
     target = Path(path).resolve()
     with _named(path):
         around = target if target.exists() else target.parent
         around.mkdir(parents=True, exist_ok=True)
-        # private, so that nobody lays a link into it; what is in it gets the permissions of the person's other files
+        # private, so that nobody can place a link in it; its files get the usual permissions of the person
         with tempfile.TemporaryDirectory(prefix=".triptych-", dir=around) as private:
             part = Path(private) / "part"
             for name, content in contents.items():

@@ -1,4 +1,4 @@
-"""`triptych`, or `python -m triptych` in a checkout: what a lead or an administrator does without the browser."""
+"""`triptych`, or `python -m triptych` in a checkout: the work of leads and administrators without a browser."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ except ModuleNotFoundError as missing:
     sys.exit(doctor.explain_missing(missing))
 
 REFUSED, BROKEN, INTERRUPTED = 2, 3, 130
-# exit code: when; docs/commands.md prints it
+# exit code: its meaning, printed in docs/commands.md
 EXIT_CODES = {
     0: "Done, or the check found nothing.",
     1: "A check found a problem: `data verify`, `server doctor`.",
@@ -30,17 +30,17 @@ EXIT_CODES = {
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Runs a command and returns its exit code."""
+    """Run a command and return its exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a terminal may lack letters of a name or a title
+            stream.reconfigure(errors="backslashreplace")  # a terminal may lack characters of a name or a title
     command = root()
     try:
         program = settings.program()
         code = command.main(words, program, complete_var="_TRIPTYCH_COMPLETE", standalone_mode=False)
     except click.ClickException as error:
         text = io.StringIO()
-        error.show(text)  # it quotes what was typed, which may be the name of somebody's file
+        error.show(text)  # it quotes the input, which may contain control characters
         complain(text.getvalue().rstrip("\n"))
         return error.exit_code if error.exit_code != 1 else REFUSED
     except click.Abort:
@@ -51,7 +51,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _explained(error: Exception) -> int:
-    """Says what went wrong, and returns the exit code for it. What is needed for that is imported only now."""
+    """Print what went wrong and return the exit code. Imports are inside, so that successful commands skip them."""
     if isinstance(error, ModuleNotFoundError):
         complain(doctor.explain_missing(error))
         return REFUSED

@@ -1,4 +1,4 @@
-"""The database as a command opens it: to read next to any server, or to write while no server uses the same file."""
+"""How commands open the database: for reading next to any server, or for writing while no server uses the same file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def private_and_patient(context: click.Context) -> Iterator[None]:
 
 
 def to_read() -> Engine:
-    """The database as it is, for a command that may run next to a server of any version."""
+    """The database without migration, for a command that may run next to a server of any version."""
     return database.open_to_read(settings.database_url())
 
 
@@ -56,5 +56,5 @@ def alone(engine: Engine) -> Iterator[None]:
 
 
 def passcode(question: str) -> str:
-    """Typed without being shown, or the first line of what is piped in."""
+    """A passcode, typed without echo or read from the first line of piped input."""
     return getpass.getpass(question) if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")

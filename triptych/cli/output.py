@@ -17,9 +17,9 @@ PLAIN = "\t\u200c\u200d"  # besides what is printable; the joiners belong to let
 
 @dataclass(frozen=True)
 class Reply:
-    """The reply of a command. lines: for people; values: the same for `--json`; code: its exit code.
+    """The reply of a command. `lines` are for people, `values` for `--json`, `code` is the exit code.
 
-    data_on_stdout: the standard output holds data already, so that the reply goes to the standard error.
+    If `data_on_stdout`, standard output contains data, so the reply goes to standard error.
     """
 
     lines: Sequence[str]
@@ -36,24 +36,24 @@ class Reply:
 
 
 def note(text: str) -> None:
-    """Says on the standard error how far a long command is, or what it waits for."""
+    """Print progress of a long command, or what it waits for, on standard error."""
     sys.stderr.write(f"{visible(text)}\n")
     sys.stderr.flush()
 
 
 def complain(text: str) -> None:
-    """Says on the standard error what went wrong, in one line or several."""
+    """Print what went wrong on standard error, in one or several lines."""
     sys.stderr.write(f"{visible(text, PLAIN + chr(10))}\n")
 
 
 def visible(text: str, plain: str = PLAIN) -> str:
-    """The text as a terminal may have it: a stored title or id cannot hide, colour or write over other words."""
+    """Text safe for a terminal: a stored title or id cannot hide, colour or overwrite other words."""
     return "".join(c if c.isprintable() or c in plain else repr(c)[1:-1] for c in text)
 
 
 @contextmanager
 def for_people() -> Iterator[None]:
-    """Files written within this context get the usual permissions of the person who asked for them."""
+    """Files written within this context get the usual permissions of the person who runs the command."""
     private_umask = os.umask(click.get_current_context().obj)
     try:
         yield

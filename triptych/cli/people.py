@@ -1,4 +1,4 @@
-"""`triptych people`: leads, links for annotators, identities of a single sign-on."""
+"""`triptych people`: leads, annotators' links, and identities of single sign-on."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def acting_lead(session: Session, name: str) -> Who:
 
 
 def add_lead(name: str) -> Reply:
-    """A new lead account."""
+    """Create a lead account."""
     secret = passcode("Passcode: ")
     lead = written(lambda session: accounts.create_lead(session, name, secret))
     line = f"Sign in with the name {lead.name} and the passcode. Leads and annotators see {lead.pseudonym}."
@@ -38,14 +38,14 @@ def add_lead(name: str) -> Reply:
 
 
 def reset_passcode(name: str) -> Reply:
-    """A new passcode for a lead."""
+    """Set a new passcode for a lead."""
     secret = passcode("New passcode: ")
     lead = written(lambda session: accounts.reset_passcode(session, name, secret))
     return Reply([f"{lead.name} has a new passcode."], {"name": lead.name})
 
 
 def identity(person: str | None, identity: str | None) -> Reply:
-    """By which identity a single sign-on lets a person in; of everybody, without a person."""
+    """Set a person's identity for single sign-on, or remove it if it is None; without a person, list all."""
     if person is None:
         with reading(to_read()) as session:
             everybody = {known.pseudonym: known.identity for known in identities.everybody(session)}
@@ -56,7 +56,7 @@ def identity(person: str | None, identity: str | None) -> Reply:
 
 
 def invite(lead: str, study: str, names: Sequence[str], list: str | None, address: str, encoding: str | None) -> Reply:
-    """A personal link for each person."""
+    """Create a personal link for each person."""
     guests = written(lambda session: _invite(session, lead, study, names, list, encoding))
     links = [f"{address.rstrip('/')}/?{urlencode({'join': guest.secret})}" for guest in guests]
     lines = [f"{guest.pseudonym}\t{guest.name}\t{link}" for guest, link in zip(guests, links, strict=True)]

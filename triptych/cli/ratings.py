@@ -31,7 +31,8 @@ def assembled_from(
     duplicates: Duplicates,
     encoding: str | None = None,
 ) -> Assembled:
-    """What the files would become; `items` is a path, `rubric` a path or key, `positive` as in `_with_positive`.
+    """The study that the files would become. `items` is a path, `rubric` a path or key, `positive` as in
+    `_with_positive`.
 
     Raises ImportRefused for a file that cannot be read or has errors, InvalidRubric.
     """
@@ -59,9 +60,9 @@ def _refuse_faulty(name: str, file: FinishedRatings | ItemFile) -> None:
 def ratings_with_roles(
     people: Sequence[str], judges: Sequence[str], mapping: ColumnMapping, out: str | None, encoding: str | None
 ) -> list[FinishedRatings]:
-    """The ratings in the command's files; the mapping they were read by is written to the file asked for.
+    """The ratings in the command's files. The column mapping used is written to `out`, if given.
 
-    Raises ImportRefused; RolesNeeded where roles are unclear, and then the file holds those that are proposed.
+    Raises ImportRefused; RolesNeeded if roles are unclear, after writing the proposed roles to `out`.
     """
     try:
         files = ratings_in(people, judges, mapping, encoding)
@@ -83,9 +84,9 @@ def _write(path: str, mapping: ColumnMapping) -> None:
 def ratings_in(
     people: Sequence[str], judges: Sequence[str], mapping: ColumnMapping, encoding: str | None = None
 ) -> list[FinishedRatings]:
-    """The ratings in files by people, each a path or GROUP=PATH, and in files by models; a folder gives all in it.
+    """The ratings of people (each a path or GROUP=PATH) and of judges; a folder stands for all files in it.
 
-    Raises ImportRefused; RolesNeeded with the roles of all files where those of one are unclear.
+    Raises ImportRefused; RolesNeeded with the roles of all files if those of one are unclear.
     """
     read_in: list[FinishedRatings] = []
     unclear: list[RolesNeeded] = []
@@ -106,7 +107,7 @@ def ratings_in(
 
 
 def _content(path: Path, encoding: str | None) -> bytes:
-    """As `studies.read`, also for the texts in a zip."""
+    """The file's bytes as from `read`, also with the texts in a zip decoded."""
     data = read(str(path), encoding)
     if encoding is None or path.suffix.casefold() != f".{ARCHIVE}":
         return data
@@ -114,7 +115,7 @@ def _content(path: Path, encoding: str | None) -> bytes:
 
 
 def _files_in(path: Path) -> list[tuple[Path, str]]:
-    """The file with its name, or all of a folder with their names in it; no links to elsewhere, and no pipes."""
+    """The file and its name, or all supported files of a folder with their paths in it, except links to outside."""
     if not path.is_dir():
         return [(path, path.name)]
     named = sorted(file for file in path.rglob("*") if file.suffix.lstrip(".").casefold() in ENDINGS)
@@ -129,7 +130,7 @@ def mapping_in(path: str | None, duplicates: Duplicates | None) -> ColumnMapping
 
 
 def mapping_of(files: Sequence[FinishedRatings | RolesNeeded], duplicates: Duplicates) -> ColumnMapping:
-    """How the files were read; where they differ about a column, the first counts."""
+    """The roles with which the files were read; if files differ about a column, the first one counts."""
     roles: dict[str, str] = {}
     for file in files:
         roles = file.roles | roles
@@ -137,9 +138,9 @@ def mapping_of(files: Sequence[FinishedRatings | RolesNeeded], duplicates: Dupli
 
 
 def _with_positive(criteria: Sequence[ProposedCriterion], positive: Sequence[str]) -> tuple[ProposedCriterion, ...]:
-    """The criteria with options that count as positive, each written "criterion=option".
+    """The criteria with the given options marked as positive, each written "criterion=option".
 
-    Raises ImportRefused for a criterion without such an option.
+    Raises ImportRefused if no criterion has this option.
     """
     options: dict[str, list[str]] = defaultdict(list)
     for pair in positive:

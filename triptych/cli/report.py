@@ -12,7 +12,7 @@ from triptych.study import lifecycle
 
 
 def make(study: str, folder: str) -> Reply:
-    """The current report of a study in a folder, or as a zip on the standard output."""
+    """Write the current report of a study to a folder, or as a zip to standard output."""
     with database.reading(to_read()) as session:
         database.see_one_state(session)
         led = lifecycle.by_slug(session, study)

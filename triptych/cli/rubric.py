@@ -11,7 +11,7 @@ from triptych.stats.numbers import counted
 
 
 def check(files: Sequence[str]) -> Reply:
-    """What the rubrics in these files ask."""
+    """Check rubric files and list what they ask."""
     paths = files or [str(path) for path in shipped_rubrics().values()]
     rubrics = {path: parse_rubric(rubric_text(path), path) for path in paths}
     lines = [
@@ -25,7 +25,7 @@ def check(files: Sequence[str]) -> Reply:
 
 
 def schema() -> Reply:
-    """The schema of rubric files, written where editors look for it."""
+    """Write the JSON Schema of rubric files to the place where editors look for it."""
     path = RUBRICS / "schema.json"
     with for_people():
         path.write_text(json_schema(), encoding="utf-8")

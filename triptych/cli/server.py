@@ -18,7 +18,7 @@ from triptych.storage import host
 FIRST_PORT, PORTS_TO_TRY = 8501, 50
 LOOPBACK = "127.0.0.1"
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 (compared with)
-NOBODY = ("192.0.2.1", 9)  # an address of RFC 5737, which no computer has
+NOBODY = ("192.0.2.1", 9)  # an address reserved by RFC 5737, which no computer has
 HALVES = {(False, False): "█", (False, True): "▀", (True, False): "▄", (True, True): " "}  # dark modules are empty
 PLAIN_HTTP = (
     "Warning: this is plain http. Anyone on this network can read the traffic, including passcodes and cookies. Use it "
@@ -27,7 +27,7 @@ PLAIN_HTTP = (
 
 
 def run(address: str | None, port: int | None) -> Reply:
-    """Becomes the app, started from the folder that holds it. Raises UnsafeDatabase, NotAllowed."""
+    """Replace this process by the app, started in the app's folder. Raises UnsafeDatabase, NotAllowed."""
     home = settings.local_folder().resolve()
     _refuse_second(host.lock_in(home))
     bound = address or os.environ.get("STREAMLIT_SERVER_ADDRESS") or LOOPBACK
@@ -36,18 +36,18 @@ def run(address: str | None, port: int | None) -> Reply:
     place = home if settings.uses_own_file() else f"the database that {settings.DATABASE} names"
     note(f"Triptych {settings.version()}. Its data are in {place}. Ctrl+C stops it.")
     os.environ["TRIPTYCH_HOME"] = str(home)
-    # Streamlit reads .streamlit/ in the current folder, and -P keeps that folder out of the import path: files that
-    # happen to lie where the command is typed change no setting and replace no module.
+    # Streamlit reads .streamlit/ in the current folder, and -P keeps that folder out of the import path. So files in
+    # the folder where the command is typed can change no setting and replace no module.
     os.chdir(settings.app_folder())
     command = [sys.executable, "-P", "-m", "streamlit", "run", "app.py", f"--server.address={bound}"]
     command += [f"--server.port={port}"] if port else []
-    if os.name != "nt":  # there, exec returns to the prompt while the app still runs
+    if os.name != "nt":  # on Windows, exec returns to the prompt while the app still runs
         os.execv(sys.executable, command)  # noqa: S606
     return Reply((), code=subprocess.call(command))  # noqa: S603 (no shell; every part is ours or an option's value)
 
 
 def _refuse_second(lock: Path) -> None:
-    """Raises UnsafeDatabase where a server runs on this home: two on one SQLite file would harm it."""
+    """Raises UnsafeDatabase if a server uses this home: two on one SQLite file would damage it."""
     if not settings.uses_own_file() or not lock.exists():
         return
     place = host.noted(lock)
@@ -56,7 +56,7 @@ def _refuse_second(lock: Path) -> None:
 
 
 def port_for(bound: str, port: int | None = None) -> int:
-    """The port to listen on: the one asked for, or the first free one. Raises NotAllowed where there is none."""
+    """The port to listen on: the given one, or the first free one. Raises NotAllowed if none is free."""
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(bound, None, type=socket.SOCK_STREAM)[0]
     except UnicodeError as error:
@@ -67,7 +67,7 @@ def port_for(bound: str, port: int | None = None) -> int:
     for candidate in ports:
         try:
             with socket.socket(family, kind, protocol) as probe:
-                if os.name != "nt":  # as the server does: an address that was in use until now is free
+                if os.name != "nt":  # as the server does: a port that was just released counts as free
                     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 probe.bind((place[0], candidate, *place[2:]))
             return candidate
@@ -79,7 +79,7 @@ def port_for(bound: str, port: int | None = None) -> int:
 
 
 def doctor(error: str | None) -> Reply:
-    """Every diagnosis, or one stored trace."""
+    """All diagnoses, or one stored trace."""
     if error:
         from triptych.storage import traces
 
@@ -94,7 +94,7 @@ def doctor(error: str | None) -> Reply:
 
 
 def share() -> Reply:
-    """What a colleague in the same network opens. Raises NotFound, NotAllowed where nobody can."""
+    """The address for colleagues in the same network. Raises NotFound, NotAllowed if nobody can reach it."""
     address = settings.addresses()[0].rstrip("/") if settings.addresses() else _address_in_network()
     warnings = [] if address.startswith("https:") else [PLAIN_HTTP]
     lines = ["Colleagues on the same network open:", "", f"  {address}", "", *qr_code(address), "", *warnings]
@@ -102,7 +102,7 @@ def share() -> Reply:
 
 
 def _address_in_network() -> str:
-    """The address of the app that runs on the home, as other computers of the network reach it."""
+    """The address of the app that runs on the home, for other computers in the network."""
     lock = host.lock_in(settings.local_folder())
     place = host.noted(lock) if settings.uses_own_file() and host.is_locked(lock) else None
     start = settings.start_for_network()
@@ -111,7 +111,7 @@ def _address_in_network() -> str:
     scheme, _, rest = place.address.partition("://")
     authority, _, path = rest.partition("/")
     if authority.rpartition(":")[0] not in (LOOPBACK, "localhost", place.bound):
-        return place.address  # of a proxy before it
+        return place.address  # the address of a proxy in front of it
     if settings.is_loopback(place.bound):
         raise NotAllowed(
             f"The app at {place.address} listens on this computer only. Stop it and start it with: {start}"
@@ -121,10 +121,10 @@ def _address_in_network() -> str:
 
 
 def network_address() -> str:
-    """This computer's address in its network. Raises NotFound where it is in none."""
+    """This computer's address in its network. Raises NotFound if it is in none."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect(NOBODY)  # chooses the network card; a datagram socket sends nothing by it
+            probe.connect(NOBODY)  # selects the network interface; connecting a datagram socket sends nothing
             own = str(probe.getsockname()[0])
         except OSError:
             own = LOOPBACK
@@ -134,7 +134,7 @@ def network_address() -> str:
 
 
 def qr_code(text: str) -> list[str]:
-    """A QR code of half blocks, light on a dark terminal; a code that is light on dark is read, too."""
+    """A QR code of half blocks, light on a dark terminal; readers accept inverted codes, too."""
     import segno
 
     rows = [list(row) for row in segno.make(text, error="m", micro=False).matrix_iter(border=2)]

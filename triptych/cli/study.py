@@ -39,7 +39,7 @@ NOTHING_WRITTEN = "Nothing was written. Add --write to create the study."
 
 
 def list_studies() -> Reply:
-    """One line, or one object, per study."""
+    """List the studies, one line or object each."""
     with database.reading(to_read()) as session:
         studies = session.scalars(select(Study).order_by(Study.id)).all()
     lines = [
@@ -64,7 +64,7 @@ def create(
     encoding: str | None,
     write: bool,
 ) -> Reply:
-    """What files of items would become; with `write` they become a draft."""
+    """Check files of items; with `write`, create a draft study from them."""
     plan = lifecycle.StudyPlan(
         title=title,
         raters_per_item=raters,
@@ -116,7 +116,7 @@ def import_ratings(
     encoding: str | None,
     write: bool,
 ) -> Reply:
-    """What finished ratings from elsewhere would become; with `write` they become a closed study."""
+    """Check finished ratings from elsewhere; with `write`, create a closed study from them."""
     from triptych.exchange import import_ratings as ratings_import  # numpy, which no other command here needs
 
     plan = lifecycle.StudyPlan(title=title)
@@ -135,12 +135,12 @@ def import_ratings(
 
 
 def _made(write: bool, lead: str, make: Callable[[Session, Who], Study]) -> Study | None:
-    """The study that the lead makes; None without --write."""
+    """The study created for the lead; None without `write`."""
     return written(lambda session: make(session, acting_lead(session, lead))) if write else None
 
 
 def set_state(lead: str, study: str, state: str, no_consent: str | None) -> Reply:
-    """Launches, opens, pauses or closes a study of this lead."""
+    """Launch, open, pause or close a study of this lead."""
     changed = written(lambda session: _set_state(session, lead, study, StudyState(state), no_consent))
     return Reply([f"{changed.slug} is {state}."], {"study": changed.slug, "state": state})
 
@@ -159,7 +159,7 @@ def _set_state(session: Session, lead: str, slug: str, state: StudyState, no_con
 
 
 def export(study: str, file: str) -> Reply:
-    """One study in one file."""
+    """Write one study to a file."""
     with for_people():
         files_of.write(file, capsules.pieces(to_read(), study))
     return files_of.reply(file, f"The study is in {file}.", study=study)
@@ -168,7 +168,7 @@ def export(study: str, file: str) -> Reply:
 def archive(
     study: str, folder: str | None, licence: str | None, blind: bool, list_texts: str | None, release: str | None
 ) -> Reply:
-    """A finished study as static pages, or the texts of annotators that could be in them."""
+    """Write a finished study as static pages, or list the annotators' texts that could be in them."""
     from triptych.reports.archive import make  # numpy, which no other command here needs
 
     if list_texts is not None:
@@ -192,7 +192,7 @@ def archive(
 
 
 def _archived(session: Session, slug: str, choice: ArchiveChoice, folder: str) -> Archive:
-    """Write the files before logging the archive, so that an unwritable folder leaves no trace in the log."""
+    """Write the files before logging the archive, so that an unwritable folder leaves no event in the log."""
     from triptych.reports.archive import make
 
     database.see_one_state(session)
@@ -205,7 +205,7 @@ def _archived(session: Session, slug: str, choice: ArchiveChoice, folder: str) -
 
 
 def import_study(file: str, lead: str) -> Reply:
-    """A study from its file, added to the others."""
+    """Add a study from its file to this database."""
     engine = database.open_engine(settings.database_url())
     with alone(engine), files_of.on_disk(file) as path:
         database.migrate(engine)
@@ -216,7 +216,7 @@ def import_study(file: str, lead: str) -> Reply:
 
 
 def open_capsule(file: str, lead: str) -> Reply:
-    """A study from its file, in an empty database, with a new lead."""
+    """Open a study from its file in an empty database, with a new lead."""
     engine = database.open_engine(settings.database_url())
     secret = passcode("Passcode of the new lead: ")
     with alone(engine):

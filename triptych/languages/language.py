@@ -1,7 +1,7 @@
-"""The language in use: English, or one with a catalogue in this folder.
+"""The current language: English, or one with a catalogue in this folder.
 
-A catalogue is a gettext .po file, read when its language is first used. English texts are the names of their
-translations; one that is missing shows its English. Another language is another file, and nothing else.
+A catalogue is a gettext .po file, read when its language is first used. Its keys are the English texts; a missing
+translation shows the English text. A new language needs only a new file.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _used: ContextVar[str] = ContextVar("language", default=ENGLISH)
 
 @dataclass(frozen=True)
 class CatalogueEntry:
-    """A text of a catalogue. texts: its translation, or its plural forms; places: the files that use it."""
+    """A text of a catalogue. texts: its translation or plural forms; places: the files that use it."""
 
     name: str
     plural: str
@@ -40,8 +40,8 @@ class CatalogueEntry:
 class Language:
     """A language and its catalogue.
 
-    name: as its speakers call it. english: its English name. plurals: the category of Unicode for each plural form.
-    form: a number's plural form.
+    name: its own name; english: its English name. plurals: Unicode's category of each plural form. form: returns the
+    plural form of a number.
     """
 
     code: str
@@ -54,7 +54,7 @@ class Language:
 
 
 def entries_in(text: str) -> Iterator[CatalogueEntry]:
-    """What a .po file holds, its head first, whose name is empty; commented entries are left out."""
+    """The entries of a .po file; the first is the header, with an empty name. Commented entries are left out."""
     for block in text.split("\n\n"):
         parts, places, current = {}, [], ""
         for line in block.splitlines():
@@ -73,13 +73,13 @@ def entries_in(text: str) -> Iterator[CatalogueEntry]:
 
 @lru_cache(maxsize=1)
 def codes() -> tuple[str, ...]:
-    """The languages there are, English first."""
+    """Codes of the available languages, English first."""
     return (ENGLISH, *sorted(path.stem for path in FOLDER.glob("*.po")))
 
 
 @lru_cache(maxsize=32)
 def language(code: str) -> Language:
-    """A language by its code. Raises KeyError for one that there is not."""
+    """A language by its code. Raises KeyError for an unknown code."""
     if code == ENGLISH:
         return Language(ENGLISH, "English", "English", "ltr", ("one", "other"), lambda number: int(number != 1), {})
     if code not in codes():
@@ -99,19 +99,19 @@ def language(code: str) -> Language:
 
 
 def accepted(header: str | None) -> str:
-    """The first language of an Accept-Language header that there is, else English."""
+    """The first available language in an Accept-Language header, otherwise English."""
     wanted = [(float(quality or 1), code.lower()) for code, quality in PREFERENCE.findall((header or "")[:MAX_HEADER])]
     return next((code for _, code in sorted(wanted, key=lambda pair: -pair[0]) if code in codes()), ENGLISH)
 
 
 def use(code: str) -> None:
-    """Texts are in this language from now on, in this thread or task; an unknown one is English."""
+    """Set the language of this thread or task; English for an unknown code."""
     _used.set(code if code in codes() else ENGLISH)
 
 
 @contextmanager
 def using(code: str) -> Iterator[None]:
-    """Texts are in this language inside of the block."""
+    """Use a language within this context."""
     before = _used.set(code if code in codes() else ENGLISH)
     try:
         yield
@@ -120,23 +120,23 @@ def using(code: str) -> Iterator[None]:
 
 
 def used() -> str:
-    """The code of the language in use."""
+    """The code of the current language."""
     return _used.get()
 
 
 def message(text: str) -> str:
-    """Marks a text for the catalogues that is translated where it is shown."""
+    """Marks a text for the catalogues; it is translated when it is shown."""
     return text
 
 
 def _(text: str, /, **values: Any) -> str:
-    """A text in the language in use, with its placeholders filled."""
+    """A text in the current language, with its placeholders filled."""
     entry = language(used()).entries.get(text)
     return (entry.texts[0] if entry else text).format(**values) if values else (entry.texts[0] if entry else text)
 
 
 def ngettext(singular: str, plural: str, count: int, /, **values: Any) -> str:
-    """As `_`, by a number, which is also the placeholder `count`."""
+    """As `_`, with a plural form chosen by a number, which also fills the placeholder `count`."""
     current = language(used())
     entry = current.entries.get(singular)
     form = current.form(count)
@@ -146,7 +146,7 @@ def ngettext(singular: str, plural: str, count: int, /, **values: Any) -> str:
 
 @lru_cache(maxsize=32)
 def for_browser(code: str) -> bytes:
-    """The texts that scripts of ours show, as `language.js` reads them."""
+    """The texts of our scripts in the format of `language.js`."""
     current = language(code)
     texts = {
         entry.name: list(entry.texts) if entry.plural else entry.texts[0]

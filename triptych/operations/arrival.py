@@ -1,7 +1,8 @@
-"""Adds a study from a file to a database that may contain others: completely or not at all. All row numbers are shifted
-by one offset, beyond those in use, so the order of rows is preserved. The log is not changed; the arrival event says
-how to read it (`storage.arrivals`). People arrive as pseudonyms without an account; if a pseudonym is taken here, it
-belongs to someone else, so the arriving person gets a new one.
+"""Imports a study from a file into a database that may contain others: completely or not at all.
+
+All row numbers are shifted by one offset beyond those in use, so the order of rows is preserved. The log is not
+changed; the arrival event states how to map it (`storage.arrivals`). People are imported as pseudonyms without an
+account. A pseudonym that is already taken here belongs to someone else, so the imported person gets a new one.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ from triptych.study import contents, lifecycle
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 
-LARGEST_NUMBER = 2**31 - 1  # of a row, on PostgreSQL
+LARGEST_NUMBER = 2**31 - 1  # largest row number on PostgreSQL
 LONGEST_PSEUDONYM = 80
-LEFT_BEHIND = ("rubric", "snapshot")  # a rubric may be here; reports are made again
+LEFT_BEHIND = ("rubric", "snapshot")  # not copied: the rubric may be here; reports can be made again
 SHORT_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,79}")
 DEMO = "The file holds a demo study, which all leads of an installation lead and may delete. Nothing was imported."
 REMOVALS = {Role.lead: EventKind.lead_removed, Role.viewer: EventKind.viewer_removed}
@@ -41,9 +42,10 @@ UNUSABLE = (ValidationError, InvalidRubric, LookupError, ValueError, TypeError, 
 
 @dataclass(frozen=True)
 class Arrived:
-    """A study that has arrived. former_slug: its short name in the file; renamed: pseudonym in the file → here.
+    """An imported study.
 
-    people: annotators without an account. paused: it was open. events, hash: its last event.
+    former_slug: its short name in the file; renamed: pseudonym in the file → new pseudonym. people: annotators without
+    an account. paused: whether it was open. events, hash: of its last event.
     """
 
     slug: str
@@ -56,15 +58,15 @@ class Arrived:
 
 
 def arrive(session: Session, source: Engine, who: Who) -> Arrived:
-    """Adds the only study of a checked database, led by this lead from now on; its other leads stay behind.
+    """Import the only study of a checked database. This lead leads it; its other leads are not imported.
 
-    Raises Conflict where the study is here already, and ImportRefused for rows that this database does not take.
+    Raises Conflict if the study is here already, and ImportRefused for rows that this database refuses.
     """
     try:
         with source.connect() as old:
             return _arrived(session, old, who)
     except DBAPIError as error:
-        if database.is_away(error):
+        if database.is_unavailable(error):
             raise
         reason = str(error.orig).partition("\n")[0]
         raise ImportRefused(
@@ -110,7 +112,7 @@ def _arrived(session: Session, old: Connection, who: Who) -> Arrived:
 
 
 def _refuse_second(session: Session, old: Connection) -> None:
-    """A study is known by its first event."""
+    """Raises Conflict if the study is here already, which its first event shows."""
     first = old.execute(select(Event.hash).where(Event.number == 1)).scalar_one()
     here = select(Study.slug).join(Event, Event.study_id == Study.id).where(Event.number == 1, Event.hash == first)
     slug = session.scalars(here).first()
@@ -132,7 +134,7 @@ def _hold_still(new: Connection) -> None:
 
 
 def _renamed(session: Session, old: Connection) -> dict[str, str]:
-    """Pseudonym in the file → a new one, of everybody in it whose pseudonym somebody has here."""
+    """Pseudonym in the file → new pseudonym, for people whose pseudonym is taken here."""
     columns = Person.pseudonym, Comment.author, Event.actor, Event.subject
     named = {name for column in columns for name in old.execute(select(column).distinct()).scalars()} - {""}
     for name in named:
@@ -153,7 +155,7 @@ def _new_pseudonym(name: str) -> str:
 
 
 def _short_name(session: Session, former: Mapping[str, Any]) -> tuple[str, str]:
-    """Short name and series: as they were where both are free here, otherwise the next free ones."""
+    """Short name and series: unchanged if both are free here, otherwise the next free ones."""
     slug, series = former["slug"], former["series"]
     taken = select(Study.id).where(or_(Study.slug.in_([slug, series]), Study.series.in_([slug, series])))
     if not SHORT_NAME.fullmatch(slug) or not SHORT_NAME.fullmatch(series) or session.scalars(taken).first() is not None:
@@ -169,7 +171,7 @@ def _rubric(session: Session, old: Connection) -> int:
 
 @dataclass(frozen=True)
 class _Home:
-    """What becomes of a study's rows here."""
+    """How a study's rows are changed for this database."""
 
     shift: int
     renamed: Mapping[str, str]
@@ -178,7 +180,7 @@ class _Home:
     rubric: int
 
     def row(self, table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
-        """A row of the file as it is stored here. Raises ValueError for values that a column cannot have."""
+        """A row of the file, changed for this database. Raises ValueError for values that a column cannot have."""
         moved = {column.name: _checked(column, row[column.name]) for column in table.columns}
         for name in _growing(table):
             if moved[name] is not None:
@@ -188,7 +190,7 @@ class _Home:
         return moved | self._of_its_own(table, moved)
 
     def _grown(self, table: Table, number: int) -> int:
-        # a number below 1 could become that of a row of another study
+        # a number below 1 could become the number of another study's row
         if not 1 <= number <= LARGEST_NUMBER - self.shift:
             raise ValueError(f"a row of {table.name} with the number {number}")
         return number + self.shift
@@ -211,14 +213,14 @@ NAMING = {"person": ("pseudonym",), "comment": ("author",), "event": ("actor", "
 
 @cache
 def _growing(table: Table) -> tuple[str, ...]:
-    """Names of the columns with numbers of rows; the rubric's is replaced."""
+    """Names of the columns that contain shifted row numbers; the rubric's number is replaced."""
     own = ["id"] if table.autoincrement_column is not None else []
     keys = [key for key in table.foreign_keys if key.column.name in OF_NUMBERED]
     return tuple(dict.fromkeys(own + [key.parent.name for key in keys if key.column.table is not move.RUBRIC]))
 
 
 def _checked(column: Column[Any], value: Any) -> Any:
-    """The value, if it is of the column's type: SQLite itself stores anything anywhere."""
+    """The value, if it has the column's type: SQLite itself accepts any value in any column."""
     if value is None:
         return value
     if isinstance(column.type, JSON):
@@ -257,7 +259,7 @@ def _refuse_unusable(session: Session, study: Study) -> None:
 
 
 def _given_to(session: Session, study: Study, who: Who) -> None:
-    """The study's leads and viewers give up their seats; the lead who imports it takes one."""
+    """Remove the study's leads and viewers, and make the importing lead its lead."""
     seats = select(Membership, Person.pseudonym).join(Person, Person.id == Membership.person_id)
     seats = seats.where(Membership.study_id == study.id, Membership.role.in_(REMOVALS)).order_by(Membership.id)
     for seat, pseudonym in session.execute(seats).all():

@@ -1,6 +1,8 @@
-"""Making backups while people work, and restoring them. A backup is a complete database with a small file next to it
-that names the last event of each study, to show later what the backup contains and whether a log was truncated. It
-contains everything acknowledged before it began. It also contains names: protect it like the database.
+"""Making backups while people work, and restoring them.
+
+A backup is a complete database. A small file next to it names the last event of each study, which shows later what the
+backup contains and whether a log was truncated. A backup contains everything acknowledged before it began. It also
+contains names: protect it like the database.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from triptych.storage.events import DEPARTURES, EventKind
 from triptych.storage.models import Event, Membership, Person, Role, Study
 from triptych.study.persons import Certainty, Who
 
-COMPANIONS = ("", "-wal", "-shm")  # endings of an SQLite file and of what it has next to it
+COMPANIONS = ("", "-wal", "-shm")  # endings of an SQLite file and of the files that SQLite writes next to it
 ENDINGS = {"sqlite": "db", "postgresql": "dump"}
 NO_PG_DUMP = (
     "pg_dump is not installed on this computer, so PostgreSQL cannot be backed up from here. Install PostgreSQL's "
@@ -43,18 +45,18 @@ ON_POSTGRES = (
     "-T template0 -O triptych_owner restored && pg_restore --exit-on-error -d restored FILE. docs/deploying.md "
     "explains how to check it and replace the old one."
 )
-NO_LIST = (ValueError, KeyError, TypeError, RecursionError)  # possible names of the file next to a backup
+NO_LIST = (ValueError, KeyError, TypeError, RecursionError)  # errors of an unreadable file next to a backup
 PG_PASSWORD = "PGPASSWORD"  # noqa: S105 (a name)
 LEAVING = (*DEPARTURES, EventKind.lead_removed, EventKind.viewer_removed)
 
 
 class BackupFailed(TriptychError):
-    """No backup was made, or none could be restored; the message says why."""
+    """No backup was made or restored; the message says why."""
 
 
 @dataclass(frozen=True)
 class Head:
-    """A study's last event, as a backup holds it."""
+    """A study's last event in a backup."""
 
     slug: str
     number: int
@@ -63,7 +65,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Backup:
-    """One backup in the folder. heads: empty if the file next to it is missing."""
+    """One backup in the folder; `heads` is empty if the file next to it is missing."""
 
     path: Path
     at: datetime
@@ -77,9 +79,9 @@ class Backup:
 
 @dataclass(frozen=True)
 class Restored:
-    """The backup that was restored, the backup of the state before, and `again`: people who had left since.
+    """The result of a restore: the backup, the backup of the state before, and `again`, people who had left since.
 
-    differing: a sentence about each study whose rows were not what its log says.
+    differing: a sentence about each study with rows that differ from its log.
     """
 
     name: str
@@ -91,9 +93,9 @@ class Restored:
 
 @dataclass(frozen=True)
 class _Before:
-    """The state before a restore. left: people who were erased or removed, or withdrew, by the hash of the event.
+    """The state before a restore. left: event hash → person who was erased, removed, or withdrew.
 
-    is_damaged: it is the file itself, moved aside, and no backup.
+    is_damaged: `path` is the damaged database itself, moved aside, not a backup.
     """
 
     path: Path | None = None
@@ -104,7 +106,7 @@ class _Before:
 
 
 def folder() -> Path:
-    """The folder for backups, next to the database, as private as that."""
+    """The private folder for backups, next to the database."""
     host.refuse_foreign(settings.local_folder())
     made = settings.local_folder() / "backups"
     made.mkdir(mode=0o777 & ~private.umask(), exist_ok=True)
@@ -112,7 +114,9 @@ def folder() -> Path:
 
 
 def make(engine: Engine, name: str = "triptych") -> Backup:
-    """A backup of the whole database while it is in use. Raises BackupFailed; then nothing is left of it."""
+    """Make a backup of the whole database while it is in use. Raises BackupFailed, after deleting the incomplete
+    backup.
+    """
     kind = engine.dialect.name
     at = clock.now()
     target = folder() / f"{name}-{at:%Y%m%d-%H%M%S-%f}.{ENDINGS[kind]}"
@@ -137,7 +141,7 @@ def listed() -> list[Backup]:
 
 
 def find(name: str) -> Backup:
-    """The backup of this name in the folder. Raises NotFound."""
+    """The backup with this name in the folder. Raises NotFound."""
     backup = next((backup for backup in listed() if backup.name == name), None)
     if backup is None:
         raise NotFound(f"There is no backup called {name!r}.")
@@ -158,7 +162,7 @@ def may_restore(session: Session, who: Who) -> bool:
 
 
 def restore_as(engine: Engine, name: str, certainty: Certainty) -> Restored:
-    """`restore` of a backup in the folder, for a lead who `may_restore`. Raises NotAllowed, and as `restore`."""
+    """Restore a backup in the folder, for a lead who `may_restore`. Raises NotAllowed, and errors as `restore`."""
     with database.reading(engine) as session:
         if not may_restore(session, certainty.who):
             raise NotAllowed(
@@ -169,13 +173,13 @@ def restore_as(engine: Engine, name: str, certainty: Certainty) -> Restored:
 
 
 def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) -> Restored:
-    """Replace the database by the backup, after backing up the current state, and log it in every study.
+    """Replace the database by the backup, after backing up the current state, and log that in every study.
 
-    Access revoked since remains revoked, and everyone has to sign in again. Everything is checked on a copy first: that
-    it is whole, its tables (an older version is brought up to date), its event chains, and every row. Rows that differ
-    from the log are only reported, since this may be the only backup. `alone`: no server uses the file, so that even a
-    damaged one can be replaced. Must be called in the one process that uses the file. Raises BackupFailed; then the
-    database is as it was.
+    Access that was revoked since stays revoked, and everyone has to sign in again. A copy is checked first: its
+    integrity, its tables (an older version is migrated), its event chains, and every row. Rows that differ from the log
+    are only reported, since this may be the only backup. `alone`: no server uses the file, so that even a damaged one
+    can be replaced. Must be called in the only process that uses the file. Raises BackupFailed; the database is then
+    unchanged.
     """
     if engine.dialect.name != "sqlite":
         raise BackupFailed(ON_POSTGRES)
@@ -186,12 +190,12 @@ def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) ->
             differing = _prepare(source, part)
             before = _state_before(engine, alone)
             with _put_back(engine, before):
-                # before the database changes, so that no restore which is interrupted goes without its note
+                # logged before the database is replaced, so that an interrupted restore is in the log
                 with opened(part) as copy:
                     again = _keep_out(copy, before)
                     heads = _note(copy, source.name, before, actor)
                 database.overwrite_sqlite(engine, part)
-    forget()  # the ratings that this process has cached
+    forget()  # clears this process's cached ratings
     return Restored(source.name, before.path, heads, again, differing)
 
 
@@ -211,7 +215,7 @@ def _copy(engine: Engine, part: Path) -> tuple[Head, ...]:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Engine]:
-    """An SQLite file of our own, which nothing holds open afterwards."""
+    """An engine on a private SQLite file, which is closed afterwards."""
     engine = database.open_engine(f"sqlite:///{path}")
     try:
         yield engine
@@ -232,7 +236,7 @@ def heads_of(session: Session) -> tuple[Head, ...]:
 
 
 def _dump(engine: Engine, part: Path) -> tuple[Head, ...]:
-    """pg_dump's own format, of the very state whose last events are read. Raises BackupFailed."""
+    """Write pg_dump's own format, of the same state as the last events that are returned. Raises BackupFailed."""
     program = shutil.which("pg_dump")
     if program is None:
         raise BackupFailed(NO_PG_DUMP)
@@ -252,7 +256,7 @@ def _dump(engine: Engine, part: Path) -> tuple[Head, ...]:
 
 
 def _secure(path: Path) -> None:
-    """Makes a file private, and waits until it is on the disk."""
+    """Make a file private, and wait until it is on the disk."""
     path.chmod(0o666 & ~private.umask())
     with path.open("rb+") as file:
         os.fsync(file.fileno())
@@ -279,8 +283,9 @@ def _read(path: Path) -> Backup:
 
 
 def _was_changed(path: Path) -> bool:
-    """Whether the file next to a backup, if any, has a different hash. A write-ahead log next to the backup counts as a
-    change: SQLite would apply it to the backup.
+    """Whether a backup's hash differs from that in the file next to it, if there is one.
+
+    A write-ahead log next to the backup counts as a change, since SQLite would apply it to the backup.
     """
     try:
         beside: dict[str, Any] = json.loads(_beside(path).read_text(encoding="utf-8"))
@@ -297,15 +302,15 @@ def _has_unwritten(path: Path) -> bool:
 
 
 def _prepare(source: Path, part: Path) -> tuple[str, ...]:
-    """A copy of the backup at this program's schema, whole and with chains that hold; what of its rows differs.
+    """Copy the backup and migrate it to this program's schema; returns how its rows differ from the log.
 
-    Raises BackupFailed.
+    Raises BackupFailed if it is damaged or a chain is broken.
     """
     if not source.is_file():
         raise BackupFailed(f"There is no file {source}.")
     if _was_changed(source):
         raise BackupFailed(f"Nothing was restored: {source.name} was changed after it was made.")
-    # on a read-only disk it is read in place
+    # read in place if the disk is read-only
     database.copy_sqlite(source, part, as_it_is=not _has_unwritten(source))
     with opened(part) as copy:
         version = database.stored_version(copy)
@@ -345,7 +350,7 @@ def _state_before(engine: Engine, alone: bool) -> _Before:
 
 
 def _keep_out(copy: Engine, before: _Before) -> tuple[str, ...]:
-    """Closes in a copy of the backup what was closed since; returns who had left since and is in it again."""
+    """Revoke in a copy of the backup what was revoked since; returns people who had left since and are in it again."""
     with database.writing(copy) as session:
         recorded, present = _left(session), set(session.scalars(select(Person.pseudonym)))
         again = sorted(present.intersection(person for event, person in before.left.items() if event not in recorded))
@@ -354,7 +359,7 @@ def _keep_out(copy: Engine, before: _Before) -> tuple[str, ...]:
 
 
 def _is_whole(path: Path) -> bool:
-    """Whether an SQLite file can be read, as far as its log of writes has been put into it."""
+    """Whether an SQLite file passes SQLite's check, without the part of its write-ahead log that was not applied."""
     with suppress(sqlite3.Error), database.unchanged(path) as file:
         return bool(file.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",))
     return False
@@ -368,7 +373,7 @@ def _rename(path: Path, target: Path) -> None:
 
 @contextmanager
 def _put_back(engine: Engine, before: _Before) -> Iterator[None]:
-    """If it fails, a damaged database that was moved aside is where it was."""
+    """After a failure, move a damaged database that was moved aside back to its place."""
     try:
         yield
     except BaseException:
@@ -387,7 +392,7 @@ def _left(session: Session) -> dict[str, str]:
 
 
 def _note(copy: Engine, name: str, before: _Before, actor: str) -> tuple[Head, ...]:
-    """Writes to every study's log that it was restored; returns the heads."""
+    """Log the restore in every study; returns the heads."""
     with database.writing(copy) as session:
         for head, study in zip(heads_of(session), session.scalars(select(Study).order_by(Study.id)), strict=True):
             left = before.heads.get(head.slug)

@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from triptych.operations.backup import Backup
 
 LOOK_SECONDS = 300.0
-NAME = "scheduled"  # that the files of these backups begin with; no other is ever deleted
+NAME = "scheduled"  # prefix of these backups' names; no other backup is ever deleted
 MAX_KEPT = 365
-RETRY_HOURS = 1  # after one that failed
+RETRY_HOURS = 1  # delay after a failed backup
 SCHEDULE, LAST, FAILED = "backup schedule", "backup last", "backup failed"  # keys of settings
 log = logging.getLogger("triptych.backup")
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """every_hours: between two backups, 0 for none; kept: how many there are before the oldest is deleted."""
+    """every_hours: interval, 0 for none; kept: number of backups beyond which the oldest is deleted."""
 
     every_hours: int = 0
     kept: int = 7
@@ -46,7 +46,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class ScheduleState:
-    """The schedule, from when the next backup is counted, and why the last one failed, empty if it did not."""
+    """The schedule, the time from which the next backup is counted, and the last one's error, "" if it succeeded."""
 
     schedule: Schedule
     last: datetime | None
@@ -54,10 +54,10 @@ class ScheduleState:
 
     @property
     def due(self) -> datetime | None:
-        """When the next one is due; None without a schedule, a time in the past for at once."""
+        """When the next backup is due, possibly in the past; None without a schedule."""
         if not self.schedule.every_hours:
             return None
-        if self.last is None or self.last > clock.now():  # the clock was ahead, perhaps by years
+        if self.last is None or self.last > clock.now():  # the clock was wrong then, perhaps by years
             return datetime.min.replace(tzinfo=UTC)
         return self.last + timedelta(hours=self.schedule.every_hours)
 
@@ -70,7 +70,7 @@ def state_of(session: Session) -> ScheduleState:
 
 
 def set_schedule(session: Session, schedule: Schedule) -> None:
-    """Stores the schedule of the installation. Raises NotAllowed for numbers that make no schedule."""
+    """Store the schedule of the installation. Raises NotAllowed for numbers out of range."""
     if schedule.every_hours < 0 or not 1 <= schedule.kept <= MAX_KEPT:
         raise NotAllowed(f"Keep 1 to {MAX_KEPT} backups, and make one every so many hours.")
     session.execute(delete(Setting).where(Setting.key == SCHEDULE))
@@ -79,12 +79,12 @@ def set_schedule(session: Session, schedule: Schedule) -> None:
 
 
 def back_up_if_due(engine: Engine) -> None:
-    """Makes the backup that is due, if no other process has begun it, and deletes those beyond the number kept."""
+    """Make a backup if it is due and no other process has begun it, and delete those beyond the number to keep."""
     with reading(engine) as session:
         state = state_of(session)
     if state.due is None or clock.now() < state.due or not _begin(engine, state.last):
         return
-    from triptych.operations import backup  # it takes pandas, which a server that makes none need not load
+    from triptych.operations import backup  # imports pandas, which a server without backups need not load
 
     failure = ""
     try:
@@ -103,7 +103,7 @@ def back_up_if_due(engine: Engine) -> None:
 
 
 def _begin(engine: Engine, last: datetime | None) -> bool:
-    """Whether this process is the one that makes it."""
+    """Whether this process is the one to make the backup."""
     now = clock.now().isoformat()
     try:
         with writing(engine) as session:
@@ -118,7 +118,7 @@ def _begin(engine: Engine, last: datetime | None) -> bool:
 
 
 def _delete_oldest(made: Backup, count: int) -> None:
-    """Always keeps the one just made, even if the clock was wrong when others were made."""
+    """Delete the oldest backups, but never the one just made, even if the clock was wrong before."""
     from triptych.operations import backup
 
     others = [old for old in backup.listed() if old.name.startswith(f"{NAME}-") and old.name != made.name]
@@ -128,6 +128,6 @@ def _delete_oldest(made: Backup, count: int) -> None:
 
 @contextmanager
 def scheduled(engine: Engine) -> Iterator[None]:
-    """Backups are made when they are due, as long as the block runs."""
+    """Make backups when they are due, until the end of the context."""
     with repeated(partial(back_up_if_due, engine), "Scheduled backups", LOOK_SECONDS, log):
         yield

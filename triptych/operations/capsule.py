@@ -1,6 +1,7 @@
-"""A study in one file: its own database with original row numbers, rubric, codebook and hashes. People's names,
-addresses and passcodes are left out, and so are reports. A capsule contains only pseudonyms, and the lead who imports
-it leads the study (`arrival`). It contains the names of systems.
+"""A capsule: a study in one file, with its own database, original row numbers, rubric, codebook and hashes.
+
+It contains pseudonyms and the names of systems, but no people's names, addresses or passcodes, and no reports. The lead
+who imports it leads the study (`arrival`).
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ DATABASE, RUBRIC, CODEBOOK, README, MANIFEST = "study.db", "rubric.yaml", "codeb
 CONTENT = (DATABASE, RUBRIC, CODEBOOK, README)
 BLOCK = 2**20
 LARGEST = 2 * 2**30  # bytes of the database
-# of one in a file that a lead uploads, as other writers wait while it is added: some seconds, before they are refused
+# of the database in an uploaded file: importing it blocks other writers, for a few seconds before they are refused
 LARGEST_UPLOADED = 64 * 2**20  # bytes
 MAX_ROWS_UPLOADED = 40_000
 COMMAND = "For a larger file the administrator stops the app and runs triptych study import."
@@ -94,13 +95,13 @@ class Manifest(BaseModel):
 
 
 def check_request(study: Study) -> None:
-    """Raises NotAllowed for a study whose systems the leads may not know yet."""
+    """Raises NotAllowed for a study whose systems leads may not know yet."""
     if study.unblinded_at is None:
         raise NotAllowed(BLIND)
 
 
 def pieces(engine: Engine, slug: str) -> Iterator[bytes]:
-    """The capsule of a study, of one state of it, as the pieces of a zip file. Raises NotFound, UnsafeDatabase."""
+    """The capsule of a study in pieces of a zip, of one state of the database. Raises NotFound, UnsafeDatabase."""
     from triptych.formats.writers.writing import zipped
 
     with working.folder() as private_folder:
@@ -121,8 +122,8 @@ def pieces(engine: Engine, slug: str) -> Iterator[bytes]:
 
 
 def _extract(engine: Engine, path: Path, slug: str) -> dict[str, str]:
-    """Writes the study's own database; returns the texts of the other files."""
-    # the writers of formats take half a second to import, which no other command needs
+    """Write the study's own database; returns the texts of the other files."""
+    # imported here, since the writers of formats take half a second, which other commands do not need
     from triptych.exchange import exports
     from triptych.formats.writers.codebook import codebook
 
@@ -143,7 +144,7 @@ def _leave_people_behind(copy: Engine) -> None:
     with database.writing(copy) as session:
         nothing = dict.fromkeys(("name", "email", "passcode_hash", "language", "identity"))
         session.execute(update(Person).values(nothing))
-        # a report may hold what people wrote who have left since
+        # a report may contain texts of people who have left since
         for table in (PanelIdentity, Login, Ticket, Token, StoredAnswer, Invitation, FailedSignIn, Setting, Snapshot):
             session.execute(delete(table))
     database.wipe(copy, [])
@@ -156,9 +157,9 @@ def _blocks(path: Path) -> Iterator[bytes]:
 
 
 def open_capsule(file: Path, engine: Engine, name: str, passcode: str) -> Arrived:
-    """Opens the study in an empty database and makes a lead of this name for it.
+    """Open the study in an empty database, and create a lead with this name for it.
 
-    Raises as `import_study`, UnsafeDatabase for a database that is not empty, NotAllowed for an unusable name or
+    Raises errors as `import_study`, UnsafeDatabase if the database is not empty, NotAllowed for an unusable name or
     passcode.
     """
     hashed = passcodes.hash_passcode(passcode)
@@ -171,11 +172,10 @@ def open_capsule(file: Path, engine: Engine, name: str, passcode: str) -> Arrive
 
 
 def import_study(file: Path, engine: Engine, who: Who) -> Arrived:
-    """Adds the study to this database, led by this lead.
+    """Import the study into this database, led by this lead.
 
-    Every hash, the event log and every row it names are checked before anything is written, and once more before it
-    is kept. Raises ImportRefused for a file that is no capsule or was changed, Conflict for a study that is here
-    already.
+    All hashes, the event log and every row are checked before anything is written, and again before the commit. Raises
+    ImportRefused for a file that is no capsule or was changed, Conflict if the study is here already.
     """
     with checked(file, file.name, LARGEST) as source, database.writing(engine) as session:
         return arrival.arrive(session, source, who)
@@ -201,7 +201,7 @@ def notes_on(arrived: Arrived) -> list[str]:
 
 @contextmanager
 def uploaded(file: IO[bytes], name: str) -> Iterator[Engine]:
-    """As `checked`, of a file that a lead uploads: smaller, since the app is in use at the same time."""
+    """As `checked`, for an uploaded file, with lower limits, since the app is in use at the same time."""
     if file.seek(0, 2) > MAX_UPLOAD:
         raise ImportRefused(f"{name} has more than {MAX_UPLOAD // 2**20} MB. {COMMAND}")
     with checked(file, name, LARGEST_UPLOADED, MAX_ROWS_UPLOADED) as source:
@@ -210,10 +210,10 @@ def uploaded(file: IO[bytes], name: str) -> Iterator[Engine]:
 
 @contextmanager
 def checked(file: Path | IO[bytes], name: str, largest: int, max_rows: int | None = None) -> Iterator[Engine]:
-    """The file's database, on a copy of which everything was checked, without what belongs to another installation.
+    """A checked copy of the file's database, without what belongs to another installation.
 
-    largest: bytes of the database. max_rows: of all its tables; None for any number. Raises ImportRefused, whose text
-    calls the file by this name.
+    largest: maximum bytes of the database. max_rows: maximum rows of all its tables; None for no limit. Raises
+    ImportRefused, in which `name` is the name of the file.
     """
     with working.folder() as private_folder:
         path = private_folder / DATABASE
@@ -227,7 +227,7 @@ def checked(file: Path | IO[bytes], name: str, largest: int, max_rows: int | Non
                     _refuse_many(source, name, max_rows)
                 database.migrate(source)
                 _check(source, manifest)
-                # the maker of the file may have put their own accounts into it
+                # the file's maker may have added accounts of their own
                 _leave_people_behind(source)
             yield source
 
@@ -242,7 +242,7 @@ def _explained(name: str) -> Iterator[None]:
 
 
 def _unpacked(file: Path | IO[bytes], called: str, path: Path, largest: int) -> Manifest:
-    """Writes the database out; returns the manifest, whose hashes fit every file. Raises ImportRefused."""
+    """Extract the database; returns the manifest after checking the hash of every file. Raises ImportRefused."""
     try:
         with zips.opened(file) as archive:
             names = {name.rpartition("/")[2]: name for name in archive.namelist()}
@@ -275,9 +275,9 @@ def _written(archive: zipfile.ZipFile, member: str, into: Path, limit: int) -> s
 
 
 def _refuse_foreign_parts(path: Path, version: str) -> None:
-    """Raises ImportRefused for a database with anything that no empty one of this version or of today's has.
+    """Raises ImportRefused if the database has anything that an empty one of its version or the current one lacks.
 
-    Until then nothing is read from its tables, which may be anything.
+    Nothing is read from its tables before that, since they may be anything.
     """
     older, newest = path.with_name("older.db"), path.with_name("newest.db")
     with backup.opened(older) as then, backup.opened(newest) as now:
@@ -288,7 +288,7 @@ def _refuse_foreign_parts(path: Path, version: str) -> None:
 
 
 def _refuse_other_version(source: Engine, version: str) -> None:
-    """Raises UnsafeDatabase: a version that no migration has would end in an unexpected error."""
+    """Raises UnsafeDatabase for a version without a migration, which would cause an unexpected error."""
     if database.stored_version(source) != version:
         raise UnsafeDatabase("its database and its manifest name different versions")
 

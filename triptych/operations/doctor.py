@@ -45,7 +45,7 @@ class Diagnosis:
 
 
 def examine() -> Iterator[Diagnosis]:
-    """All results, from the ground up; checks that depend on something broken are skipped."""
+    """All results, most basic checks first; checks that depend on a failed one are skipped."""
     yield python()
     missing = [finding for finding in packages() if finding.problem]
     yield from missing
@@ -64,14 +64,14 @@ def examine() -> Iterator[Diagnosis]:
 
 
 def how_to_install(package: str = "") -> str:
-    """The command that installs a package, or all of them, where this program runs; an installation has no .venv."""
+    """The command that installs a package, or all packages, for this program; an installation has no .venv."""
     python, folder = (sys.executable, ROOT) if is_installed() else (".venv/bin/python", Path())
     everything = f"-r {shlex.quote(str(folder / 'requirements.txt'))}"
     return f"Run: {shlex.quote(python)} -m pip install {package or everything}"
 
 
 def explain_missing(error: ModuleNotFoundError) -> str:
-    """The sentence for a command that cannot even be loaded."""
+    """The message for a command that cannot be loaded because a package is missing."""
     return f"The package {error.name} is not installed for {sys.executable}. {how_to_install()}"
 
 
@@ -88,7 +88,7 @@ def python() -> Diagnosis:
 
 
 def packages(requirements: Path = ROOT / "requirements.txt") -> Iterator[Diagnosis]:
-    """Every pinned package that is absent or of another version; psycopg where PostgreSQL is asked for."""
+    """Every pinned package that is missing or has another version; psycopg only for PostgreSQL."""
     pins = PIN.findall("\n".join(line for line in requirements.read_text().splitlines() if "win32" not in line))
     if os.environ.get("TRIPTYCH_DATABASE_URL", "").startswith("postgresql"):
         pins.append(("psycopg", ""))
@@ -106,7 +106,7 @@ def packages(requirements: Path = ROOT / "requirements.txt") -> Iterator[Diagnos
 
 
 def files() -> Iterator[Diagnosis]:
-    """The parts of the program that are no Python."""
+    """The files of the program other than Python."""
     parts = ("app.py", ".streamlit/config.toml", "pages/router.py", "components/workbench/workbench.js", "rubrics")
     lost = [name for name in parts if not (ROOT / name).exists()]
     if lost:
@@ -119,7 +119,7 @@ def files() -> Iterator[Diagnosis]:
 
 
 def mail() -> Diagnosis:
-    """The server that messages to leads go through; nothing is sent to it here."""
+    """The mail server for messages to leads; nothing is sent to it."""
     from triptych import settings
 
     try:
@@ -134,7 +134,7 @@ def mail() -> Diagnosis:
 
 
 def folder() -> Iterator[Diagnosis]:
-    """The folder for what the app keeps: writable, on a safe disk with room."""
+    """The app's data folder: whether it is writable and on a safe disk with room."""
     from triptych import settings
     from triptych.errors import UnsafeDatabase
     from triptych.storage import host, private
@@ -153,7 +153,7 @@ def folder() -> Iterator[Diagnosis]:
 
 
 def permissions(place: Path) -> Iterator[Diagnosis]:
-    """Whether the app's files are this user's alone, or their group's too where TRIPTYCH_GROUP=1 says so."""
+    """Whether only this user, or with TRIPTYCH_GROUP=1 their group, can read the app's files."""
     from triptych import settings
     from triptych.storage import private
 
@@ -175,7 +175,7 @@ def permissions(place: Path) -> Iterator[Diagnosis]:
 
 
 def errors() -> Iterator[Diagnosis]:
-    """The unexpected errors whose traces are stored."""
+    """The stored traces of unexpected errors."""
     from triptych import settings
     from triptych.storage import traces
 
@@ -187,7 +187,7 @@ def errors() -> Iterator[Diagnosis]:
 
 
 def disk(place: Path) -> Diagnosis:
-    """Whether the disk that holds a folder has room for some days of work."""
+    """Whether a folder's disk has room for some days of work."""
     free = shutil.disk_usage(place).free
     if free < MIN_FREE_BYTES:
         text = f"{free // 2**20} MB free, and at least {MIN_FREE_BYTES // 2**20} MB are needed. Make room on {place}."
@@ -196,13 +196,13 @@ def disk(place: Path) -> Diagnosis:
 
 
 def secrets() -> Iterator[Diagnosis]:
-    """Whether the app may be reached by others with these secrets."""
+    """Whether these secrets are strong enough for an app that others can reach."""
     from triptych import settings
 
     try:
         settings.refuse_unsafe_secrets(None)
     except settings.UnsafeSettings as error:
-        # alone on this computer it is still good enough
+        # sufficient if only this computer can reach the app
         yield Diagnosis("secrets", str(error), problem=settings.is_shared())
     else:
         source = "from the environment" if os.environ.get("TRIPTYCH_SECRET") else "generated at the first start"
@@ -210,7 +210,7 @@ def secrets() -> Iterator[Diagnosis]:
 
 
 def stored() -> Iterator[Diagnosis]:
-    """The database: reachable, at this program's schema, and what its own kind needs."""
+    """The database: whether it can be reached, has this program's schema, and meets the needs of its kind."""
     from sqlalchemy.exc import SQLAlchemyError
 
     from triptych import settings
@@ -233,7 +233,7 @@ def stored() -> Iterator[Diagnosis]:
 
 
 def refusal(error: Exception) -> str:
-    """Why the database does not answer, or what it refused: the driver's first line, which holds no password."""
+    """Why the database does not respond or what it refused: the driver's first line, which contains no password."""
     from sqlalchemy.exc import DBAPIError
 
     from triptych.errors import TriptychError
@@ -245,9 +245,9 @@ def refusal(error: Exception) -> str:
         return str(error)
     cause = error.__cause__ if isinstance(error, database.DatabaseUnavailable) else error
     reason = str(getattr(cause, "orig", cause)).partition("\n")[0].rstrip(".")
-    if isinstance(error, database.DatabaseUnavailable) and str(error) != database.AWAY:
+    if isinstance(error, database.DatabaseUnavailable) and str(error) != database.UNREACHABLE:
         return f"{str(error).partition('.')[0]} ({reason})."
-    if isinstance(cause, DBAPIError) and not database.is_away(cause):
+    if isinstance(cause, DBAPIError) and not database.is_unavailable(cause):
         return f"The database refused it: {reason}."
     if code := getattr(getattr(cause, "orig", None), "sqlite_errorcode", None):
         sentence = database.SENTENCES.get(code & 0xFF, "SQLite cannot use the file. Is its disk full or read-only?")
@@ -257,7 +257,7 @@ def refusal(error: Exception) -> str:
 
 
 def schema(engine: Engine, may_make: bool = True) -> Diagnosis:
-    """Whether the tables are those of this program; `may_make`: this role could make them."""
+    """Whether the tables match this program; `may_make`: whether this role could create them."""
     from triptych.storage import database
 
     with database.explained():

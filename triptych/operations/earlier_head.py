@@ -1,5 +1,6 @@
-"""Whether a study's log still contains the last event recorded in an earlier report, export, capsule or backup. A
-completely rewritten log is consistent with itself; only comparison with an earlier head reveals it.
+"""Checks whether a study's log still contains the last event recorded in an earlier report, export, capsule or backup.
+
+A completely rewritten log is consistent with itself; only comparison with an earlier head reveals it.
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ from triptych.storage.models import Event, Study
 SEAL = re.compile(r"study (\S+), last event (\d+) ([0-9a-f]{64})")  # in every document of a report
 HASH = re.compile(r"\b[0-9a-f]{64}\b")
 DATABASES = {".db", ".sqlite"}
-# members of our zip files that name the last event, and files that do
+# members of our zip files, and files, that contain the last event
 NAMING = ("snapshot.json", "codebook.json", "manifest.json")
 LARGEST_BYTES = 20_000_000
-MAX_STEPS = 10_000_000  # of SQLite, to read the studies of a database
+MAX_STEPS = 10_000_000  # SQLite's steps for reading the studies of a database
 NO_HEAD = "It does not contain a last event. Pass a report, an export, a capsule, a backup, or the hash itself."
 
 
 @dataclass(frozen=True)
 class EarlierHead:
-    """A last event as it was printed. number: None where only its hash is known, or hashes that may be one.
+    """A last event as printed in a file. `number` is None if only its hash is known, or hashes that may be it.
 
-    slug: its study's short name; None where the file does not say it.
+    slug: its study's short name; None if the file does not state it.
     """
 
     number: int | None
@@ -47,16 +48,16 @@ class EarlierHead:
 
 @dataclass(frozen=True)
 class HeadComparison:
-    """Whether the log still has the event, with a sentence for the reader."""
+    """Whether the log contains the event, with a sentence for the reader."""
 
     holds: bool
     sentence: str
 
 
 def read(source: str) -> list[EarlierHead]:
-    """The last events that a file names, or the hash itself.
+    """The last events in a file; `source` may also be a hash itself.
 
-    Raises NotFound where there is none, Conflict for a report or a capsule that was changed after it was made.
+    Raises NotFound if there is none, Conflict for a report or a capsule that was changed.
     """
     if HASH.fullmatch(source.strip()):
         return [EarlierHead(None, (source.strip(),))]
@@ -104,16 +105,16 @@ def _refuse_changed(path: Path, archive: ZipFile) -> None:
 
 
 def _heads_in(path: Path) -> Iterator[EarlierHead]:
-    """The last event of every study in an SQLite file, which may be on a disk that nobody can write to."""
+    """The last event of every study in an SQLite file, which may be on a read-only disk."""
     with database.unchanged(path) as file:
-        # the table may be a view that computes without end
+        # the table may be a view that computes endlessly
         file.set_progress_handler(lambda: 1, MAX_STEPS)
         for slug, number, hashed in file.execute("SELECT slug, event_number, event_hash FROM study ORDER BY id"):
             yield EarlierHead(number, (hashed,), slug)
 
 
 def _in_json(value: Any, slug: str | None = None) -> Iterator[EarlierHead]:
-    """Every object with number and hash of an event; slug: the study of the objects around it."""
+    """Every object with the number and hash of an event; `slug` is the study of the surrounding object."""
     if isinstance(value, list):
         for part in value:
             yield from _in_json(part, slug)
@@ -127,15 +128,15 @@ def _in_json(value: Any, slug: str | None = None) -> Iterator[EarlierHead]:
 
 
 def _slug_in(value: dict[str, Any]) -> str | None:
-    """The study that an object names: snapshot.json by "study", the others by "slug", there or in "study"."""
+    """The study named by an object: in snapshot.json by "study", in other files by "slug", there or in "study"."""
     study = value.get("study")
     named = study.get("slug") if isinstance(study, dict) else study
     return next((name for name in (value.get("slug"), named) if isinstance(name, str)), None)
 
 
 def compare(session: Session, head: EarlierHead) -> HeadComparison:
-    """Looks for the event in the log of its study, or of all studies where the file does not say which."""
-    # selected by study, as `events.chain` does, so that no other row passes for one
+    """Look for the event in the log of its study, or of all studies if the file does not name one."""
+    # selected by study, as in `events.chain`, so that rows of other studies do not count
     of_study = select(Event.number).where(Event.hash.in_(head.hashes)).order_by(Event.number.desc())
     events = [
         (study.slug, number)
@@ -160,6 +161,6 @@ def compare(session: Session, head: EarlierHead) -> HeadComparison:
 
 
 def _former_slugs(session: Session, slug: str, number: int) -> list[str]:
-    """The short names that the study had elsewhere when the event of this number was its last, or later."""
+    """The short names of the study in other databases since the event of this number."""
     study_id = session.scalars(select(Study.id).where(Study.slug == slug)).one()
     return [arrival.slug for arrival in arrivals(session, study_id) if arrival.number > number]

@@ -1,6 +1,7 @@
-"""Plays back a study's log: rebuilds every row of its tables in memory from the events. The design, people and anything
-that an event restates are recorded as rows (`storage.rows`); annotations are in the short form of `annotate.logged`.
-Logs of older versions record less: missing values are unknown until the baseline.
+"""Replays a study's log: rebuilds every row of its tables in memory from the events.
+
+The design, people and everything that an event restates are logged as rows (`storage.rows`); annotations have the short
+form of `annotate.logged`. Older versions logged less: missing values are unknown until the baseline.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from triptych.storage.events import CARRIED, DEPARTURES, EventKind, Logged
 from triptych.storage.models import Assignment
 from triptych.storage.rows import TABLES, WORK, Row, as_carried, unpacked
 
-# events whose values are an annotation, or set one aside
+# events whose values describe an annotation, or set one aside
 ANSWERED = {
     EventKind.submitted,
     EventKind.surplus,
@@ -33,7 +34,7 @@ ANSWERED = {
     EventKind.ignored,
 }
 VALUED = ANSWERED | {EventKind.study_created}  # every version has logged values with these
-# kinds that are about one assignment and whose rows `_Fold` reads from their values, or that change no row
+# kinds about one assignment whose rows `_Fold` derives from their values, and kinds that change no row
 PLAIN = ANSWERED | {
     EventKind.reserved,
     EventKind.account_disabled,
@@ -50,7 +51,7 @@ PLAIN = ANSWERED | {
     EventKind.token_revoked,
 }
 BASELINES = (EventKind.baseline, EventKind.person_baseline)
-# what an event of an annotation calls a column of its assignment
+# value of an annotation's event → column of the assignment
 FACTS = {
     "state": "state",
     "note": "note",
@@ -59,13 +60,13 @@ FACTS = {
     "arrangement": "arrangement",
     "at": "submitted_at",
 }
-FIRM = ("item_id", "purpose", "person_id")  # no event of an older version changes them, except by handing over
+FIRM = ("item_id", "purpose", "person_id")  # older versions change these only by handing an item to another person
 _ASSIGNMENT = Assignment.__table__
 _WORK_NAMES = {table.name for table in WORK}
 
 
 def fold(log: Iterable[Logged]) -> FoldedStudy:
-    """Plays the log back. Raises BrokenChain where it was changed."""
+    """Rebuild the study from its log. Raises BrokenChain if the log was changed."""
     folding = _Fold()
     for event in log:
         folding.play(event)
@@ -74,12 +75,12 @@ def fold(log: Iterable[Logged]) -> FoldedStudy:
 
 
 class _Fold:
-    """What has been played back so far."""
+    """The state of the study after the events replayed so far."""
 
     def __init__(self) -> None:
         self.study = FoldedStudy()
         self.of_person: dict[str, set[int]] = defaultdict(set)
-        self.tells_all = False  # an event with rows was seen, so this version writes the log
+        self.tells_all = False  # an event with rows was replayed, so a current version writes the log
 
     def play(self, event: Logged) -> None:
         rows = json.loads(event.rows) if event.rows else {}
@@ -90,7 +91,7 @@ class _Fold:
         if first_open or event.kind == EventKind.design_amended:
             self.study.design = event.new, event.number
         if event.kind == EventKind.ratings_imported and "joined" not in event.new:
-            self.study.design = None  # such a version changed the items' places after it had hashed them
+            self.study.design = None  # that version changed the items' places after computing the hash
         if event.kind == EventKind.baseline and self.study.baseline is None:
             self.study.baseline = event.number, event.at
         self._renumber(event)
@@ -111,7 +112,7 @@ class _Fold:
         self.study.gone.append(ErasedEvent(event.number, event.kind, event.assignment_id, frozenset(people)))
 
     def _let_go(self, departure: Logged) -> None:
-        """Values that went with somebody who left are no fault."""
+        """Missing values are no error if they belonged to somebody who then left."""
         with_them = [gone for gone in self.study.gone if departure.subject in gone.people]
         own = self.of_person[departure.subject]
         with_them += [gone for gone in self.study.gone if gone.assignment_id in own and gone not in with_them]
@@ -121,7 +122,7 @@ class _Fold:
         self.study.gone = [gone for gone in self.study.gone if gone not in with_them]
 
     def _renumber(self, event: Logged) -> None:
-        """After an arrival rows have the numbers, and people the pseudonyms, of the database that the study came to."""
+        """After an import, map row numbers and pseudonyms to those of the importing database."""
         if event.kind != EventKind.study_arrived:
             return
         arrival = StudyArrival.read(event.number, event.new)
@@ -171,7 +172,7 @@ class _Fold:
     # Rows
 
     def _restate(self, event: Logged, tables: Sequence[Table], rows: dict[str, Any]) -> None:
-        """The rows of these tables, of the event's scope, are the ones it carries; without any they are unknown."""
+        """Replace rows of these tables in the event's scope by the event's rows; without any, they become unknown."""
         names = {table.name for table in tables} | rows.keys() - {"salt"}
         if event.assignment_id is None:
             self._replace(event, names - _WORK_NAMES, rows)
@@ -208,7 +209,7 @@ class _Fold:
                 self.study.replaced += [(name, row, stated.get(number)) for number, row in left.items()]
 
     def _pseudonym(self, name: str, row: Row) -> str | None:
-        """Whose row it is; a comment is the annotator's that it was about or came from."""
+        """The person that a row belongs to; a comment belongs to the annotator of its annotation."""
         if name == "comment":
             return self.study.works[row["assignment_id"]].row.get("person_id")
         if name == "person":
@@ -220,7 +221,7 @@ class _Fold:
         return None if owner is None else self._pseudonym(parent, owner)
 
     def _add_work(self, rows: dict[str, Any]) -> None:
-        """Rows of assignments and below: known from now on, next to what was known."""
+        """Add rows of assignments and their parts to what is known."""
         works = self.study.works
         for row in unpacked(rows["assignment"]) if "assignment" in rows else ():
             work = works.setdefault(row["id"], FoldedWork())
@@ -239,7 +240,7 @@ class _Fold:
             self.study.tables["comment"] |= {row["id"]: row for row in unpacked(rows["comment"])}
 
     def _add_answers(self, rows: dict[str, Any]) -> None:
-        """Ratings, explanations and highlights as rows, with their texts as digests."""
+        """Add ratings, explanations and highlights from rows, in which texts are digests."""
         explained = {row["rating_id"]: row for row in unpacked(rows["explanation"])}
         none: Row = {"reasons": None, "text": None, "words": None}
         answers: dict[int, list[FoldedAnswer]] = defaultdict(list)
@@ -255,7 +256,7 @@ class _Fold:
             work.answers, work.highlights = answers[number], marks[number]
 
     def number_answers(self) -> None:
-        """Criteria and options of answers that came with their keys: numbers for keys."""
+        """Replace the keys of criteria and options in answers by their numbers."""
         restated = [work for _, *both in self.study.restated for work in both]
         works = {id(work): work for work in (*restated, *self.study.works.values()) if not work.hidden}
         criteria = {row["key"]: number for number, row in self.study.tables["criterion"].items()}
@@ -270,7 +271,7 @@ class _Fold:
 
 
 def _forgetful(work: FoldedWork, names: set[str], event: Logged) -> FoldedWork:
-    """The work without the values that the event sets, or whose logged values were deleted."""
+    """The work without the values that the event sets or whose logged values were deleted."""
     kept = [name for name in FIRM if event.assignment_id is None or name != "person_id"]
     after = FoldedWork(work.row, work.slots, work.submissions, work.answers, work.highlights, work.hidden)
     if "assignment" in names:
@@ -301,6 +302,6 @@ def _mark(row: Row) -> LoggedHighlight:
 
 
 def hidden_mark(mark: LoggedHighlight) -> LoggedHighlight:
-    """With its words as the log's rows carry them."""
+    """The highlight with digests instead of texts, as in the log's rows."""
     words = as_carried(TABLES["highlight"], {"comment": mark.comment, "quote": mark.quote}, {})
     return mark._replace(**words)

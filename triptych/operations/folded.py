@@ -1,4 +1,4 @@
-"""The result of `operations.fold`: the rows of the study according to its log."""
+"""The result of `operations.fold`: the study's rows according to its log."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _EXPLANATION = Explanation.__table__
 
 
 class FoldedAnswer(NamedTuple):
-    """A rating with its explanation; without one, reasons, text and words are None.
+    """A rating with its explanation; without an explanation, reasons, text and words are None.
 
-    Criterion and option by their numbers; by their keys until the log has been read, where an annotator's event names
-    them.
+    `criterion_id` and `option_id` are numbers; while an annotator's event is replayed, they are keys until the end of
+    the log.
     """
 
     position: int | None
@@ -32,16 +32,16 @@ class FoldedAnswer(NamedTuple):
     words: int | None
 
     def hidden(self) -> FoldedAnswer:
-        """With the explanation as the log's rows carry it."""
+        """The answer with digests instead of texts, as in the log's rows."""
         words = as_carried(_EXPLANATION, {"reasons": self.reasons, "text": self.text}, {})
         return self._replace(**words)
 
 
 @dataclass(slots=True)
 class FoldedWork:
-    """An assignment and what belongs to it. None: unknown, or the whole annotation was erased.
+    """An assignment and its parts. A part is None if it is unknown, or if the whole annotation was erased.
 
-    hidden: explanations and comments are digests. A highlight's quote is None where it is what its text says there.
+    hidden: explanations and comments are digests. A highlight's quote is None if it equals the text at that place.
     """
 
     row: Row = field(default_factory=dict)
@@ -55,7 +55,7 @@ class FoldedWork:
 
 @dataclass(frozen=True)
 class ErasedEvent:
-    """An event whose values were deleted; people: one of them must have left since. Groups name others, too."""
+    """An event whose values were deleted. One of `people` must have left since; for groups, it may be others, too."""
 
     number: int
     kind: str
@@ -65,14 +65,13 @@ class ErasedEvent:
 
 @dataclass
 class FoldedStudy:
-    """The study's rows according to the log.
+    """The study's rows according to its log.
 
-    tables: of each table but those of the work, number → row. erased: assignments whose values were erased with their
-    annotator. baseline: number and time of the event that first said what older events left out. restated: each
-    assignment that a baseline restated with what the log had said of it before, and what the baseline said. replaced:
-    each other row that a baseline stated again, with its table, what the log had said before, and what the baseline
-    said, None where it left the row out. design: the hashes that launch or the last amendment logged, and the number of
-    that event.
+    tables: for each table except those of annotations, number → row. erased: assignments whose values were erased with
+    their annotator. baseline: number and time of the first event that added what older events left out. restated:
+    (assignment, earlier state, state in the baseline). replaced: (table, earlier row, row in the baseline or None if it
+    is missing there) for other rows. design: the hashes logged at launch or by the last amendment, and that event's
+    number.
     """
 
     tables: dict[str, dict[int, Row]] = field(default_factory=lambda: defaultdict(dict))

@@ -1,6 +1,6 @@
-"""Whether texts and design are those whose hashes were stored when they were imported and frozen.
+"""Checks texts and design against the hashes stored when they were imported and frozen.
 
-Every version has logged these hashes, so they also cover content about which older logs record nothing else.
+Every version has logged these hashes, so they also cover content that older logs do not record otherwise.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BATCH = 300
 
 
 def grouped(rows: Iterable[Any]) -> dict[int, list[Any]]:
-    """Rows by their first column, without it."""
+    """Rows grouped by their first column, which is removed."""
     groups: dict[int, list[Any]] = defaultdict(list)
     for first, *row in rows:
         groups[first].append(row)
@@ -29,7 +29,7 @@ def grouped(rows: Iterable[Any]) -> dict[int, list[Any]]:
 
 
 def of_texts(session: Session, study: Study) -> Iterator[str]:
-    """Items whose context, further texts or candidates are not those imported."""
+    """Problems with items: a context, further text or response that differs from the import."""
     ids = list(session.scalars(select(Item.id).where(Item.study_id == study.id).order_by(Item.id)))
     named = Item.id, Item.external_id, Item.context, Item.extra_texts, Item.sha256
     for start in range(0, len(ids), BATCH):
@@ -57,7 +57,7 @@ def _of_item(
 
 
 def of_design(session: Session, study: Study, logged: tuple[dict[str, Any], int] | None) -> Iterator[str]:
-    """The rubric's text, and all that launch or the last amendment hashed."""
+    """Problems with the rubric's text and with everything whose hash was logged at launch or by the last amendment."""
     rubric = session.get_one(RubricText, study.rubric_id)
     if text_hash(rubric.yaml) != rubric.sha256:
         yield "The rubric differs from the text that was loaded."
@@ -75,5 +75,5 @@ def of_design(session: Session, study: Study, logged: tuple[dict[str, Any], int]
 
 
 def _former(session: Session, study: Study, number: int) -> Mapping[str, str]:
-    """Pseudonym now → when this event was logged."""
+    """Current pseudonym → pseudonym when this event was logged."""
     return origin(arrivals(session, study.id), number).former

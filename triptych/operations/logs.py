@@ -1,8 +1,8 @@
-"""Log lines without personal data, as text for a terminal or as JSON for a collector.
+"""Formats log lines without personal data, as text for a terminal or as JSON for a collector.
 
-A library's message may quote what people wrote, where they came from or what they asked for. Lines from other packages
-are reduced to the template without values, or to the place in the code; errors to their kind and the id of their stored
-trace (triptych.storage.traces). Our own lines contain nothing personal.
+A library's message may quote what people wrote, their address or the page they requested. A line of another package is
+therefore reduced to its template without values, or to the place in the code that wrote it. An error is reduced to its
+type and the id of its stored trace (triptych.storage.traces). Our own lines contain nothing personal.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from triptych.storage.database import DatabaseUnavailable
 OURS = "triptych"
 # their messages address the person who runs the app, name no person, and state the remedy
 FOR_OPERATORS = (DatabaseUnavailable, UnsafeDatabase, UnsafeSettings)
-# absolute paths of two parts and more, on Windows too, and addresses of people; not the address of a page
+# absolute paths of at least two parts, Windows paths included, and e-mail addresses; not the address of a page
 PRIVATE = re.compile(r"(?<![\w:/.])/[^\s/'\"]+(?:/[^\s'\"]*)+|\b[A-Za-z]:\\[^\s'\"]+|[\w.+-]+@[\w-]+\.[\w.-]+")
 
 
 def fields(record: logging.LogRecord) -> dict[str, Any]:
-    """What is logged of a record: time (UTC), level, logger, process, message.
+    """The logged fields of a record: time (UTC), level, logger, process and message.
 
-    Of an error its kind, and the id of its trace or, where the message speaks to the person who runs the app, that.
+    For an error also its type, and the id of its stored trace; an error in FOR_OPERATORS gives its message instead.
     """
     line: dict[str, Any] = {
         "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
@@ -57,9 +57,10 @@ def scrubbed(text: str) -> str:
 
 
 def _message(record: logging.LogRecord) -> str:
-    """The sentence; a foreign one without the values that fill it, and without lines after the first.
+    """The text to log: of our own records the message, of others only the first line of the template.
 
-    A foreign line that nothing fills may have been filled before: it becomes the place in the code that wrote it.
+    A record of another package without arguments may already contain values, so the place in the code that wrote it is
+    logged instead.
     """
     if record.name.partition(".")[0] == OURS:
         return scrubbed(record.getMessage())
@@ -76,7 +77,7 @@ class JsonLines(logging.Formatter):
 
 
 class TextLines(logging.Formatter):
-    """The same for people: time, level, logger, message, and an error's kind and id."""
+    """One line of text: time, level, logger, message, and an error's type and id."""
 
     def format(self, record: logging.LogRecord) -> str:
         logged = fields(record)
@@ -87,7 +88,7 @@ class TextLines(logging.Formatter):
 
 
 def settle() -> None:
-    """Gives every logger of this process, also those made later, our lines. Call it once, when the server starts."""
+    """Apply our formatter to all loggers of this process, also to later ones. Call it once, when the server starts."""
     formatter = JsonLines() if settings.logs_json() else TextLines()
 
     class Settled(logging.Logger):
@@ -104,25 +105,25 @@ def settle() -> None:
     for logger in (logging.root, *made):
         for handler in logger.handlers:
             handler.setFormatter(formatter)
-    if logging.lastResort:  # where a line goes whose logger has no handler: uvicorn.error, below Streamlit
+    if logging.lastResort:  # handles loggers without a handler: uvicorn.error, below Streamlit
         logging.lastResort.setFormatter(formatter)
     logging.getLogger(OURS).setLevel(logging.INFO)
     _take_over_what_python_prints()
-    # a line per request or connection: addresses hold personal links, and without them the line says nothing; and one
-    # for each that makes no sense, by which a stranger would fill the disk
+    # no line per request or connection: their addresses contain personal links, and without these the lines are of no
+    # use; no line per malformed request either, as strangers could fill the disk with them
     logging.getLogger("uvicorn.access").setLevel(logging.WARNING)
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
 
 
 def _take_over_what_python_prints() -> None:
-    """Errors that nobody caught, and warnings, become lines of the log."""
+    """Log uncaught exceptions and warnings, which Python prints by default."""
     logging.captureWarnings(True)
-    logging.raiseExceptions = False  # it would print a line that cannot be written, with its values
+    logging.raiseExceptions = False  # otherwise a line that cannot be written would be printed with its values
     sys.excepthook = lambda _, error, __: _note(error)
     threading.excepthook = lambda unhandled: _note(unhandled.exc_value)
     sys.unraisablehook = lambda unhandled: _note(unhandled.exc_value)
 
 
 def _note(error: BaseException | None) -> None:
-    if isinstance(error, Exception):  # Ctrl+C is none
+    if isinstance(error, Exception):  # Ctrl+C raises no Exception
         logging.getLogger(OURS).error("An error was not handled.", exc_info=error)

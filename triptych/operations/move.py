@@ -1,7 +1,7 @@
-"""Moving studies between SQLite and PostgreSQL: every row unchanged, with its number, compared afterwards.
+"""Moves studies between SQLite and PostgreSQL. Every row keeps its content and its number, and is compared afterwards.
 
-Rows keep their numbers because the event chain's hashes cover them; so the target must be empty. One transaction
-reads the source, one writes the target: it holds everything or nothing.
+Rows keep their numbers because the hashes of the event chain cover them, so the target must be empty. One transaction
+reads the source and one writes the target, so a failed move leaves the target empty.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class Moved:
 
 
 def move(source: Engine, target: Engine, slugs: Sequence[str] = ()) -> list[Moved]:
-    """Copies whole studies with everybody in them, or without `slugs` the whole database; the source stays as it is.
+    """Copy whole studies with everybody in them, or the whole database if `slugs` is empty; the source is not changed.
 
-    Every row is read back and compared, and every event chain checked, before the target keeps anything. Raises
-    NotFound for an unknown study, UnsafeDatabase for a target that is not empty, for other schemas, for rows that
-    differ and for a chain that does not hold, DatabaseUnavailable.
+    Every row is read back and compared, and every event chain checked, before the target is committed. Raises NotFound
+    for an unknown study; UnsafeDatabase if the target is not empty, a schema or a row differs, or a chain is broken;
+    DatabaseUnavailable.
     """
     _refuse_other_schema(source)
     database.migrate(target)
@@ -109,12 +109,12 @@ def _refuse_unknown(old: Connection, slugs: Sequence[str]) -> None:
 
 
 def chosen(table: Table, slugs: Sequence[str]) -> Select[Any]:
-    """The studies' rows in the order of their numbers, so that what points at an earlier row finds it."""
+    """The studies' rows in the order of their numbers, so that a row is written after the rows that it refers to."""
     return _as_stored(table).where(_belongs(table, slugs)).order_by(*table.primary_key.columns)
 
 
 def _belongs(table: Table, slugs: Sequence[str]) -> ColumnElement[bool]:
-    """Which rows of a table belong to these studies, or to the whole database, as a condition for the source."""
+    """A condition for the source: which rows of a table belong to these studies, or to the whole database."""
     if not slugs:
         return true()
     studies = STUDY.c.slug.in_(slugs)
@@ -125,7 +125,7 @@ def _belongs(table: Table, slugs: Sequence[str]) -> ColumnElement[bool]:
     try:
         return within(table, {**roots, PERSON: or_(*map(PERSON.c.id.in_, naming))})
     except KeyError:
-        return false()  # settings of one place, not of a study
+        return false()  # settings of an installation, not of a study
 
 
 def _is_of_study(table: Table) -> bool:
@@ -134,12 +134,12 @@ def _is_of_study(table: Table) -> bool:
 
 
 def _as_stored(table: Table) -> Select[Any]:
-    """All columns, JSON as the text it is: read as a value, JSON's null would look like SQL's NULL."""
+    """All columns; JSON as text, because JSON's null, read as a value, would look like SQL's NULL."""
     return select(*(cast(c, Text).label(c.name) if isinstance(c.type, JSON) else c for c in table.columns))
 
 
 def insertion(table: Table, dialect: str) -> Insert:
-    """Takes rows as `_as_stored` gives them, their names behind an underscore."""
+    """An INSERT that takes rows of `_as_stored`, with an underscore before each column's name."""
 
     def parameter(column: Column[Any]) -> ColumnElement[Any]:
         if not isinstance(column.type, JSON):
@@ -174,7 +174,7 @@ def count_on(new: Connection) -> None:
 
 
 def _compare(old: Connection, new: Connection, table: Table, rows: Select[Any]) -> Moved:
-    """Both databases' rows, read back. Raises UnsafeDatabase if one differs."""
+    """Read the rows back from both databases and compare them. Raises UnsafeDatabase if one differs."""
     before, after = _digest(old, rows), _digest(new, _as_stored(table))
     if before != after:
         raise UnsafeDatabase(

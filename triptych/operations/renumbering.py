@@ -15,7 +15,7 @@ NAMES = ("person_id", "pseudonym", "author")  # columns in which a log names peo
 
 
 def of_study(study: FoldedStudy, arrival: StudyArrival) -> FoldedStudy:
-    """The whole study; an annotation that appears in several places remains one object."""
+    """The whole study with mapped numbers and names; an annotation referenced in several places is mapped once."""
     works: dict[int, FoldedWork] = {}
 
     def moved(work: FoldedWork) -> FoldedWork:
@@ -41,7 +41,7 @@ def of_study(study: FoldedStudy, arrival: StudyArrival) -> FoldedStudy:
 
 
 def of_row(table: str, row: Row, arrival: StudyArrival) -> Row:
-    """A row as recorded in the log, or its known columns."""
+    """A copy of a row of the log, which may have only some of its table's columns."""
     moved = dict(row)
     for column in numbers_in(TABLES[table]):
         if column in moved:
@@ -53,7 +53,7 @@ def of_row(table: str, row: Row, arrival: StudyArrival) -> Row:
 
 
 def _number(number: Any, arrival: StudyArrival) -> Any:
-    """A number of a row; none, and a key in the place of a number, stay."""
+    """A row number, shifted; anything else, such as None or a key, is unchanged."""
     return number + arrival.shift if isinstance(number, int) else number
 
 

@@ -1,6 +1,6 @@
-"""Whether the files in a report or a capsule are those whose hashes it lists.
+"""Checks that the files in a report or a capsule match the hashes that it lists.
 
-Of a report these are its data; its own `analysis.py` computes every number again from them.
+In a report these are the data files; its own `analysis.py` recomputes every number from them.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from sqlmodel import Session
 from triptych.formats import zips
 from triptych.storage.models import Event, Snapshot, Study
 
-# which file of the zip lists hashes, and under which name
+# the files of a zip that list hashes, and the key of the list in each
 LISTS = {"snapshot.json": "files", "manifest.json": "sha256"}
 SNAPSHOT = "snapshot.json"
-LARGEST_BYTES = 20_000_000  # of a file that lists others
+LARGEST_BYTES = 20_000_000  # of a file with a list of hashes
 UNREADABLE = (
     *(BadZipFile, OSError, ValueError, LookupError, AttributeError, TypeError),
     *(NotImplementedError, RecursionError, RuntimeError),
@@ -29,7 +29,7 @@ UNREADABLE = (
 
 
 def changed_files(archive: ZipFile) -> list[str]:
-    """Names of the files that are missing or are not what the zip lists. Raises one of UNREADABLE."""
+    """Names of the listed files that are missing or whose hash differs. Raises one of UNREADABLE."""
     changed = []
     for name in archive.namelist():
         folder, slash, base = name.rpartition("/")
@@ -51,11 +51,13 @@ def _listed_by(archive: ZipFile, name: str) -> dict[str, Any]:
 
 
 def _hash(file: IO[bytes]) -> str:
-    return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # a member of a zip is one
+    return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # a file of a zip is one
 
 
 def of_reports(session: Session, study: Study) -> Iterator[str]:
-    """Stored reports that are not what they list, or that name an event as the log does not have it."""
+    """Problems with stored reports: files that do not match their hashes, or a last event whose hash differs in the
+    log.
+    """
     columns = Snapshot.sha256, Snapshot.event_number, Snapshot.event_hash, Snapshot.scope, Snapshot.file
     logged = (Event.study_id == Snapshot.study_id) & (Event.number == Snapshot.event_number)
     query = select(*columns, Event.hash).outerjoin(Event, logged).where(Snapshot.study_id == study.id)
@@ -70,7 +72,7 @@ def of_reports(session: Session, study: Study) -> Iterator[str]:
 
 
 def _faults(file: bytes, sha256: str, made_of: tuple[Any, str]) -> list[str]:
-    """What is wrong with a report's zip. made_of: its scope and the hash of its last event."""
+    """Problems of a report's zip. `made_of` is the scope and the hash of the last event that the report should have."""
     with zips.opened(io.BytesIO(file)) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith(f"/{SNAPSHOT}"))
         faults = [f"{changed} differs from the file that was stored." for changed in changed_files(archive)]

@@ -1,7 +1,7 @@
-"""Checks that the tables of a study match its event log: every row and column, rebuilt from the log alone. `fold` plays
-the log back, and the result is compared with the stored rows; `storage.rows` lists the few columns that no log can
-know. This reveals changes by anyone who does not rewrite the whole log: exports, reports and backups print number and
-hash of the last event, and `earlier_head` compares the log with them.
+"""Checks that the tables of a study match its event log. `fold` rebuilds every row and column from the log alone, and
+the result is compared with the stored rows; `storage.rows` lists the few columns that no log can contain. This reveals
+changes by anyone who does not rewrite the whole log. Exports, reports and backups contain the number and hash of the
+last event, and `earlier_head` compares the log with those.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ from triptych.storage.rows import DESIGN, TABLES, TAKING_PART, Row, as_carried, 
 MAX_DIFFERENCES = 1000
 UNREADABLE = (*events.UNREADABLE, SQLAlchemyError)
 UNFINISHED = {AssignmentState.reserved, AssignmentState.expired}
-OF_DRAFTS = ("state", "active_seconds")  # of an unfinished annotation: its draft changes them without an event
-# how a row is called on screen: the first of these columns that it has
+OF_DRAFTS = ("state", "active_seconds")  # a draft changes these columns of an unfinished annotation without an event
+# a row is named by the first of these columns that has a value
 NAMES = ("external_id", "pseudonym", "person_id", "key", "slug", "id")
 ASSIGNMENT, SLOT, SUBMISSION = (TABLES[name] for name in ("assignment", "slot", "submission"))
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One study: broken is the first event that does not hold, differences the rows that differ from the log.
+    """The result for one study: `broken` describes the first invalid event, `differences` the rows that differ.
 
-    erased: annotations whose values were erased with their annotator. baseline: number and time of the event before
-    which the log left some columns out, because an older version wrote it.
+    `erased` counts annotations whose values were erased with their annotator. `baseline` is the number and time of the
+    event before which an older version left some columns out of the log.
     """
 
     slug: str
@@ -99,7 +99,7 @@ class Verdict:
 
 
 def verify(session: Session, study: Study) -> Verdict:
-    """Checks the chain and compares every row; the first `MAX_DIFFERENCES` that differ are named."""
+    """Check the chain and compare every row; names at most `MAX_DIFFERENCES` differences."""
     try:
         folded = fold(events.chain(session, study.id))
     except (BrokenChain, *UNREADABLE) as error:
@@ -112,7 +112,7 @@ def verify(session: Session, study: Study) -> Verdict:
 
 
 def _readable(session: Session, differences: Iterator[str]) -> Iterator[str]:
-    """The differences, up to a value that is none of its column's type."""
+    """The differences, up to the first value that cannot be read as its column's type."""
     try:
         yield from differences
     except UNREADABLE as error:
@@ -121,7 +121,7 @@ def _readable(session: Session, differences: Iterator[str]) -> Iterator[str]:
 
 
 def unreadable(session: Session) -> Iterator[str]:
-    """Values of an SQLite file that are none of their column's type, by table, row and column."""
+    """Values of an SQLite file that cannot be read as their column's type, by table, row and column."""
     connection = session.connection()
     if connection.dialect.name != "sqlite":
         return
@@ -129,7 +129,7 @@ def unreadable(session: Session) -> Iterator[str]:
         for column in table.columns:
             try:
                 yield from _unreadable_in(connection, column)
-            except SQLAlchemyError:  # of a text that is no UTF-8 SQLite gives not even the bytes
+            except SQLAlchemyError:  # SQLite returns not even the bytes of a text that is invalid UTF-8
                 yield f"{table.name}: {column.name} cannot be read."
 
 
@@ -173,11 +173,11 @@ def _of_baseline(folded: FoldedStudy) -> Iterator[str]:
             yield f"annotation {number} at the baseline: {difference}"
 
 
-# Rows of the design and of everybody who takes part
+# Rows of the design and of participants
 
 
 def _of_rows(session: Session, study: Study, folded: FoldedStudy, persons: Mapping[int, str]) -> Iterator[str]:
-    """Every row by its number: changed, missing, or added."""
+    """Rows that are changed, missing or added, in the order of their numbers."""
     underway = {number for number, row in folded.tables["entry_attempt"].items() if row["finished_at"] is None}
     for table in (*DESIGN, *TAKING_PART):
         logged = dict(folded.tables[table.name])
@@ -202,7 +202,7 @@ def _name(row: Row) -> str:
 
 
 def _columns(here: Row, there: Row) -> Iterator[str]:
-    """Differences between two rows, as far as the log records them."""
+    """Differences between two rows in the columns that the log records."""
     for column, value in there.items():
         if column not in here or here[column] != value:
             yield f"{column} is not what the log says."
@@ -236,7 +236,7 @@ def _in(study: Study) -> Any:
 def _stored_work(
     session: Session, batch: Sequence[int], persons: Mapping[int, str]
 ) -> Iterator[tuple[int, FoldedWork, Mapping[str, Any]]]:
-    """A batch of assignments as the tables hold them; the row as it is stored."""
+    """For each assignment of a batch: its number, its stored content, and its row."""
     run = session.connection().execute
     answers = frozen.grouped(run(_answers(batch)))
     spans = frozen.grouped(run(_spans(batch)))
@@ -258,7 +258,7 @@ def _stored_work(
 
 
 def _single(column: str, parts: Sequence[Row]) -> dict[Any, Row]:
-    """Rows by a column that tells them apart, unless somebody took that rule from the table: then under a new name."""
+    """Rows by a unique column. If somebody dropped the constraint, a repeated value gets a key of its own."""
     named: dict[Any, Row] = {}
     for row in parts:
         named[f"{row[column]} (again)" if row[column] in named else row[column]] = row
@@ -299,9 +299,9 @@ def _by_assignment(rows: Any) -> dict[int, list[Any]]:
 
 
 def _marked(span: Sequence[Any]) -> LoggedHighlight:
-    """A highlight; its quote only where it is not what the text has at that place."""
+    """A highlight; without its quote if the text has the same words at that place."""
     position, turn, start, end, label, comment, quote, unit, text, turns = span
-    is_whole = turn is None or position is None  # of a context the text is the turn's own
+    is_whole = turn is None or position is None  # for a context, `text` is that of the turn
     whole = (text or "") if is_whole else turns[turn][1] if turns and turn < len(turns) else ""
     as_in_text = start is not None and whole[start:end] == quote
     return LoggedHighlight(position, turn, start, end, label, comment, None if as_in_text else quote, unit)
@@ -310,9 +310,9 @@ def _marked(span: Sequence[Any]) -> LoggedHighlight:
 def _compared(
     expected: FoldedWork, actual: FoldedWork, criteria: Mapping[int, Row], complete: bool = False
 ) -> Iterator[str]:
-    """The differences; complete: values missing from the log also count as differences."""
+    """The differences between log and tables. If `complete`, values that the log does not have are differences, too."""
     yield from _of_assignment(expected.row, actual.row, complete)
-    if complete or expected.slots:  # of imported ratings earlier versions logged no order
+    if complete or expected.slots:  # earlier versions logged no order for imported ratings
         yield from _keyed("slot {}", expected.slots, actual.slots, complete)
     if expected.submissions is not None:
         yield from _keyed("submission {}", expected.submissions, actual.submissions or {}, complete)
@@ -332,7 +332,7 @@ def _compared(
 
 
 def _of_marks(there: Sequence[LoggedHighlight], here: Sequence[LoggedHighlight]) -> Iterator[str]:
-    """Highlights that the other side lacks, put side by side."""
+    """Differences between the remaining highlights of both sides, compared in pairs."""
     for old, new in zip_longest(there, here):
         mark = old or new
         name = f"highlight of {_place(mark.position)}, {mark.start} to {mark.end}"
@@ -413,11 +413,13 @@ def _place(position: int | None) -> str:
     return f"Response {LETTERS[position]}" if position < len(LETTERS) else f"slot {position}"
 
 
-# What follows from other rows
+# Derived columns
 
 
 def _of_places(session: Session, study: Study) -> Iterator[str]:
-    """An item counts the places that are held or filled; excluded annotators, judges and simulated ones fill none."""
+    """Items whose `taken` differs from their held or filled places. Annotations by excluded annotators, judges and
+    simulated annotators fill none.
+    """
     member = and_(Membership.person_id == Assignment.person_id, Membership.study_id == Assignment.study_id)
     held = (
         select(Assignment.item_id)

@@ -42,7 +42,7 @@ log = logging.getLogger("triptych.mail")
 
 @dataclass(frozen=True)
 class News:
-    """What the leads of a study have not been sent yet. marks: one for each thing, under which it is remembered."""
+    """Notices that a study's leads have not received yet. marks: a key for each, under which sending is recorded."""
 
     study_id: int
     slug: str
@@ -54,14 +54,14 @@ class News:
 
 @dataclass
 class Watch:
-    """Looks at the studies of a database; one that has not changed since is left alone."""
+    """Checks the studies of a database; one without a change is skipped."""
 
     engine: Engine
     server: MailServer
     looked_at: dict[int, int] = field(default_factory=dict)
 
     def look(self) -> None:
-        """Sends what is new in every running study."""
+        """Send the new notices of every running study."""
         with reading(self.engine) as session:
             running = Study.state.in_([StudyState.open, StudyState.paused]) & ~Study.demo
             numbers = dict(map(tuple, session.execute(select(Study.id, Study.event_number).where(running))))
@@ -75,7 +75,7 @@ class Watch:
                 self._send(news)
 
     def _mark(self, news: News) -> bool:
-        """Whether this process is the one that sends it."""
+        """Whether this process is the one that sends the notices."""
         now = clock.now().isoformat()
         try:
             with writing(self.engine) as session:
@@ -98,12 +98,12 @@ class Watch:
 
 
 def failure_key(study_id: int) -> str:
-    """Under what the reason is stored why the last message about a study was not sent."""
+    """The settings key of the error of the last message about a study."""
     return f"mail failed {study_id}"
 
 
 def failure_of(session: Session, study: Study) -> str:
-    """Why the last message about the study was not sent; empty where it was, or there was none."""
+    """Why the last message about the study was not sent; "" if it was sent, or there was none."""
     return session.scalars(select(Setting.value).where(Setting.key == failure_key(study.id))).first() or ""
 
 
@@ -156,7 +156,7 @@ def _connected(server: MailServer) -> Iterator[smtplib.SMTP]:
 
 
 def _in_words(error: Exception) -> str:
-    """Never the error's own text, which may quote an address."""
+    """The kind of an error; never its text, which may quote an address."""
     words = {
         smtplib.SMTPAuthenticationError: "the mail server refused the name or the password",
         smtplib.SMTPRecipientsRefused: "the mail server refused a recipient",
@@ -173,6 +173,6 @@ def _in_words(error: Exception) -> str:
 
 @contextmanager
 def watching(engine: Engine, server: MailServer) -> Iterator[None]:
-    """Looks again and again, in a thread."""
+    """Check regularly, in a thread, until the end of the context."""
     with repeated(Watch(engine, server).look, "News of studies", LOOK_SECONDS, log):
         yield

@@ -25,7 +25,7 @@ class LeadNotice(NamedTuple):
 def notices(
     study: Study, view: Overview, people: Sequence[Participant], open_places: Unfilled | None = None
 ) -> Iterator[LeadNotice]:
-    """Those that hold now, the study first. open_places: those that nobody present can fill."""
+    """The current notices, about the study first. open_places: places that nobody present can fill."""
     if view.done >= view.expected > 0 and study.state != StudyState.closed:
         places = f"All {counted(view.expected, 'place')} are filled"
         yield LeadNotice("success", f"{places}: the study is complete and can be closed.", ("done",))

@@ -1,4 +1,4 @@
-"""Everybody who annotates a study, as their leads run it: step, progress, pace, last sign of them, pay due, flags."""
+"""The annotators of a study as rows for leads: phase, progress, pace, last activity, pay due, flags."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ BEFORE_WORK = (Purpose.training, Purpose.entry_test)
 
 
 class Phase(StrEnum):
-    """How far somebody is. A flag comes on top."""
+    """How far a participant is; flags are separate."""
 
     invited = "Invited"
     opened = "Link opened"
@@ -47,9 +47,9 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True)
 class Participant:
-    """One annotator. why: they stopped; flags: sentences about what to look at.
+    """One annotator. why: the reason why they stopped; flags: sentences about what a lead should check.
 
-    done, total: items; seconds: median active time of an item; due: pay for what they finished. None where not known.
+    done, total: items; seconds: median active time of an item; due: pay for finished items. None if unknown.
     """
 
     member: Member
@@ -69,12 +69,12 @@ class Participant:
 
     @property
     def is_flagged(self) -> bool:
-        """Whether a lead should look; nobody has to for somebody who has stopped."""
+        """Whether a lead should check them; never if they have stopped."""
         return bool(self.flags) and self.step != Phase.stopped
 
     @property
     def state(self) -> str:
-        """The one word for a list."""
+        """The state as one word, for lists."""
         return "Flagged" if self.is_flagged else self.step
 
 
@@ -96,7 +96,7 @@ def participants(
     view: Overview,
     flags: Mapping[str, Sequence[str]],
 ) -> list[Participant]:
-    """The annotators among the members, in the order in which they joined. flags: by pseudonym."""
+    """The annotators among the members, in the order of joining. flags: by pseudonym."""
     settings, signs = settings_of(study), _signs(session, study)
     progress = {row.pseudonym: row for row in view.annotators}
     finished = frame.work[frame.work["state"].isin(FINISHED)]
@@ -124,7 +124,7 @@ def participants(
 
 
 def _signs(session: Session, study: Study) -> dict[str, _Signs]:
-    """By pseudonym."""
+    """Pseudonym → signs of activity."""
     part = (Membership.study_id == study.id) & (Membership.role == Role.annotator)
     own = (Assignment.study_id == study.id) & (Assignment.person_id == Person.id)
     on_web = (Assignment.state == AssignmentState.reserved) & (Assignment.origin == Origin.web)
@@ -154,7 +154,7 @@ def _signs(session: Session, study: Study) -> dict[str, _Signs]:
 
 
 def _seen_at(signs: _Signs, study: Study) -> datetime | None:
-    """The last sign of somebody: signing in, submitting, or saving, which extends what they hold."""
+    """The last activity: signing in, submitting, or saving, which extends a reservation."""
     held = signs.held_until and signs.held_until - reservation_life(study)
     return max((at for at in (signs.signed_in_at, signs.submitted_at, held) if at), default=None)
 
@@ -173,7 +173,7 @@ def _step(member: Member, progress: AnnotatorProgress | None, signs: _Signs, is_
 
 
 def _why(member: Member) -> str:
-    """Why somebody stopped; empty for those who have not."""
+    """Why a person stopped; "" if they have not."""
     if member.state == "excluded":
         return f"excluded: {member.excluded_reason}"
     return "" if member.state == "active" else member.state

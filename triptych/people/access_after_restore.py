@@ -1,4 +1,4 @@
-"""After a backup is restored, every login, token, link, passcode and account that was closed since stays closed."""
+"""Keeps access revoked after a backup is restored: logins, tokens, links, passcodes and accounts."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from triptych.storage.models import Invitation, Login, Person, Ticket, Token
 
 @dataclass(frozen=True)
 class WaysIn:
-    """ended: hashes of the personal links that no longer open anything.
+    """The current access of everyone. ended: hashes of personal links that no longer work.
 
-    accounts: the hash of the passcode, since when it is disabled, and the identity of single sign-on, by pseudonym.
+    accounts: pseudonym → hash of the passcode, time since when it is disabled, identity of single sign-on.
     """
 
     ended: frozenset[str] = frozenset()
@@ -34,10 +34,12 @@ def ways_in(session: Session) -> WaysIn:
 
 
 def keep_closed(session: Session, since: WaysIn, gone: Collection[str]) -> None:
-    """After a restore, keep access revoked that was revoked since the backup. Everyone has to sign in again, and all
-    tokens are deleted. Links that ended since remain ended, as do all links of people who are `gone`, by pseudonym;
-    people who are in both have the passcode that they chose last and the identity given to them last, and disabled
-    accounts stay so. People who are in the earlier one only have no identity: it may be somebody else's since.
+    """After a restore, revoke what was revoked since the backup. Everyone has to sign in again, and all tokens are
+    deleted.
+
+    Links that ended since stay ended, as do all links of people in `gone` (pseudonyms). People who are in both states
+    have their newest passcode and identity, and disabled accounts stay disabled. People who are only in the backup lose
+    their identity, which may belong to somebody else since.
     """
     for table in (Login, Ticket, Token):
         session.execute(delete(table))
@@ -46,7 +48,7 @@ def keep_closed(session: Session, since: WaysIn, gone: Collection[str]) -> None:
         person.pseudonym: (person.passcode_hash, person.disabled_at, None if since.accounts else person.identity)
         for person in people
     } | dict(since.accounts)
-    session.execute(update(Person).values(identity=None))  # no two may have the same one in between
+    session.execute(update(Person).values(identity=None))  # no two people may have the same identity at any time
     for person in people:
         person.passcode_hash, person.disabled_at, person.identity = accounts[person.pseudonym]
     session.flush()

@@ -43,13 +43,13 @@ from triptych.study.settings import PanelAddress, settings_of
 TICKET_LIFE = timedelta(seconds=30)
 SETUP_LIFE = timedelta(days=1)
 LOGIN_LIFE = timedelta(days=14)
-LEAD_IDLE_LIFE = timedelta(hours=12)  # a lead's login ends sooner when it is not used
+LEAD_IDLE_LIFE = timedelta(hours=12)  # a lead's login ends earlier if it is not used
 USE_NOTED_EVERY = timedelta(minutes=10)
-PASSCODE_LIFE = timedelta(minutes=15)  # within which a lead is not asked for it again
+PASSCODE_LIFE = timedelta(minutes=15)  # within which a lead need not type it again
 INVITATION_LIFE = timedelta(days=90)
 LONGEST_NAME = 80
 LONGEST_PANEL_ID = 200
-LONGEST_TYPED = 1000  # of a name; a text of combining marks takes time by the square of its length to normalise
+LONGEST_TYPED = 1000  # of a name; normalising combining marks takes time that grows with the square of their number
 PREFIX = {Role.annotator: "A", Role.lead: "L", Role.viewer: "V"}  # of pseudonyms
 NOT_OPEN = {
     StudyState.draft: message("Nobody can join this study now: it is not open yet."),
@@ -67,7 +67,7 @@ def panel_of(study: Study) -> PanelAddress:
 
 
 def read_name(name: str) -> str:
-    """The name as it is stored: see `tidied`. Raises NotAllowed if it is empty or too long."""
+    """The name as stored (see `tidied`). Raises NotAllowed if it is empty or too long."""
     tidy = tidied(name)
     if not tidy or len(tidy) > LONGEST_NAME:
         raise NotAllowed(_("A name has 1 to {count} characters.", count=LONGEST_NAME))
@@ -82,7 +82,7 @@ def tidied(name: str) -> str:
 
 
 def folded(name: str | None) -> str:
-    """What makes two spellings one name."""
+    """A key that is equal for different spellings of one name."""
     return unicodedata.normalize("NFKC", tidied(name or "")).casefold()
 
 
@@ -142,12 +142,12 @@ def lead_called(session: Session, name: str) -> Person | None:
 
 
 def lead_account(name: str | None) -> str:
-    """Under what wrong passcodes for this lead's name are counted, whether there is one or not."""
+    """The key for counting wrong passcodes for this lead's name, whether or not there is such a lead."""
     return f"lead:{folded(name)}"
 
 
 def study_account(study_id: int, name: str | None) -> str:
-    """Under what wrong return codes for this name in a study are counted."""
+    """The key for counting wrong return codes for this name in a study."""
     return f"study {study_id}:{folded(name)}"
 
 
@@ -178,7 +178,7 @@ def issue_setup_ticket(session: Session) -> str:
 
 
 def check_setup_ticket(session: Session, secret: str) -> None:
-    """Raises NotAllowed if the set-up link is not, or no longer, good for making the first lead account."""
+    """Raises NotAllowed if the set-up link cannot be used to create the first lead account."""
     tickets = select(Ticket.id).where(_usable(TicketKind.setup, secret))
     if has_lead(session) or session.scalars(tickets).first() is None:
         raise NotAllowed(
@@ -187,7 +187,7 @@ def check_setup_ticket(session: Session, secret: str) -> None:
 
 
 def use_setup_ticket(session: Session, secret: str, name: str, passcode: str) -> Person:
-    """Makes the first lead account. Raises NotAllowed for a link that is not valid, a bad name or passcode."""
+    """Create the first lead account. Raises NotAllowed for an invalid link, a bad name or passcode."""
     check_setup_ticket(session, secret)
     lead = create_lead(session, name, passcode)
     _use(session, TicketKind.setup, secret)
@@ -248,13 +248,13 @@ def use_ticket(session: Session, secret: str) -> str:
 
 
 def _end_of_links(session: Session, person_id: int) -> datetime | None:
-    """When the last of the person's personal links ends; None without a live one."""
+    """When the last of the person's personal links expires; None without a valid one."""
     live = (Invitation.person_id == person_id) & Invitation.revoked_at.is_(None)
     return session.scalars(select(Invitation.expires_at).where(live).order_by(Invitation.expires_at.desc())).first()
 
 
 def later_end(session: Session, who: Who) -> datetime | None:
-    """When a lead's login ends, now that it is used; None where that was noted a moment ago."""
+    """When a lead's login should end after this use; None if that was updated recently."""
     login = session.get(Login, who.login_id)
     if who.role != Role.lead or login is None:
         return None
@@ -279,7 +279,7 @@ def passcode_is_fresh(session: Session, who: Who, typed_at: datetime | None) -> 
 
 
 def live_logins(session: Session, login_secrets: Collection[str]) -> set[str]:
-    """Those of these logins that still let somebody in."""
+    """The subset of these logins that is still valid."""
     by_hash = {passcodes.secret_hash(secret): secret for secret in login_secrets}
     live = _live_login().with_only_columns(Login.secret_hash).where(Login.secret_hash.in_(by_hash))
     return {by_hash[hashed] for hashed in session.scalars(live, {"now": clock.now()})}
@@ -292,7 +292,7 @@ def who_is(session: Session, login_secret: str) -> Who | None:
     return None if row is None else Who(*row)
 
 
-@cache  # every page run and every command of an annotator asks, see `storage.writes`
+@cache  # used by every page run and every command of an annotator, see `storage.writes`
 def select_who() -> Select[*tuple[Any, ...]]:
     """The columns of `Who`, in its order, of the login with the hash `:secret` at `:now`."""
     return signed_in_person().add_columns(Person.pseudonym, Person.role, Person.name, Login.id)
@@ -343,7 +343,7 @@ def enrol(session: Session, study: Study, person_id: int, pseudonym: str) -> Non
 
 
 def called(session: Session, study: Study, name: str) -> list[Person]:
-    """The study's annotators of this name; never a lead who annotates, so no code or link opens a lead's account."""
+    """The study's annotators with this name; never a lead who annotates, so no code or link opens a lead's account."""
     members = select(Membership.person_id).where(Membership.study_id == study.id, Membership.role == Role.annotator)
     annotators = select(Person).where(Person.id.in_(members), Person.role == Role.annotator, Person.name.is_not(None))
     named = session.scalars(annotators)
@@ -351,7 +351,7 @@ def called(session: Session, study: Study, name: str) -> list[Person]:
 
 
 def _lock(session: Session, study: Study) -> None:
-    """Two people with one name, or one person twice, join one after the other."""
+    """Lock the study, so that two people with one name, or one person twice, cannot join at the same time."""
     session.execute(select(Study.id).where(Study.id == study.id).with_for_update(key_share=True))
 
 
@@ -413,7 +413,7 @@ def join(session: Session, study: Study, who: Who) -> Study:
 
 
 def annotator_called(session: Session, study: Study, name: str, email: str | None = None) -> Person:
-    """The study's annotator of this name, made if there is none.
+    """The study's annotator with this name, created if there is none.
 
     Raises NotAllowed for an unusable name, Conflict if the name belongs to somebody with another e-mail address.
     """
@@ -481,7 +481,7 @@ def invited_to(session: Session, secret: str) -> Study:
 
 
 def accept_invitation(session: Session, secret: str) -> Person:
-    """The annotator or viewer a personal link was made for; links to the study made before it stop working.
+    """The annotator or viewer of a personal link; their earlier links to the study stop working.
 
     Raises NotAllowed as `invited` does, and for a link of a lead.
     """
@@ -543,7 +543,7 @@ def panel_study(session: Session, parameters: Mapping[str, str]) -> Study | None
 
 
 def came_from_panel(session: Session, who: Who) -> bool:
-    """Whether a panel sent this person: they came for one study and are offered no other."""
+    """Whether a panel sent this person: they joined for one study and are offered no other."""
     identity = select(PanelIdentity.id).where(PanelIdentity.person_id == who.person_id)
     return session.scalars(identity).first() is not None
 
@@ -570,11 +570,11 @@ def panel_person(session: Session, study: Study, external_id: str) -> int | None
 def join_from_panel(
     session: Session, study: Study, panel: str, external_id: str, session_id: str, proof: str = ""
 ) -> Person:
-    """The person with this id on this panel, a member of the study from now on; one id is one person everywhere.
+    """The person with this id on this panel, now a member of the study; one id is one person everywhere.
 
     Somebody who withdrew from every study returns to those as the same person, and joins another as a new person.
-    Raises NotAllowed if the study takes nobody from a panel, the id is unusable or without the proof that the study
-    asks for, StudyNotOpen for a newcomer, and StudyFull.
+    Raises NotAllowed if the study takes nobody from a panel, or if the id is unusable or lacks the required proof,
+    StudyNotOpen for a newcomer, and StudyFull.
     """
     if study.access != Access.panel:
         raise NotAllowed(_("This study has no panel."))

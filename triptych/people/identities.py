@@ -15,7 +15,7 @@ from triptych.languages.language import message
 from triptych.people import accounts
 from triptych.storage.models import Kind, Person, Role
 
-IDENTITY = re.compile(r"[!-+\--~]{1,200}")  # no comma or space: two that a proxy joined are none
+IDENTITY = re.compile(r"[!-+\--~]{1,200}")  # no comma or space: a proxy may join two with them
 CHARACTERS = "1 to 200 printable ASCII characters, without commas and spaces"
 UNKNOWN = message(
     "Your organisation signs you in as {identity}. Nobody has this identity here yet: ask the lead of your study."
@@ -35,8 +35,8 @@ def everybody(session: Session) -> Sequence[Person]:
 def give(session: Session, called: str, identity: str | None) -> Person:
     """Assign this identity to a person, by pseudonym or a lead's name; None removes the current one.
 
-    A change signs them out. Raises NotFound; NotAllowed for an identity that no request can bring, or for somebody who
-    comes by a link only; Conflict if it is somebody else's.
+    A change signs them out. Raises NotFound; NotAllowed for an identity that no request can contain, or for somebody
+    who can only come by a link; Conflict if it belongs to somebody else.
     """
     by_pseudonym = session.scalars(select(Person).where(Person.pseudonym == called)).first()
     person = by_pseudonym or accounts.lead_called(session, called)

@@ -49,7 +49,7 @@ class Guest:
 
 @dataclass(frozen=True)
 class GuestList:
-    """A list that was read, with everything that is wrong with it, by row."""
+    """A list that was read, with all its problems by row."""
 
     guests: tuple[Guest, ...]
     problems: tuple[Problem, ...]
@@ -61,9 +61,9 @@ class GuestList:
 
 @dataclass(frozen=True)
 class Invited:
-    """Somebody who was invited or reminded, and the secret of their link, which is not stored and shown once.
+    """Somebody who was invited or reminded, with the secret of their link, which is shown once and not stored.
 
-    days: for how long the link is good.
+    days: validity of the link.
     """
 
     name: str
@@ -77,9 +77,9 @@ class Invited:
 
 
 def read_list(session: Session, study: Study, data: bytes) -> GuestList:
-    """The people on a CSV list, compared with each other and with the people in the study.
+    """The people on a CSV list, checked against each other and against the people in the study.
 
-    Raises ImportRefused for a file that is no text at all.
+    Raises ImportRefused for a file that is not text.
     """
     refuse_other_content(data)
     findings = Findings()
@@ -105,7 +105,7 @@ def _filled(text: str, findings: Findings) -> list[Cells]:
 
 
 def _columns(rows: list[Cells], findings: Findings) -> tuple[list[str], list[Cells]]:
-    """What each column means, and the rows below the header, if there is one; no columns without."""
+    """The meaning of each column, and the rows below the header; no columns if there is no header."""
     header = [HEADINGS.get(cell.strip().casefold(), cell.strip().casefold()) for cell in rows[0][1]] if rows else []
     if "name" not in header and not {"email", "group"} <= {*header}:
         return [], rows
@@ -133,7 +133,7 @@ def _guests(rows: Sequence[Cells], columns: Sequence[str], findings: Findings) -
 
 
 def _columns_of(cells: Sequence[str]) -> list[str]:
-    """What the cells of a row without a header mean: name, address, then group or role; the name may be left out."""
+    """The meaning of a row's cells without a header: name, address, then group or role; the name may be missing."""
     columns = ["name", "email"] if not _is_address(cells[0].strip()) else ["email"]
     last = cells[len(columns)].strip().casefold() if len(cells) > len(columns) else ""
     return [*columns, *(("role",) if last in list(Role) else ("group", "role"))]
@@ -184,7 +184,7 @@ def _find_doubles(guests: Sequence[Guest], findings: Findings) -> None:
 
 
 def _find_known(session: Session, study: Study, guests: Sequence[Guest], findings: Findings) -> None:
-    """Errors for people in the study: a new link is issued on purpose, because it ends the old one."""
+    """Errors for people who are in the study: they need a new link on purpose, since it ends the old one."""
     members = select(Person.name, Person.email, Person.pseudonym).join(Membership, Membership.person_id == Person.id)
     rows = session.execute(members.where(Membership.study_id == study.id)).all()
     names = {accounts.folded(row.name): row.pseudonym for row in rows if row.name}
@@ -242,10 +242,10 @@ def invite_one(
 
 
 def remind(session: Session, study: Study, pseudonyms: Sequence[str], actor: str) -> list[Invited]:
-    """A further link for each of these annotators, or for nobody; the earlier one works until the new one is used.
+    """A new link for each of these annotators, or for nobody; the earlier one works until the new one is used.
 
-    Secrets are not stored, so the link that somebody has cannot be sent again. Raises NotFound; NotAllowed for somebody
-    who cannot come back.
+    Secrets are not stored, so an existing link cannot be sent again. Raises NotFound; NotAllowed for somebody who
+    cannot return.
     """
     return _further_links(session, study, pseudonyms, actor, EventKind.reminded)
 
@@ -259,7 +259,7 @@ def _further_links(
     session: Session, study: Study, pseudonyms: Sequence[str], actor: str, kind: EventKind
 ) -> list[Invited]:
     groups, invited, is_reminder = settings_of(study).annotator_groups, [], kind == EventKind.reminded
-    for pseudonym in sorted(pseudonyms):  # two leads lock them in one order
+    for pseudonym in sorted(pseudonyms):  # sorted, so that two leads lock people in the same order
         membership, person = roster.find(session, study, pseudonym)
         roster.refuse_without_use(membership, person)
         if membership.excluded_at or membership.turned_away_as:

@@ -1,4 +1,4 @@
-"""Which language a person reads: their own choice, else the study's, else the browser's."""
+"""The language for a person: their own choice, otherwise the study's, otherwise the browser's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from triptych.study.settings import settings_of
 
 
 def choose(session: Session, who: Who, code: str) -> None:
-    """Stores their choice. Raises NotAllowed for a language that there is not."""
+    """Store a person's choice. Raises NotAllowed for an unknown language."""
     if code not in language.codes():
         raise NotAllowed(f"There is no language {code!r}; there are {', '.join(language.codes())}.")
     session.get_one(Person, who.person_id).language = code
@@ -26,7 +26,7 @@ def carry(session: Session, person: Person, code: str | None) -> None:
 
 
 def of_person(session: Session, person_id: int | None, study: Study | None, browser: str | None) -> str:
-    """The code of a language that there is. browser: its Accept-Language."""
+    """The code of an available language. browser: its Accept-Language."""
     own = session.scalar(select(Person.language).where(Person.id == person_id)) if person_id is not None else None
     chosen = own or (settings_of(study).language if study else "")
     return chosen if chosen in language.codes() else language.accepted(browser)

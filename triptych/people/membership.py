@@ -1,4 +1,4 @@
-"""An annotator's membership as every action of theirs reads it: one row."""
+"""An annotator's membership in one row, as every action of theirs reads it."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from triptych.study.persons import Who
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorMembership:
-    """An annotator's part in a study, and what of the study decides how their next item is found.
+    """An annotator's part in a study, and properties of the study that determine how their next item is found.
 
-    has_plan: the study has an explicit plan. has_checks: it has gold or attention items. has_overdue: a reservation of
-    anybody has run out.
+    has_plan: whether it has an explicit plan. has_checks: gold or attention items. has_overdue: an expired reservation
+    of anybody.
     """
 
     id: int
@@ -57,7 +57,7 @@ def locked_membership(session: Session, study_id: int, who: Who) -> AnnotatorMem
 
 
 def membership_of(session: Session, study: Study, who: Who) -> AnnotatorMembership:
-    """The person's membership, to look at. Raises NotFound for somebody who is not in the study."""
+    """The person's membership, for reading. Raises NotFound for somebody who is not in the study."""
     return _read(session, who, study.id, lock=False)
 
 

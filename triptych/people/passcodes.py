@@ -47,11 +47,11 @@ _hasher = PasswordHasher(time_cost=2, memory_cost=19456, parallelism=1, type=Typ
 
 
 class Hashed(str):
-    """A passcode or code as it is stored. Commands take it so that nothing is hashed within their transaction."""
+    """A passcode or code as stored. Commands accept it so that nothing is hashed within their transaction."""
 
 
 class ReturnCode(NamedTuple):
-    """A new code: what its owner notes, and what is stored."""
+    """A new code: the code for its owner, and the hash to store."""
 
     text: str
     hashed: Hashed
@@ -59,7 +59,7 @@ class ReturnCode(NamedTuple):
 
 @cache
 def _hashing(process_id: int) -> ThreadPoolExecutor:
-    """The threads of a process that hash: each thread that ever did keeps the memory that argon2 took."""
+    """The hashing threads of a process. They are reused, since each thread keeps the memory that argon2 allocated."""
     return ThreadPoolExecutor(HASHES_AT_ONCE, thread_name_prefix="passcodes")
 
 
@@ -69,7 +69,7 @@ def _in_turn(hashing: Callable[..., T], *texts: str | bytes) -> T:
 
 @cache
 def _nobody() -> str:
-    """What an unknown account is checked against, so that it takes as long as a known one."""
+    """The hash against which an unknown account is checked, so that the check takes as long as for a known one."""
     return hash_code(secrets.token_urlsafe())
 
 
@@ -79,7 +79,7 @@ def new_secret() -> str:
 
 
 def secret_hash(secret: str) -> str:
-    """What is stored of a random secret."""
+    """The hash of a random secret, to be stored."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -95,15 +95,15 @@ def new_return_code() -> ReturnCode:
 
 
 def read_return_code(typed: str) -> str:
-    """The code as it was given out, however it was typed: small letters, spaces, O for 0, I or L for 1."""
+    """The code as issued, however it was typed: small letters, spaces, O for 0, I or L for 1."""
     signs = "".join(sign for sign in typed.upper() if sign.isalnum()).translate(LOOKALIKES)
     return f"{signs[:4]}-{signs[4:]}"
 
 
 def hash_passcode(passcode: str) -> Hashed:
-    """The hash to store; what is hashed already stays.
+    """The hash to store; a value that is already hashed is returned unchanged.
 
-    Raises NotAllowed if the passcode is too short, too long or among the first anybody tries.
+    Raises NotAllowed if the passcode is too short, too long or among the most common ones.
     """
     if isinstance(passcode, Hashed):
         return passcode
@@ -119,8 +119,8 @@ def hash_code(code: str) -> Hashed:
 
 
 def fits(stored: str | None, passcode: str) -> bool:
-    """Whether the passcode belongs to the stored hash; takes as long where there is none."""
-    unknown = _nobody()  # made at the first check, for whatever name
+    """Whether the passcode matches the stored hash; takes as long if there is no hash."""
+    unknown = _nobody()  # computed at the first check of any account
     try:
         right = _in_turn(_hasher.verify, stored or unknown, passcode[: LONGEST + 1].encode("utf-8", "surrogatepass"))
     except (VerificationError, InvalidHashError):
@@ -129,16 +129,16 @@ def fits(stored: str | None, passcode: str) -> bool:
 
 
 def wait_after(failures: int) -> timedelta:
-    """How long after the last of so many failures the next try may come: nothing at first, then twice as long each."""
+    """The waiting time after this many failures: 0 at first, then doubled each time."""
     if failures < FREE_TRIES:
         return timedelta(0)
     return timedelta(seconds=min(2 ** (failures - FREE_TRIES), LONGEST_WAIT_SECONDS))
 
 
 def begin_try(session: Session, account: str) -> None:
-    """Counts a try as failed before it is checked, so that many at once count too; `forget_tries` after a right one.
+    """Count a try as failed before it is checked, so that parallel tries count; call `forget_tries` after a success.
 
-    Raises NotAllowed with the seconds to wait when others for this account failed just before. It never locks.
+    Raises NotAllowed with the seconds to wait after recent failures for this account. Accounts are never locked.
     """
     now, of_account = clock.now(), FailedSignIn.account_hash == secret_hash(account)
     session.execute(delete(FailedSignIn).where(FailedSignIn.at <= now - PERIOD))

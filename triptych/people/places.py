@@ -39,7 +39,7 @@ def most_people(session: Session, study: Study) -> int:
 
 
 def people_with_a_place(session: Session, study: Study) -> int:
-    """People in onboarding, at work or finished; not those who failed, left, or gave no answer in time."""
+    """People in onboarding, at work or finished; not those who failed, left, or did not respond in time."""
     query = select(func.count()).select_from(Membership).join(Person, Person.id == Membership.person_id)
     return session.execute(query.where(_holds_a_place(study))).scalar_one()
 
@@ -65,9 +65,9 @@ def _holds_a_place(study: Study) -> ColumnElement[bool]:
 
 
 def refuse_if_full(session: Session, study: Study, person_id: int | None) -> None:
-    """Raises StudyFull for somebody who holds no place (None: who is new) where all are taken.
+    """Raises StudyFull if all places are taken and the person holds none (None: a new person).
 
-    People who failed or left are not refused: they come back for their code.
+    People who failed or left are not refused: they return for their code.
     """
     own = (Membership.study_id == study.id) & (Membership.role == Role.annotator) & (Membership.person_id == person_id)
     parts = select(_takes_part(study), _holds_a_place(study)).select_from(Membership).join(Person).where(own)
@@ -90,7 +90,8 @@ def refuse_if_full(session: Session, study: Study, person_id: int | None) -> Non
 
 
 def key_of(study: Study) -> str:
-    """The study's key for its panel, another one for each proof: participants read the secret in their link.
+    """The study's key for its panel; each proof has a different one, because participants can read the secret in a
+    link.
 
     It changes with the server's secret.
     """
@@ -119,7 +120,7 @@ def _signed(key: bytes, text: bytes) -> bytes:
 
 
 def _claims(key: bytes, token: bytes) -> dict[str, Any]:
-    """What a JSON Web Token says (RFC 7519) that was signed with HS256 and is not over; nothing for any other."""
+    """The claims of a valid JSON Web Token (RFC 7519) signed with HS256; nothing for any other text."""
     text, _, signature = token.rpartition(b".")
     try:
         header, claims = (json.loads(_decoded(part)) for part in text.split(b"."))
@@ -127,7 +128,7 @@ def _claims(key: bytes, token: bytes) -> dict[str, Any]:
             now = clock.now().replace(tzinfo=UTC).timestamp()
             return dict(claims) if now < float(claims.get("exp", now + 1)) else {}
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        pass  # no token
+        pass  # invalid token
     return {}
 
 

@@ -1,4 +1,4 @@
-"""Who takes part in a study, as its leads see it, and what leads do about it: links, accounts, fellow leads.
+"""The members of a study for its leads, and leads' actions: links, accounts, other leads.
 
 Names appear on the page People only; everywhere else a person appears by pseudonym.
 """
@@ -62,7 +62,7 @@ class Member:
 
 
 def members_of(session: Session, study: Study) -> list[Member]:
-    """Everybody in the study, leads first, then in the order in which they joined."""
+    """Everybody in the study: leads first, then in the order of joining."""
     live = and_(
         Invitation.study_id == study.id,
         Invitation.person_id == Person.id,
@@ -93,7 +93,7 @@ def _member(
     erased: frozenset[str],
 ) -> Member:
     agreed = "agreed" if membership.consent_version == version else "outdated"
-    named = membership.withdrawn_at is None  # after a withdrawal no name is shown, even if another study knows it
+    named = membership.withdrawn_at is None  # after a withdrawal the name is hidden, even if another study knows it
     return Member(
         pseudonym=person.pseudonym,
         role=membership.role,
@@ -121,9 +121,9 @@ def _erased(session: Session, study: Study) -> frozenset[str]:
 
 
 def find(session: Session, study: Study, pseudonym: str, role: Role = Role.annotator) -> tuple[Membership, Person]:
-    """A member and the person, the membership locked so that no command of theirs comes between.
+    """A member and their person; the membership is locked, so that none of their commands runs meanwhile.
 
-    A command about one person takes this lock before the study's, as their own commands do; the other order would
+    A command about one person takes this lock before the study's, as their own commands do; the other order could
     deadlock. Raises NotFound.
     """
     query = (
@@ -274,7 +274,7 @@ def remove_lead(session: Session, study: Study, pseudonym: str, certainty: Certa
 
 
 def _leads(session: Session, study: Study, able: bool = False) -> Sequence[int]:
-    """Persons who lead the study; `able`: of them those who can sign in."""
+    """Ids of the study's leads; `able`: only of those who can sign in."""
     query = select(Person.id).join(Membership, Membership.person_id == Person.id)
     query = query.where(Membership.study_id == study.id, Membership.role == Role.lead)
     if able:

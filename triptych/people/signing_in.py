@@ -1,7 +1,7 @@
-"""Coming in with a passcode or a return code.
+"""Signing in with a passcode or a return code.
 
-Hashing takes a while, so it happens between short transactions and never within one. Wrong tries are counted per
-account: those of browsers that signed in to it before each on their own, those of all other browsers together.
+Hashing is slow, so it runs between short transactions and never within one. Wrong tries are counted per account:
+separately for each browser that has signed in to it before, and together for all other browsers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from triptych.study.persons import Certainty, Who
 
 @dataclass(frozen=True)
 class Browser:
-    """A browser by its number, and the people who signed in with it."""
+    """A browser's id, and the people who signed in with it."""
 
     id: str = ""
     people: tuple[int, ...] = ()
@@ -44,7 +44,7 @@ def lead(engine: Engine, name: str, passcode: str, browser: Browser = UNKNOWN) -
 
 
 def identified(engine: Engine, identity: str) -> Person:
-    """The person that the proxy of a single sign-on let in. Raises NotAllowed if nobody here has this identity."""
+    """The person identified by the single sign-on proxy. Raises NotAllowed if nobody here has this identity."""
     with reading(engine) as session:
         person = identities.identified(session, identity)
     if person is None:
@@ -64,7 +64,7 @@ def returning(engine: Engine, study: Study, name: str, code: str, browser: Brows
 def certain(
     engine: Engine, who: Who, typed_at: datetime | None, passcode: str, browser: Browser = UNKNOWN
 ) -> Certainty:
-    """What an act that cannot be undone asks for: the passcode, at `typed_at` lately or now. Raises as `lead`."""
+    """The proof for an irreversible action: the passcode, typed at `typed_at` recently or now. Raises as `lead`."""
     with reading(engine) as session:
         is_fresh = accounts.passcode_is_fresh(session, who, typed_at)
     if not is_fresh:
@@ -73,7 +73,7 @@ def certain(
 
 
 def proved_by(bearer: Bearer) -> Certainty:
-    """What was made sure of by the passcode when a token that unblinds was made. Raises NotAllowed for any other."""
+    """The proof given when this token was created, if it may unblind. Raises NotAllowed for any other token."""
     if Scope.unblind not in bearer.scopes or bearer.study_id is None:
         raise NotAllowed("This token may not unblind. A lead can create one that may on the page Account.")
     return Certainty(bearer.who)
@@ -88,7 +88,7 @@ def _confirmed(engine: Engine, who: Who, passcode: str, browser: Browser) -> Per
 
 
 def change_passcode(engine: Engine, who: Who, passcode: str, new: str, browser: Browser = UNKNOWN) -> Person:
-    """A lead replaces their passcode, which ends all their logins; the person that is returned can sign in again.
+    """Replace a lead's passcode and end all their logins; returns the person, who can be signed in again.
 
     Raises as `lead`, and NotAllowed for an unusable passcode.
     """
@@ -101,7 +101,7 @@ def change_passcode(engine: Engine, who: Who, passcode: str, new: str, browser: 
 def _checked(
     engine: Engine, account: str, people: Sequence[Person], secret: str, browser: Browser, refusal: str
 ) -> Person:
-    """The one of these people whose secret this is; without any it takes as long as with one."""
+    """The person among these with this secret; without any person the check takes as long."""
     is_known = any(person.id in browser.people for person in people)
     count = f"{account} in {browser.id}" if is_known else account
     with writing(engine) as session:

@@ -41,7 +41,7 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True)
 class Bearer:
-    """What a live token lets its sender do. study_id: the one study that it is for, None for all of the lead's."""
+    """The rights of a valid token. study_id: the only study that it is for; None for all studies of the lead."""
 
     who: Who
     scopes: frozenset[Scope]
@@ -53,7 +53,7 @@ class Bearer:
 
 @dataclass(frozen=True)
 class TokenFacts:
-    """A token as its lead sees it. study: the title of the one study that it is for, None for all."""
+    """A token as listed for its lead. study: the title of the only study that it is for; None for all."""
 
     id: int
     name: str
@@ -113,7 +113,7 @@ def make(
 
 
 def secret_of(text: str) -> str | None:
-    """The secret in a token that was made with this installation's cookie secret; None for anything else."""
+    """The secret in a token with a valid signature of this installation; None for anything else."""
     if not text.startswith(PREFIX) or len(text) > MAX_CHARACTERS:
         return None
     try:
@@ -127,7 +127,7 @@ def _signer() -> Signer:
 
 
 def bearer(session: Session, secret: str) -> Bearer | None:
-    """Who sends this secret, and what they may do; None if it is unknown, revoked, expired, or its lead disabled."""
+    """The token's lead and rights; None if it is unknown, revoked or expired, or its lead is disabled."""
     live = (Token.secret_hash == passcodes.secret_hash(secret)) & (Token.expires_at > clock.now())
     able = Person.disabled_at.is_(None) & (Person.role == Role.lead)
     query = select(Token, Person).join(Person, Person.id == Token.person_id).where(live, able)
@@ -140,7 +140,7 @@ def bearer(session: Session, secret: str) -> Bearer | None:
 
 
 def is_to_be_noted(bearer: Bearer) -> bool:
-    """Whether the last use that is stored is older than a list of tokens should show."""
+    """Whether the stored time of the last use is out of date."""
     return bearer.used_at is None or clock.now() - bearer.used_at > USE_NOTED_EVERY
 
 
@@ -149,7 +149,7 @@ def note_use(session: Session, bearer: Bearer) -> None:
 
 
 def of_person(session: Session, person_id: int) -> list[TokenFacts]:
-    """The tokens of a lead, newest first, expired ones among them."""
+    """The tokens of a lead, newest first, including expired ones."""
     query = select(Token, Study.title).outerjoin(Study, Study.id == Token.study_id)
     own = query.where(Token.person_id == person_id).order_by(Token.id.desc())
     return [
@@ -159,7 +159,7 @@ def of_person(session: Session, person_id: int) -> list[TokenFacts]:
 
 
 def revoke(session: Session, who: Who, token_id: int) -> None:
-    """The token stops working at once, and is deleted. Raises NotFound for anything but a token of this lead."""
+    """Delete the token, which stops working at once. Raises NotFound for anything but a token of this lead."""
     own = (Token.id == token_id) & (Token.person_id == who.person_id)
     token = session.scalars(select(Token).where(own)).first()
     if token is None:
@@ -189,7 +189,7 @@ def _scopes(token: Token) -> tuple[Scope, ...]:
 
 
 def _record(session: Session, who: Who, token: Token, kind: EventKind) -> None:
-    """In the log of every study that the token reaches."""
+    """Log an event in every study that the token reaches."""
     led = select(Membership.study_id).where(Membership.person_id == who.person_id, Membership.role == Role.lead)
     ids = [token.study_id] if token.study_id is not None else sorted(session.scalars(led))
     values = {"name": token.name, "scopes": list(_scopes(token)), "expires_at": token.expires_at.isoformat()}

@@ -22,7 +22,7 @@ from triptych.study.settings import changed, settings_of, stored
 
 
 def enrol_viewer(session: Session, study: Study, viewer: Person, actor: str) -> None:
-    """Gives a new person the seat."""
+    """Make a new person the study's viewer."""
     session.add(Membership(study_id=study.id, person_id=viewer.id, role=Role.viewer, joined_at=clock.now()))
     session.flush()
     events.record(session, study.id, EventKind.viewer_added, actor, subject=viewer.pseudonym)
@@ -45,7 +45,7 @@ def withdraw_seat(session: Session, study: Study, pseudonym: str, actor: str) ->
 
 
 def let_read_explanations(session: Session, study: Study, allowed: bool, actor: str) -> None:
-    """Whether viewers read what annotators wrote, from now on."""
+    """Set whether viewers may read annotators' texts."""
     study = lifecycle.lock(session, study.id)
     before = settings_of(study).viewers_read_explanations
     if before == allowed:
@@ -59,7 +59,7 @@ def let_read_explanations(session: Session, study: Study, allowed: bool, actor: 
 def refuse_both_sides(session: Session, who: Who, people: Collection[int]) -> None:
     """Raises NotAllowed if one of these people, who used this browser before, is on the other side of a study.
 
-    No browser of somebody who still annotates a study opens its viewer's seat, and none of its viewers annotates it.
+    A browser of somebody who still annotates a study cannot open its viewer's link, and its viewers cannot annotate it.
     """
     own, other = (Role.viewer, Role.annotator) if who.role == Role.viewer else (Role.annotator, Role.viewer)
     studies = _studies(own).where(Membership.person_id == who.person_id)
@@ -72,7 +72,7 @@ def refuse_both_sides(session: Session, who: Who, people: Collection[int]) -> No
 
 
 def _studies(role: Role) -> Select[int]:
-    """Studies, with the seats of this role in them; of annotators those who may still annotate."""
+    """Ids of studies by the memberships of this role; for annotators only of those who may still annotate."""
     seats = select(Membership.study_id).join(Study, Study.id == Membership.study_id).where(Membership.role == role)
     if role == Role.viewer:
         return seats

@@ -1,4 +1,4 @@
-"""The rubric of a draft as a lead's form sees it: its text, its values, its mistakes, and the first item with it."""
+"""The rubric of a draft for a lead's form: its text, its values, its mistakes, and the first item shown with it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from triptych.study.persons import Who
 
 
 def sources(session: Session, who: Who, study: Study) -> list[tuple[str, str]]:
-    """What a rubric can start from: (name, title)."""
+    """The rubrics that a rubric can start from: (name, title)."""
     shipped = [(f"shipped/{key}", f"Shipped: {key}") for key in shipped_rubrics()]
     earlier = [(f"study/{s.slug}", f"Study: {s.title}") for s in lifecycle.for_lead(session, who) if s.id != study.id]
     return [("empty/", "An empty rubric"), *shipped, *earlier]
 
 
 def source_text(session: Session, who: Who, name: str) -> str:
-    """The text that `sources` calls by this name. Raises InvalidAnnotation, or NotFound for another lead's study."""
+    """The text of the source with this name. Raises InvalidAnnotation, or NotFound for another lead's study."""
     kind, _, key = name.partition("/")
     if kind == "study":
         return lifecycle.rubric_text(session, lifecycle.led_by(session, who, key))
@@ -38,7 +38,7 @@ def source_text(session: Session, who: Who, name: str) -> str:
 
 
 def look(session: Session, study: Study, text: str | None = None) -> dict[str, Any]:
-    """What the form shows of the stored text, or of another one that is not stored."""
+    """The content of the form for the stored text, or for another text, which is not stored."""
     stored = lifecycle.rubric_text(session, study)
     sheet = read_sheet(stored if text is None else text)
     return {
@@ -52,7 +52,7 @@ def look(session: Session, study: Study, text: str | None = None) -> dict[str, A
 
 
 def _as_json(sheet: RubricSheet) -> Any:
-    """The form's value; None where the text holds what a form cannot, such as a date."""
+    """The form's value; None if the text contains a value that a form cannot show, such as a date."""
     try:
         return json.loads(json.dumps(sheet.value, allow_nan=False)) if isinstance(sheet.value, dict) else None
     except (TypeError, ValueError):
@@ -65,10 +65,10 @@ def _first_item(session: Session, study: Study, rubric: Rubric) -> str:
 
 
 def change(session: Session, study: Study, base: str, text: str, actor: str) -> dict[str, Any]:
-    """Stores the text if it is a rubric; `base` is the version that it was made from.
+    """Store the text if it is a valid rubric; `base` is the version on which it is based.
 
-    With mistakes, or where another lead was quicker, nothing is stored, and the answer says so. Raises Conflict and
-    NotAllowed as `design.amend` does.
+    If it has mistakes, or another lead has stored a change, nothing is stored, and the answer says so. Raises Conflict
+    and NotAllowed as `design.amend` does.
     """
     if text_hash(lifecycle.rubric_text(session, study)) != base:
         return {**look(session, study), "changed": True}

@@ -1,4 +1,4 @@
-"""An item as annotators will see it before there is any assignment: the workbench's own view with nothing behind it."""
+"""An item as annotators will see it, before there are assignments: the workbench's own view, without routes."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ MAX_ITEMS = 200
 
 
 def name_of(view: View) -> str:
-    """Another name for another view, so that the workbench starts again where anything differs."""
+    """A name that differs between views, so that the workbench starts again after any change."""
     return hashlib.sha256(view.model_dump_json().encode()).hexdigest()[:12]
 
 
 def samples(rubric: Rubric, items: Sequence[ItemDraft]) -> list[ItemDraft]:
-    """Items for the preview: the study's own, else the rubric's training items, else an invented one."""
+    """Items for the preview: the study's own, otherwise the rubric's training items, otherwise an invented one."""
     if items:
         return list(items)
     if rubric.training:
@@ -35,16 +35,16 @@ def samples(rubric: Rubric, items: Sequence[ItemDraft]) -> list[ItemDraft]:
 
 
 def study_to_be(rubric: Rubric, formats: Formats) -> Study:
-    """Stands for a study that has not been made yet: as its rubric proposes it, in no database."""
+    """A study as its rubric proposes it, for a preview before it is created; not in the database."""
     nothing: Any = {"slug": "", "series": "", "rubric_id": 0, "seed": ""}
     settings = stored(StudySettings(formats=formats, mark_unit=USUAL_UNIT))
     return Study(title=rubric.title, round=Round.main, presentation=rubric.presentation, settings=settings, **nothing)
 
 
 def view_of(study: Study, rubric: Rubric, items: Sequence[ItemDraft], place: int) -> View:
-    """The blinded view of the item at this place (from 0), candidates in the order of its file.
+    """The blinded view of the item at this place (from 0), with candidates in file order.
 
-    Without routes the workbench sends and keeps nothing.
+    Without routes, the workbench sends and stores nothing.
     """
     item, settings = items[place], settings_of(study)
     turns = [(turn.speaker, turn.text) for turn in item.context_turns]

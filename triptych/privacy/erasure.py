@@ -1,7 +1,7 @@
-"""Erasing a person: identifiers, logins and free text are deleted from every table and from the log.
+"""Erases a person: identifiers, logins and free text are deleted from every table and from the log.
 
-They withdraw from every study, so ratings stay or go as the consent promised (see `withdrawal`). Files made before
-somebody was erased or withdrew (backups, capsules, reports) are found, listed and deleted on request.
+They withdraw from every study, so ratings are kept or deleted as the consent promised (see `withdrawal`). Files made
+before somebody was erased or withdrew (backups, capsules, reports) are found, listed and deleted on request.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ DATABASES, ARCHIVES, OPAQUE = {".db", ".sqlite"}, {".zip"}, {".dump", ".sql", ".
 
 
 def erase(session: Session, study: Study, pseudonym: str, certainty: Certainty) -> int:
-    """Erases an annotator of the study; returns in how many studies.
+    """Erase an annotator of the study; returns the number of studies that they took part in.
 
-    They withdraw from each, then name, ids, logins and free texts are deleted. Follow it with `wipe`, outside of the
-    transaction. Raises NotFound, Conflict if it was done before, and NotAllowed for a lead and for somebody who also
-    takes part in a study that this lead does not lead.
+    They withdraw from each study, and their name, ids, logins and free texts are deleted. Call `wipe` afterwards,
+    outside the transaction. Raises NotFound, Conflict if they were erased before, and NotAllowed for a lead or for
+    somebody who takes part in a study that this lead does not lead.
     """
     who = certainty.who
     _, person = roster.find(session, study, pseudonym)
@@ -64,7 +64,7 @@ def erase(session: Session, study: Study, pseudonym: str, certainty: Certainty) 
         if withdrawn_at is None:
             withdrawal.withdraw(session, part, pseudonym, who.pseudonym)
         else:
-            scrub.forget_words(session, part, person)  # written about them since
+            scrub.forget_words(session, part, person)  # comments that leads wrote after a withdrawal
         annotator_groups.forget(session, part, pseudonym, who.pseudonym)
         events.record(session, part.id, EventKind.person_erased, who.pseudonym, subject=pseudonym)
     scrub.forget_identity(session, person)
@@ -75,7 +75,7 @@ def erase(session: Session, study: Study, pseudonym: str, certainty: Certainty) 
 
 
 def annotations_of(session: Session, study: Study, pseudonym: str) -> int:
-    """How many annotations this person has submitted in the study."""
+    """The number of annotations that this person has submitted in the study."""
     query = select(func.count(Assignment.id)).join(Person, Person.id == Assignment.person_id)
     own = (Assignment.study_id == study.id) & (Person.pseudonym == pseudonym) & Assignment.submitted_at.is_not(None)
     return session.execute(query.where(own)).scalar_one()
@@ -92,13 +92,14 @@ def wipe(engine: Engine) -> Wiped:
     return database.wipe(engine, WIPED_TABLES)
 
 
-# Copies made earlier
+# Earlier copies
 
 
 @dataclass(frozen=True)
 class Copy:
-    """A file, or a report kept in the database (by its hash), that still contains people who have left since. Neither
-    path nor hash: an archive that was passed on and cannot be deleted here.
+    """A file, or a stored report (by its hash), that still contains people who have left.
+
+    Neither path nor hash: an archive that was published and cannot be deleted here.
     """
 
     name: str
@@ -109,7 +110,7 @@ class Copy:
 
 
 def copies(session: Session, study: Study) -> list[Copy]:
-    """Backups, capsules, reports and archives that still hold somebody who withdrew or was erased, newest first."""
+    """Backups, capsules, reports and archives that contain somebody who withdrew or was erased, newest first."""
     left = _left(session, study)
     if not left:
         return []
@@ -119,7 +120,7 @@ def copies(session: Session, study: Study) -> list[Copy]:
 
 
 def _left(session: Session, study: Study) -> dict[str, Event]:
-    """Everybody who was erased or withdrew, with their last such event."""
+    """Everybody who was erased or withdrew → their last such event."""
     query = select(Event).where(Event.study_id == study.id, Event.kind.in_(DEPARTURES)).order_by(Event.number)
     return {event.subject: event for event in session.scalars(query) if event.subject}
 
@@ -127,7 +128,7 @@ def _left(session: Session, study: Study) -> dict[str, Event]:
 def _files_holding(home: Path, left: Mapping[str, Event]) -> Iterator[Copy]:
     in_use = database.sqlite_path(settings.database_url())
     endings = DATABASES | ARCHIVES | OPAQUE
-    # the database may be elsewhere, with the copies that were made before its updates next to it
+    # the database may be in another folder, with copies that were made before updates next to it
     files = {*home.glob("*"), *home.glob("backups/**/*"), *in_use.parent.glob(f"{escape(in_use.stem)}-before-*.db")}
     copied = (path for path in files if path.resolve() != in_use.resolve() and path.is_file())
     for path in sorted(path for path in copied if path.suffix in endings):
@@ -139,19 +140,19 @@ def _files_holding(home: Path, left: Mapping[str, Event]) -> Iterator[Copy]:
 
 
 def _held(path: Path, left: Mapping[str, Event], before: Sequence[str]) -> Iterable[str]:
-    """People who left and are still in the file; for a file that cannot be read, those who left after it was made."""
+    """People who have left but are in the file; if it cannot be read, those who left after it was made."""
     try:
         if path.suffix in DATABASES:
             return _in_database(path, left)
         if path.suffix in ARCHIVES:
             return _in_archive(path, left)
-    except (sqlite3.Error, *DAMAGED, RuntimeError):  # the last: it has a password
+    except (sqlite3.Error, *DAMAGED, RuntimeError):  # RuntimeError: it has a password
         return before
     return before
 
 
 def _in_database(path: Path, left: Mapping[str, Event]) -> list[str]:
-    """People who are in the file, and whose leaving is not in its log."""
+    """People in the file who left after it was made."""
     with database.unchanged(path) as file:
         people_in_it = {row[0] for row in file.execute("SELECT pseudonym FROM person")}
         since = {row[0] for row in file.execute("SELECT hash FROM event WHERE kind IN (?, ?)", DEPARTURES)}
@@ -159,7 +160,7 @@ def _in_database(path: Path, left: Mapping[str, Event]) -> list[str]:
 
 
 def _in_archive(path: Path, left: Mapping[str, Event]) -> list[str]:
-    """A capsule holds a database; of any other archive each text is searched."""
+    """People who have left but are in the archive's database; without one, whose pseudonym is in one of its files."""
     with ZipFile(path) as archive:
         names = archive.namelist()
         inner = [name for name in names if Path(name).suffix in DATABASES]
@@ -172,7 +173,7 @@ def _in_archive(path: Path, left: Mapping[str, Event]) -> list[str]:
 
 
 def _reports(session: Session, study: Study, left: Mapping[str, Event]) -> Iterator[Copy]:
-    """Reports frozen before somebody left, whose data hold that person's texts."""
+    """Reports made before somebody left, which contain that person's data."""
     columns = select(Snapshot.sha256, Snapshot.made_at, Snapshot.event_number).where(Snapshot.study_id == study.id)
     for sha256, made_at, number in session.execute(columns):
         holds = tuple(pseudonym for pseudonym, event in left.items() if event.number > number)
@@ -181,7 +182,7 @@ def _reports(session: Session, study: Study, left: Mapping[str, Event]) -> Itera
 
 
 def _archives(session: Session, study: Study, left: Mapping[str, Event]) -> Iterator[Copy]:
-    """Archives made before somebody left: who was asked nothing is in their results, too."""
+    """Archives made before somebody left; their results include everybody, whatever was agreed to."""
     made = select(Event.number, Event.at, EventDetail.new).join(EventDetail, EventDetail.event_id == Event.id)
     of_study = made.where(Event.study_id == study.id, Event.kind == EventKind.study_archived).order_by(Event.number)
     for number, at, new in session.execute(of_study):
@@ -191,9 +192,9 @@ def _archives(session: Session, study: Study, left: Mapping[str, Event]) -> Iter
 
 
 def delete_copies(session: Session, study: Study, actor: str, with_reports: bool = False) -> int:
-    """Deletes the files that `copies` finds, and the reports if asked to; returns how many.
+    """Delete the files found by `copies`, and on request the reports; returns the number of copies.
 
-    Follow it with `wipe` where reports were deleted. Raises NotAllowed if a file cannot be deleted.
+    Call `wipe` afterwards if reports were deleted. Raises NotAllowed if a file cannot be deleted.
     """
     study = lifecycle.lock(session, study.id)
     found = copies(session, study)

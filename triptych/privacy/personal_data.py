@@ -1,6 +1,7 @@
-"""What is stored about one person, for that person: as one JSON document, or the ratings as CSV.
+"""The data stored about one person, for that person: a JSON document, or the ratings as CSV.
 
-As blind as the workbench: items are numbered in the person's own order, responses have letters; no system, no file id.
+It is as blind as the workbench: items are numbered in the person's own order and responses have letters; it contains no
+systems and no ids from files.
 """
 
 from __future__ import annotations
@@ -50,14 +51,16 @@ HEADER = ("study", "item", "purpose", "state", "submitted_at", "response", "crit
 
 
 def about(session: Session, person_id: int, study: Study | None = None) -> dict[str, Any]:
-    """Everything stored about the person, or for its leads what belongs to one study. Times are UTC, in ISO 8601."""
+    """Everything stored about the person; with `study`, only that study's part, for its leads. Times are UTC in ISO
+    8601.
+    """
     person = session.get_one(Person, person_id)
     parts = select(Membership, Study).join(Study, Study.id == Membership.study_id)
     parts = parts.where(Membership.person_id == person_id).order_by(Membership.joined_at, Membership.id)
     if study is not None:
         parts = parts.where(Membership.study_id == study.id)
     studies = session.execute(parts).all()
-    # for leads as on their page: no name after a withdrawal, even if another study knows it
+    # leads do not see the name after a withdrawal, even if another study has it
     named = study is None or any(membership.withdrawn_at is None for membership, _ in studies)
     return {
         "pseudonym": person.pseudonym,
@@ -75,7 +78,7 @@ def about(session: Session, person_id: int, study: Study | None = None) -> dict[
 
 
 def _panel_ids(session: Session, person_id: int, study: Study | None) -> list[dict[str, Any]]:
-    """Ids on panels, or on the panel of one study."""
+    """The person's ids on panels, or on one study's panel."""
     ids = select(PanelIdentity).where(PanelIdentity.person_id == person_id)
     if study is not None:
         ids = ids.where(PanelIdentity.panel == panel_of(study).name if study.access == Access.panel else false())
@@ -96,7 +99,7 @@ def _tokens(session: Session, person_id: int) -> list[dict[str, Any]]:
 
 
 def of_member(session: Session, study: Study, pseudonym: str) -> dict[str, Any]:
-    """What a lead gives to an annotator of the study on request. Raises NotFound."""
+    """The data that a lead may give to an annotator of the study. Raises NotFound."""
     return about(session, withdrawal.annotator(session, study, pseudonym).person_id, study)
 
 
@@ -105,7 +108,7 @@ def as_json(data: dict[str, Any]) -> bytes:
 
 
 def as_csv(data: dict[str, Any]) -> bytes:
-    """The ratings in `about`'s answer, one per row."""
+    """The ratings in the result of `about`, one per row."""
     return "".join(write_csv(_rows(data), HEADER)).encode("utf-8-sig")
 
 
@@ -160,7 +163,7 @@ def _annotations(session: Session, study: Study, person_id: int) -> list[dict[st
     annotations: list[dict[str, Any]] = [
         {
             "item": number,
-            # checks among the items look like any other item, here too
+            # checks look like any other item here, too
             "purpose": assignment.purpose if assignment.purpose in BEFORE_WORK else "main",
             "state": as_given(assignment.state, assignment.reason),
             "given_out_at": _time(assignment.reserved_at),
@@ -181,7 +184,7 @@ def _annotations(session: Session, study: Study, person_id: int) -> list[dict[st
     ]
     for annotation in annotations:
         if annotation["state"] in (AssignmentState.skipped, AssignmentState.ignored):
-            annotation["arrangement"] = None  # of what was rated before
+            annotation["arrangement"] = None  # it describes an earlier answer
     return annotations
 
 
@@ -199,7 +202,7 @@ def _titles(session: Session, study: Study) -> dict[tuple[str, str | None], str]
 def _again(
     session: Session, assignment_id: int, new: dict[str, Any], titles: dict[tuple[str, str | None], str]
 ) -> dict[str, Any]:
-    """What a person answered last to a check, of which the study keeps the first answer, as of any other item."""
+    """The last answer to a check, of which the study uses the first, in the form of any other item's answer."""
     logged = LoggedAnnotation(**new)
     marks = highlight_rows(session, assignment_id, [(mark.position, mark) for mark in logged.highlights])
     return {
@@ -249,7 +252,7 @@ def _highlights(session: Session, own_work: ColumnElement[bool]) -> dict[int, li
 
 
 def _facts_of(mark: dict[str, Any]) -> dict[str, Any]:
-    """What a person reads of a row of highlights."""
+    """The values of a highlight that a person gets."""
     place = {"in": "context" if mark["position"] is None else "response", "response": _letter(mark["position"])}
     return place | {name: mark[name] for name in ("label", "quote", "comment", "unit")}
 
@@ -288,7 +291,7 @@ def _time(at: datetime | None) -> str | None:
 
 @dataclass(frozen=True)
 class Part:
-    """An annotator's part in one study in short; `promised`: what becomes of the ratings on withdrawal."""
+    """An annotator's part in one study; `promised`: what happens to the ratings on withdrawal."""
 
     study: Study
     membership: Membership
@@ -299,7 +302,7 @@ class Part:
 
 
 def parts_of(session: Session, who: Who) -> list[Part]:
-    """Every study the person annotates in, newest first."""
+    """All studies in which the person annotates, newest first."""
     query = select(Membership, Study).join(Study, Study.id == Membership.study_id)
     query = query.where(Membership.person_id == who.person_id, Membership.role == Role.annotator)
     rows = session.execute(query.order_by(Membership.joined_at.desc(), Membership.id.desc()))

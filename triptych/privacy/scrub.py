@@ -1,6 +1,6 @@
-"""What is deleted when someone leaves: their texts in a study and its log, and finally everything that identifies them.
-Values are kept if the consent says so, and the event chain remains valid: it covers digests of old and new values, not
-the values themselves.
+"""Deletes data of a person who leaves: their texts in a study and its log, and finally everything that identifies them.
+
+Ratings are kept if the consent says so. The event chain stays valid: it covers digests of values, not the values.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from triptych.storage.models import (
 )
 from triptych.study import lifecycle
 
-WITHOUT_TEXTS = (EventKind.consented, EventKind.withdrew)  # kinds of events whose values hold no text by a person
+WITHOUT_TEXTS = (EventKind.consented, EventKind.withdrew)  # events whose values contain no text by a person
 TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.+]+")
 
 
 def forget_words(session: Session, study: Study, person: Person) -> None:
-    """Deletes every text by this person, or by leads about them, from the study's tables and log."""
+    """Delete every text by this person, or by leads about them, from the study's tables and log."""
     _forget_texts(session, study, person)
     _forget_what_was_logged(session, study, person)
     part = (Membership.study_id == study.id) & (Membership.person_id == person.id)
@@ -53,12 +53,14 @@ def forget_words(session: Session, study: Study, person: Person) -> None:
 
 
 def _forget_texts(session: Session, study: Study, person: Person) -> None:
-    """Explanations, notes, drafts, comments of both sides; ready-made reasons are the rubric's words and stay."""
+    """Delete explanations, notes, drafts and comments of both sides; ready-made reasons are the rubric's words and
+    stay.
+    """
     work = (Assignment.study_id == study.id) & (Assignment.person_id == person.id)
     own_work = select(Assignment.id).where(work)
     ratings = select(Rating.id).where(Rating.assignment_id.in_(own_work))
     for statement in (
-        # no draft that is still on its way has a higher number
+        # no draft that is still being sent has a higher number
         update(Assignment).where(work).values(draft=None, draft_seq=MAX_COUNT, note=None),
         update(Explanation).where(Explanation.rating_id.in_(ratings)).values(text="", words=0),
         update(Highlight).where(Highlight.assignment_id.in_(own_work)).values(comment=""),
@@ -68,9 +70,9 @@ def _forget_texts(session: Session, study: Study, person: Person) -> None:
 
 
 def _forget_what_was_logged(session: Session, study: Study, person: Person) -> None:
-    """Deletes the values of their events that hold more than the rubric's own words, and what leads wrote about them.
+    """Delete the values of this person's events that contain more than the rubric's words, and leads' texts about them.
 
-    What a person did as a lead stays.
+    Events of the person's work as a lead are kept.
     """
     own_work = select(Assignment.id).where(Assignment.study_id == study.id, Assignment.person_id == person.id)
     by_person = (Event.actor == person.pseudonym) & Event.assignment_id.is_not(None)
@@ -92,7 +94,7 @@ def _forget_what_was_logged(session: Session, study: Study, person: Person) -> N
 
 
 def _words_of(rubric: Rubric) -> frozenset[str]:
-    """All texts from the rubric or the app, not from an annotator."""
+    """All texts that come from the rubric or the app, not from an annotator."""
     texts = set(_texts(rubric.model_dump(mode="json")))
     return frozenset({*texts, *AssignmentState, *Purpose, ""})
 
@@ -102,7 +104,7 @@ def _holds_other_text(rubric_words: frozenset[str], values: Any) -> bool:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """The texts in a value of JSON; names of fields are ours."""
+    """The texts in a JSON value, except names of fields."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
@@ -111,7 +113,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def forget_identity(session: Session, person: Person) -> None:
-    """Deletes name, address, identities, links and logins; the hash of a panel id stays, to recognise a return."""
+    """Delete name, address, identities, links and logins; the hash of a panel id is kept, to recognise a return."""
     parts = session.scalars(select(Membership.study_id).where(Membership.person_id == person.id)).all()
     ids = select(PanelIdentity.panel, PanelIdentity.external_id).where(PanelIdentity.person_id == person.id)
     identities = session.execute(ids).all()
@@ -128,7 +130,7 @@ def forget_identity(session: Session, person: Person) -> None:
 
 def is_done_here(session: Session, person: Person) -> bool:
     """Whether the person has withdrawn from every study and has no lead account."""
-    # Locked, so that of two withdrawals at the same moment the later one sees the other.
+    # locks the person, so that the later of two simultaneous withdrawals sees the other
     session.execute(select(Person.id).where(Person.id == person.id).with_for_update(key_share=True))
     takes_part = select(Membership.id).where(Membership.person_id == person.id, Membership.withdrawn_at.is_(None))
     is_human = person.kind == Kind.human and person.role != Role.lead

@@ -38,10 +38,10 @@ from triptych.study.settings import settings_of
 
 
 def withdraw(session: Session, study: Study, pseudonym: str, actor: str) -> str:
-    """Ends the person's part in the study; returns what became of the ratings: "keep" or "delete".
+    """End the person's part in the study; returns what happened to the ratings, "keep" or "delete".
 
-    Kept ratings become surplus, so that their places are free and the numbers still count them. Follow it with
-    `erasure.wipe`, outside of the transaction. Raises NotFound, Conflict if they withdrew before.
+    Kept ratings become surplus: their places are free, but results still include them. Call `erasure.wipe` afterwards,
+    outside the transaction. Raises NotFound, Conflict if they have withdrawn before.
     """
     membership, person = roster.find(session, study, pseudonym)
     if membership.withdrawn_at is not None:
@@ -64,12 +64,12 @@ def withdraw(session: Session, study: Study, pseudonym: str, actor: str) -> str:
 
 
 def withdraw_myself(session: Session, study: Study, who: Who) -> str:
-    """As `withdraw`, by the annotator who is signed in."""
+    """As `withdraw`, for the signed-in annotator."""
     return withdraw(session, study, who.pseudonym, who.pseudonym)
 
 
 def what_was_promised(session: Session, study: Study, membership: Membership, pseudonym: str) -> str:
-    """ "keep" or "delete", by the consent text that the annotator agreed to last; without one, by the current text."""
+    """ "keep" or "delete", by the consent text that the annotator last agreed to; otherwise by the current text."""
     current = settings_of(study).consent
     if membership.consent_version in (None, current.version):
         return current.after_withdrawal
@@ -84,12 +84,12 @@ def what_was_promised(session: Session, study: Study, membership: Membership, ps
 
 
 def promised_to(session: Session, study: Study, pseudonym: str) -> str:
-    """What becomes of this annotator's ratings if they withdraw: "keep" or "delete". Raises NotFound."""
+    """What happens to this annotator's ratings if they withdraw: "keep" or "delete". Raises NotFound."""
     return what_was_promised(session, study, annotator(session, study, pseudonym), pseudonym)
 
 
 def annotator(session: Session, study: Study, pseudonym: str) -> Membership:
-    """An annotator's part in the study, to look at. Raises NotFound."""
+    """An annotator's membership in the study, for reading. Raises NotFound."""
     query = select(Membership).join(Person, Person.id == Membership.person_id)
     query = query.where(Membership.study_id == study.id, Membership.role == Role.annotator)
     membership = session.scalars(query.where(Person.pseudonym == pseudonym)).first()
@@ -99,7 +99,7 @@ def annotator(session: Session, study: Study, pseudonym: str) -> Membership:
 
 
 def _forget_unfinished(session: Session, study: Study, membership: Membership) -> None:
-    """Deletes drafts that were never submitted; the new version refuses a draft that is still on its way."""
+    """Delete drafts that were never submitted; the new version makes the server refuse a draft on its way."""
     ended = (AssignmentState.withdrawn, AssignmentState.expired)
     own_work = (Assignment.study_id == study.id) & (Assignment.person_id == membership.person_id)
     forgetting = update(Assignment).where(own_work, Assignment.state.in_(ended))
@@ -108,7 +108,7 @@ def _forget_unfinished(session: Session, study: Study, membership: Membership) -
 
 
 def _free_places(session: Session, study: Study, membership: Membership) -> None:
-    """The places of an excluded annotator are free already."""
+    """Free the person's places, unless they are excluded, whose places are free already."""
     for assignment_id, item_id in exclusions.in_place(session, study, membership.person_id):
         exclusions.settle(session, assignment_id, AssignmentState.surplus)
         if membership.excluded_at is None:
@@ -116,7 +116,7 @@ def _free_places(session: Session, study: Study, membership: Membership) -> None
 
 
 def _delete_work(session: Session, study: Study, membership: Membership) -> None:
-    """Deletes their work in this study, and its values in the log. A final value belongs to the study and stays."""
+    """Delete their work in this study and its values in the log. Final values belong to the study and are kept."""
     own_work = (
         (Assignment.study_id == study.id)
         & (Assignment.person_id == membership.person_id)
@@ -138,7 +138,7 @@ def _delete_work(session: Session, study: Study, membership: Membership) -> None
 
 
 def _end_the_rest(session: Session, study: Study, membership: Membership) -> None:
-    """Links and open workbooks stop working."""
+    """Revoke links and cancel open workbooks."""
     accounts.end_links(session, membership.person_id, study)
     out = (
         (Workbook.study_id == study.id)

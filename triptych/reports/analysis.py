@@ -40,7 +40,7 @@ Rows = list[dict[str, str]]
 
 
 class Files(StudyNumbers):
-    """The study whose data are the files of a report."""
+    """The study in a report's files."""
 
     def __init__(self, folder: Path) -> None:
         self.codebook = json.loads((folder / "codebook.json").read_text(encoding="utf-8"))
@@ -90,7 +90,7 @@ class Files(StudyNumbers):
 
     @property
     def beside(self) -> BesideRatings:
-        """What the report analyses besides the ratings that count."""
+        """The other data of the report, besides the ratings that count."""
         twice, work = counted(self.twice), counted(self.work)
         words = numbers(work, "words_to_read")
         return BesideRatings(
@@ -116,7 +116,7 @@ class Files(StudyNumbers):
         return judges(self.read(people), self.read(scores), self.people_names, self.codebook["epsilon"])
 
     def finals(self) -> Iterator[FinalMeans]:
-        """The ratings again, with the final values in their place."""
+        """The means with and without final values, by criterion."""
         rows = counted(self.rows)
         missing = {(v.key, option.key) for v in self.variables for option in v.options if option.missing}
         changed = [_with_final(row, missing) for row in rows]
@@ -164,7 +164,7 @@ def _is_decided(row: dict[str, str]) -> bool:
 
 
 def _with_final(row: dict[str, str], missing: Collection[tuple[str, str]]) -> dict[str, str]:
-    """The rating as it would be with its final value, if it has one."""
+    """The row with its final value, if it has one."""
     if not _is_decided(row):
         return row
     option = row["final_option"]
@@ -182,7 +182,7 @@ def numbers(rows: Rows, name: str) -> np.ndarray:
 
 
 def codes(rows: Rows, name: str, labels: list[str], otherwise: int = 0) -> np.ndarray:
-    """(n,) the place of each label in `labels`."""
+    """(n,) the index of each label in `labels`."""
     places = {label: place for place, label in enumerate(labels)}
     return np.array([places.get(row[name], otherwise) for row in rows], dtype=int)
 
@@ -197,7 +197,7 @@ def spans(rows: Rows) -> tuple[SpanAgreement, ...] | Undefined:
 
 
 def read_rows(path: Path) -> Rows:
-    """Rows of a CSV file; a ' that keeps spreadsheets from seeing a formula is removed."""
+    """Rows of a CSV file, without the ' that keeps spreadsheets from reading a formula."""
     with path.open(encoding="utf-8", newline="") as file:
         return [{name: _restored(cell) for name, cell in row.items()} for row in csv.DictReader(file)]
 
@@ -213,7 +213,7 @@ def recomputed(folder: Path) -> Iterator[Number]:
 
 
 def differences(folder: Path) -> Iterator[str]:
-    """A sentence for every number that differs from the printed one, and for files from different snapshots."""
+    """A sentence for each number that differs from the printed one, and for files of different snapshots."""
     snapshot = (folder / "snapshot.json").read_bytes()
     if hashlib.sha256(snapshot).hexdigest() != SNAPSHOT:
         yield "snapshot.json is not the file of this snapshot."

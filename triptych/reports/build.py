@@ -1,7 +1,7 @@
 """The files of a report, all from one analysis: numbers come from one list, and every file names the snapshot.
 
-The hash of the snapshot is that of snapshot.json, which says what the report is made of: which study, up to which
-event, which filters, and the hashes of the data and of the codebook. The same state of a study has the same hash.
+The snapshot's hash is that of snapshot.json, which states the study, the last event, the filters, and the hashes of
+data and codebook. The same state of a study always has the same hash.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from triptych.study.system_names import system_names
 if TYPE_CHECKING:
     from triptych.reports.figures import PrintedFigure
 
-# columns that only reports have; the others are those of exports
+# columns that only reports have, besides those of exports
 OWN_COLUMNS = {
     "item_group": "Items whose errors are related; the item's own id if no field groups them.",
     "final_value": "The final value of what was rated, if it is a number; used by one table.",
@@ -90,7 +90,7 @@ ABOUT = {
 
 @dataclass(frozen=True)
 class Report:
-    """A report as a zip file; `files` are its members without their folder. scope: the filters, as stored."""
+    """A report as a zip; `files` are its members without the folder. scope: the filters, as stored."""
 
     sha256: str
     scope: dict[str, Any]
@@ -121,10 +121,10 @@ class ReportParts:
 def build_report(
     session: Session, study: Study, scope: Counted | None = None, tell: Tell = lambda share, doing: None
 ) -> Report:
-    """The report of the study as this session sees it; on PostgreSQL call `database.see_one_state` first.
+    """The report of the study in this session's state; on PostgreSQL call `database.see_one_state` first.
 
-    scope: the filters; without them, those of the results page. tell: called with the share done, 0 to 1, and what is
-    done next.
+    scope: the filters; None for those of the results page. tell: called with the share done, from 0 to 1, and the next
+    step.
     """
     tell(0, "Reading the ratings")
     scope = scope or Counted(kinds_by_default(study))
@@ -157,7 +157,7 @@ def build_report(
 
 
 def _data(session: Session, study: Study, analysis: StudyAnalysis, facts: Facts, further: Further) -> Iterator[File]:
-    """What the snapshot holds the hashes of."""
+    """The files with hashes in the snapshot."""
     finished = exports.read_finished(session, study)
     header = {*data.RATINGS_HEADER, *data.ANNOTATIONS_HEADER, *data.HIGHLIGHTS_HEADER}
     descriptions = {name: words for name, words in COLUMNS.items() if name in header}
@@ -186,7 +186,7 @@ def choices(analysis: StudyAnalysis) -> dict[str, Any]:
 
 
 def _pay(facts: Facts, scope: Counted) -> dict[str, Any]:
-    """What the numbers about pay are made of, where there are any."""
+    """The data behind the numbers about pay, if there are any."""
     if isinstance(facts.pay, Undefined) or (per_item := facts.pay.pay.per_item) is None:
         return {}
     pay, states = facts.pay.pay, [state.value for state in FINISHED]
@@ -208,7 +208,7 @@ def _exclusion(exclusion: Exclusion) -> tuple[Any, ...]:
 
 
 def scope_as_json(scope: Counted) -> dict[str, Any]:
-    """The filters as they are stored with a snapshot."""
+    """The filters, as stored with a snapshot."""
     return {**vars(scope), "kinds": sorted(scope.kinds), "annotators": sorted(scope.annotators)}
 
 
@@ -320,7 +320,7 @@ def _sections(parts: ReportParts) -> Iterator[ReportSection]:
 def criterion_sections(
     analysis: StudyAnalysis, figures: Mapping[str, Sequence[PrintedFigure]]
 ) -> Iterator[ReportSection]:
-    """What came out of each criterion. figures: by the key of their criterion."""
+    """The results of each criterion. figures: by criterion key."""
     for result in analysis.criteria:
         sentence = " ".join(filter(None, (standing(analysis, result), verdict(analysis, result.criterion.key))))
         drawn = [html.InlineFigure(figure.svg, figure.caption) for figure in figures.get(result.criterion.key, ())]

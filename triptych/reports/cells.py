@@ -1,4 +1,4 @@
-"""What the tables of a report are made of: cells, the notes under them, and sentences where a number is missing."""
+"""The parts of a report's tables: cells, notes, and reasons for missing numbers."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """name: of its file. notes: sentences under the table; those that cells point at begin with their sign.
+    """name: of its file. notes: sentences under the table; those for cells begin with the cells' sign.
 
-    prose: the last column holds sentences, which want to be broken into lines. appendix: what only a paper's appendix
-    has room for.
+    prose: whether the last column has sentences, which need line breaks. appendix: whether it is too long for the main
+    part of a paper.
     """
 
     name: str
@@ -38,12 +38,12 @@ class Table:
 
 @dataclass
 class Notes:
-    """Reasons why numbers are not defined: a sign in the cell, the reason under the table, each once."""
+    """Reasons for undefined numbers: a sign in the cell, and each reason once under the table."""
 
     words: list[str] = field(default_factory=list)
 
     def cell(self, number: Number | None, interval: tuple[Number, Number] | None = None, raised: str = "") -> Cell:
-        """The number with its interval, if it has one, or the interval alone."""
+        """The number with its interval, if it has one, or only the interval."""
         if number is not None and number.value is None:
             return Cell(NONE, self.sign(number.printed))
         if interval is None:
@@ -65,7 +65,7 @@ class Notes:
 
 
 def limits(book: Book, part: str, criterion: str, name: str, *places: str) -> tuple[Number, Number] | None:
-    """Both ends of an interval; None where the list has none."""
+    """Both ends of an interval; None if the list does not contain it."""
     low = book.get(part, criterion, f"{name} low", *places)
     return None if low is None else (low, book[part, criterion, f"{name} high", *places])
 
@@ -73,13 +73,13 @@ def limits(book: Book, part: str, criterion: str, name: str, *places: str) -> tu
 def number_cells(
     book: Book, notes: Notes, statistics: Iterable[Statistic], place: tuple[str, str], *names: str, before: str = ""
 ) -> Iterator[Cell]:
-    """A cell for each column of the statistics at a place: (part, criterion), then the names of a system and so on."""
+    """A cell for each column of the statistics at a place: (part, criterion), then names such as a system's."""
     for shared in columns(statistics).values():
         yield _shared_cell(book, notes, [f"{before}{statistic.name}" for statistic in shared], place, *names)
 
 
 def _shared_cell(book: Book, notes: Notes, statistics: Sequence[str], place: tuple[str, str], *names: str) -> Cell:
-    """If a place has no such number, the criterion's number is shown."""
+    """The cell of one column; if the place has no such number, with the criterion's number."""
     numbers = [book.get(*place, name, *names) or book.get(*place, name) for name in statistics]
     if len(numbers) == 1:
         return notes.cell(numbers[0], limits(book, *place, statistics[0], *names))

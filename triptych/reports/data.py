@@ -1,7 +1,7 @@
-"""The data of a report: the ratings and annotations behind its numbers, without any text that annotators wrote.
+"""The data of a report: the ratings and annotations behind its numbers, without annotators' own texts.
 
-Explanations and comments stay out, so that a frozen report never holds what somebody may want erased; the exports have
-them.
+Explanations and comments are left out, so that a stored report never contains what somebody may want erased; exports
+contain them.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ HIGHLIGHTS_HEADER = ("item_id", "system", "turn", "characters", "annotator", "st
 def rating_rows(
     analysis: StudyAnalysis, words: pd.Series | None = None, finals: Mapping[str, FinalValue] | None = None
 ) -> Iterator[tuple[Cell, ...]]:
-    """Every rating of the frame in a stable order, with a mark whether it counts in this report.
+    """All ratings of the frame in a stable order, with a mark whether they count in this report.
 
-    words: of each candidate, by (item, system). finals: item → its final values.
+    words: length of each candidate, by (item, system). finals: item → its final values.
     """
     counted, lengths = counting(analysis.frame, analysis.scope), words_of(analysis, words)
     groups = group_names(analysis.frame)
@@ -97,9 +97,9 @@ def rating_rows(
 
 
 def annotation_rows(analysis: StudyAnalysis, reading: Mapping[str, int]) -> Iterator[tuple[Cell, ...]]:
-    """Every annotation of the main work that is done, with a mark whether its ratings count in this report.
+    """All finished annotations of the main work, with a mark whether their ratings count in this report.
 
-    reading: words to read in each item.
+    reading: the number of words to read in each item.
     """
     counted, work = set(analysis.work["assignment"].tolist()), analysis.frame.work
     for row in work.assign(late=analysis.frame.after_unblinding(work)).sort_values("assignment").itertuples():
@@ -108,7 +108,7 @@ def annotation_rows(analysis: StudyAnalysis, reading: Mapping[str, int]) -> Iter
 
 
 def highlight_rows(analysis: StudyAnalysis, readings: pd.DataFrame | None) -> Iterator[tuple[Cell, ...]]:
-    """Who of those who count read which text and marked what in it; nothing marked is a row without a start."""
+    """Readings of texts by annotators who count, with their highlights; a reading without highlights has no start."""
     if readings is None:
         return
     for row in readings.sort_values(["item", "system", "turn", "annotator", "start", "end", "label"]).itertuples():
@@ -119,7 +119,7 @@ def highlight_rows(analysis: StudyAnalysis, readings: pd.DataFrame | None) -> It
 
 
 def _final(row: Any, finals: Mapping[str, FinalValue]) -> tuple[Cell, ...]:
-    """The number and the option that was decided for what was rated."""
+    """The final number and option of a rating."""
     final = finals.get(row.item)
     value = final.values.get((row.system, row.criterion)) if final else None
     return (None, value) if isinstance(value, str) else (value, None)

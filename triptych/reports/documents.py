@@ -17,7 +17,7 @@ STATS = Path(stats.__file__).parent
 
 
 def code_span(text: str) -> str:
-    """A Markdown code span on one line, so that user text is no markup.
+    """A Markdown code span on one line, in which user text is not markup.
 
     Its fence is longer than any run of backticks in the text.
     """
@@ -27,9 +27,9 @@ def code_span(text: str) -> str:
 
 
 def declaration(facts: Facts) -> str:
-    """preregistration.md: what was declared before the first annotation, and what was changed since.
+    """preregistration.md: what was declared before the first annotation, and later changes.
 
-    snapshot.json holds its hash.
+    snapshot.json contains its hash.
     """
     return "\n\n".join(["# Preregistration", *_paragraphs(facts)]) + "\n"
 
@@ -57,7 +57,7 @@ def _paragraphs(facts: Facts) -> Iterator[str]:
 
 
 def citation(facts: Facts, authors: Sequence[str], sha256: str) -> str:
-    """CITATION.cff in the Citation File Format 1.2.0; without authors it names those of the study."""
+    """CITATION.cff in the Citation File Format 1.2.0; without authors, with those of the study."""
     return yaml_text.write(
         {
             "cff-version": "1.2.0",
@@ -73,7 +73,7 @@ def citation(facts: Facts, authors: Sequence[str], sha256: str) -> str:
 
 
 def script_files(sha256: str) -> Iterator[File]:
-    """analysis.py with the snapshot's hash in it, and the modules of `stats` that it imports from its own folder."""
+    """analysis.py with the snapshot's hash, and the modules of `stats` that it imports from its own folder."""
     source = Path(analysis.__file__).read_text(encoding="utf-8")
     source = source.replace("from triptych.stats", "from stats").replace('\nSNAPSHOT = ""', f'\nSNAPSHOT = "{sha256}"')
     yield text_file("analysis.py", source)

@@ -1,4 +1,4 @@
-"""The content of a report besides the numbers, without anything that a blind study must hide."""
+"""The content of a report besides the numbers, without what a blind study must hide."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ EXCLUSIONS_HEADER = ("what", "which", "when", "who", "reason", "annotations", "i
 
 @dataclass(frozen=True)
 class Exclusion:
-    """An annotator or item that was excluded, or could be. who: pseudonym of the person who decided."""
+    """An annotator or item that was or could be excluded. who: pseudonym of the person who decided."""
 
     what: str
     which: str
@@ -59,16 +59,19 @@ class Exclusion:
 
 @dataclass(frozen=True)
 class Facts:
-    """has_texts: whether any candidate has a text. as_of: time of the last event. imported: all annotations were made
-    elsewhere; planned: items were given out by a plan; workbooks: some annotations were made in files. text_views:
-    annotations of the main items by how their annotators saw the texts, where that is known.
+    """Facts about a study for its report.
 
-    outputs: by the systems' names that may be written, on how many items a response was rated, or, where only items are
-    rated, shown. settings: how annotators were found, what was declared before launch, what the lead answered of the
-    datasheet. pay: what the work pays, or why that is not known. amendments: what was changed since launch, oldest
-    first. standings: how each annotator met the checks. arrangements and languages: annotations by how several
-    responses were shown and by the language of the page, mark_units: highlights by what they were widened to, where
-    that is known. caveats: what readers should know, most serious first.
+    as_of: time of the last event. imported: whether all annotations were made elsewhere; planned: whether items were
+    assigned by a plan; workbooks: whether some annotations were made in files. has_texts: whether any candidate has a
+    text.
+
+    outputs: visible name of a system → number of items with a rating of its response or, if only items are rated, with
+    its response. settings: how annotators were recruited, the preregistration, the lead's answers for the datasheet.
+    pay: pay, or why it is unknown. amendments: oldest first. standings: each annotator's results of checks.
+
+    Numbers of annotations, where known: text_views by the format of texts, arrangements by the arrangement of
+    responses, languages by the page's language. mark_units: number of highlights by the unit of their selection.
+    caveats: the most serious first.
     """
 
     study: Study
@@ -94,14 +97,14 @@ class Facts:
 
 
 def _outputs(analysis: StudyAnalysis, shown: dict[int, int]) -> dict[str, int]:
-    """shown: system → its candidates."""
+    """Visible name of a system → number of items. shown: system → its candidates."""
     pairs = [np.stack([of.system, of.item], axis=1)[of.system > 0] for of in analysis.ratings]
     rated = Counter(np.unique(np.concatenate(pairs), axis=0)[:, 0].tolist()) if pairs else Counter()
     return {analysis.names[code]: rated[code] if rated else count for code, count in shown.items()}
 
 
 def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
-    """The study at this moment."""
+    """The facts at this moment."""
     main = (Item.study_id == study.id, Item.purpose == Purpose.main, ~Item.retired)
     shown = (
         select(System.blind_code, func.count())
@@ -138,7 +141,7 @@ def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
 
 
 def _counts(session: Session, study: Study, column: Any) -> dict[str, int]:
-    """Annotations by what a column says, the most frequent first."""
+    """Number of annotations by a column's value, the most frequent first."""
     query = (
         select(column, func.count())
         .where(Assignment.study_id == study.id, Assignment.purpose == Purpose.main)

@@ -1,6 +1,6 @@
-"""Figures of a report, drawn with matplotlib: differences and means with intervals, and answers; SVG and PDF.
+"""Figures of a report drawn with matplotlib: differences and means with intervals, and answers; as SVG and PDF.
 
-Each has a size for one column of a paper and one for the width of its page. The same numbers give the same bytes.
+Each has a size for one column of a paper and one for the page's width. The same numbers give the same bytes.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from triptych.stats.undefined import Undefined
 
 WIDTH_INCHES = {"column": 3.03, "page": 6.3}
 FONT_POINTS = {"column": 7, "page": 8}
-LINE_LETTERS = {"column": 20, "page": 26}  # of a name; of an answer in the legend twice as many
+LINE_LETTERS = {"column": 20, "page": 26}  # of a name; twice as many for an answer in the legend
 LONGEST_NAME = 60  # letters; a longer one is in the caption
 LINE_INCHES, AXIS_INCHES = 0.16, 0.42
-BELOW = 0.33  # of a row: one interval would hide the other
+BELOW = 0.33  # of a row, so that one interval does not hide the other
 MAX_PAIRS = 12
 MAX_POINT_TICKS = 11
-LABELLED_SHARE = 0.07  # of a bar: a smaller part has no room for its answer
+LABELLED_SHARE = 0.07  # of a bar; a smaller part has no room for its answer
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "oo", "||||", "----")
 
 # text in an SVG is text, so that any letter of a name is printed where the reader has a font for it
@@ -70,8 +70,8 @@ matplotlib.rcParams.update(
 
 @dataclass(frozen=True)
 class Plot:
-    """What a figure shows. labels: of its rows, from top to bottom, a system or two of which the second is subtracted;
-    draw: its content, the rows at 0, 1, 2, …; legend: (answer, colour, hatch); name: of its files.
+    """The content of a figure. labels: of its rows from top to bottom, a system or a pair of which the second is
+    subtracted; draw: draws the rows at 0, 1, 2, …; legend: (answer, colour, hatch); name: of its files.
     """
 
     name: str
@@ -83,7 +83,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class PrintedFigure:
-    """A figure with its caption. svg: for the page's width, to put into HTML; files: by name, all sizes and formats."""
+    """A figure with its caption. svg: in the page's width, for HTML; files: all sizes and formats by name."""
 
     name: str
     caption: str
@@ -94,16 +94,16 @@ class PrintedFigure:
 def figures_of(
     result: CriterionResult, contrasts: Sequence[Contrast], names: dict[int, str], seal: str
 ) -> Iterator[PrintedFigure]:
-    """The figures of one criterion. seal: which snapshot they are of; every file says so."""
+    """The figures of one criterion. seal: names the snapshot, in every file."""
     for plot in (differences(result, contrasts, names), means(result, names), answers(result, names)):
         if plot:
             yield _printed(in_font(plot), seal)
 
 
 def in_font(plot: Plot) -> Plot:
-    """The plot with a number in the place of each name that is too long or that the font has no letters for.
+    """The plot with numbers instead of names that are too long or contain letters missing from the font.
 
-    Its caption says which name a number means.
+    Its caption explains the numbers.
     """
     letters = FT2Font(findfont(matplotlib.rcParams["font.sans-serif"][0])).get_charmap()
     names = dict.fromkeys([*chain.from_iterable(plot.labels), *(title for title, _, _ in plot.legend)])
@@ -124,7 +124,7 @@ def in_font(plot: Plot) -> Plot:
 
 
 def means(result: CriterionResult, names: dict[int, str]) -> Plot | None:
-    """One line per system: mean and 95 % interval on the whole scale; None where no system has a mean."""
+    """One row per system: mean and 95 % interval on the whole scale; None if no system has a mean."""
     drawn = [(names.get(system.system, "The item"), system.interval) for system in result.systems]
     intervals = [(name, interval) for name, interval in drawn if isinstance(interval, Interval)]
     if not intervals:
@@ -143,9 +143,9 @@ def means(result: CriterionResult, names: dict[int, str]) -> Plot | None:
 
 
 def differences(result: CriterionResult, contrasts: Sequence[Contrast], names: dict[int, str]) -> Plot | None:
-    """One line per two systems: the mean difference with its intervals, the clearest ones; None where there is none.
+    """One row per pair of systems: the mean difference with its intervals, for the clearest pairs; None without any.
 
-    What an interval has beyond the largest difference that the scale allows is not drawn.
+    Intervals are cut at the largest difference that the scale allows.
     """
     estimates = [
         (contrast, contrast.difference)
@@ -181,7 +181,7 @@ def differences(result: CriterionResult, contrasts: Sequence[Contrast], names: d
 
 
 def answers(result: CriterionResult, names: dict[int, str]) -> Plot | None:
-    """One bar per system, divided by how often each answer was given; None where answers are not counted."""
+    """One bar per system, divided by the share of each answer; None if answers are not counted."""
     titles, counts = _counts(result, names)
     rows = [(name, of_system) for name, of_system in counts if sum(of_system)]
     if not rows:
@@ -202,7 +202,7 @@ def answers(result: CriterionResult, names: dict[int, str]) -> Plot | None:
 
 
 def _number_of(result: CriterionResult) -> str:
-    """As in: n = 240 answers on 20 items by 6 annotators."""
+    """The numbers for a caption: n = 240 answers on 20 items by 6 annotators."""
     items, people = counted(result.items, "item"), counted(result.annotators, "annotator")
     what = "response" if result.variable.kind == "best" else "answer"
     return f"n = {counted(result.n, what)} on {items} by {people}."
@@ -225,7 +225,7 @@ def _draw_interval(axes: Axes, row: float, interval: Interval, colour: str, widt
 def _draw_bar(
     axes: Axes, row: int, counts: Sequence[int], legend: Sequence[tuple[str, str, str]], labelled: bool
 ) -> None:
-    """labelled: whether parts that have room for it hold their answer."""
+    """labelled: whether parts with enough room show their answer."""
     left, total = 0.0, sum(counts)
     for count, (title, colour, hatch) in zip(counts, legend, strict=True):
         share = count / total
@@ -242,12 +242,12 @@ def _readable_on(colour: str) -> str:
 
 
 def _padded(low: float, high: float) -> tuple[float, float]:
-    """Room for half a marker at both ends."""
+    """The range with room for half a marker at both ends."""
     return low - 0.02 * (high - low), high + 0.02 * (high - low)
 
 
 def _reach(intervals: Sequence[Interval], widest: float) -> tuple[float, float]:
-    """From the lowest limit to the highest that the scale allows, 0 among them."""
+    """The range from the lowest to the highest limit, within the scale's largest difference, including 0."""
     ends = [end for interval in intervals for end in (interval.mean, interval.low, interval.high) if end is not None]
     low, high = max(min(0.0, *ends), -widest), min(max(0.0, *ends), widest)
     return _padded(low, high) if low < high else (-widest, widest)
@@ -280,21 +280,21 @@ def _signed(number: float) -> str:
 
 
 def _counts(result: CriterionResult, names: dict[int, str]) -> tuple[list[str], list[tuple[str, Sequence[int]]]]:
-    """Titles of the answers, and how often each system got each of them."""
+    """Titles of the answers, and the number of each answer by system."""
     options = getattr(result.criterion.scale, "options", ())
     titles = [f"{point:g}" for point in result.points] or [option.title for option in options]
     return titles, [(names.get(system.system, "The item"), _counts_of(system)) for system in result.systems]
 
 
 def _counts_of(system: SystemResult) -> Sequence[int]:
-    """Per point of the scale, or per option."""
+    """Counts by point of the scale, or by option."""
     if system.counts:
         return system.counts
     return [option.count for option in system.shares.options] if isinstance(system.shares, Shares) else []
 
 
 def _colours(result: CriterionResult, count: int) -> list[str]:
-    """A ramp for points, which have an order; colours of their own for options."""
+    """A ramp for points, which are ordered; separate colours for options."""
     if not result.points:
         options = getattr(result.criterion.scale, "options", ())
         return palette.of_options([option.positive for option in options])
@@ -302,7 +302,7 @@ def _colours(result: CriterionResult, count: int) -> list[str]:
 
 
 def _hatches(colours: Sequence[str]) -> list[str]:
-    """Of each option: no two have both colour and hatch in common, and neighbours differ in grey, too."""
+    """A hatch for each option: no two options share both colour and hatch, and neighbours differ in grey."""
     seen: Counter[str] = Counter()
     hatches = []
     for colour in colours:

@@ -1,4 +1,4 @@
-"""What a report reads besides the ratings: second ratings of repeats, lengths of responses, highlights, judges."""
+"""Data of a report besides the ratings that count: repeated ratings, lengths of responses, highlights, judges."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from triptych.storage.models import Study
 
 @dataclass(frozen=True, eq=False)
 class Further:
-    """What a report analyses beyond the ratings that count, and what that is made of.
+    """Analyses beyond the ratings that count, and their data.
 
-    twice: the ratings of what was rated twice, as triptych.results.twice_rated gives them, None where nothing was;
-    words: of each candidate, by (item, system). readings: who read which text and marked what, as
-    triptych.texts.readings_of gives it, None where the rubric asks for no highlights. reading: words to read in each
-    item. finals: of items with final values. numbers: the analyses.
+    twice: repeated ratings, from triptych.results.twice_rated, None without any. words: length of each candidate, by
+    (item, system). readings: who read which text and marked what, from triptych.texts.readings_of; None if the rubric
+    has no highlights. reading: number of words to read in each item. finals: of items with final values. numbers: the
+    analyses.
     """
 
     twice: StudyAnalysis | None = None
@@ -42,7 +42,7 @@ class Further:
 
 
 def further_of(session: Session, study: Study, analysis: StudyAnalysis, pay: PayMeter | Undefined) -> Further:
-    """All of it for one analysis."""
+    """All of it for one analysis, read from the database."""
     asked = analysis.frame.rubric.highlights
     readings = readings_of(session, study, analysis.frame, analysis.scope) if asked else None
     twice, texts = twice_rated(session, study, analysis.frame), texts_of(session, study)
@@ -57,7 +57,7 @@ def further_from(
     pay: PayMeter | Undefined | None = None,
     finals: Mapping[str, FinalValue] | None = None,
 ) -> Further:
-    """The same of what was read; `twice` as triptych.results.twice_rated gives it."""
+    """The same from data that was read; `twice` is from triptych.results.twice_rated."""
     counts = counting(twice, analysis.scope).any()
     has_words = words_of(analysis, texts.words).notna().any()
     numbers = BesideRatings(
@@ -81,7 +81,7 @@ def further_from(
 
 
 def words_of(analysis: StudyAnalysis, words: pd.Series | None) -> pd.Series:
-    """Words of the candidate of each rating of the frame; missing where it has no text, or is the item itself."""
+    """Length in words of each rating's candidate; missing if it has no text, or the rating is about the item."""
     rows = analysis.frame.ratings
     if words is None or words.empty:
         return pd.Series(np.nan, index=rows.index)

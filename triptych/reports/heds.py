@@ -50,12 +50,12 @@ LOOKED_AT = {
     "drift": "drift",
     "all equal": "equal ratings",
 }
-FEW_STEPS = 11  # up to here a number is asked as points, beyond with a slider
+FEW_STEPS = 11  # with more, a number is asked with a slider instead of points
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Options chosen, by their number from 1, and words: the text, or the explanation that goes with the options."""
+    """A question's answer: options by number from 1, and words, which are the text or the options' explanation."""
 
     chosen: tuple[int, ...] = ()
     text: str = ""
@@ -69,7 +69,7 @@ Sheet: TypeAlias = dict[tuple[str, str], Answer]
 
 
 def stored(sheet: Mapping[str, Any]) -> Sheet:
-    """The lead's answers as the study's settings hold them: "4.1.1 fluency" → [[1], "words"]."""
+    """The lead's answers in the study's settings: "4.1.1 fluency" → [[1], "words"]."""
     sheet_ = {}
     for name, (chosen, text) in sheet.items():
         number, _, criterion = name.partition(" ")
@@ -78,7 +78,7 @@ def stored(sheet: Mapping[str, Any]) -> Sheet:
 
 
 def store(session: Session, study: Study, sheet: Sheet, actor: str) -> None:
-    """Stores the lead's answers in the study, and records an event."""
+    """Store the lead's answers in the study and log an event."""
     study = lifecycle.lock(session, study.id)
     stored_answers = {
         f"{number} {criterion}".strip(): [list(answer.chosen), answer.text[:LONGEST]]
@@ -91,7 +91,7 @@ def store(session: Session, study: Study, sheet: Sheet, actor: str) -> None:
 
 
 def asked(criteria: list[Criterion]) -> list[tuple[SheetQuestion, str]]:
-    """Every question that the lead is asked; those about criteria one criterion after the other."""
+    """All questions for the lead; those about criteria are grouped by criterion."""
     questions = [question for question in QUESTIONS if question.asked]
     sections: dict[str, list[SheetQuestion]] = {
         section: [question for question in questions if question.number.startswith(section)] for section in SECTIONS
@@ -105,7 +105,7 @@ def asked(criteria: list[Criterion]) -> list[tuple[SheetQuestion, str]]:
 
 
 def full_sheet(facts: Facts, analysis: StudyAnalysis, book: Book, seal: str) -> Sheet:
-    """All that is known, and over it what the lead answered. seal: which snapshot it is known of."""
+    """Known answers, overridden by the lead's. seal: names the snapshot."""
     sheet = dict(_of_study(facts, analysis, book, seal))
     for result in analysis.criteria:
         key = result.criterion.key
@@ -153,7 +153,7 @@ def _of_study(facts: Facts, analysis: StudyAnalysis, book: Book, seal: str) -> I
 
 
 def _selected(facts: Facts, analysis: StudyAnalysis) -> str:
-    """How the items came about; ratings of those taken out later still count."""
+    """How the items were selected; ratings of items retired later still count."""
     taken_out = len(analysis.frame.meta) - facts.items
     used = f"{counted(taken_out, 'item')} taken out later" if taken_out else "all that were uploaded are used"
     return f"The items were selected before they were uploaded; {used}."
@@ -192,7 +192,7 @@ def _training(facts: Facts) -> str:
 
 
 def _quality(facts: Facts, book: Book) -> tuple[int, ...]:
-    """Options of question 3.3.3.1: automatic checks where some were computed; an exclusion is the lead's decision."""
+    """Options of question 3.3.3.1: automatic checks if any were computed; exclusions are a lead's decision."""
     computed = any(book.defined("annotators", name) for name in LOOKED_AT)
     excluded = any(exclusion.what == "annotator" for exclusion in facts.exclusions)
     return (2,) * computed + (6,) * excluded
@@ -211,7 +211,7 @@ def _quality_words(facts: Facts, book: Book) -> str:
 
 
 def _checks(facts: Facts, book: Book) -> Iterator[str]:
-    """Attention, gold and repeated items, where evaluators met some."""
+    """Attention, gold and repeated items, if evaluators had any."""
     attention, failed = (
         sum(getattr(standing, of) for standing in facts.standings) for of in ("attention", "attention_failed")
     )
@@ -258,7 +258,7 @@ def _of_criterion(criterion: Criterion, book: Book) -> Iterator[tuple[str, Answe
 
 
 def _with_self(criterion: Criterion, book: Book) -> Iterator[tuple[str, Answer]]:
-    """Agreement of evaluators with themselves, over what they rated twice without knowing."""
+    """Agreement of evaluators with themselves on items that they unknowingly rated twice."""
     units = book.get("repeats", criterion.key, "units")
     if units is None or not units.value:
         yield "4.3.12.1", Answer(text="Not measured.")
@@ -274,7 +274,7 @@ def _with_self(criterion: Criterion, book: Book) -> Iterator[tuple[str, Answer]]
 
 
 def _effect(book: Book, criterion: str) -> str:
-    """How systems were compared under the criterion."""
+    """How systems were compared on this criterion."""
     if not book.defined("contrasts", "difference", criterion):
         reasons = " ".join(book.reasons("contrasts", "difference", criterion))
         return f"None: {reasons or 'systems are not compared.'}"
@@ -321,7 +321,7 @@ def _aggregation(criterion: Criterion) -> str:
 
 
 def heds_json(sheet: Sheet, criteria: list[Criterion]) -> dict[str, Any]:
-    """The whole file, as the form's upload takes it."""
+    """The whole file, as the form accepts it."""
     names = criterion_names(criteria)
     tabs = {name: place == 0 for place, name in enumerate(names.values())}
     fields: dict[str, Any] = {"heds-criteria-criterion": {"data": {}, "control": tabs, "text": {}}}

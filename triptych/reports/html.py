@@ -1,6 +1,6 @@
-"""The report as one HTML file that opens anywhere without a network: no script, no font, no address in it.
+"""The report as one HTML file that opens without a network: it contains no script, font or address.
 
-report.html.j2 next to this file is its template, which escapes all that people wrote.
+report.html.j2 next to this file is its template, which escapes all user texts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]"
 
 @dataclass(frozen=True)
 class InlineFigure:
-    """svg: a whole drawing as markup, in which everything that people wrote is escaped."""
+    """svg: a complete drawing as markup, in which user texts are escaped."""
 
     svg: Markup
     caption: str
@@ -29,7 +29,7 @@ class InlineFigure:
 
 @dataclass(frozen=True)
 class TitledText:
-    """A text as it was written, with its line breaks."""
+    """A text with its line breaks."""
 
     title: str
     text: str
@@ -37,7 +37,7 @@ class TitledText:
 
 @dataclass(frozen=True)
 class ReportSection:
-    """A heading with what belongs under it. table_titles: whether tables have headings of their own."""
+    """A heading and its content. table_titles: whether tables have headings of their own."""
 
     title: str
     text: str = ""
@@ -49,7 +49,7 @@ class ReportSection:
 
 
 def readable(text: str) -> str:
-    """The text without characters that no document may hold."""
+    """The text without characters that are not allowed in documents."""
     return NO_TEXT.sub("\ufffd", text)
 
 
@@ -73,7 +73,7 @@ def page(
 
 
 def _finished(value: Any) -> Any:
-    """A drawing is markup; all else is text."""
+    """Drawings are markup; everything else is escaped."""
     if isinstance(value, Markup):
         return value
     return "" if value is None else readable(value)

@@ -1,4 +1,4 @@
-"""The paragraph about methods that a paper needs, made of what the study did."""
+"""The methods paragraph of a paper, from the facts of a study."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ITEM_ORDERS = {
 
 
 def paragraph(facts: Facts, analysis: StudyAnalysis, book: Book) -> str:
-    """Who rated what, how it was shown, and how the numbers were made."""
+    """Who rated what, how it was shown, and how the numbers were computed."""
     parts = (
         _design(facts, analysis, book),
         _people(facts, book),
@@ -81,7 +81,7 @@ def _design(facts: Facts, analysis: StudyAnalysis, book: Book) -> Iterator[str]:
 
 
 def at_a_time(analysis: StudyAnalysis) -> Iterator[str]:
-    """How many systems an annotation holds, where none holds all."""
+    """The number of systems in an annotation, if not all."""
     ratings = analysis.frame.ratings
     held = ratings[ratings["system"] > 0].groupby("assignment")["system"].nunique().max()
     if held < len(analysis.systems):
@@ -89,7 +89,7 @@ def at_a_time(analysis: StudyAnalysis) -> Iterator[str]:
 
 
 def _shown(facts: Facts, analysis: StudyAnalysis) -> Iterator[str]:
-    """How responses were shown; their order is named where ratings have a place in it."""
+    """How responses were shown; their order is stated only if the positions of ratings are known."""
     if not analysis.systems:
         return
     if not (analysis.frame.ratings["position"] > 0).any():
@@ -105,7 +105,7 @@ FIELD_NAMES = {"context": "contexts", "responses": "responses", "extra_texts": "
 
 
 def text_views(facts: Facts) -> Iterator[str]:
-    """What was shown formatted, and how many annotations were made of something else."""
+    """Texts that were shown formatted, and the number of annotations made with another view."""
     fields = [FIELD_NAMES[field] for field in facts.settings.formats.markdown]
     if not fields:
         return
@@ -130,7 +130,7 @@ def together(facts: Facts) -> str:
 
 
 def mark_units(facts: Facts) -> Iterator[str]:
-    """What highlights were widened to."""
+    """The units to which highlights were extended."""
     names = {"words": "by whole words", "letters": "by letters"}
     shares = [f"{names[unit]} ({count:,})" for unit, count in facts.mark_units.items()]
     if shares:
@@ -138,7 +138,7 @@ def mark_units(facts: Facts) -> Iterator[str]:
 
 
 def languages(facts: Facts) -> Iterator[str]:
-    """In which languages the page was shown, where it was not English alone; how well it was translated."""
+    """The languages of the page, if not English alone, and how completely it was translated."""
     every = sum(facts.languages.values())
     if not set(facts.languages) - {language.ENGLISH}:
         return
@@ -158,7 +158,7 @@ def _planned(raters: int) -> str:
 
 
 def _items(facts: Facts, analysis: StudyAnalysis, book: Book) -> str:
-    """How many items have ratings, of how many; ratings of those taken out later still count."""
+    """The number of items with ratings, out of all; ratings of items retired later still count."""
     every = len(analysis.frame.meta)
     words = f"{book['study', '', 'items'].printed} of {every} items"
     later = every - facts.items
@@ -166,7 +166,7 @@ def _items(facts: Facts, analysis: StudyAnalysis, book: Book) -> str:
 
 
 def _people(facts: Facts, book: Book) -> Iterator[str]:
-    """How annotators were found, which rules a panel enforced, who approved the study, what they were paid."""
+    """How annotators were recruited, the panel's rules, the ethics approval, and pay."""
     recruitment = facts.settings.recruitment
     if recruitment.how:
         yield f"Recruitment: {_ended(recruitment.how)}"
@@ -194,7 +194,7 @@ def _people(facts: Facts, book: Book) -> Iterator[str]:
 
 
 def _declared(facts: Facts) -> Iterator[str]:
-    """What was declared before the first annotation, and what was changed afterwards."""
+    """What was preregistered, and later changes."""
     lines = list(declared(facts.rubric, facts.settings.preregistration))
     if lines:
         yield "The following was preregistered and frozen with the design before the first annotation."
@@ -207,7 +207,7 @@ def _declared(facts: Facts) -> Iterator[str]:
 
 
 def _ended(words: str) -> str:
-    """The words as a sentence ends."""
+    """The words with a full stop, unless they end a sentence already."""
     return words if words.endswith((".", "!", "?")) else f"{words}."
 
 
@@ -220,7 +220,7 @@ def _asked(criterion: Criterion) -> str:
 
 
 def statistics(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
-    """How the numbers were made; a method is named where a number of it is in results.csv."""
+    """How the numbers were computed; a method is named only if results.csv contains a number of it."""
     yield from _intervals(analysis)
     yield from _comparison(analysis, book)
     clustered = book.defined("systems", "interval low") or book.defined("contrasts", "p these annotators")
@@ -248,7 +248,7 @@ def statistics(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
 
 
 def _collection(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
-    """What of the plan was in; if there are tests, also the bound for a clear p until the end."""
+    """The share of the plan that was collected; if there are tests, also the bound for a clear p until the end."""
     numbers = analysis.collection
     tested = not numbers.bound or book.defined("contrasts", "p these annotators")
     words = numbers.sentence if tested else numbers.sentence.replace(bound_in_words(numbers.bound), "")
@@ -257,7 +257,7 @@ def _collection(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
 
 
 def _intervals(analysis: StudyAnalysis) -> Iterator[str]:
-    """Of means and shares, by the annotators that they apply to."""
+    """The intervals of means and shares, by the annotators that they apply to."""
     limited = [
         (result.share, system.interval.kind)
         for result in analysis.criteria
@@ -283,7 +283,7 @@ def _intervals(analysis: StudyAnalysis) -> Iterator[str]:
 
 
 def _comparison(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
-    """How systems were compared and tested, or why not."""
+    """How systems were compared and tested, or why they were not."""
     for criterion, why in analysis.not_compared.items():
         yield f"Systems were not compared on {analysis.title(criterion)}: {_ended(why)}"
     if not analysis.contrasts:
@@ -297,7 +297,7 @@ def _comparison(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
 
 
 def comparison_test(book: Book, criterion: str = "") -> str:
-    """How a sentence about differences ends: the tests that they have, or why there is none."""
+    """The end of a sentence about differences: the tests used, or why there is none."""
     if book.defined("contrasts", "p", criterion):
         return ", with t-tests clustered by item and annotator."
     if book.defined("contrasts", "p these annotators", criterion):

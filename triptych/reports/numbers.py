@@ -1,4 +1,4 @@
-"""The numbers of a report, to be looked up by their place; every file prints from this list."""
+"""The numbers of a report by place; every file prints from this list."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HEADER = ("snapshot", "part", "criterion", "system", "baseline", "statistic", "v
 
 @dataclass(frozen=True)
 class Book:
-    """The numbers of one report, in the order of results.csv, and by their place."""
+    """The numbers of one report, in the order of results.csv and by place."""
 
     numbers: tuple[Number, ...]
     places: dict[tuple[str, ...], Number]
@@ -30,17 +30,17 @@ class Book:
         return self.places.get((part, criterion, system, baseline, statistic))
 
     def __getitem__(self, place: tuple[str, ...]) -> Number:
-        """book[part, criterion, statistic, system, baseline]; the last two may be left out."""
+        """book[part, criterion, statistic, system, baseline]; the last two may be omitted."""
         part, criterion, statistic, *names = place
         system, baseline = (*names, "", "")[:2]
         return self.places[part, criterion, system, baseline, statistic]
 
     def defined(self, part: str, statistic: str, criterion: str = "") -> bool:
-        """Whether a statistic has a number anywhere, or anywhere under one criterion."""
+        """Whether a statistic is defined anywhere, or anywhere under one criterion."""
         return any(number.value is not None for number in self._of(part, statistic, criterion))
 
     def reasons(self, part: str, statistic: str, criterion: str = "") -> tuple[str, ...]:
-        """Why a statistic has no number in some places, each reason once."""
+        """The reasons why a statistic is undefined in some places, each once."""
         undefined = (number for number in self._of(part, statistic, criterion) if number.value is None)
         return tuple(dict.fromkeys(number.printed for number in undefined))
 
@@ -53,5 +53,5 @@ class Book:
 
 
 def name_of(analysis: StudyAnalysis, code: int) -> str:
-    """A system's name that may be written; nothing for the item itself."""
+    """A system's visible name; "" for the item itself."""
     return "" if code == ABOUT_ITEM else analysis.names[code]

@@ -1,4 +1,4 @@
-"""The tables of a report that show a part of the list of numbers place by place, each described once."""
+"""Tables of a report that list one part of the numbers, each described once."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ MOST_ROWS = 200
 
 @dataclass(frozen=True)
 class PartTable:
-    """A table with a row for each place of a part that has one of the statistics, or with the systems as rows.
+    """A table with a row for each place of a part with one of the statistics, or with systems as rows.
 
-    names: heading of the names of a place, empty where rows are criteria alone; unnamed: shown where a place has no
-    name, or it is left out. across: the statistic of systems (rows) by criteria (columns), over rows for `statistics`.
+    names: heading of the places' names, "" if rows are criteria; unnamed: shown for a place without a name. across: a
+    statistic for a table of systems (rows) by criteria (columns), above rows of `statistics`.
     """
 
     part: str
@@ -33,7 +33,7 @@ class PartTable:
     appendix: bool = True
 
     def table(self, analysis: StudyAnalysis, book: Book, about: str = "") -> Table:
-        """Without rows where there is nothing to show; cut where it is longer than anybody reads."""
+        """The table; without rows if there are no numbers, and limited to MOST_ROWS rows in an appendix."""
         titles, notes = {"": "All criteria", **analysis.titles}, Notes()
         if self.across:
             header, rows = self._systems_by_criteria(titles, book, notes)
@@ -62,7 +62,7 @@ class PartTable:
         return (*heads, *columns(self.statistics)), rows
 
     def _shown(self, book: Book) -> Iterator[tuple[str, str, str]]:
-        """(criterion, name, second name) of every place that has one of the statistics, in order."""
+        """(criterion, name, second name) of each place with one of the statistics, in order."""
         names = {statistic.name for statistic in self.statistics}
         has_name = bool(self.unnamed) or not self.names
         yield from dict.fromkeys(
@@ -81,7 +81,7 @@ class PartTable:
     def _systems_by_criteria(
         self, titles: dict[str, str], book: Book, notes: Notes
     ) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
-        """The header and the rows; none where the statistic is nowhere defined."""
+        """The header and the rows; no rows if the statistic is undefined everywhere."""
         numbers = [number for number in book.numbers if number.part == self.part]
         words = {number.criterion: number for number in reversed(numbers)}
         keys = list(dict.fromkeys(number.criterion for number in numbers))

@@ -1,7 +1,7 @@
-"""The order in which every response was shown, as a file from which the orders can be recomputed.
+"""The display order of all responses, as a file from which the orders can be recomputed.
 
-An order follows from the orders before it (`order.balanced_order`) and, among equally good ones, from the
-study's seed. While a study is blind the seed is omitted: with it anyone could work out which system has which number.
+An order depends on earlier orders (`order.balanced_order`) and, among equally good ones, on the study's seed. While a
+study is blind, the seed is omitted: it would let anyone work out which system has which number.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ HEADER = (
 
 @dataclass(frozen=True)
 class ShownAssignment:
-    """One assignment: the systems by slot, as numbers of their rows and as blind codes, and what an order needs."""
+    """One assignment: the systems by slot, as row numbers and blind codes, and the data that determined the order."""
 
     number: int
     annotator: str
@@ -52,15 +52,15 @@ class ShownAssignment:
 
     @property
     def cells(self) -> list[tuple[int, int]]:
-        """(system, slot)."""
+        """Pairs (system, slot)."""
         return [(system, place) for place, system in enumerate(self.systems)]
 
 
 def assignment_rows(session: Session, study: Study, names: dict[int, str]) -> Iterator[tuple[Cell, ...]]:
     """One row per assignment, in the order in which they were made.
 
-    shown: the systems in the order on screen. made_again: whether `replayed` gives the same order. tie_seed,
-    by_number: what it needs, after the unblinding only: the seed of ties, and the systems in the order of their rows.
+    shown: the systems in display order. made_again: whether `replayed` gives the same order. tie_seed, by_number: its
+    inputs, only after unblinding: the seed for ties, and the systems in the order of their rows.
     """
     every = shown_in(session, study)
     codes = dict(map(tuple, session.execute(select(System.id, System.blind_code).where(System.study_id == study.id))))
@@ -87,7 +87,7 @@ def assignment_rows(session: Session, study: Study, names: dict[int, str]) -> It
 
 @dataclass
 class _ShownBefore:
-    """What was shown before, by (system, slot): permanent counts, and reservations that have expired since."""
+    """Counts of earlier orders by (system, slot): permanent ones, and those of reservations that have expired since."""
 
     counts: Counter[tuple[int, int]] = field(default_factory=Counter)
     ran_out: list[ShownAssignment] = field(default_factory=list)
@@ -99,13 +99,13 @@ class _ShownBefore:
             self.counts.update(assignment.cells)
 
     def at(self, moment: datetime) -> Counter[tuple[int, int]]:
-        """As it was counted then: a reservation that had not run out yet counted too."""
+        """The counts at this moment, including reservations that had not expired then."""
         live = (assignment.cells for assignment in self.ran_out if assignment.expires_at >= moment)
         return self.counts + Counter(chain.from_iterable(live))
 
 
 def replayed(every: Iterable[ShownAssignment], seed: str) -> Iterator[tuple[int, ...] | None]:
-    """The systems by slot of each assignment, recomputed from those before it; None where they were not known."""
+    """The systems by slot of each assignment, recomputed from earlier ones; None if its order is unknown."""
     by_annotator: dict[str, _ShownBefore] = defaultdict(_ShownBefore)
     by_item: dict[int, _ShownBefore] = defaultdict(_ShownBefore)
     for assignment in every:

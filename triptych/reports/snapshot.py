@@ -1,4 +1,4 @@
-"""Reports frozen at one event: made once, stored with the study, never changed."""
+"""Reports stored at one event: made once, kept with the study, never changed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Frozen:
-    """A snapshot without its file; size in bytes."""
+    """A stored report without its file; size in bytes."""
 
     sha256: str
     event_number: int
@@ -44,7 +44,7 @@ class Frozen:
 
 
 def keep(session: Session, study: Study, report: Report, actor: str) -> None:
-    """Keeps a report with its study. The same state of a study has one snapshot, however often it is made."""
+    """Store a report with its study. The same state of a study has a single snapshot, however often it is made."""
     lifecycle.lock(session, study.id)
     same_report = select(Snapshot.id).where(Snapshot.study_id == study.id, Snapshot.sha256 == report.sha256)
     if session.scalars(same_report).first() is None:
@@ -71,7 +71,7 @@ def listed(session: Session, study: Study) -> list[Frozen]:
 
 
 def newest(session: Session, study: Study) -> str:
-    """The hash of the last snapshot that was made. Raises NotFound."""
+    """The hash of the newest snapshot. Raises NotFound."""
     return _first(session, _of(study, Snapshot.sha256).order_by(Snapshot.id.desc()))
 
 

@@ -1,4 +1,4 @@
-"""The tables of a report, as every format prints them: words and numbers ready to be read, nothing left to format."""
+"""The tables of a report, ready to print in every format."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from triptych.stats.analysis.statistics import AGREEMENT, SYSTEM, columns
 from triptych.stats.numbers import counted
 from triptych.stats.undefined import Undefined
 
-MOST_LETTERS = 8  # systems; with more of them a cell of the main table would be mostly letters
+MOST_LETTERS = 8  # systems; with more, a cell of the main table would consist mostly of letters
 
 
 def tables_of(analysis: StudyAnalysis, book: Book) -> Iterator[Table]:
-    """All tables of a report, the one that a paper prints first. A study without ratings has none but the first."""
+    """All tables of a report, the main table first. A study without ratings has only that one."""
     yield main_table(analysis, book)
     more = [table(analysis, book) for table in (contrasts, agreement, item_means, answers, order)]
     more += [described.table(analysis, book) for described in (MAJORITY, FINAL_VALUES, *APPENDIX)]
@@ -32,7 +32,7 @@ def tables_of(analysis: StudyAnalysis, book: Book) -> Iterator[Table]:
 
 
 def main_table(analysis: StudyAnalysis, book: Book) -> Table:
-    """Systems by criteria: mean with interval, and which other systems a system is clearly above."""
+    """Systems by criteria: mean with interval, and the other systems that a system is clearly above."""
     notes = Notes()
     names = [name_of(analysis, code) for code in analysis.frame.systems]
     letters = dict(zip(names, ascii_lowercase if _lettered(analysis) else [""] * len(names), strict=False))
@@ -64,7 +64,7 @@ def _mean(book: Book, result: CriterionResult, name: str, notes: Notes, raised: 
 
 
 def _above(analysis: StudyAnalysis, result: CriterionResult, name: str, letters: dict[str, str]) -> str:
-    """The systems that this one is clearly above, after Holm's adjustment: their letters, or how many."""
+    """The systems that this one is clearly above, after Holm's adjustment: their letters, or their number."""
     beaten = []
     for contrast in clear_of(analysis.contrasts_of(result.criterion.key)):
         worse = contrast.baseline if contrast.higher == contrast.system else contrast.system
@@ -88,7 +88,7 @@ def _agreement_row(book: Book, rated: Sequence[CriterionResult], notes: Notes) -
 
 
 def main_notes(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
-    """What the numbers of the main table are, and who made them."""
+    """Notes on the main table: what its numbers are, and who gave the ratings."""
     counts = {
         name: int(book["study", "", name].value or 0) for name in ("items", "annotators", "annotations", "ratings")
     }
@@ -109,7 +109,7 @@ def main_notes(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
 
 
 def contrasts(analysis: StudyAnalysis, book: Book) -> Table:
-    """Every two systems under every criterion."""
+    """All pairs of systems on every criterion."""
     adjusted = book.defined("contrasts", "p Benjamini-Hochberg")
     about = CONTRASTS.about if book.defined("contrasts", "difference") else ""
     notes = about, analysis.family, HOCHBERG if adjusted else ""
@@ -117,7 +117,7 @@ def contrasts(analysis: StudyAnalysis, book: Book) -> Table:
 
 
 def agreement(analysis: StudyAnalysis, book: Book) -> Table:
-    """Coefficients by criterion, with intervals; also without the options that a rubric sets apart."""
+    """Agreement coefficients by criterion, with intervals; also without the options that a rubric sets apart."""
     notes, rows, remarks = Notes(), [], []
     for result, coefficients in zip(analysis.criteria, analysis.agreement, strict=True):
         titles = {"": result.criterion.title}
@@ -139,7 +139,7 @@ def agreement(analysis: StudyAnalysis, book: Book) -> Table:
 
 
 def item_means(analysis: StudyAnalysis, book: Book) -> Table:
-    """Systems by criteria: the mean over items of an item's mean rating, and the standard deviation over items."""
+    """Systems by criteria: the mean over items of the item's mean rating, and its standard deviation over items."""
     notes = Notes()
     rated = [result for result in analysis.criteria if result.systems and result.criterion.per_response]
     rows = tuple(
@@ -167,7 +167,7 @@ def _item_mean(book: Book, criterion: str, name: str, notes: Notes) -> Cell:
 
 
 def answers(analysis: StudyAnalysis, book: Book) -> Table:
-    """How often every answer was given, with what is printed of each system."""
+    """The number of each answer by system, and the system's main statistics."""
     notes = Notes()
     rows = [
         (
@@ -192,7 +192,7 @@ def _listed(result: CriterionResult, book: Book, name: str) -> str:
 
 
 def order(analysis: StudyAnalysis, book: Book) -> Table:
-    """How far answers at each place are above or below the same system's average."""
+    """The difference between answers at each position and the same system's average."""
     seen = [
         letter
         for letter in LETTERS
@@ -216,7 +216,7 @@ def _at_place(book: Book, key: str, place: str, notes: Notes) -> Cell:
 
 
 def plain_table(name: str, title: str, header: Sequence[str], rows: Iterable[Sequence[str]], *notes: str) -> Table:
-    """A table of words."""
+    """A table of words without numbers."""
     return Table(name, title, tuple(header), tuple(tuple(map(Cell, row)) for row in rows), notes, prose=True)
 
 

@@ -1,7 +1,7 @@
-"""Tables and text as LaTeX that needs the package booktabs and nothing else, whatever people wrote.
+"""Tables and text as LaTeX, for any user text; needs only the package booktabs.
 
-All ten characters that mean something to TeX are escaped. Letters that pdfLaTeX does not know are written as
-\\triptychchar{code}: XeLaTeX and LuaLaTeX print them, pdfLaTeX prints the code, and no engine stops.
+The ten special characters of TeX are escaped. Letters unknown to pdfLaTeX are written as \\triptychchar{code}: XeLaTeX
+and LuaLaTeX print them, pdfLaTeX prints the code, and no engine stops.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ SPECIAL = str.maketrans(
         "<": r"\textless{}",
         ">": r"\textgreater{}",
         "|": r"\textbar{}",
-        '"': "{''}",  # in braces, as dashes and quotes next to each other make other ones
-        "[": "{[}",  # after the end of a row TeX would take it, and a *, for an order
+        '"': "{''}",  # in braces, since adjacent dashes and quotes form ligatures
+        "[": "{[}",  # after the end of a row, TeX would read it, or a *, as an option
         "]": "{]}",
         "*": "{*}",
         "–": "{--}",
@@ -48,24 +48,24 @@ SPECIAL = str.maketrans(
         "\u00ad": "",
     }
 )
-# what pdfLaTeX sets in its default encoding and in T1
+# characters that pdfLaTeX sets in its default encoding and in T1
 KNOWN = "¡¢£¤¥§©ª®¯°±²³´µ¶·¸¹º¼½¾¿À-ÏÑ-Ýßà-ïñ-ýÿĀ-ăĆ-ďĒ-ėĚ-ĥĨ-ĭİıĹ-ľŁ-ňŌ-ťŨ-űŴ-žȘ-ț€"
 UNKNOWN = re.compile(rf"[^\x20-\x7e{KNOWN}]")
 MINUS = re.compile(r"(?<![\w.)-])-(?=\d)")
 HASH = re.compile(r"\b[0-9a-f]{64}\b")
 FLOAT_END = re.compile(r"\\end\{(?:table|figure)\}\n")
-IN_LIGATURE = re.compile(r"(?<=-)(?=-)|(?<=[?!`])(?=`)|(?<=')(?=')|(?<=,)(?=,)")  # between its signs
+IN_LIGATURE = re.compile(r"(?<=-)(?=-)|(?<=[?!`])(?=`)|(?<=')(?=')|(?<=,)(?=,)")  # positions inside ligatures
 COMMANDS = r"""% A character that the engine may lack: XeLaTeX and LuaLaTeX print it, pdfLaTeX prints its code.
 \providecommand{\triptychchar}[1]{\ifdefined\Umathchar\char"#1 \else[U+#1]\fi}
 % A table that is wider than the line is scaled down if the package graphicx is loaded.
 \providecommand{\triptychfit}[1]{\setbox0=\hbox{#1}\ifdim\wd0>\linewidth
   \ifdefined\resizebox\resizebox{\linewidth}{!}{\box0}\else\box0\fi\else\box0\fi}
 """
-PROSE = 0.4  # of the line, for a column of sentences next to others
-WIDE = 6  # columns; a wider table is set smaller
-# rows (half as many if they are sentences) per float; longer tables continue in another, as a page cuts off a float
+PROSE = 0.4  # of the line, for a column of sentences next to other columns
+WIDE = 6  # columns; a wider table is set in a smaller font
+# rows (half as many if they are sentences) per float; longer tables continue in another, since a page cuts off a float
 LONG = 40
-FLOATS = 10  # tables and figures in a row; LaTeX stops when too many wait for a page
+FLOATS = 10  # tables and figures in a row; LaTeX stops if too many wait for a page
 HEAD = """% {about}
 % Needs \\usepackage{{booktabs}}. Written as it is: \\input{{{name}}}
 """
@@ -83,7 +83,7 @@ def _escaped(text: str) -> str:
 
 
 def _breakable(match: re.Match[str]) -> str:
-    """A hash is longer than half a line and has no place to break it."""
+    """Allow a line break in a hash, which is longer than half a line."""
     return r"\allowbreak{}".join(match[0][at : at + 4] for at in range(0, len(match[0]), 4))
 
 
@@ -93,7 +93,7 @@ def cell(content: Cell) -> str:
 
 
 def tabular(table: Table) -> str:
-    """One table with its caption, its label and the notes under it; a long one in several parts."""
+    """One table with caption, label and notes; a long one in several parts."""
     parts = max(math.ceil(len(table.rows) / (LONG // 2 if table.prose else LONG)), 1)
     each = max(math.ceil(len(table.rows) / parts), 1)
     size = r"\scriptsize\setlength{\tabcolsep}{3pt}" if len(table.header) > WIDE else r"\small"
@@ -106,7 +106,7 @@ def tabular(table: Table) -> str:
 
 
 def figure(name: str, caption: str, path: str, path_of_page: str) -> str:
-    """One figure for a column; a comment says how to set it over the width of the page."""
+    """One figure for a column, with a comment on how to set it in the page's width."""
     return "\n".join(
         [
             rf"% over the width of the page: figure* and {path_of_page}",
@@ -119,7 +119,7 @@ def figure(name: str, caption: str, path: str, path_of_page: str) -> str:
 
 
 def _caption(table: Table, part: int, parts: int) -> str:
-    """The label is on the first part."""
+    """The caption; the first part has the label."""
     if not part:
         return rf"\caption{{{escaped(table.title)}}}\label{{tab:{table.name}}}"
     return rf"\caption{{{escaped(table.title)} (part {part + 1} of {parts})}}"
@@ -136,7 +136,7 @@ def _grid(table: Table, rows: Sequence[tuple[Cell, ...]]) -> str:
 
 
 def _heading(words: str, width: int) -> str:
-    """The title of a column; one that is wider than all cells under it takes two lines."""
+    """A column's title; one wider than all cells below it takes two lines."""
     gaps = [place for place, sign in enumerate(words) if sign == " "]
     if len(words) <= width or not gaps:
         return escaped(words)
@@ -152,12 +152,12 @@ def _notes(table: Table) -> str:
 
 
 def document(name: str, about: str, parts: Iterable[str]) -> str:
-    """A file to be read with \\input: our comment, our two commands, the parts."""
+    """A file for \\input: a comment, our two commands, the parts."""
     floats = itertools.count(1)
     paged = FLOAT_END.sub(lambda match: match[0] + "\\clearpage\n" * (not next(floats) % FLOATS), "\n".join(parts))
     return HEAD.format(about=one_line(about), name=name) + COMMANDS + "\n" + paged
 
 
 def one_line(text: str) -> str:
-    """A comment must not end before its line does."""
+    """The text on one line, for a comment, which would end with the line."""
     return " ".join(text.split())

@@ -20,7 +20,7 @@ from triptych.rubric.wording import length_in_words
 LETTERS = "ABCDEF"
 ABOUT_ITEM, CONTEXT = "item", "context"
 MAX_TEXT = 10_000
-# PostgreSQL stores no NUL, and no keyboard types one
+# PostgreSQL cannot store NUL, and no keyboard types one
 Text = Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(lambda text: text.replace("\x00", ""))]
 Name = Annotated[str, Field(max_length=60)]
 MarkUnit = Literal["letters", "words"]
@@ -36,9 +36,9 @@ class DraftExplanation(DraftPart):
 
 
 class DraftHighlight(DraftPart):
-    """`slot`: the letter of a response, or "context".
+    """A marked passage. `slot` is the letter of a response, or "context".
 
-    `unit`: what the selection was widened to; None in a draft that an older version began.
+    `unit` is what the selection was extended to (such as words); None in a draft of an earlier version.
     """
 
     slot: Name
@@ -62,7 +62,7 @@ class Answers(DraftPart):
 
 @dataclass(frozen=True)
 class CheckedRating:
-    """One row to be stored: position None is about the item; exactly one of number and option unless missing."""
+    """One row to be stored. Position None: about the item. Unless missing, exactly one of number and option is set."""
 
     position: int | None
     criterion: str
@@ -76,7 +76,7 @@ class CheckedRating:
 
 @dataclass(frozen=True)
 class CheckedAnswers:
-    """Highlights with their position, None in the context."""
+    """The answers to be stored; the position of a highlight is None in the context."""
 
     ratings: tuple[CheckedRating, ...]
     highlights: tuple[tuple[int | None, DraftHighlight], ...]
@@ -85,7 +85,7 @@ class CheckedAnswers:
 
 
 def parse_answers(data: object) -> Answers:
-    """The draft, typed. Raises InvalidAnnotation with the place that does not fit."""
+    """The typed draft. Raises InvalidAnnotation naming the part that is invalid."""
     try:
         return Answers.model_validate(data)
     except ValidationError as error:
@@ -127,9 +127,9 @@ def check_answers(rubric: Rubric, study_round: str, candidates: int, answers: An
 
 
 def complete_in_turn(rubric: Rubric, study_round: str, candidates: int, draft: object) -> int:
-    """How many responses are complete before the first that is not, in the order in which they are shown.
+    """The number of complete responses before the first incomplete one, in display order.
 
-    Raises InvalidAnnotation if the draft does not fit.
+    Raises InvalidAnnotation if the draft is invalid.
     """
     answers = parse_answers(draft)
     asked = [criterion for criterion in rubric.asked(study_round) if criterion.about == "candidate"]
@@ -206,7 +206,7 @@ def _named(place: str) -> str:
 def _best_rows(
     criterion: Criterion, scale: Best, candidates: int, answers: Answers, set_aside: dict[int, str]
 ) -> Iterator[CheckedRating]:
-    """One row per slot: 1 chosen, 0 not, missing for a response that is set aside."""
+    """One row per slot: 1 if chosen, 0 if not, missing for a response that is set aside."""
     letters = answers.ratings.get(ABOUT_ITEM, {}).get(criterion.key)
     compared = set(range(candidates)) - set_aside.keys()
     if letters is None and compared:
@@ -246,7 +246,7 @@ def _row(rubric: Rubric, criterion: Criterion, position: int | None, place: str,
 
 
 def option_name(value: Value) -> str:
-    """The name under which the browser stores the explanation of a value: `2.5`, `2`, `accept`."""
+    """The key under which the browser stores the explanation of a value: `2.5`, `2`, `accept`."""
     return f"{value:g}" if isinstance(value, float | int) else str(value)
 
 
@@ -272,5 +272,5 @@ def check_explanation(
 
 
 def count_words(text: str) -> int:
-    """What white space separates: stored with each explanation, and compared with the log's text by `verify`."""
+    """Number of words, which is stored with each explanation; `verify` compares it with the log."""
     return len(text.split())

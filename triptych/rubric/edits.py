@@ -1,6 +1,7 @@
-"""Edits a YAML document while preserving the rest: comments, order and wording. Pure. Both values are plain data:
-`before` is the current content of the document, `after` the new one. Unchanged parts are not touched. Elements of a
-list match if they are equal or have the same key.
+"""Edits a YAML document and preserves the comments, order and wording of everything that is unchanged. Pure.
+
+`before` and `after` are plain data: the document's current content, and its new one. Elements of a list are matched if
+they are equal or have the same key.
 """
 
 from __future__ import annotations
@@ -22,14 +23,15 @@ from ruamel.yaml.tokens import CommentToken
 
 from triptych.rubric import yaml_text
 
-AFTER_VALUE, AFTER_PART = 2, 0  # where the library stores what follows a value of a mapping, and a part of a list
+# slots of the library's list of comments for what follows a value of a mapping, and an element of a list
+AFTER_VALUE, AFTER_PART = 2, 0
 NAMES = ("key", "value", "criterion", "title")  # what identifies a part of a list
 BLOCK_TEXTS = (LiteralScalarString, FoldedScalarString)
 QUOTED_TEXTS = (DoubleQuotedScalarString, SingleQuotedScalarString)
 
 
 def is_same(value: Any, other: Any) -> bool:
-    """Equal as JSON: 1 is 1.0, but not true."""
+    """Equal as JSON: 1 equals 1.0, but not true."""
     if isinstance(value, dict) and isinstance(other, dict):
         return value.keys() == other.keys() and all(is_same(part, other[key]) for key, part in value.items())
     if isinstance(value, list) and isinstance(other, list):
@@ -38,13 +40,13 @@ def is_same(value: Any, other: Any) -> bool:
 
 
 def change(document: CommentedMap, before: dict[str, Any], after: dict[str, Any], order: Sequence[str] = ()) -> None:
-    """Change the document's content to `after`; new keys of a mapping are in this order."""
+    """Change the document's content from `before` to `after`; `order` is the order of new keys in a mapping."""
     root = CommentedSeq([document])
     _Change(*_shared(document), {name: place for place, name in enumerate(order)}).part(root, 0, before, after)
 
 
 def _shared(document: Any) -> tuple[set[int], set[tuple[int, Any]]]:
-    """The parts that the document has in several places, and the places that repeat them (`*name`)."""
+    """The ids of parts that occur in several places of the document, and the places that repeat them (`*name`)."""
     seen: set[int] = set()
     shared: set[int] = set()
     repeats: set[tuple[int, Any]] = set()
@@ -70,7 +72,7 @@ class _Change:
     order: dict[str, int]
 
     def part(self, holder: Any, key: Any, before: Any, after: Any) -> None:
-        """Changes the part that the holder has under a key."""
+        """Change the part at a key of its holder."""
         if is_same(before, after):
             return
         node = holder[key]
@@ -84,7 +86,7 @@ class _Change:
             _replace(holder, key, _alike(node, after, _is_flow(holder)))
 
     def _own(self, holder: Any, key: Any) -> Any:
-        """The part itself; a copy in its place where the document has it elsewhere too."""
+        """The part, to be edited in place; one that occurs elsewhere too is first replaced by a copy."""
         node = holder[key]
         is_merged = isinstance(node, CommentedMap) and bool(node.merge)
         if id(node) in self.shared:
@@ -109,7 +111,7 @@ class _Change:
         self._put_leads(node, [leads.get(key, "") for key in [*list(node)[1:], _END]])
 
     def _sorted(self, value: Any) -> Any:
-        """A new part with its keys in order."""
+        """A new part, with the keys of every mapping in order."""
         if isinstance(value, list):
             return [self._sorted(part) for part in value]
         if not isinstance(value, dict):
@@ -118,7 +120,7 @@ class _Change:
         return {key: self._sorted(value[key]) for key in keys}
 
     def _place(self, node: CommentedMap, key: str) -> int:
-        """Before the first key that comes later in the order."""
+        """The position at which to insert a key: before the first key that comes later in the order."""
         last = len(self.order)
         later = (i for i, k in enumerate(node) if self.order.get(k, last) > self.order.get(key, last))
         return next(later, len(node))
@@ -146,10 +148,10 @@ class _Change:
             token = CommentToken(new_leads[0][column:], CommentMark(column), None)
             node.ca.comment = [above[0], [*(above[1] or []), token]]
 
-    # ---- comments: the lines above a part belong to it, and the library stores them after the part before
+    # ---- comments: the lines above a part belong to it, but the library stores them after the previous part
 
     def _take_leads(self, node: Any) -> list[str]:
-        """Remove the lines after each part from the document and return them."""
+        """Remove the comment lines after each part from the document and return them."""
         return [self._lead_after(node, key) for key in _keys(node)]
 
     def _lead_after(self, node: Any, key: Any) -> str:
@@ -180,7 +182,7 @@ class _Change:
         _put_after(holder, key, token)
 
     def _last(self, holder: Any, key: Any) -> tuple[Any, Any]:
-        """The place of the last value in a part, in block style."""
+        """The holder and key of the last value in a part that is written in block style."""
         node = holder[key]
         while isinstance(node, CommentedMap | CommentedSeq) and node and not _is_flow(node):
             if (id(holder), key) in self.repeats:
@@ -227,14 +229,14 @@ def _replace(holder: Any, key: Any, value: Any) -> None:
 
 
 def _alike(node: Any, value: Any, flow: bool) -> Any:
-    """The value, quoted as the one before it was."""
+    """The new value, in the quotes or style of the node that it replaces."""
     if isinstance(value, str) and node and isinstance(node, QUOTED_TEXTS) and "\n" not in value:
         return type(node)(value) if value.isprintable() else DoubleQuotedScalarString(value)
     return yaml_text.fresh(value, flow or _is_flow(node))
 
 
 def matched(before: Sequence[Any], after: Sequence[Any]) -> list[int | None]:
-    """For each part of a list, which part of the old list it was; None for a new one."""
+    """For each element of the new list, the index of its element in the old list; None for a new element."""
     left = dict(enumerate(before))
     origins: list[int | None] = [None] * len(after)
 
@@ -255,7 +257,7 @@ def matched(before: Sequence[Any], after: Sequence[Any]) -> list[int | None]:
 
 
 def _name(part: Any) -> tuple[str, Any] | None:
-    """What identifies a part of a list."""
+    """The key and value that identify an element of a list, if it has one of NAMES."""
     if not isinstance(part, dict):
         return None
     return next(((name, part[name]) for name in NAMES if part.get(name) not in (None, "")), None)

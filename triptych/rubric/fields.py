@@ -1,6 +1,6 @@
 """The rubric as a form: one field for each key of the schema, from the types of `model.py` and the words below.
 
-A key without words here has no field, which `fields_of` refuses; so no key of the schema can be forgotten.
+`fields_of` raises an error for a key without words, so no key of the schema can be forgotten.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CONTROLS = (
 
 @dataclass(frozen=True)
 class Wording:
-    """The labels and help of a field. `more`: it is folded away; `lines`: it is a text of several lines."""
+    """Label and help of a field. `more`: folded under *More*; `lines`: a text of several lines."""
 
     label: str
     hint: str = ""
@@ -38,10 +38,9 @@ class Wording:
 class Field:
     """One key of a part of the rubric.
 
-    control   one of CONTROLS
-    of        name of the type of a part; of `one_of`, the list whose parts are named
-    options   (value, label) of choice and ticks
-    default   what is true where the key is left out, as JSON
+    control: one of CONTROLS. of: the type of a part; for `one_of`, the list from which one part is named.
+
+    options: (value, label) of choice and ticks. default: the value if the key is left out, as JSON.
     """
 
     key: str
@@ -246,7 +245,7 @@ VALUES: dict[Any, str] = {
     **{"side_by_side": "side by side", "succession": "one after another"},
     **{"none": "no text field", "optional": "may be left empty", "required": "must be filled in"},
 }
-# keys that name a part of a list: of the rubric, or of the part that they are in
+# keys that refer to an element of a list, and that list: in the rubric, or in the part that contains the key
 ONE_OF = {"criterion": "criteria", "answer": "options"}
 SLOTS = {letter: f"response {letter}" for letter in "ABCDEF"}
 KEYS, TAGS = "key", "tag"
@@ -254,7 +253,7 @@ KEYS, TAGS = "key", "tag"
 
 @lru_cache(maxsize=1)
 def form() -> dict[str, tuple[Field, ...]]:
-    """Name of a type → its fields, for each type of the schema, in the order of the form."""
+    """Name of a type → its fields in the order of the form, for each type of the schema."""
     return {model.__name__: fields_of(model) for model in models()}
 
 
@@ -281,7 +280,7 @@ def _types_in(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def fields_of(model: type[BaseModel]) -> tuple[Field, ...]:
-    """The fields of a type. Raises LookupError for a key that has no words, and for words of no key."""
+    """The fields of a type. Raises LookupError for a key without words, and for words without a key."""
     wording = WORDING.get(model.__name__, {})
     if set(wording) != set(model.model_fields):
         differing = ", ".join(sorted(set(wording) ^ set(model.model_fields)))
@@ -301,7 +300,7 @@ def _field(key: str, words: Wording, info: FieldInfo) -> Field:
 
 
 def _without_none(annotation: Any) -> tuple[Any, bool]:
-    """The type behind `Annotated` and `| None`, and whether None was among them."""
+    """The type inside `Annotated` and `| None`, and whether None was allowed."""
     if get_origin(annotation) is Annotated:
         return _without_none(get_args(annotation)[0])
     if get_origin(annotation) in (Union, types.UnionType):
@@ -312,7 +311,7 @@ def _without_none(annotation: Any) -> tuple[Any, bool]:
 
 
 def _control(key: str, annotation: Any, words: Wording) -> tuple[str, str, tuple[tuple[Any, str], ...]]:
-    """Control, name of the type of its parts, and options. Raises LookupError for a type that has no control."""
+    """Control, name of the type of its parts, and options. Raises LookupError for a type without a control."""
     if get_origin(annotation) is Literal or (isinstance(annotation, type) and issubclass(annotation, Enum)):
         return ("kind" if key == "kind" else "choice"), "", _options(annotation)
     if annotation in (bool, int, float):
@@ -360,12 +359,12 @@ def _as_json(value: Any) -> Any:
 
 
 def order() -> list[str]:
-    """All keys, in the order in which files have them: that of the schema."""
+    """All keys, in the order of the schema, which rubric files follow."""
     return list(dict.fromkeys(key for model in models() for key in model.model_fields))
 
 
 def place_of(path: tuple[Any, ...], data: Any) -> str:
-    """The part of the rubric at a path, as people call it: Criterion “Tone”, point 3, Name."""
+    """A path in the rubric as a name that people understand: Criterion “Tone”, point 3, Name."""
     model: str = "Rubric"
     words: list[str] = []
     node = data
@@ -396,7 +395,7 @@ def _has(node: Any, step: Any) -> bool:
 
 
 def keys_beside(location: tuple[Any, ...]) -> list[str]:
-    """The keys that are allowed where a mistake's location ends."""
+    """The keys that are allowed next to the last key of a mistake's location."""
     return [field.key for field in form().get(_type_at(location[:-1]), ())]
 
 
@@ -407,7 +406,7 @@ def values_of(location: tuple[Any, ...]) -> list[str]:
 
 
 def _type_at(location: tuple[Any, ...]) -> str:
-    """The type at a location of pydantic, which names the kind of a scale in it."""
+    """The type at a location reported by pydantic, which includes the kind of a scale."""
     model = "Rubric"
     for step in location:
         if step in KINDS:

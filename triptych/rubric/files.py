@@ -1,4 +1,4 @@
-"""Rubric files: one typed YAML file per rubric, its mistakes in plain words, and the JSON Schema for editors."""
+"""Rubric files: reading one YAML file per rubric, explaining its mistakes, and the JSON Schema for editors."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from triptych.rubric.yaml_text import InvalidYaml, TooDeep, TooManyParts
 from triptych.settings import app_folder
 
 RUBRICS = app_folder() / "rubrics"
-# reading YAML of this size takes a second; the longest shipped rubric has 600 parts
+# reading a YAML text of this size takes a second; the longest shipped rubric has 600 parts
 MAX_CHARACTERS, MAX_PARTS = 200_000, 5_000
-# parts that are written once and repeated (`*name`) count each time in the form
+# a part that is written once and repeated (`*name`) counts each time, as the form shows it each time
 MAX_REPEATED_PARTS = 10 * MAX_PARTS
-# what a lead begins with who writes their own questions
+# the start for leads who write their own questions
 EMPTY_RUBRIC = """\
 key: my_rubric
 title: My rubric
@@ -52,11 +52,15 @@ criteria:
 class Mistake:
     """One mistake in a rubric's text.
 
-    path      where it is in the rubric; empty for the text as a whole
-    line      of the text, from 1; None where no line is at fault
-    place     the same for people: Criterion “Tone”, point 3
-    message   what is wrong and what would be right
-    cure      a word of that line, and the word that may have been meant
+    path: where it is in the rubric; empty for the text as a whole.
+
+    line: of the text, from 1; None if it belongs to no line.
+
+    place: the path in words: Criterion “Tone”, point 3.
+
+    message: what is wrong, and what would be right.
+
+    cure: a word of that line, and the word that may have been meant.
     """
 
     path: tuple[str | int, ...]
@@ -68,7 +72,7 @@ class Mistake:
 
 @dataclass(frozen=True)
 class RubricSheet:
-    """The result of parsing a text: the rubric, unless there are mistakes, and its plain data, if it is valid YAML."""
+    """The result of parsing a text: the rubric, unless it has mistakes, and its plain data, if it is valid YAML."""
 
     text: str
     rubric: Rubric | None
@@ -77,13 +81,13 @@ class RubricSheet:
 
     @property
     def value(self) -> Any:
-        """What the form shows: only the keys that the text has, with the types of the schema where they fit."""
+        """The content of the form: only the keys of the text, with the types of the schema if the rubric is valid."""
         return self.data if self.rubric is None else self.rubric.model_dump(mode="json", exclude_unset=True)
 
 
-@lru_cache(maxsize=4)  # a form asks several times for the same text
+@lru_cache(maxsize=4)  # a form requests the same text several times
 def read_sheet(text: str) -> RubricSheet:
-    """Parse a text, with every mistake at its line."""
+    """Parse a text; each mistake has its line."""
     try:
         document, data = _read(text)
     except InvalidRubric as error:
@@ -95,7 +99,7 @@ def read_sheet(text: str) -> RubricSheet:
 
 
 def _read(text: str) -> tuple[Any, Any]:
-    """The document and its plain data. Raises InvalidRubric with a sentence."""
+    """The document and its plain data. Raises InvalidRubric."""
     if len(text) > MAX_CHARACTERS:
         raise InvalidRubric(f"{len(text):,} characters; a rubric has at most {MAX_CHARACTERS:,}.")
     try:
@@ -113,7 +117,7 @@ def _read(text: str) -> tuple[Any, Any]:
 
 
 def parse_rubric(text: str, name: str = "rubric") -> Rubric:
-    """The rubric in a YAML text. Raises InvalidRubric with file, path and what would be right."""
+    """The rubric in a YAML text. Raises InvalidRubric, with `name`, path, and what would be right."""
     sheet = read_sheet(text)
     if sheet.rubric is None:
         lines = [_line(mistake, name) for mistake in sheet.mistakes]
@@ -123,7 +127,7 @@ def parse_rubric(text: str, name: str = "rubric") -> Rubric:
 
 
 def _line(mistake: Mistake, name: str) -> str:
-    """One line per mistake: its place in the file, what is wrong, what would be right."""
+    """A mistake as one line of text: file, line, path, and message."""
     line = "" if mistake.line is None else f", line {mistake.line}"
     if not mistake.place:
         return f"{name}{line}: the file: {mistake.message}"
@@ -134,7 +138,7 @@ def _line(mistake: Mistake, name: str) -> str:
 def _mistakes(error: ValidationError, document: Any, data: Any) -> Iterator[Mistake]:
     paths = [tuple(part for part in mistake["loc"] if part not in KINDS) for mistake in error.errors()]
     for path, mistake in zip(paths, error.errors(), strict=True):
-        # a list whose parts are all wrong also counts as too short
+        # a list in which every part is wrong is also reported as too short
         if mistake["type"] == "too_short" and any(other[: len(path)] == path != other for other in paths):
             continue
         in_file = {"missing": path[:-1], "union_tag_invalid": (*path, "kind")}.get(mistake["type"], path)
@@ -145,7 +149,7 @@ def _mistakes(error: ValidationError, document: Any, data: Any) -> Iterator[Mist
 
 
 def _cure(path: tuple[str | int, ...], mistake: ErrorDetails) -> tuple[str, str] | None:
-    """The word that is wrong, and the nearest word that would be right."""
+    """The wrong word, and the most similar allowed word; None where no word is similar."""
     match mistake["type"]:
         case "extra_forbidden":
             wrong, words = str(path[-1]), fields.keys_beside(mistake["loc"])
@@ -181,7 +185,7 @@ def _wording(mistake: ErrorDetails, cure: tuple[str, str] | None) -> str:
 
 
 def rewritten(text: str, value: Mapping[str, Any]) -> str:
-    """The text with this value from the form; unchanged parts keep their wording. Raises InvalidRubric."""
+    """The text changed to a value of the form; unchanged parts keep their wording. Raises InvalidRubric."""
     try:
         yaml_text.plain(value, MAX_PARTS)
     except (TooManyParts, TooDeep) as error:
@@ -192,7 +196,7 @@ def rewritten(text: str, value: Mapping[str, Any]) -> str:
     document, _ = _read(text)
     edits.change(document, sheet.value, dict(value), fields.order())
     changed = yaml_text.dump(document, text)
-    # a comment in a place that the library cannot write again must not cost an answer of the form
+    # the library cannot write every comment back; if the result differs from the form, comments are dropped instead
     return changed if _says(changed, value) else yaml_text.write(dict(value))
 
 
@@ -224,7 +228,7 @@ def shipped_rubrics() -> dict[str, Path]:
 
 
 def read_shipped() -> dict[str, tuple[str, Rubric]]:
-    """Key → text and rubric of every shipped one."""
+    """Key → text and rubric of every shipped rubric."""
     return {key: _read_file(path, path.stat().st_mtime_ns) for key, path in shipped_rubrics().items()}
 
 

@@ -64,7 +64,7 @@ class Criterion(RubricPart):
 
     @property
     def per_response(self) -> bool:
-        """Whether every response gets a value of its own; with `best` it is whether the response was chosen."""
+        """Whether each response gets a value; with `best`, the value is whether the response was chosen."""
         return self.about == "candidate" or isinstance(self.scale, Best)
 
 
@@ -133,13 +133,13 @@ class ReferenceScore(RubricPart):
 
     @property
     def position(self) -> int | None:
-        """The place of the candidate, None about the item."""
+        """The index of the candidate; None if the score is about the item."""
         return None if self.slot is None else "ABCDEF".index(self.slot)
 
     @field_validator("value", mode="before")
     @classmethod
     def not_true_or_false(cls, value: object) -> object:
-        """YAML reads an unquoted true as no word, which would pass for the number 1."""
+        """YAML reads an unquoted `true` as a boolean, which Python would accept as the number 1."""
         if isinstance(value, bool):
             raise ValueError(QUOTE_IT)
         return value
@@ -281,16 +281,16 @@ class Rubric(RubricPart):
 
     @property
     def wording(self) -> str:
-        """The language of its words; `language` is that of its examples and of the items."""
+        """The language of the rubric's own words; `language` is that of its examples and of the items."""
         return self._wording or self.language
 
     @property
     def untranslated(self) -> frozenset[str]:
-        """The texts among its words that are not in that language, but still in the original's."""
+        """The texts without a translation into `wording`, which are shown in the original's language."""
         return self._untranslated
 
     def in_language(self, code: str) -> Rubric:
-        """The rubric with its texts in a language; a text without a translation is unchanged."""
+        """The rubric with its texts translated; a text without a translation is unchanged."""
         if code == self.language.partition("-")[0]:
             return self
         if code not in self._in_language:
@@ -336,9 +336,9 @@ class Rubric(RubricPart):
         return [criterion for criterion in self.criteria if criterion.asked_in(study_round)]
 
     def labels_in(self, place: Literal["candidate", "context"]) -> list[HighlightLabel]:
-        """The labels that are marked there."""
+        """The labels for passages in responses (`candidate`) or in the context."""
         return [label for label in self.highlights if label.marked_in == place]
 
     def start_in(self, study_round: str) -> StudyStart:
-        """What a new study of this round begins with: the first entry that is for it."""
+        """The defaults of a new study in this round: the first entry for it."""
         return next((start for start in self.study_start if start.asked_in(study_round)), StudyStart())

@@ -1,10 +1,10 @@
-"""The colours of labels, options and points: workbench, pages and reports take them from here."""
+"""The colours of labels, options and points, for workbench, pages and reports."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-# highlight labels in the order of the rubric; the last is for a label that the rubric no longer has
+# highlight labels in the order of the rubric; the last colour is for labels that the rubric no longer has
 LABELS_LIGHT = (
     *("#b45309", "#1d6fb8", "#2f7d3b", "#a8328f", "#0f7c80"),
     *("#c0392b", "#6b4fbb", "#66720a", "#5d6470"),
@@ -13,23 +13,23 @@ LABELS_DARK = (
     *("#f0b35a", "#79b8f2", "#7fcf8a", "#ec8fd6", "#5fd0d0"),
     *("#ff8f7f", "#b7a2ff", "#cdd35c", "#b4bcc8"),
 )
-# options have no order: hues after Okabe & Ito (2008); those that count as positive share one colour
+# options have no order: hues after Okabe & Ito (2008); all options that count as positive share one colour
 OPTIONS = ("#b8641b", "#8a8fc4", "#e0b040", "#6aa5d8", "#c98bb0", "#9a9a9a")
 POSITIVE = "#018571"
-# points have an order: brown to blue-green, after ColorBrewer BrBG, the same for colour-blind readers
+# points have an order: brown to blue-green, after ColorBrewer BrBG, which is safe for colour-blind readers
 LOW, MIDDLE, HIGH = (166, 97, 26), (205, 200, 190), (1, 133, 113)
-# a mean with the interval for these annotators, and the interval for annotators like these
+# interval of the mean for these annotators, and interval for annotators like these
 THESE, ALIKE = "#23998a", "#c8843c"
 
 
 def along_scale(share: float) -> str:
-    """The colour of a point at this share of its scale, 0 (lowest) to 1, as #rrggbb."""
+    """The colour (#rrggbb) of a point at this share of its scale, from 0 (lowest) to 1."""
     start, end, way = (LOW, MIDDLE, share * 2) if share < 0.5 else (MIDDLE, HIGH, share * 2 - 1)
     return "#" + "".join(f"{round(low + way * (high - low)):02x}" for low, high in zip(start, end, strict=True))
 
 
 def of_options(positive: Sequence[bool]) -> list[str]:
-    """A colour for each option, of which some count as positive."""
+    """A colour for each option; `positive` says which options count as positive."""
     others = iter(OPTIONS * (1 + len(positive) // len(OPTIONS)))
     return [POSITIVE if counts else next(others) for counts in positive]
 

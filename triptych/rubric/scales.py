@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from triptych.errors import InvalidAnnotation
 
 KEY = r"^[a-z][a-z0-9_]{0,39}$"
-JAVASCRIPTS_OWN = "constructor"  # the one word of this pattern that every object of a browser answers to already
+JAVASCRIPTS_OWN = "constructor"  # the only word matching KEY that every JavaScript object has as a property
 
 
 def _no_objects_own(key: str) -> str:
@@ -26,18 +26,18 @@ def _no_objects_own(key: str) -> str:
 
 Key = Annotated[str, Field(pattern=KEY), AfterValidator(_no_objects_own)]
 Words = Annotated[str, Field(min_length=1)]
-Value = str | float | list[str]  # what may be answered: an option, a number, the letters of the best responses
+Value = str | float | list[str]  # an answer: an option, a number, or the letters of the best responses
 
 
 def unique(keys: list[str], noun: str) -> None:
-    """Raises ValueError, which pydantic turns into a message with a path, if a key is repeated."""
+    """Raises ValueError if a key is repeated; pydantic adds the path to the message."""
     repeated = sorted({key for key in keys if keys.count(key) > 1})
     if repeated:
         raise ValueError(f"each {noun} may be used once; repeated: {shown(repeated)}")
 
 
 def once(noun: str) -> AfterValidator:
-    """Validator for a field: all its parts must have different keys; `noun` names the key in the message."""
+    """A validator for a list field: all its parts must have different keys; `noun` names the key in the message."""
 
     def check(parts: tuple[Any, ...]) -> tuple[Any, ...]:
         unique([part.key for part in parts], noun)
@@ -96,11 +96,11 @@ class Point(RubricPart):
 
 
 class ScaleKind(RubricPart):
-    """The interface of every kind of scale. Without points or options, answers ask for nothing more."""
+    """The interface of every kind of scale."""
 
     @property
     def asks(self) -> Mapping[str | float, Ask]:
-        """Answer → what it additionally asks for."""
+        """Answers that ask for more than a value (reasons, a text), and what each asks for."""
         return {}
 
     def ask_for(self, value: Value) -> Ask | None:
@@ -133,7 +133,7 @@ class Likert(ScaleKind):
         return {point.value: point.ask for point in self.points if point.ask}
 
     def check(self, value: object) -> float:
-        """The value as stored; refuses what is not a point of the scale."""
+        """The value to store. Raises InvalidAnnotation if it is not a point of the scale."""
         number = as_number(value)
         if number not in self.values:
             raise InvalidAnnotation(f"{value!r} is not a point of the scale {shown(self.values)}.")
@@ -197,7 +197,7 @@ class NumberScale(ScaleKind):
         return self
 
     def check(self, value: object) -> float:
-        """The value as stored, on its step exactly: 0.1 + 0.2 is stored as 0.3."""
+        """The value to store, rounded to its step: 0.1 + 0.2 is stored as 0.3."""
         number = as_number(value)
         steps = (number - self.low) / self.step
         if not self.low <= number <= self.high or not is_whole(steps):
@@ -213,7 +213,7 @@ class Best(ScaleKind):
     level: Level = Level.nominal
 
     def check(self, value: object) -> list[str]:
-        """A list of slot letters; whether the letters exist is checked against the assignment."""
+        """The list of slot letters; `rubric/answers.py` checks that the responses exist."""
         letters = [letter for letter in value if isinstance(letter, str)] if isinstance(value, list) else []
         if letters != value or len(set(letters)) != len(letters) or not (letters or self.none_option):
             raise InvalidAnnotation("Pick at least one response as the best one, each once.")

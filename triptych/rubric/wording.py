@@ -1,4 +1,4 @@
-"""The words of a rubric in other languages, under the same keys, so that ratings in all of them are comparable."""
+"""Translations of a rubric's words. The keys do not change, so ratings in all languages are comparable."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 
 from pydantic import BaseModel
 
-# no words for annotators: names in data, and what only leads read
+# fields without words for annotators: names in data, and texts for leads
 AS_THEY_ARE = {
     *("key", "kind", "tag", "names", "show", "stars", "extra_texts", "language", "criterion", "slot", "value", "level"),
     *("source", "deviations", "summary", "study_start", "translations", "meta", "answer", "free_text", "about"),
     *("judged", "presentation", "side", "rounds", "extra_rounds", "marked_in"),
 }
-# items: like the items of a study they are in the rubric's own language
+# items, which like a study's items are in the rubric's own language
 ITEMS = {"examples", "worked_example", "training"}
 
-# the same in `components/workbench/textpoints.js`: kana and Chinese characters, and the punctuation between them
+# also in `components/workbench/textpoints.js`: kana and Chinese characters, and the punctuation between them
 IDEOGRAPHS = re.compile(r"[\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]{1,2}")
 WIDE_PUNCTUATION = re.compile(r"[\u3000-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]")
 
 
 def length_in_words(text: str) -> int:
-    """Words as limits and lengths count them: no white space is between ideographs, so two are one word."""
+    """Length in words for limits. Ideographs have no white space between them, so two count as one word."""
     if text.isascii():
         return len(text.split())
     return len(IDEOGRAPHS.sub(" x ", WIDE_PUNCTUATION.sub(" ", text)).split())
@@ -43,7 +43,7 @@ def texts_of(part: Any) -> Iterator[str]:
 
 
 def translated(part: Any, words: dict[str, str]) -> Any:
-    """The same part with the texts that have a translation; in examples these are names of options and speakers."""
+    """The part with its texts replaced by their translations; in examples these are names of options and speakers."""
     if isinstance(part, str):
         return words.get(part, part)
     if isinstance(part, tuple):

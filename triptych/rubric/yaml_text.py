@@ -1,5 +1,6 @@
-"""Reading and writing YAML for the whole product, with a library that can edit a text and preserve the rest. Texts are
-YAML 1.2: `yes` and `no` are words. Only plain data are accepted: no objects are created, no tags are followed.
+"""Reads and writes all YAML of the product, with a library that preserves what an edit does not change.
+
+Texts are YAML 1.2: `yes` and `no` are words. Only plain data are accepted: no objects are created, no tags followed.
 """
 
 from __future__ import annotations
@@ -23,19 +24,19 @@ from ruamel.yaml.scalarstring import (
 )
 
 MAX_DEPTH = 100
-MAX_PARTS = 200_000  # keys and values, repeated ones (`*name`) each time; an import reads files of others
+MAX_PARTS = 200_000  # keys and values; a repetition (`*name`) counts each time; imported files come from strangers
 MERGE = repr("<<")
-MERGE_COST = 20  # parts; reading many of them costs time that grows with their square
-MAX_LINE = 100  # characters; longer texts of ours are folded
+MERGE_COST = 20  # counted for each merge, because the time to read many of them grows with the square of their number
+MAX_LINE = 100  # characters; longer texts that we write are folded
 NO_WRAPPING = 1_000_000  # characters; wide enough that existing long lines are not wrapped
 PLAIN_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq")}
-# what readers of YAML 1.1 take for true, false or nothing
+# words that readers of YAML 1.1 take for true, false or null
 WORDS_OF_OLD = re.compile(r"(?i)y|n|yes|no|on|off|true|false|null|~")
 FIRST_LIST = re.compile(r"^( *)(?:- )?[\w\"']+:[^\n]*\n(?:[ \t]*(?:#[^\n]*)?\n)*( *)- ", re.MULTILINE)
 
 
 class InvalidYaml(ValueError):
-    """The text is no YAML, or more than plain data; `line` counts from 1 where it is known."""
+    """The text is not valid YAML, or contains more than plain data; `line` counts from 1 if it is known."""
 
     def __init__(self, message: str, line: int | None = None) -> None:
         super().__init__(message)
@@ -43,15 +44,15 @@ class InvalidYaml(ValueError):
 
 
 class TooManyParts(InvalidYaml):
-    """More keys and values than the reader takes."""
+    """More keys and values than the reader accepts."""
 
 
 class TooDeep(InvalidYaml):
-    """Nested further than any file of ours."""
+    """Nested more deeply than the reader accepts."""
 
 
 class _PlainComposer(Composer):
-    """Refuses tags, repeated keys, which would silently overwrite, and a text of too many parts."""
+    """Refuses tags, texts with too many parts, and repeated keys, of which the last would silently win."""
 
     loader: _PlainYaml
     parts = 0
@@ -59,7 +60,7 @@ class _PlainComposer(Composer):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.merged: Counter[int] = Counter()  # keys that a mapping repeats, by its identity
+        self.merged: Counter[int] = Counter()  # number of keys merged into a mapping, by its id
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         self.parts += 1
@@ -83,7 +84,7 @@ class _PlainComposer(Composer):
         return node
 
     def _count_merged(self, node: MappingNode, source: Node) -> None:
-        """What `<<: *name` repeats counts as parts, each time; what was merged into that, too."""
+        """Count every part that `<<: *name` repeats, including those that were merged into the repeated mapping."""
         for part in source.value if isinstance(source, SequenceNode) else [source]:
             repeated = len(part.value) + self.merged[id(part)]
             self.merged[id(node)] += repeated
@@ -111,7 +112,7 @@ class _PlainYaml(YAML):
 
 
 def load(text: str | bytes, max_parts: int = MAX_PARTS) -> Any:
-    """The document in a text, with its comments and lines. Raises InvalidYaml."""
+    """The document in a text, including comments and line numbers. Raises InvalidYaml."""
     try:
         return _PlainYaml(max_parts).load(text)
     except InvalidYaml:
@@ -123,9 +124,9 @@ def load(text: str | bytes, max_parts: int = MAX_PARTS) -> Any:
         raise InvalidYaml(_in_words(error), mark.line + 1 if mark else None) from error
     except (YAMLError, AttributeError) as error:
         raise InvalidYaml(str(error).splitlines()[0] if str(error) else "it cannot be read") from error
-    except LookupError as error:  # such as !!bool maybe, or !!int without digits
+    except LookupError as error:  # such as `!!bool maybe`, or `!!int` without digits
         raise InvalidYaml("a value does not match its tag") from error
-    except (ValueError, NotImplementedError) as error:  # looks like a date or a number but is none, such as 2024-13-45
+    except (ValueError, NotImplementedError) as error:  # a value like 2024-13-45, which looks like a date or a number
         raise InvalidYaml(f"{error}; put such a value in quotes") from error
 
 
@@ -139,7 +140,7 @@ def read(text: str | bytes, max_parts: int = MAX_PARTS) -> Any:
 
 
 def plain(document: Any, max_parts: int = MAX_PARTS) -> Any:
-    """A document without comments: dicts, lists and plain values. Raises TooManyParts where it repeats too much."""
+    """A document as dicts, lists and plain values, without comments. Raises TooManyParts or TooDeep."""
     left = max_parts
 
     def copied(node: Any) -> Any:
@@ -158,7 +159,7 @@ def plain(document: Any, max_parts: int = MAX_PARTS) -> Any:
 
 
 def _value(scalar: Any) -> Any:
-    """The plain value of a scalar that remembers how it was written."""
+    """The plain value of a scalar of the library, which also stores its notation."""
     for kind in (bool, int, float, str):
         if isinstance(scalar, kind) or (kind is bool and type(scalar).__name__ == "ScalarBoolean"):
             return kind(scalar)
@@ -171,7 +172,7 @@ def write(data: Any) -> str:
 
 
 def dump(document: Any, text: str = "") -> str:
-    """A document as YAML, with lists indented as in the text it comes from."""
+    """A document as YAML; lists are indented as in `text`."""
     match = FIRST_LIST.search(text)
     stream = io.StringIO()
     _PlainYaml(MAX_PARTS, 0 if match and len(match[1]) == len(match[2]) else 2).dump(document, stream)
@@ -179,7 +180,7 @@ def dump(document: Any, text: str = "") -> str:
 
 
 def fresh(value: Any, flow: bool = False) -> Any:
-    """Plain data as parts of a document; `flow` writes them in one line, as in {a: 1}."""
+    """Plain data as parts of a document; `flow` writes them on one line, as in {a: 1}."""
     if isinstance(value, dict):
         mapping = CommentedMap({fresh(key, flow=True): fresh(part, flow) for key, part in value.items()})
         if flow:
@@ -194,7 +195,7 @@ def fresh(value: Any, flow: bool = False) -> Any:
 
 
 def _written(text: str, flow: bool) -> Any:
-    """A text in the style that reads best: as typed where it has lines, folded where it is long."""
+    """A text in the most readable style: literal if it has several lines, folded if it is long, quoted if necessary."""
     if WORDS_OF_OLD.fullmatch(text) or not all(sign.isprintable() or sign == "\n" for sign in text):
         return DoubleQuotedScalarString(text)
     if flow or text != text.strip():
@@ -209,7 +210,7 @@ def _written(text: str, flow: bool) -> Any:
 
 
 def _fold_places(text: str) -> list[int]:
-    """The spaces at which lines of a long text end."""
+    """The positions of the spaces at which to break a long text."""
     places, start = [], 0
     while len(text) - start > MAX_LINE:
         space = text.rfind(" ", start, start + MAX_LINE)
@@ -222,7 +223,7 @@ def _fold_places(text: str) -> list[int]:
 
 
 def line_of(document: Any, path: Sequence[Any]) -> int:
-    """The line, from 1, of the part at a path; of the nearest part around it where there is none."""
+    """The line, from 1, of the part at a path, or of the nearest part around it."""
     node, line = document, 0
     for step in path:
         places = getattr(getattr(node, "lc", None), "data", None) or {}

@@ -1,4 +1,4 @@
-"""Where the calls are, and the headers that go with them."""
+"""The address of the calls, and their own headers."""
 
 from __future__ import annotations
 

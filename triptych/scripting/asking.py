@@ -1,4 +1,4 @@
-"""Who is calling from a script, and which studies they may access."""
+"""The lead on whose behalf a script calls, and the studies that the script may access."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from triptych.storage.models import Person, Role, Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 
-SCOPES_OF_HOME = frozenset({Scope.read, Scope.write})  # nobody gave a passcode
+SCOPES_OF_HOME = frozenset({Scope.read, Scope.write})  # no passcode was entered, so no unblinding
 
 
 @dataclass(frozen=True)
 class Asker:
-    """A lead whose script asks, and what it may do. bearer: the token that it sent, None on the data folder itself."""
+    """A lead whose script calls, and what it may do. `bearer` is its token; None on the data folder itself."""
 
     who: Who
     scopes: frozenset[Scope]
@@ -35,9 +35,9 @@ def of_token(bearer: Bearer) -> Asker:
 
 
 def of_home(session: Session, name: str) -> Asker:
-    """The lead of a script that has the data folder: the one of this name, or the only one.
+    """The lead of a script that uses the data folder: the one named, or the only one if `name` is "".
 
-    Raises NotFound.
+    Raises NotFound if there is no such lead, or several without a name.
     """
     if name:
         lead = accounts.lead_called(session, name)
@@ -54,19 +54,19 @@ def of_home(session: Session, name: str) -> Asker:
 
 
 def refuse_without(asker: Asker, scope: Scope) -> None:
-    """Raises NotAllowed."""
+    """Raises NotAllowed if the token does not have this scope."""
     if scope not in asker.scopes:
         raise NotAllowed(f"This needs a token that may {scope}; this one may {', '.join(sorted(asker.scopes))}.")
 
 
 def studies_of(session: Session, asker: Asker) -> list[Study]:
-    """The studies that the asker may mean, newest first."""
+    """The studies that the asker may access, newest first."""
     led = lifecycle.for_lead(session, asker.who)
     return [study for study in led if asker.study_id in (None, study.id)]
 
 
 def study_of(session: Session, asker: Asker, slug: str) -> Study:
-    """The study. Raises NotFound, whether it does not exist, is someone else's, or the token is for another one."""
+    """The study. Raises NotFound if it does not exist, belongs to another lead, or the token is for another study."""
     study = lifecycle.led_by(session, asker.who, slug)
     if asker.study_id not in (None, study.id):
         raise NotFound(f"You do not lead a study called {slug!r}.")

@@ -1,5 +1,6 @@
-"""Every call available to scripts: its name, address, request fields, and the functions in lower rooms that implement
-it. HTTP and the data folder share this table; `web/api` turns it into routes, `openapi` into the document.
+"""Every call available to scripts: name, address, request fields, and the functions of lower rooms that implement it.
+
+HTTP and the data folder share this table; `web/api` turns it into routes, `openapi` into the document.
 """
 
 from __future__ import annotations
@@ -59,11 +60,11 @@ MB = 2**20
 
 @dataclass(frozen=True)
 class Call:
-    """One call. path: below the address of this version, with fields of the request in braces.
+    """One call. `path` is relative to the address of this version, with fields of the request in braces.
 
-    read: in a session that only reads, so that nothing that takes long keeps others from writing. write: then, in one
-    transaction, with what was read. Either may be left out; the last one gives the answer. most_bytes: of a body;
-    parsing a long one blocks all others, so only calls that take a file allow as much.
+    `read` runs in a read-only session, so that slow work does not block writers. `write` then runs in a transaction and
+    receives the result of `read`. Either may be missing; the last one returns the answer. `most_bytes` limits the body:
+    parsing a long one blocks everybody, so only calls with a file allow more than the default.
     """
 
     name: str
@@ -149,7 +150,7 @@ def _results(session: Session, asker: Asker, request: OfStudy, reading: Any) -> 
 
 
 def _log_look(session: Session, study: Study, asker: Asker, collection: Any) -> None:
-    """As the results page does."""
+    """Log that the results were viewed, as the results page does."""
     from triptych.results import looking
 
     if collection is not None and not collection.untested:
@@ -314,7 +315,7 @@ CALLS = (
         "Create a draft study from a file of items.",
         _read_new_study,
         _create_study,
-        most_bytes=28 * MB,  # a file of 20 MB in Base64, and what goes with it
+        most_bytes=28 * MB,  # a file of 20 MB in Base64, and the other fields
     ),
     Call("study", "GET", "/studies/{study}", READ, OfStudy, StudyFacts, "One study.", _study),
     Call(

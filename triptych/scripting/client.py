@@ -1,8 +1,8 @@
 """`import triptych as tt`: studies, items, ratings and results in a script or a notebook, as pandas DataFrames.
 
-What is in `triptych.__all__` and described in docs/scripting.md stays as it is: a name is removed, or changes its
-meaning, in a minor version at the earliest, and only after a minor version in which its use warns (DeprecationWarning)
-and CHANGELOG names what replaces it. Columns may be added at the end at any time.
+The names in `triptych.__all__`, described in docs/scripting.md, are stable: a name is removed or changes its meaning
+only in a minor version, and only after a minor version in which its use warns (DeprecationWarning) and CHANGELOG names
+the replacement. Columns may be added at the end at any time.
 """
 
 from __future__ import annotations
@@ -43,25 +43,25 @@ PathLike = str | os.PathLike[str]
 
 
 def connect(url: str, token: str) -> Client:
-    """A running app, with a token that a lead made on the page Account.
+    """Connect to a running app with a token that a lead created on the page Account.
 
-    Raises SignedOut for a token that is unknown, revoked or expired, DatabaseUnavailable where no app answers.
+    Raises SignedOut for a token that is unknown, revoked or expired, DatabaseUnavailable if no app responds.
     """
     return Client(by_token(url, token))
 
 
 def open(home: PathLike | None = None, lead: str = "", url: str = LOCAL_APP) -> Client:  # noqa: A001 (tt.open)
-    """The app's data folder on this computer, whether the app is running or not.
+    """Open the app's data folder on this computer, whether the app is running or not.
 
-    home: as TRIPTYCH_HOME, whose own value counts where it is left out. lead: the name of the lead that the script
-    acts; not needed where there is one lead. url: where personal links lead, while the app is not running. Then the
-    app cannot start until `close`, or the end of a `with`. Raises NotFound, UnsafeDatabase.
+    home: the folder, as in TRIPTYCH_HOME, which is the default. lead: the name of the lead on whose behalf the script
+    acts; may be omitted if there is only one. url: the address in personal links while the app is not running; the app
+    then cannot start until `close` or the end of a `with` block. Raises NotFound, UnsafeDatabase.
     """
     return Client(to_home(None if home is None else Path(home), lead, url))
 
 
 class Client:
-    """All studies of a lead, or the one that a token is for. Use it in a `with`, or `close` it."""
+    """All studies of a lead, or the one study of a token. Use it in a `with` block, or call `close`."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -83,11 +83,11 @@ class Client:
         return f"<Triptych {self._connection.url}, for {self.asking.lead}, {' and '.join(self.asking.scopes)}>"
 
     def close(self) -> None:
-        """Lets the app start again on a data folder that was opened."""
+        """Close the connection; on a data folder, the app can start again."""
         self._connection.close()
 
     def studies(self) -> pd.DataFrame:
-        """The studies, newest first, a row for each; their short names are in the column `study`."""
+        """The studies, one row each, newest first. The column `study` has their short names."""
         facts: list[StudyFacts] = []
         after: str | None = ""
         while after is not None:
@@ -97,7 +97,7 @@ class Client:
         return pd.DataFrame([fact.model_dump(mode="json") for fact in facts], columns=list(StudyFacts.model_fields))
 
     def study(self, name: str) -> StudyClient:
-        """The study of this short name. Raises NotFound."""
+        """The study with this short name. Raises NotFound."""
         facts = cast(StudyFacts, self._connection.call("study", study=name))
         return StudyClient(self._connection, facts)
 
@@ -115,12 +115,12 @@ class Client:
         consent: str = "",
         no_consent: str = "",
     ) -> StudyClient:
-        """A new draft study. Nothing is made if a row has an error.
+        """Create a draft study. Nothing is created if a row has an error.
 
-        rubric: the key of a shipped rubric, a file, or YAML. items: a file of any format that the app reads, or a
-        DataFrame with the columns of such a file: `item_id`, `context`, and a column `cand:NAME` for each system, or
-        long, with `system` and `text`. roles: column → role, for columns with other names. consent: the text that
-        annotators agree to; no_consent: why none is asked. Raises ImportRefused, InvalidRubric, NotAllowed.
+        rubric: the key of a shipped rubric, a file, or YAML text. items: a file in any format that the app reads, or a
+        DataFrame with the columns of such a file: `item_id`, `context`, and a column `cand:NAME` per system, or in long
+        form `system` and `text`. roles: column → role, for columns with other names. consent: the text that annotators
+        agree to; no_consent: the reason why none is needed. Raises ImportRefused, InvalidRubric, NotAllowed.
         """
         created = self._connection.call(
             "create_study",
@@ -139,9 +139,9 @@ class Client:
 
 
 class StudyClient:
-    """One study. `facts` are as of the last call that gave them; `refresh` asks again.
+    """One study. `facts` is as of the last call that returned it; `refresh` updates it.
 
-    warnings: about the items and the rubric, of a study that was made a moment ago.
+    `warnings` is about the items and the rubric of a study that was just created.
     """
 
     def __init__(self, connection: Connection, facts: StudyFacts) -> None:
@@ -164,22 +164,22 @@ class StudyClient:
     # Reading
 
     def items(self) -> pd.DataFrame:
-        """A row for each candidate of each item; in a blind study systems are called System 1, System 2, …"""
+        """One row per candidate of each item; in a blind study systems are called System 1, System 2, …"""
         return self._table("items")
 
     def ratings(self) -> pd.DataFrame:
-        """A row for each value, with the columns of ratings.csv."""
+        """One row per value, with the columns of ratings.csv."""
         return _typed(self._table("ratings"))
 
     def highlights(self) -> pd.DataFrame:
-        """A row for each highlight, with the columns of highlights.csv."""
+        """One row per highlight, with the columns of highlights.csv."""
         return _typed(self._table("highlights"))
 
     def results(self, part: str = "") -> pd.DataFrame:
-        """Every number of the results page and of a report made now: its value, the ends of its interval, its text.
+        """All numbers of the results page and of a report made now: value, ends of the interval, text.
 
-        part: of these numbers alone, such as `systems`, `contrasts` or `agreement`. Where a number is not defined,
-        the text says why. The log notes that results were opened.
+        part: return only these, such as `systems`, `contrasts` or `agreement`. For an undefined number, the text gives
+        the reason. The log records that results were viewed.
         """
         results = cast(Results, self._call("results"))
         numbers = _numbers(results.rows, results.columns)
@@ -188,10 +188,10 @@ class StudyClient:
     # Running
 
     def dry_run(self, annotators: int = 5, items: int = 50, gap: float = 0.25, seed: int = 1) -> pd.DataFrame:
-        """The results that simulated annotators would give, with the columns of `results`; nothing is stored.
+        """The results of simulated annotators, with the columns of `results`; nothing is stored.
 
-        gap: from the worst system to the best, as a share of a scale's width. What was planted and found again is in
-        `attrs["sentence"]` of the table.
+        gap: from the worst to the best system, as a share of a scale's width. `attrs["sentence"]` of the table states
+        how much of the simulated gaps the analysis found.
         """
         done = cast(DryRunNumbers, self._call("dry_run", annotators=annotators, items=items, gap=gap, seed=seed))
         numbers = _numbers(done.rows, done.columns)
@@ -199,22 +199,22 @@ class StudyClient:
         return numbers
 
     def launch(self) -> StudyFacts:
-        """Freezes the design and opens the study. Raises Conflict with what still stops it."""
+        """Freeze the design and open the study. Raises Conflict with what must be done first."""
         return self._set_state("open")
 
     def reopen(self) -> StudyFacts:
-        """Opens a paused study."""
+        """Open a paused study."""
         return self._set_state("open")
 
     def pause(self) -> StudyFacts:
-        """Nobody gets a new item; what is on screen may be submitted for 30 minutes."""
+        """Pause the study: nobody gets a new item, but items on screen may be submitted for 30 minutes."""
         return self._set_state("paused")
 
     def invite(self, people: Iterable[str] | pd.DataFrame) -> pd.DataFrame:
-        """Invites annotators, all of them or nobody; returns a row for each, with pseudonym and personal link.
+        """Invite annotators, all of them or nobody. Returns one row each, with pseudonym and personal link.
 
         people: names, or a DataFrame with some of the columns name, email and group. Links are shown once and not
-        stored: `new_links` makes others.
+        stored; `new_links` creates others.
         """
         guests = _guests(people)
         links = cast(PersonalLinks, self._call("invite", people=guests))
@@ -224,16 +224,16 @@ class StudyClient:
         return invited
 
     def new_links(self, pseudonyms: Iterable[str]) -> pd.DataFrame:
-        """New personal links for these annotators; the earlier ones stop working."""
+        """Create new personal links for these annotators; their earlier links stop working."""
         links = cast(PersonalLinks, self._call("new_links", people=list(pseudonyms)))
         people = [link.pseudonym for link in links.people]
         return pd.DataFrame({"pseudonym": people, "link": self._addresses(links)})
 
     def append_scores(self, judge: str, scores: pd.DataFrame | Sequence[Mapping[str, Any]]) -> Judged:
-        """Adds the scores of a judge (a model), all of them or none; an item is scored once by a judge.
+        """Add the scores of a judge (a model), all of them or none; a judge scores an item only once.
 
-        scores: item_id, system (as `items` calls it), criterion, value, and explanation if there is one; a row for
-        each value. They are shown as a judge's, and count in the results where a lead counts judges.
+        scores: one row per value, with item_id, system (as in `items`), criterion, value, and optionally explanation.
+        They are shown as a judge's, and count in the results if the lead counts judges.
         """
         rows = _records(scores, SCORE_COLUMNS)
         if len(rows) > MAX_SCORES:
@@ -243,25 +243,25 @@ class StudyClient:
         return cast(Judged, self._call("append_scores", judge=judge, scores=rows))
 
     def unblind(self) -> StudyFacts:
-        """Permanently show the names of the systems to all leads; needs a token that may unblind."""
+        """Permanently show the names of the systems to all leads; the token needs the scope to unblind."""
         self.facts = cast(StudyFacts, self._call("unblind"))
         return self.facts
 
     # Reports
 
     def report(self, path: PathLike) -> ReportFacts:
-        """Makes a report of the study as it is now, and writes its zip file."""
+        """Make a report of the study's current state and write its zip file."""
         made = cast(ReportFacts, self._call("make_report"))
         Path(path).write_bytes(self.report_file(made.sha256))
         return made
 
     def reports(self) -> pd.DataFrame:
-        """The reports that were made, newest first."""
+        """The stored reports, newest first."""
         reports = cast(Reports, self._call("reports")).reports
         return pd.DataFrame([report.model_dump() for report in reports], columns=list(ReportFacts.model_fields))
 
     def report_file(self, sha256: str) -> bytes:
-        """The zip file of a report as it was frozen."""
+        """The zip file of a stored report, unchanged."""
         return cast(Zip, self._call("report_file", sha256=sha256)).content
 
     def _call(self, name: str, **fields: Any) -> Any:
@@ -294,7 +294,7 @@ def _numbers(rows: list[list[Any]], columns: list[str]) -> pd.DataFrame:
 
 
 def _typed(table: pd.DataFrame) -> pd.DataFrame:
-    """The columns with the types that the Parquet export gives them."""
+    """The table with the column types of the Parquet export."""
     for column in table.columns:
         if column in TRUE_OR_FALSE:
             table[column] = table[column].astype(bool)
@@ -333,7 +333,7 @@ def _guests(people: Iterable[str] | pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _records(table: pd.DataFrame | Sequence[Mapping[str, Any]], columns: Sequence[str]) -> list[dict[str, Any]]:
-    """The rows as JSON values; empty cells are omitted. Raises ImportRefused for other columns."""
+    """The rows as JSON values; empty cells are omitted. Raises ImportRefused for unknown columns."""
     frame = table if isinstance(table, pd.DataFrame) else pd.DataFrame(list(table))
     others = [str(column) for column in frame.columns if column not in columns]
     if others:
@@ -342,7 +342,7 @@ def _records(table: pd.DataFrame | Sequence[Mapping[str, Any]], columns: Sequenc
 
 
 def _plain(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows with Python's own values, which JSON knows."""
+    """The rows with Python's own types, which JSON can encode."""
     rows = frame.astype(object).to_dict("records")
     return [{str(name): getattr(value, "item", lambda v=value: v)() for name, value in row.items()} for row in rows]
 

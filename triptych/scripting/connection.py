@@ -1,4 +1,4 @@
-"""The two ways from a script to a study: to a running app by HTTP, and to the data folder itself."""
+"""The two connections from a script to a study: to a running app by HTTP, and to the data folder itself."""
 
 from __future__ import annotations
 
@@ -31,34 +31,34 @@ ANSWER_SECONDS = 600.0  # a report of a large study takes minutes
 TRIES = 5
 FIRST_WAIT_SECONDS = 0.5
 MAX_WAIT_SECONDS = 30.0
-AGAIN = {429, 502, 503, 504}  # statuses after which the same request is sent again
+AGAIN = {429, 502, 503, 504}  # statuses after which the same request is repeated
 
 
 class Connection(Protocol):
-    """One of the two ways. url: of the app, without a slash at its end; empty where it is not known."""
+    """A connection. `url` is the app's address without a trailing slash; "" if it is unknown."""
 
     url: str
 
     def call(self, name: str, **fields: Any) -> BaseModel:
-        """The answer to a call. Raises the error that it is refused with, DatabaseUnavailable where nobody answers."""
+        """The answer to a call. Raises the error of a refusal, DatabaseUnavailable if nobody responds."""
 
     def close(self) -> None: ...
 
 
 class HttpConnection:
-    """Calls to a running app. headers: authentication."""
+    """Calls to a running app. `headers` authenticate them."""
 
     def __init__(self, url: str, headers: dict[str, str]) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise NotAllowed(f"{url!r} is not the address of an app. Write it as https://annotate.example.org.")
         self.url, self.headers = url.rstrip("/"), headers
-        # a redirect, or a proxy on the way to this computer, would see the token
+        # a redirect must not receive the token, nor must a proxy for requests to this computer
         proxies = {} if settings.is_loopback(parts.hostname) else urllib.request.getproxies()
         self.opener = urllib.request.build_opener(urllib.request.ProxyHandler(proxies), _NoRedirect)
 
     def call(self, name: str, **fields: Any) -> BaseModel:
-        """See Connection; what is refused for a moment is sent again, under the same key."""
+        """See Connection. After a temporary error the request is repeated with the same idempotency key."""
         call = BY_NAME[name]
         content = self._sent(call, fields, secrets.token_hex(16))
         if call.answer is Zip:
@@ -66,7 +66,7 @@ class HttpConnection:
         return call.answer.model_validate_json(content)
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Nothing to close."""
 
     def _sent(self, call: Call, fields: dict[str, Any], key: str) -> bytes:
         path = IN_PATH.sub(lambda match: quote(str(fields[match[1]]), safe=""), call.path)
@@ -100,7 +100,7 @@ class HttpConnection:
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_: Any) -> None:
-        """No token goes to another address."""
+        """Never follow a redirect, which would send the token to another address."""
 
 
 def _refusal(error: urllib.error.HTTPError, url: str) -> TriptychError:
@@ -112,7 +112,7 @@ def _refusal(error: urllib.error.HTTPError, url: str) -> TriptychError:
 
 
 class HomeConnection:
-    """Calls on the database of a data folder that no app is using; none can start until this is closed."""
+    """Calls on the database of a data folder. No app can start on it until this is closed."""
 
     def __init__(self, engine: Engine, lock: IO[str] | None, lead: str, url: str) -> None:
         self.engine, self.lock, self.lead, self.url = engine, lock, lead, url.rstrip("/")
@@ -141,21 +141,21 @@ class HomeConnection:
         return asker
 
     def close(self) -> None:
-        """Lets the app start again."""
+        """Release the database, so that the app can start."""
         self.engine.dispose()
         if self.lock:
             self.lock.close()
 
 
 def by_token(url: str, token: str) -> HttpConnection:
-    """To the app at this address, with a lead's token."""
+    """A connection to the app at this address, with a lead's token."""
     return HttpConnection(url, {"Authorization": f"Bearer {token}"})
 
 
 def to_home(folder: Path | None, lead: str, url: str) -> HttpConnection | HomeConnection:
-    """To a data folder: by the app where one is running on it, else on its database itself.
+    """A connection to a data folder: to the app if one runs on it, otherwise to its database.
 
-    Without a folder the database that the environment names. Raises NotFound, UnsafeDatabase.
+    Without a folder, to the database named by the environment. Raises NotFound, UnsafeDatabase.
     """
     place = database_of(folder)
     engine = database.open_existing(place)
@@ -169,10 +169,10 @@ def to_home(folder: Path | None, lead: str, url: str) -> HttpConnection | HomeCo
 
 
 def database_of(folder: Path | None) -> str:
-    """The address of the database in a data folder; without one, of that which the environment names."""
+    """The URL of the database in a data folder; without a folder, of the one named by the environment."""
     return settings.database_url() if folder is None else f"sqlite:///{folder / 'triptych.db'}"
 
 
 def as_upload(name: str, content: bytes) -> dict[str, str]:
-    """A file as a request holds it."""
+    """A file in the form that requests use."""
     return {"name": os.path.basename(name), "content": base64.b64encode(content).decode()}  # noqa: PTH119 (no path)

@@ -1,6 +1,7 @@
-"""How a script with access to the data folder authenticates to the app running on it: with a private file in the
-folder, which the app writes at each start with a new key and deletes when it stops. Two programs could damage an SQLite
-file, so while the app has it open a script calls the app; otherwise the script opens it itself.
+"""Authenticates scripts with access to the data folder to the app that runs on it.
+
+At each start the app writes a private file with a new key to the folder, and deletes it when it stops. Two programs
+could damage an SQLite file, so while the app has it open, a script calls the app; otherwise it opens the file itself.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _keys: list[str] = []  # of this process
 
 @dataclass(frozen=True)
 class RunningApp:
-    """Where the app answers on this computer, and the key that it takes."""
+    """The app's address on this computer, and the key that it accepts."""
 
     url: str
     key: str
@@ -31,9 +32,9 @@ class RunningApp:
 
 @contextmanager
 def announced(folder: Path, url: str) -> Iterator[None]:
-    """Inside it scripts that can read the folder's private files find this app."""
+    """Within this context, scripts that can read the folder's private files can call this app."""
     key, path = PREFIX + secrets.token_urlsafe(32), folder / FILE
-    path.unlink(missing_ok=True)  # of an app that was killed
+    path.unlink(missing_ok=True)  # left by an app that was killed
     with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
         json.dump({"url": url, "key": key}, file)
     _keys.append(key)
@@ -46,7 +47,7 @@ def announced(folder: Path, url: str) -> Iterator[None]:
 
 
 def is_key(text: str) -> bool:
-    """Whether this is the key of this process; takes as long for any text."""
+    """Whether this is a key of this process; compared in constant time."""
     return sum(hmac.compare_digest(key.encode(), text.encode("utf-8", "replace")) for key in _keys) > 0
 
 

@@ -1,4 +1,4 @@
-"""What scripts send and are answered: the types behind the OpenAPI document."""
+"""The types of requests and answers, from which the OpenAPI document is made."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ScriptMessage(BaseModel):
 
 
 def what_does_not_fit(error: ValidationError) -> str:
-    """The first thing that is wrong in a request, and where."""
+    """The first error in a request and its place."""
     first = error.errors(include_url=False, include_input=False)[0]
     place = ".".join(map(str, first["loc"])) or "the request"
     return f"The request does not fit at {place}: {first['msg']}."
@@ -47,7 +47,7 @@ class OfStudy(ScriptMessage):
 
 
 class TablePage(OfStudy):
-    """limit: items, annotations with all their ratings, or highlights."""
+    """One page of a table. limit: the number of items, of annotations with all their ratings, or of highlights."""
 
     after: Annotated[str, Field(pattern=r"^\d{0,18}$", description="`next` of the page before")] = ""
     limit: Limit = 500
@@ -58,14 +58,14 @@ class TablePage(OfStudy):
 
 
 class FileContent(ScriptMessage):
-    """A file as an upload has it; the ending of its name gives the format."""
+    """An uploaded file; the ending of its name determines the format."""
 
     name: Line
     content: Annotated[Base64Bytes, Field(description="the bytes in Base64")]
 
 
 class NewStudy(ScriptMessage):
-    """rubric: the key of a shipped rubric, or the YAML of one. roles: column → role, where names do not say it."""
+    """rubric: the key of a shipped rubric, or YAML. roles: column → role, for columns whose names do not show it."""
 
     title: Line
     rubric: Annotated[str, Field(max_length=200_000)]
@@ -80,7 +80,7 @@ class NewStudy(ScriptMessage):
 
 
 class NewState(OfStudy):
-    """open launches a draft, and opens a paused study. A study is closed in the app, which asks for the passcode."""
+    """open launches a draft, or opens a paused study. A study is closed in the app, which asks for the passcode."""
 
     state: Literal["open", "paused"]
 
@@ -100,7 +100,7 @@ class Pseudonyms(OfStudy):
 
 
 class Score(ScriptMessage):
-    """One value of a judge. system: as the study's items name it; left out for a criterion about the item."""
+    """One value of a judge. system: its name in the study's items; omit it for a criterion about the item."""
 
     item_id: Line
     system: Line | None = None
@@ -110,14 +110,14 @@ class Score(ScriptMessage):
 
 
 class Scores(OfStudy):
-    """All that a judge gives for some items; an item is scored once by a judge."""
+    """All scores of a judge for some items; a judge scores an item only once."""
 
     judge: Annotated[str, Field(min_length=1, max_length=80)]
     scores: Annotated[list[Score], Field(min_length=1, max_length=MAX_SCORES)]
 
 
 class DryRunRequest(OfStudy):
-    """items: at most so many of the study's. gap: from the worst system to the best, as a share of a scale's width."""
+    """items: at most this many of the study's. gap: from worst to best system, as a share of a scale's width."""
 
     annotators: int = 5
     items: int = 50
@@ -133,7 +133,7 @@ class OfReport(OfStudy):
 
 
 class Asking(ScriptMessage):
-    """Who asks, and what they may do. study: the one study that a token is for; expires_at: of a token."""
+    """Who calls, and what they may do. study: the only study of a token; expires_at: of a token."""
 
     lead: str
     scopes: list[Scope]
@@ -143,7 +143,7 @@ class Asking(ScriptMessage):
 
 
 class StudyFacts(ScriptMessage):
-    """done, expected: finished annotations, of the places that all items have."""
+    """done: finished annotations; expected: places of all items."""
 
     study: str
     title: str
@@ -164,13 +164,13 @@ class Studies(ScriptMessage):
 
 
 class CreatedStudy(StudyFacts):
-    """warnings: about the file and the rubric; none of them kept the study from being made."""
+    """warnings: about the file and the rubric; the study was created nevertheless."""
 
     warnings: list[str]
 
 
 class TableRows(ScriptMessage):
-    """Rows of a table, and where the next page begins; None on the last."""
+    """Rows of a table, and where the next page starts; null on the last page."""
 
     columns: list[str]
     rows: list[list[Any]]
@@ -178,7 +178,7 @@ class TableRows(ScriptMessage):
 
 
 class Results(ScriptMessage):
-    """event_number: the last event of the log that is in the numbers."""
+    """event_number: the last event of the log that the numbers include."""
 
     event_number: int
     blind: bool
@@ -187,7 +187,7 @@ class Results(ScriptMessage):
 
 
 class DryRunNumbers(ScriptMessage):
-    """sentence: how much of what was planted the analysis found again. The rows are as those of the results."""
+    """sentence: how much of the simulated gaps the analysis found. Rows are as in the results."""
 
     sentence: str
     annotations: int
@@ -196,7 +196,7 @@ class DryRunNumbers(ScriptMessage):
 
 
 class PersonalLink(ScriptMessage):
-    """link: what follows the app's address; it is shown once, and null in a repeated answer."""
+    """link: the part after the app's address. It is shown once; a repeated answer has null."""
 
     pseudonym: str
     link: str | None
@@ -226,6 +226,6 @@ class Reports(ScriptMessage):
 
 
 class Zip(ScriptMessage):
-    """A file; by HTTP its bytes alone."""
+    """A file; by HTTP only its bytes."""
 
     content: bytes

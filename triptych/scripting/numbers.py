@@ -1,4 +1,4 @@
-"""The numbers of the results page and of reports, each in a row with its interval."""
+"""The numbers of the results page and of reports, one row each, with intervals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from triptych.study.system_names import system_names
 COLUMNS = ("part", "criterion", "system", "baseline", "statistic", "value", "low", "high", "text")
 LOW, HIGH = " low", " high"
 MEAN, INTERVAL_OF_MEAN = "mean", "interval"
-# intervals with a name of their own, and what they are about
+# named intervals, and the statistic that each is about
 ESTIMATES = dict.fromkeys(("these annotators", "annotators like these", "equivalence interval"), "difference")
 Row = list[str | float | None]
 Numbers = dict[tuple[str, ...], Number]
@@ -32,7 +32,7 @@ Numbers = dict[tuple[str, ...], Number]
 
 @dataclass(frozen=True)
 class ReadNumbers:
-    """The numbers, and how far collection was when they were read; None where there is no rating to look at."""
+    """The numbers, and the state of collection when they were read; None if there is no rating."""
 
     results: Results
     collection: Collected | None
@@ -54,12 +54,12 @@ def read(session: Session, study: Study) -> ReadNumbers:
 
 
 def listed(analysis: StudyAnalysis) -> list[Row]:
-    """The numbers of an analysis alone."""
+    """The numbers of an analysis, without the further ones of a report."""
     return with_intervals(Book.of(analysis).numbers)
 
 
 def with_intervals(numbers: Iterable[Number]) -> list[Row]:
-    """A row for each number, with the ends of its interval; an interval with a name of its own is a row, too."""
+    """A row for each number, with the ends of its interval; a named interval has a row of its own."""
     by_place: Numbers = {number.place: number for number in numbers}
     rows: list[Row] = []
     for (*where, name), number in by_place.items():
@@ -85,5 +85,5 @@ def _value(number: Number | None) -> float | None:
 
 
 def _is_in_row_of_mean(statistic: str, low: Number) -> bool:
-    """Whether the mean's row has this interval; where it is not defined, its own row says why."""
+    """Whether the mean's row shows this interval; an undefined one has a row of its own that gives the reason."""
     return statistic == INTERVAL_OF_MEAN and low.value is not None

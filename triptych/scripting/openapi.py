@@ -1,4 +1,4 @@
-"""The OpenAPI document of the calls, for programs that are not written in Python."""
+"""The OpenAPI document of the calls, for programs in other languages than Python."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ABOUT = (
 
 
 def document() -> dict[str, Any]:
-    """OpenAPI 3.1, as JSON."""
+    """The OpenAPI 3.1 document as JSON data."""
     models = {model for call in CALLS for model in (call.request, call.answer)} - {Zip}
     ordered = sorted(models, key=lambda model: model.__name__)
     _, schemas = models_json_schema([(model, "validation") for model in ordered], ref_template=REFERENCE)

@@ -1,4 +1,4 @@
-"""The errors that a script is answered: the same in its process and by HTTP, where each has a word and a status."""
+"""The errors that a script receives, identical in its process and by HTTP, where each has a word and a status."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from triptych.errors import (
     TriptychError,
 )
 
-# word → the error, and the status of an answer; an error that is not here is answered as the next one above it
+# word → error and status; an error that is missing here is answered as its nearest base class
 REFUSALS: dict[str, tuple[type[TriptychError], int]] = {
     "signed_out": (SignedOut, 401),
     "not_allowed": (NotAllowed, 403),
@@ -29,12 +29,12 @@ REFUSALS: dict[str, tuple[type[TriptychError], int]] = {
 
 
 def word_and_status(error: TriptychError) -> tuple[str, int]:
-    """How an answer names this error."""
+    """The word and status of this error in an answer."""
     return next(
         (word, REFUSALS[word][1]) for kind in type(error).__mro__ for word in REFUSALS if REFUSALS[word][0] is kind
     )
 
 
 def error_of(word: str, message: str) -> TriptychError:
-    """The error that an answer names."""
+    """The error for a word in an answer."""
     return REFUSALS.get(word, REFUSALS["refused"])[0](message)

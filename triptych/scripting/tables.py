@@ -1,4 +1,4 @@
-"""Items, ratings and highlights of a study, a page at a time, with the names of systems that a lead may read now."""
+"""Items, ratings and highlights of a study in pages; systems have the names that leads may see at the time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ITEM_COLUMNS = ("item_id", "context", "system", "text", "meta", "extra_texts")
 
 
 def items(session: Session, study: Study, number: int, count: int) -> TableRows:
-    """A row for each candidate of the items that annotators rate; of conversations, a line for each turn."""
+    """One row per candidate of the items that annotators rate; a conversation has one line per turn."""
     names = system_names(session, study)
     shown = (Item.study_id == study.id) & (Item.purpose == Purpose.main) & ~Item.retired & (Item.id > number)
     page = session.scalars(select(Item).where(shown).order_by(Item.id).limit(count + 1)).all()
@@ -27,7 +27,7 @@ def items(session: Session, study: Study, number: int, count: int) -> TableRows:
         select(Candidate.item_id, System.blind_code, Candidate.text, Candidate.turns)
         .join(System, System.id == Candidate.system_id)
         .where(Candidate.item_id.in_(of_page))
-        .order_by(System.blind_code)  # the order in the file would reveal which system is which
+        .order_by(System.blind_code)  # the order in the file would reveal the systems
     )
     by_item = defaultdict(list)
     for item_id, code, text, spoken in session.execute(candidates):
@@ -49,7 +49,7 @@ def _turns(session: Session, item_ids: Sequence[int]) -> dict[int, str]:
 
 
 def lines(turns: Iterable[Sequence[str]]) -> str:
-    """A conversation as text, a line for each turn."""
+    """A conversation as text, one line per turn."""
     return "\n".join(f"{speaker}: {text}" for speaker, text in turns)
 
 

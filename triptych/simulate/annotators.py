@@ -26,7 +26,7 @@ UNANSWERED = 0.1
 HIGHLIGHTED = 0.4
 OPTIONAL_TEXT = 0.3
 TIE = 0.1
-WIDTH = 4 / STEEPNESS  # the quality that moves an answer in the middle of a scale by about the scale's width
+WIDTH = 4 / STEEPNESS  # the difference in quality that moves an answer by about the scale's width, in its middle
 ITEM_TASTE, SYSTEM_TASTE = 0.15, 0.2
 AT_RANDOM = 0.5
 SENTENCE = "Simulated text in place of an annotator's explanation of this rating of the response in their own words"
@@ -35,7 +35,7 @@ WORD = re.compile(r"\S+")
 
 @dataclass(frozen=True)
 class SimulatedCandidate:
-    """The content of one slot: a text or the texts of its turns, and how good it is (0 average, 1 clearly better)."""
+    """The content of one slot: a text or the texts of its turns, and its quality (0 average, 1 clearly better)."""
 
     quality: float
     text: str | None = None
@@ -44,11 +44,11 @@ class SimulatedCandidate:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What to plant in a study; differences are shares of a scale's width, as felt in its middle.
+    """The effects of a simulation; differences are shares of a scale's width, in its middle.
 
-    items: at most so many of the study's. gap: from the worst system to the best, the others evenly between. spread:
-    standard deviation of the annotators' severities. severe: how much stricter one of them is than all others. first:
-    what the response shown first gains. careless: how many annotators answer at random.
+    items: at most this many of the study's. gap: from the worst to the best system, with the others evenly between.
+    spread: standard deviation of the annotators' severities. severe: how much stricter one of them is. first: the
+    advantage of the first response on screen. careless: number of annotators who answer at random.
     """
 
     items: int = 200
@@ -63,10 +63,10 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Crowd:
-    """Annotators and systems as a recipe makes them, in units of quality.
+    """Annotators and systems drawn from a recipe, in units of quality.
 
-    effects: system → how good it is. severity: pseudonym → points they take off. careless: people who answer at random.
-    first: what the response shown first gains. severe: who is meant to be strict, if anybody.
+    effects: system → quality. severity: pseudonym → quality that they subtract. careless: people who answer at random.
+    first: the advantage of the first response on screen. severe: the strict annotator, if any.
     """
 
     effects: dict[int, float]
@@ -77,7 +77,7 @@ class Crowd:
 
     @classmethod
     def drawn(cls, recipe: Recipe, systems: Sequence[int], people: Sequence[str]) -> Crowd:
-        """The recipe's seed says which system is best, who is strict and who careless."""
+        """Draw a crowd; the recipe's seed determines the best system and the strict and careless annotators."""
         rng = Random(recipe.seed)  # noqa: S311 (a simulation, no secret)
         ranked, odd = rng.sample(list(systems), len(systems)), rng.sample(list(people), len(people))
         steps = max(len(systems) - 1, 1)
@@ -90,12 +90,12 @@ class Crowd:
         return cls(effects, severity, careless, WIDTH * recipe.first, strict)
 
     def qualities(self, systems: Iterable[int], rng: Random) -> dict[int, float]:
-        """How good each system's candidate for one item is: the system, how well the item goes, taste."""
+        """The quality of each system's candidate for one item: of the system, of the item, and their interaction."""
         luck = rng.gauss(0, WIDTH * ITEM_TASTE)
         return {system: self.effects[system] + luck + rng.gauss(0, WIDTH * SYSTEM_TASTE) for system in systems}
 
     def felt(self, who: str, shown: Sequence[float], rng: Random) -> list[float]:
-        """How good the candidates in the slots seem to this annotator, before they become answers."""
+        """The perceived quality of the candidates in the slots for this annotator."""
         if who in self.careless:
             return [rng.gauss(0, WIDTH * AT_RANDOM) for _ in shown]
         return [quality + (self.first if slot == 0 else 0) - self.severity[who] for slot, quality in enumerate(shown)]
@@ -115,10 +115,10 @@ def generate_answers(
     severity: float = 0.0,
     context: tuple[str | None, Sequence[tuple[str, str]]] | None = None,
 ) -> dict[str, Any]:
-    """A complete draft, in the order of the slots, that `answers.check_answers` accepts.
+    """A complete draft in slot order that `answers.check_answers` accepts.
 
-    `severity` is taken off every quality (0 mild to 1 strict); context: its text and turns, where passages of it are
-    marked. The same generator state gives the same answers.
+    `severity` (0 mild to 1 strict) is subtracted from every quality; context: its text and turns, if passages can be
+    marked. The same state of the generator gives the same answers.
     """
     places = dict(zip(LETTERS, candidates, strict=False))
     set_aside = _set_aside(rubric, places, rng)
@@ -171,7 +171,7 @@ def _set_aside(rubric: Rubric, places: dict[str, SimulatedCandidate], rng: Rando
 def _judged(
     criterion: Criterion, places: dict[str, SimulatedCandidate], rated: dict[str, SimulatedCandidate]
 ) -> Iterator[tuple[str, float]]:
-    """The places a criterion asks about, with what is judged there; `rated` are those that are not set aside."""
+    """The places that a criterion asks about, with the quality there; `rated` are those that are not set aside."""
     if criterion.about == "item":
         if rated or not isinstance(criterion.scale, Best):
             yield ABOUT_ITEM, fmean(candidate.quality for candidate in places.values())
@@ -193,7 +193,7 @@ def _value(scale: Scale, places: dict[str, SimulatedCandidate], quality: float, 
 
 
 def _point(scale: Likert, share: float, rng: Random) -> float:
-    """The point at this share of the scale; one to be used sparingly mostly gives way to its neighbour."""
+    """The point at this share of the scale; a point to be used sparingly is mostly replaced by its neighbour."""
     index = round(share * (len(scale.points) - 1))
     if scale.points[index].sparing and rng.random() < 0.7:
         index = min(max(index + rng.choice((-1, 1)), 0), len(scale.points) - 1)
@@ -201,7 +201,7 @@ def _point(scale: Likert, share: float, rng: Random) -> float:
 
 
 def _option(scale: Choice, share: float, rng: Random) -> str:
-    """A positive option as often as the share says; of the others mostly the first."""
+    """A positive option with the probability `share`; otherwise mostly the first of the others."""
     positive = [option for option in scale.options if option.positive]
     if positive and rng.random() < share:
         return rng.choice(positive).key
@@ -231,7 +231,7 @@ def _words(rubric: Rubric, rng: Random) -> str:
 
 
 def _spans(rubric: Rubric, place: str, candidate: SimulatedCandidate, rng: Random) -> Iterator[dict[str, Any]]:
-    """At most one highlighted run of words, from the start of one to the end of another."""
+    """At most one highlight, from the start of a word to the end of another."""
     labels = [label.key for label in rubric.labels_in("context" if place == CONTEXT else "candidate")]
     if not labels or rng.random() >= HIGHLIGHTED:
         return

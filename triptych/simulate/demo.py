@@ -1,7 +1,7 @@
-"""The demo studies: one per shipped rubric, each with simulated ratings, for a first look at everything.
+"""The demo studies: one for each shipped rubric, with simulated ratings, for trying the app.
 
-One is half done, one finished, one has every step before the first item, one was imported. They are marked, left out of
-totals and removed by one button. The database remembers that they were loaded, so that removed ones do not return.
+One is half finished, one finished, one has every step before the first item, and one was imported. They are marked,
+left out of totals, and removed with one button. The database records that they were loaded, so that they do not return.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ NOTHING_TO_ANSWER = "restaurant-05"
 
 @dataclass(frozen=True)
 class DemoStudy:
-    """How a demo study was run.
+    """How a demo study is simulated.
 
-    people: pseudonym → severity; each rates `items_each` items at most. quality: system → how good it is, apart from
-    luck. skips_first: who skips their first item. settings: as `design.Parts` has them. ratings: a file in `DEMO` to
-    import instead.
+    people: pseudonym → severity; each rates at most `items_each` items. quality: system → quality, without random
+    variation. skips_first: people who skip their first item. settings: as in `design.Parts`. ratings: a file in `DEMO`
+    to import instead.
     """
 
     people: Mapping[str, float]
@@ -86,7 +86,7 @@ class DemoStudy:
 
 @dataclass(frozen=True)
 class DemoFiles:
-    """The files of a demo study, read."""
+    """The content of a demo study's files."""
 
     yaml: str
     rubric: Rubric
@@ -108,7 +108,7 @@ DECLARED = {
     "stop_rule": "Collection stops when every dialogue has three annotations.",
     "exclusions": "Annotators who answer faster than the texts can be read.",
 }
-# in the order in which they are made; the newest study comes first in every list
+# in order of creation; lists show the newest study first
 DEMOS: Mapping[str, DemoStudy] = MappingProxyType(
     {
         IMPORTED: DemoStudy({}, {}, ratings="mental_health_qa_ratings.csv"),
@@ -135,15 +135,15 @@ DEMOS: Mapping[str, DemoStudy] = MappingProxyType(
 
 
 def load_demo(engine: Engine) -> int:
-    """Loads the demo studies into a database that never had them; returns how many."""
+    """Load the demo studies into a database that never had them; returns their number."""
     with database.reading(engine) as session:
         if session.get(Setting, LOADED) is not None:
             return 0
     files = [_files(key) for key in DEMOS]
     try:
-        # a slow computer loads them for longer than a request waits
+        # on a slow computer, loading takes longer than requests wait
         with database.patient(), database.writing(engine) as session:
-            # first of all: a second process that starts at the same moment waits here, and then has nothing to do
+            # first, so that a second process starting at the same time waits here and then has nothing to do
             session.execute(insert(Setting).values(key=LOADED, value=clock.now().isoformat()))
             for key, own in zip(DEMOS, files, strict=True):
                 _make(session, key, DEMOS[key], own)
@@ -153,7 +153,7 @@ def load_demo(engine: Engine) -> int:
 
 
 def _files(key: str) -> DemoFiles:
-    """What the files of a demo study hold; read before anything is written, as others wait for a writer."""
+    """Read a demo study's files, before writing, since other writers must wait."""
     yaml = shipped_rubrics()[key].read_text(encoding="utf-8")
     rubric = contents.parsed(text_hash(yaml), yaml)
     items, name = read_items((DEMO / f"{key}.jsonl").read_bytes(), f"{key}.jsonl"), DEMOS[key].ratings
@@ -183,7 +183,7 @@ def _make(session: Session, key: str, demo: DemoStudy, files: DemoFiles) -> None
 
 
 class _Crowd:
-    """Simulated annotators of one study, who work through the same door as everybody."""
+    """Simulated annotators of one study, who use the same functions as everybody."""
 
     def __init__(self, session: Session, study: Study, rubric: Rubric, demo: DemoStudy) -> None:
         self.session, self.study, self.rubric, self.demo = session, study, rubric, demo
@@ -193,7 +193,7 @@ class _Crowd:
         self.references = self._references()
 
     def _candidates(self) -> dict[int, SimulatedCandidate]:
-        """Every candidate by its id: as good as its system, with some luck."""
+        """Candidate id → candidate with its system's quality and some random variation."""
         rows = select(Candidate, System.name).join(System, System.id == Candidate.system_id)
         rows = rows.where(System.study_id == self.study.id).order_by(Candidate.id)
         candidates = {}
@@ -204,7 +204,7 @@ class _Crowd:
         return candidates
 
     def _references(self) -> dict[int, list[tuple[str, int, float]]]:
-        """Id of a training or gold item → criterion, place of the candidate in the file, value."""
+        """Id of a training or gold item → (criterion, place of the candidate in the file, value) of each reference."""
         references: dict[int, list[tuple[str, int, float]]] = defaultdict(list)
         rows = select(Reference.item_id, StoredCriterion.key, Reference.position, Reference.accepted)
         rows = rows.join(StoredCriterion).where(StoredCriterion.study_id == self.study.id)
@@ -213,7 +213,7 @@ class _Crowd:
         return references
 
     def work(self) -> None:
-        """One after another takes the steps before the first item, rates their share and leaves."""
+        """Each annotator in turn completes the steps before the first item, rates their share and leaves."""
         for pseudonym, severity in self.demo.people.items():
             who, done = _enrol(self.session, self.study, pseudonym), 0
             work = self._arrive(who)
@@ -234,14 +234,14 @@ class _Crowd:
         return assignments.current(self.session, self.study, who)
 
     def _go_on(self, who: Who) -> Assigned | NoItem:
-        """Begin the entry test, or leave the page with its result."""
+        """Start the entry test, or leave the page with its result."""
         step = onboarding.step(self.session, self.study, who)
         if step and step.stage == onboarding.Stage.test:
             entry_test.start(self.session, self.study, who)
         return assignments.current(self.session, self.study, who)
 
     def _began_earlier(self, work: Assigned) -> None:
-        """A few minutes ago, so that the time taken looks like reading; but not before the entry test began."""
+        """Move the start of an item back by a few minutes of reading time, at most to the start of the entry test."""
         values: dict[str, Any] = {"origin": Origin.simulated}
         if work.purpose != Purpose.entry_test:
             values["reserved_at"] = clock.now() - timedelta(seconds=self.rng.randint(240, 420))
@@ -249,7 +249,7 @@ class _Crowd:
         events.record(self.session, work.study_id, EventKind.simulated, events.PROGRAM, assignment_id=work.id)
 
     def _finish(self, who: Who, work: Assigned, severity: float, skips: bool) -> Assigned | NoItem:
-        """Rates the item or sets it aside; returns what comes next."""
+        """Rate the item or set it aside; returns the next item or why there is none."""
         message = {"active_seconds": self.rng.randint(90, 230), **message_of(work.token, work.version, self.rng)}
         if self.ids[work.item_id] == NOTHING_TO_ANSWER:
             message |= {"kind": "ignore", "reason": "nothing_to_answer"}
@@ -261,14 +261,14 @@ class _Crowd:
         return submit(self.session, who, SubmitMessage(**message, kind="submit", answers=answers)).next
 
     def _answers(self, work: Assigned, severity: float) -> dict[str, Any]:
-        """As good as the candidates are; where there are references, those."""
+        """Answers according to the candidates' quality, or the references if there are any."""
         slots = select(Slot.candidate_id).where(Slot.assignment_id == work.id).order_by(Slot.position)
         shown = list(self.session.scalars(slots))
         seen = [self.candidates[number] for number in shown]
         context = context_of(self.session, work.id) if self.rubric.labels_in("context") else None
         answers = generate_answers(self.rubric, self.study.round, seen, self.rng, severity, context)
         for key, place, value in self.references[work.item_id]:
-            slot = shown.index(sorted(shown)[place])  # a reference counts the candidates as the file had them
+            slot = shown.index(sorted(shown)[place])  # references number candidates in file order
             answers["ratings"][LETTERS[slot]][key] = value
         return answers
 
@@ -286,7 +286,7 @@ def _enrol(session: Session, study: Study, pseudonym: str) -> Who:
 
 
 def _give_back(session: Session, study: Study) -> None:
-    """Frees the item given to the simulated annotator last, who will not do it."""
+    """Release the last item reserved for a simulated annotator, who will not do it."""
     held = select(Assignment).where(Assignment.study_id == study.id, Assignment.state == AssignmentState.reserved)
     for work in session.scalars(held):
         work.origin, work.expires_at = Origin.simulated, clock.now() - timedelta(seconds=1)

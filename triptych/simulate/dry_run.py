@@ -1,6 +1,7 @@
-"""A dry run: simulated annotators fill a copy of a study, and its analysis is compared with the planted effects. The
-copy is in a separate in-memory database, which is discarded after the run: none of its rows can mix with real ones, no
-list of studies shows it, and no writer waits for it.
+"""A dry run: simulated annotators fill a copy of a study, and the analysis is compared with the simulated effects.
+
+The copy is in a separate in-memory database, which is discarded afterwards: its rows cannot mix with real ones, no list
+shows it, and writers do not wait for it.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ Tell = Callable[[float], None]
 
 @dataclass(frozen=True, eq=False)
 class DryRun:
-    """The result of a dry run. analysis: of the simulated ratings; checks: planted and recovered values."""
+    """The result of a dry run. analysis: of the simulated ratings; checks: simulated and recovered values."""
 
     recipe: Recipe
     annotations: int
@@ -81,7 +82,7 @@ class DryRun:
 
     @property
     def sentence(self) -> str:
-        """How much of what was planted the analysis found again."""
+        """How many of the simulated effects the analysis recovered."""
         of = {result: sum(check.recovered == result for check in self.checks) for result in Recovered}
         words = f"{of[Recovered.yes]} of {len(self.checks)} planted effects were recovered"
         if of[Recovered.unclear]:
@@ -92,10 +93,10 @@ class DryRun:
 
 
 def dry_run(session: Session, study: Study, recipe: Recipe, tell: Tell = lambda share: None) -> DryRun:
-    """Fills a copy of the study by the recipe and says what its analysis recovered; the copy is discarded.
+    """Fill a copy of the study according to the recipe, and check what the analysis recovers; the copy is discarded.
 
-    session: where the study is, read only. tell: called with the share done, 0 to 1. Raises NotAllowed for a study
-    without items, or a recipe that cannot be run.
+    session: reads the study. tell: called with the share done, from 0 to 1. Raises NotAllowed for a study without
+    items, or a recipe that is not possible.
     """
     began = monotonic()
     items = _items(session, study, recipe)
@@ -103,7 +104,7 @@ def dry_run(session: Session, study: Study, recipe: Recipe, tell: Tell = lambda 
     try:
         Base.metadata.create_all(engine)
         _copy(session, study, items, engine)
-        # drawn from all items of the study: the run gets its share of the subset, not the whole of it
+        # drawn from all items of the study: the run contains a proportional part of the subset
         subset = pairing.subset_of(session, study)
         with Session(engine, expire_on_commit=False) as copy:
             copied = _begin_afresh(copy, subset, len(items))
@@ -118,7 +119,7 @@ def dry_run(session: Session, study: Study, recipe: Recipe, tell: Tell = lambda 
 
 
 def _items(session: Session, study: Study, recipe: Recipe) -> list[int]:
-    """The main items of the run, by the study's random rank, so that every kind of item keeps its share."""
+    """The main items of the run, chosen by the study's random rank, so that all kinds of items keep their share."""
     if not MIN_COUNT <= recipe.annotators <= MAX_PEOPLE:
         raise NotAllowed(f"A dry run takes {MIN_COUNT} to {MAX_PEOPLE} annotators; {recipe.annotators} were asked for.")
     if recipe.careless >= recipe.annotators:
@@ -139,7 +140,7 @@ def _items(session: Session, study: Study, recipe: Recipe) -> list[int]:
 
 
 def _copy(session: Session, study: Study, main: Sequence[int], engine: Engine) -> None:
-    """Copies the study's design into an empty database, row by row, without its people."""
+    """Copy the study's design without people into an empty database, row by row."""
     items = select(Item.id).where(Item.study_id == study.id, (Item.purpose != Purpose.main) | Item.id.in_(main))
     criteria = select(StoredCriterion.id).where(StoredCriterion.study_id == study.id)
     parts: list[tuple[Any, ColumnElement[bool]]] = [
@@ -163,9 +164,9 @@ def _copy_rows(source: Connection, target: Connection, table: Table, condition: 
 
 
 def _begin_afresh(copy: Session, subset: Sequence[str], items: int) -> Study:
-    """An open study that nobody has begun; simulated annotators neither consent nor sit a test.
+    """An open study without annotations; simulated annotators neither consent nor take a test.
 
-    A draft is opened as a launch would: its overlap subset gets its places.
+    A draft is opened as by a launch: its overlap subset gets its places.
     """
     study = copy.scalars(select(Study)).one()
     if study.opened_at is None:
@@ -180,7 +181,7 @@ def _begin_afresh(copy: Session, subset: Sequence[str], items: int) -> Study:
 
 
 def _played(copy: Session, study: Study, recipe: Recipe, tell: Tell) -> tuple[int, int, Planted]:
-    """Annotations made, annotators, and what was planted in their answers."""
+    """The numbers of annotations and annotators, and the simulated effects."""
     systems = _systems(copy)
     people = _people(copy, study, recipe.annotators)
     crowd = Crowd.drawn(
@@ -194,10 +195,10 @@ def _played(copy: Session, study: Study, recipe: Recipe, tell: Tell) -> tuple[in
 
 
 def _systems(copy: Session) -> dict[int, list[int]]:
-    """Main item → the blind codes of the systems that answered it."""
+    """Main item → the blind codes of its systems."""
     rows = select(Candidate.item_id, System.blind_code).join(System, System.id == Candidate.system_id)
     codes: defaultdict[int, list[int]] = defaultdict(list)
-    # the order of the file, with a seed that somebody knows, would tell which system is which
+    # in the order of the file, a known seed would reveal the systems
     in_order = rows.join(Item, Item.id == Candidate.item_id).order_by(Candidate.item_id, System.blind_code)
     for item, code in copy.execute(in_order.where(Item.purpose == Purpose.main)):
         codes[item].append(code)
@@ -205,7 +206,7 @@ def _systems(copy: Session) -> dict[int, list[int]]:
 
 
 def _candidates(copy: Session, qualities: dict[int, dict[int, float]]) -> dict[int, SimulatedCandidate]:
-    """Every candidate by its id; one of a training, gold or attention item is average."""
+    """Candidate id → candidate; those of training, gold and attention items have average quality."""
     rows = select(Candidate, System.blind_code).join(System, System.id == Candidate.system_id)
     return {
         candidate.id: SimulatedCandidate(
@@ -218,7 +219,7 @@ def _candidates(copy: Session, qualities: dict[int, dict[int, float]]) -> dict[i
 
 
 def _people(copy: Session, study: Study, count: int) -> list[Who]:
-    """Simulated annotators; where the study has an explicit plan, one for each person it names."""
+    """Simulated annotators; if the study has an explicit plan, one for each person in it."""
     planned = copy.scalars(select(PlannedItem.person_id).distinct().order_by(PlannedItem.person_id)).all()
     now, people = clock.now(), []
     for number, person_id in enumerate(planned or range(1, count + 1), 1):
@@ -239,7 +240,9 @@ def _fill(
     rng: Random,
     tell: Tell,
 ) -> int:
-    """Everybody annotates in turns, by the same commands as real annotators, until nothing is left; how often."""
+    """Everybody annotates in turn with the commands of real annotators until no item is left; returns the number of
+    annotations.
+    """
     rubric = lifecycle.design_of(copy, study).rubric
     places = copy.scalar(select(func.sum(Item.raters)).where(Item.purpose == Purpose.main)) or 1
     done, at_work = 0, True

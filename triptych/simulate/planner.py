@@ -1,4 +1,4 @@
-"""Planning a study before it opens: what a plan could show, what it takes, and where the scatter is taken from."""
+"""Planning a study before it opens: the power of a plan, its cost, and the source of its variances."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 from triptych.study.system_names import system_names
 
-RESAMPLES = 60  # pilots as they might have come out
+RESAMPLES = 60  # of the pilot
 TAILS = (0.025, 0.975)
 PERCENT = 100
 FEWER = (0.5, 0.75)
-GROUP_SHARE = 0.5  # of the items' taste, where nothing is known about groups of items
+GROUP_SHARE = 0.5  # of the variance of items' tastes, without data on groups of items
 NOT_YET = Undefined("There are no ratings of two systems side by side yet.")
 
 
 @dataclass(frozen=True)
 class PlannedScale:
-    """What a plan counts in. width: from end to end in points; share: answers are counted, in percentage points."""
+    """The scale of a plan. width: from end to end in points; share: whether it counts answers, in percentage points."""
 
     width: float
     share: bool = False
 
     @property
     def points(self) -> int:
-        """How many of its points are one of the criterion's numbers, which are shares from 0 to 1 or points."""
+        """The points of the scale in one unit of the criterion's numbers, which are shares from 0 to 1 or points."""
         return PERCENT if self.share else 1
 
     @property
@@ -72,9 +72,9 @@ FIVE_POINTS = PlannedScale(4)
 class Basis:
     """The source of a plan's variance components, for one criterion.
 
-    components: of a paired difference, in points of the scale. seconds: median active seconds of an annotation, None
-    where not known. mean_difference: between two systems of that round in points, None for a preset. pilots: the paired
-    differences of every two systems that the components come from, none for a preset.
+    components: of a paired difference, in points of the scale. seconds: median active seconds of an annotation, None if
+    unknown. mean_difference: between two systems of that round in points, None for a preset. pilots: the paired
+    differences of all pairs of systems from which the components are estimated, empty for a preset.
     """
 
     title: str
@@ -95,7 +95,7 @@ class Between:
 
 @dataclass(frozen=True)
 class Needed:
-    """How many items or annotators give a chance of 80 %, and how sure the pilot makes that."""
+    """The items or annotators needed for 80 % power, and the uncertainty from the pilot."""
 
     count: int | Undefined
     between: Between | None = None
@@ -103,7 +103,7 @@ class Needed:
 
 @dataclass(frozen=True, eq=False)
 class Chances:
-    """Annotators × items: the chance of each plan, NaN where a plan cannot be."""
+    """Annotators × items: the power of each plan, NaN if the plan is impossible."""
 
     items: tuple[int, ...]
     annotators: tuple[int, ...]
@@ -111,12 +111,12 @@ class Chances:
 
 
 def preset(name: str, scale: PlannedScale) -> Basis:
-    """What is known before any pilot: `name` is low or high scatter."""
+    """The assumptions without a pilot; `name` is low or high variance."""
     return Basis(f"{name.capitalize()} scatter, as in published studies", PRESETS[name].on_scale(scale.width), scale)
 
 
 def in_groups(components: Components) -> Components:
-    """Where nothing is known about groups of items: half of the variance of the items' tastes is the group's."""
+    """Components for groups of items without data on groups: half of the variance of items' tastes is the group's."""
     if components.group:
         return components
     return replace(
@@ -133,9 +133,9 @@ def rounds(session: Session, who: Who, study: Study) -> list[Study]:
 
 
 def bases(session: Session, study: Study) -> tuple[Basis, ...]:
-    """What is learnt from the ratings of a round: a basis for each criterion with enough ratings.
+    """The bases from the ratings of a round: one for each criterion with enough ratings.
 
-    Enough: two systems side by side, some item rated by two annotators, some annotator with two items.
+    Enough: two systems side by side, an item rated by two annotators, an annotator with two items.
     """
     scope = Counted(kinds_by_default(study))
     analysis = analyse(frame_of(session, study), scope, system_names(session, study))
@@ -167,7 +167,7 @@ def _estimated(contrasts: Sequence[Contrast]) -> list[tuple[Contrast, Estimate]]
 
 
 def _pilots(ratings: StudyRatings, contrasts: Sequence[tuple[Contrast, Estimate]]) -> Iterator[Pilot]:
-    """The paired differences of every two systems that an annotator rated on one item."""
+    """The paired differences of all pairs of systems that an annotator rated on one item."""
     _, items, groups = present(ratings.number, ratings.item, ratings.group)
     first = np.sort(np.unique(items, return_index=True)[1])
     for contrast, _ in contrasts:
@@ -178,7 +178,7 @@ def _pilots(ratings: StudyRatings, contrasts: Sequence[tuple[Contrast, Estimate]
 
 
 def pooled_components(pilots: Sequence[Pilot]) -> Components | Undefined:
-    """One set of components for all pairs of systems: their variances averaged; a sentence where none is defined."""
+    """The average components of all pairs of systems, or the reason why none are defined."""
     pairs = [or_undefined(pilot.components) for pilot in pilots]
     defined = [components for components in pairs if isinstance(components, Components)]
     if not defined:
@@ -193,7 +193,7 @@ def _pooled(pairs: Sequence[Components]) -> Components:
 
 @lru_cache(maxsize=64)
 def resampled(basis: Basis) -> tuple[Components, ...]:
-    """Scatter as the pilot might have shown it with other items and annotators; none for a preset."""
+    """Components estimated from resampled items and annotators of the pilot; empty for a preset."""
     defined = [pilot for pilot in basis.pilots if isinstance(or_undefined(pilot.components), Components)]
     draws = zip(*(pilot.resampled(RESAMPLES) for pilot in defined), strict=True)
     return tuple(_pooled(pairs).on_scale(basis.scale.points) for pairs in draws)
@@ -201,7 +201,7 @@ def resampled(basis: Basis) -> tuple[Components, ...]:
 
 @lru_cache(maxsize=256)
 def chance_between(basis: Basis, plan: Plan, shift: float) -> Between | None:
-    """The interval of the plan's chance, given the pilot's uncertainty; None for a preset."""
+    """The interval of the plan's power, given the pilot's uncertainty; None for a preset."""
     scatter = _quantiles(basis, plan, shift)
     if scatter is None:
         return None
@@ -210,7 +210,7 @@ def chance_between(basis: Basis, plan: Plan, shift: float) -> Between | None:
 
 
 def _quantiles(basis: Basis, plan: Plan, shift: float) -> tuple[Components, Components] | None:
-    """The resampled scatter with the lowest and the highest chance but for the tails."""
+    """The resampled components with the lowest and the highest power, without the tails."""
     draws = [scatter_of(plan, components) for components in resampled(basis)]
     if not draws:
         return None
@@ -226,8 +226,8 @@ def scatter_of(plan: Plan, components: Components) -> Components:
 
 @dataclass(frozen=True)
 class Shape:
-    """What a study compares. systems: what a lead may call them; criteria: how many decide, those declared if some are,
-    at least one; scales: of the criteria that can tell systems apart, each with their titles.
+    """What a study compares. systems: their visible names; criteria: the number of deciding criteria, the declared ones
+    if there are any, at least one; scales: of the criteria that can compare systems, with their titles.
     """
 
     systems: tuple[str, ...] = ()
@@ -255,8 +255,8 @@ def _comparable(session: Session, study: Study) -> list[Criterion]:
 
 @dataclass(frozen=True)
 class Aim:
-    """What a plan is made for. shift: the difference to show, margin: up to which systems are practically equal, 0 for
-    none, both in points of the scale; contrast: in words, empty for every two systems.
+    """The aim of a plan. shift: the difference to show; margin: up to which systems are practically equal, 0 for none;
+    both in points of the scale. contrast: in words, "" for all pairs of systems.
     """
 
     shift: float
@@ -266,9 +266,9 @@ class Aim:
 
 
 def declare(session: Session, study: Study, plan: Plan, aim: Aim, actor: str) -> None:
-    """Hands a plan to the preregistration of a draft: contrast, size, and the margin of the criteria with its scale.
+    """Copy a plan to the preregistration of a draft: contrast, size, and the margin of the criteria with its scale.
 
-    Raises Conflict after launch, and where no criterion has the scale of the margin.
+    Raises Conflict after launch, or if no criterion has the scale of the margin.
     """
     before = settings_of(study).preregistration
     alike = [criterion.key for criterion in _comparable(session, study) if _scale_of(criterion) == aim.scale]
@@ -286,7 +286,7 @@ def declare(session: Session, study: Study, plan: Plan, aim: Aim, actor: str) ->
 
 
 def sample_in_words(plan: Plan, aim: Aim) -> str:
-    """The size of a plan, and what it is for, as the preregistration states it."""
+    """The size and aim of a plan in words, for the preregistration."""
     groups = f" in groups of {plan.group}" if plan.group > 1 else ""
     each = "per response, each shown alone" if plan.shown == 1 else "per item"
     shown = f", {plan.shown} of {plan.systems} systems at a time" if 1 < plan.shown < plan.systems else ""
@@ -300,28 +300,28 @@ def sample_in_words(plan: Plan, aim: Aim) -> str:
 
 
 def pay_per_hour(study: Study, seconds: float) -> float | None:
-    """What the study pays for an hour at so many seconds per item, else the least that its lead finds fair."""
+    """The study's pay per hour at this many seconds per item; without pay, the minimum that its lead finds fair."""
     pay = settings_of(study).pay
     if pay.per_item is not None:
         return hourly(pay, seconds)
     return None if pay.floor_per_hour is None else float(pay.floor_per_hour)
 
 
-equal = lru_cache(maxsize=64)(power_to_show_equal)  # chance that equal systems are shown to be equal
+equal = lru_cache(maxsize=64)(power_to_show_equal)  # probability of showing that equal systems are equal
 
 
 @lru_cache(maxsize=512)
 def advise(plan: Plan, shift: float, components: Components) -> Advice:
-    """The chance to show that a system is so many points above the others, with advice.
+    """The power to show that a system is `shift` points above the others, with advice.
 
-    Raises UndefinedStatistic for a plan that cannot be (more raters per item than annotators, fewer than two items).
+    Raises UndefinedStatistic for an impossible plan (more raters per item than annotators, fewer than two items).
     """
     return what_more_buys(plan, shift, components)
 
 
 @lru_cache(maxsize=64)
 def solve(basis: Basis, plan: Plan, shift: float, what: str = "items") -> Needed:
-    """The items, or with `what` the annotators, with which a plan shows a shift with a chance of 80 %."""
+    """The items, or as `what` says the annotators, with which a plan shows a shift with 80 % power."""
     needed = items_needed if what == "items" else annotators_needed
     count = needed(plan, shift, scatter_of(plan, basis.components))
     scatter = _quantiles(basis, plan, shift)
@@ -335,7 +335,7 @@ def solve(basis: Basis, plan: Plan, shift: float, what: str = "items") -> Needed
 
 @lru_cache(maxsize=64)
 def chances(plan: Plan, shift: float, components: Components) -> Chances:
-    """The chance around a plan: half to twice its items and annotators, the raters per item as they are."""
+    """The power of similar plans: half to twice the items and annotators, with the same raters per item."""
     items, annotators = (
         sorted({*(max(2, round(step * of)) for step in FEWER), of, more(of), 2 * of})
         for of in (plan.items, plan.annotators)

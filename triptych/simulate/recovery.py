@@ -1,4 +1,4 @@
-"""What was planted in simulated answers, compared with what their analysis finds. Pure: no database, no screen."""
+"""Compares the effects in simulated answers with the results of their analysis. Pure: no database, no screen."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ class Recovered(StrEnum):
 
 @dataclass(frozen=True)
 class RecoveryCheck:
-    """One planted effect: what it is, about what, as planted, as found, and whether the analysis recovered it."""
+    """One simulated effect: its name, what it is about, its simulated and estimated values, and whether it was
+    recovered.
+    """
 
     effect: str
     about: str
@@ -46,10 +48,10 @@ class RecoveryCheck:
 
 @dataclass(frozen=True, eq=False)
 class Planted:
-    """What endless annotations by this crowd would show.
+    """The results of infinitely many annotations by this crowd.
 
-    answers: criterion → (n, systems) the number that an answer counts as, NaN where there is none, a row per
-    imagined annotation; systems: blind codes, columns in their order.
+    answers: criterion → (n, systems) the number that an answer counts as, NaN if there is none, one row per imagined
+    annotation; systems: blind codes in the order of the columns.
     """
 
     crowd: Crowd
@@ -73,9 +75,9 @@ def imagined(
     rng: Random,
     count: int = ANSWER_COUNT,
 ) -> Planted:
-    """Answers of the crowd to ever new items, each by somebody, in ever new orders.
+    """Answers of the crowd to an endless series of items, each by a random annotator and in a random order.
 
-    items: the systems (blind codes) behind each item of the study, of which one is drawn for each annotation.
+    items: the systems (blind codes) of each item of the study; one item is drawn for each annotation.
     """
     systems, people = tuple(sorted(crowd.effects)), list(crowd.severity)
     answers = {
@@ -97,7 +99,7 @@ def imagined(
 
 
 def checks(planted: Planted, analysis: StudyAnalysis) -> Iterator[RecoveryCheck]:
-    """Each planted effect next to what the analysis found, without effects that the study cannot show."""
+    """Each simulated effect with the estimate, without effects that the study cannot show."""
     if len(set(planted.crowd.effects.values())) > 1:
         yield from _rankings(planted, analysis)
     yield from _differences(planted, analysis)
@@ -107,7 +109,7 @@ def checks(planted: Planted, analysis: StudyAnalysis) -> Iterator[RecoveryCheck]
 
 
 def _rankings(planted: Planted, analysis: StudyAnalysis) -> Iterator[RecoveryCheck]:
-    """The order of the systems under each criterion; wrong only where a wrong pair differs clearly."""
+    """The order of the systems on each criterion; wrong only if a pair in the wrong order differs clearly."""
     for key, compared in analysis.compared.items():
         table = compared.table
         means: dict[str, dict[Any, float]] = {
@@ -123,7 +125,7 @@ def _rankings(planted: Planted, analysis: StudyAnalysis) -> Iterator[RecoveryChe
 
 
 def _differences(planted: Planted, analysis: StudyAnalysis) -> Iterator[RecoveryCheck]:
-    """Sign of every difference, and how many of the intervals hold what was planted."""
+    """The sign of every difference, and how many of the intervals contain the simulated difference."""
     held = []
     for contrast in analysis.contrasts:
         if isinstance(contrast.difference, Undefined):
@@ -142,7 +144,7 @@ def _differences(planted: Planted, analysis: StudyAnalysis) -> Iterator[Recovery
 
 
 def _judged(planted: Planted, contrast: Contrast) -> Recovered:
-    """yes: the interval is on the planted side of 0, or contains 0 if nothing was planted."""
+    """yes: the interval is on the simulated side of 0, or contains 0 if there is no simulated difference."""
     if isinstance(contrast.difference, Undefined):
         return Recovered.unclear
     low, high = contrast.difference.headline.low, contrast.difference.headline.high
@@ -155,7 +157,7 @@ def _judged(planted: Planted, contrast: Contrast) -> Recovered:
 
 
 def _intervals(held: Sequence[bool]) -> RecoveryCheck:
-    """Unclear when so many misses would be a matter of 1 in 100; criteria share their items, and miss together."""
+    """Unclear if so many misses have a probability below 1 in 100; criteria share items, so they miss together."""
     missed, max_missed = held.count(False), binom.ppf(1 - UNLIKELY, len(held), LEVEL)
     recovered = Recovered.yes if missed <= max_missed else Recovered.unclear
     return RecoveryCheck(
@@ -168,7 +170,7 @@ def _intervals(held: Sequence[bool]) -> RecoveryCheck:
 
 
 def _place(crowd: Crowd, analysis: StudyAnalysis) -> Iterator[RecoveryCheck]:
-    """The gain of the first place: the share of criteria that show it, at the level divided by their number."""
+    """The advantage of the first place: the share of criteria that show it, at the level divided by their number."""
     effects = {key: effect for key, effect in analysis.positions.items() if isinstance(effect, PositionEffect)}
     if not effects:
         return
@@ -193,9 +195,9 @@ def _gains_most(effect: PositionEffect) -> int:
 
 
 def _careless(crowd: Crowd, analysis: StudyAnalysis) -> Iterator[RecoveryCheck]:
-    """Whether the correlation with the others raises the alarm for those who answered at random, and nobody else.
+    """Whether the correlation with the others flags exactly the annotators who answered at random.
 
-    Wrong only where it accuses somebody instead of them.
+    Wrong only if it flags others instead of them.
     """
     agreements = {
         look.annotator: look.agreement for look in analysis.annotators if isinstance(look.agreement, AnnotatorAgreement)
@@ -220,7 +222,7 @@ def _careless(crowd: Crowd, analysis: StudyAnalysis) -> Iterator[RecoveryCheck]:
 
 
 def _severity(crowd: Crowd, analysis: StudyAnalysis) -> Iterator[RecoveryCheck]:
-    """The strict annotator, and how well all severities are recovered; those who answer at random have none."""
+    """The strict annotator, and the recovery of all severities, without annotators who answer at random."""
     severities = {
         look.annotator: look.severity
         for look in analysis.annotators

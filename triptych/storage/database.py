@@ -80,14 +80,14 @@ POSTGRES = {
     "prepare_threshold": 1,
 }
 # the file is busy, full, damaged by its disk, read-only or missing: errors that a command cannot fix
-SQLITE_AWAY = {
+SQLITE_UNAVAILABLE = {
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_FULL,
     sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_READONLY,
     sqlite3.SQLITE_CANTOPEN,
 }
-AWAY, BUSY, FULL, READ_ONLY = (
+UNREACHABLE, BUSY, FULL, READ_ONLY = (
     f"{reason}. What was saved is safe, and what you wrote since is kept in this browser. Leave this page open; it "
     f"goes on as soon as {remedy}."
     for reason, remedy in (
@@ -424,12 +424,14 @@ def explained() -> Iterator[None]:
     except DataError as error:
         raise NotAllowed("A character or number in it cannot be stored here. Nothing was stored.") from error
     except (DBAPIError, PoolExhausted, sqlite3.OperationalError) as error:
-        if not is_away(error):
+        if not is_unavailable(error):
             raise
         code = _code(error)
-        away = (DatabaseBusy if code == sqlite3.SQLITE_BUSY else DatabaseUnavailable)(SENTENCES.get(code, AWAY))
-        log.warning("%s (%s).", str(away).partition(".")[0], type(getattr(error, "orig", error)).__name__)
-        raise away from error
+        unavailable = (DatabaseBusy if code == sqlite3.SQLITE_BUSY else DatabaseUnavailable)(
+            SENTENCES.get(code, UNREACHABLE)
+        )
+        log.warning("%s (%s).", str(unavailable).partition(".")[0], type(getattr(error, "orig", error)).__name__)
+        raise unavailable from error
 
 
 def _code(error: DBAPIError | PoolExhausted | sqlite3.OperationalError) -> int | str:
@@ -449,13 +451,13 @@ def answers(engine: Engine) -> bool:
     return True
 
 
-def is_away(error: DBAPIError | PoolExhausted | sqlite3.OperationalError) -> bool:
+def is_unavailable(error: DBAPIError | PoolExhausted | sqlite3.OperationalError) -> bool:
     """Whether the error means that the database is missing or cannot store, not that it refused a statement."""
     if isinstance(error, PoolExhausted) or (isinstance(error, DBAPIError) and error.connection_invalidated):
         return True
     code = _code(error)
     if isinstance(code, int):
-        return code in SQLITE_AWAY
+        return code in SQLITE_UNAVAILABLE
     # PostgreSQL: no connection at all (no state), connection lost, out of disk or memory, read-only, shutting or
     # starting up
     is_lost = not code and isinstance(error, OperationalError)

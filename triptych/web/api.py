@@ -1,6 +1,7 @@
-"""The routes for scripts: the calls of `scripting/calls` over HTTP, each authorised by its token alone. The token is
-checked before a body is read. Slow reads happen first; writes follow in a separate transaction, which also stores the
-reply to a request with an idempotency key, so that a repeated request acts once.
+"""The routes for scripts: the calls of `scripting/calls` over HTTP, each authorised by its token alone.
+
+The token is checked before a body is read. Slow reads come first; the writes follow in a separate transaction, which
+also stores the reply if the request has an idempotency key. A repeated request then acts only once.
 """
 
 from __future__ import annotations
@@ -45,13 +46,13 @@ NO_TOKEN = "Send a token as Authorization: Bearer …; leads create tokens on th
 BAD_TOKEN = "This token is unknown, revoked or expired. Create another one on the page Account."  # noqa: S105
 NO_STORE = {"Cache-Control": "no-store"}
 T = TypeVar("T")
-# few, so that demanding scripts leave the processor to annotators
+# only two, so that demanding scripts leave the processor to annotators
 _threads = ThreadPoolExecutor(2, thread_name_prefix="scripts")
 
 
 @dataclass(frozen=True)
 class Proof:
-    """What a request proves itself with. secret: of a token, empty for the key of the data folder; lead: then whose."""
+    """What authenticates a request: the secret of a token, or, with the data folder's key, "" and the lead's name."""
 
     secret: str
     lead: str = ""
@@ -62,7 +63,7 @@ class Proof:
 
 
 def proof_in(request: Request) -> Proof | None:
-    """Raises SignedOut for what is no token, at no cost to the database; None where nothing was sent."""
+    """The proof in a request; None if there is none. Raises SignedOut for text that is no token, without a query."""
     kind, _, text = request.headers.get("authorization", "").partition(" ")
     if kind.casefold() != "bearer":
         return None
@@ -75,14 +76,14 @@ def proof_in(request: Request) -> Proof | None:
 
 
 async def answer(call: Call, request: Request) -> Response:
-    """The answer to one call."""
+    """The response to one call."""
     address = request.client.host if request.client else ""
     try:
         proof = proof_in(request)
         if proof is None:
             raise SignedOut(NO_TOKEN)
     except SignedOut as error:
-        # a stranger's own count, so that nobody who guesses takes anything from the holder of a token
+        # counted for the address alone, so that guessing does not use up the budget of a token's owner
         wait = budgets.spending("requests").take(budgets.key_of(None, address))
         return _too_much(wait) if wait else _refusal(error)
     length = int(request.headers.get("content-length") or 0)
@@ -132,7 +133,7 @@ def _asker(session: Session, call: Call, proof: Proof) -> Asker:
 
 
 def _identified(call: Call, proof: Proof) -> None:
-    """Authenticate before a body is read, and record that the token is used."""
+    """Authenticate before a body is read, and record the use of the token."""
     with reading(web_engine()) as session:
         asker = _asker(session, call, proof)
     if asker.bearer and tokens.is_to_be_noted(asker.bearer):
@@ -151,7 +152,7 @@ def _answered(call: Call, proof: Proof, request: Request, content: bytes) -> Res
     except IntegrityError:
         if not key:
             raise
-        result = _run(call, proof, message, key, digest)  # the same request was stored a moment ago
+        result = _run(call, proof, message, key, digest)  # a concurrent identical request stored its reply first
     if isinstance(result, Zip):
         return Response(result.content, media_type="application/zip", headers=NO_STORE)
     body = result if isinstance(result, dict) else result.model_dump(mode="json")
@@ -159,7 +160,7 @@ def _answered(call: Call, proof: Proof, request: Request, content: bytes) -> Res
 
 
 def _message(call: Call, request: Request, content: bytes) -> BaseModel:
-    """The request, typed. Raises ImportRefused naming what does not fit."""
+    """The validated request. Raises ImportRefused naming the invalid fields."""
     fields: dict[str, Any] = dict(request.query_params)
     if call.method != "GET":
         try:
@@ -178,7 +179,7 @@ def _message(call: Call, request: Request, content: bytes) -> BaseModel:
 
 
 def _run(call: Call, proof: Proof, message: BaseModel, key: str, digest: str) -> BaseModel | dict[str, Any]:
-    """What the call gives, or has given to the same request before."""
+    """The result of the call, or the stored reply to the same request."""
     with reading(web_engine()) as session:
         before = _answer_before(session, call, proof, message, key, digest)
         asker = _asker(session, call, proof)
@@ -191,7 +192,7 @@ def _run(call: Call, proof: Proof, message: BaseModel, key: str, digest: str) ->
     if call.write is None:
         return cast(BaseModel, seen)
     with writing(web_engine()) as session:
-        # again: it may have been answered, or the token revoked, since
+        # checked again: meanwhile the request may have been answered or the token revoked
         before = _answer_before(session, call, proof, message, key, digest)
         if before is not None:
             return before
@@ -203,19 +204,19 @@ def _run(call: Call, proof: Proof, message: BaseModel, key: str, digest: str) ->
 
 
 def _key_of(asker: Asker, key: str) -> str:
-    """Keys of one token are no concern of another."""
+    """The stored form of an idempotency key, which includes the token: two tokens may use the same key."""
     return f"{asker.bearer.token_id if asker.bearer else 'home'} {key}"
 
 
 def _answer_before(
     session: Session, call: Call, proof: Proof, message: BaseModel, key: str, digest: str
 ) -> dict[str, Any] | None:
-    """The stored answer to the same request; None where it is new. Raises Conflict for another one with this key."""
+    """The stored reply to the same request; None for a new one. Raises Conflict if another request used this key."""
     if not key:
         return None
     asker = _asker(session, call, proof)
     if isinstance(message, OfStudy):
-        asking.study_of(session, asker, message.study)  # they may have been removed from it since
+        asking.study_of(session, asker, message.study)  # they may have lost access to it since
     own = (StoredAnswer.person_id == asker.who.person_id) & (StoredAnswer.key == _key_of(asker, key))
     stored = session.scalars(select(StoredAnswer).where(own)).first()
     if stored is None:
@@ -226,7 +227,7 @@ def _answer_before(
 
 
 def _store(session: Session, asker: Asker, key: str, digest: str, result: BaseModel) -> None:
-    """Keeps the answer for a day, without the secrets of personal links."""
+    """Store the reply for a day, without the secrets of personal links."""
     if isinstance(result, PersonalLinks):
         result = PersonalLinks(people=[PersonalLink(pseudonym=link.pseudonym, link=None) for link in result.people])
     session.execute(delete(StoredAnswer).where(StoredAnswer.stored_at < clock.now() - ANSWERS_LIVE))

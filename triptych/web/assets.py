@@ -1,4 +1,4 @@
-"""Our components' files, under an address with a hash of their content, so that browsers may cache them for ever."""
+"""Serves the components' files at addresses with a hash of their content, so that browsers may cache them for ever."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from triptych.languages.language import ENGLISH, codes, for_browser
 from triptych.settings import app_folder
 
 COMPONENTS = app_folder() / "components"
-MARKDOWN = "workbench/markdown"  # requested only where a study has Markdown
+MARKDOWN = "workbench/markdown"  # requested only if a study has Markdown
 FOLDERS = ("rubric_builder", "workbench", MARKDOWN, f"{MARKDOWN}/vendor")
 SERVED = (".js", ".css")
 CACHE_FOR_GOOD = {"Cache-Control": "public, max-age=31536000, immutable"}
@@ -22,7 +22,7 @@ CACHE_FOR_GOOD = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 @lru_cache(maxsize=1)
 def files() -> dict[str, bytes]:
-    """Folder and file name → bytes of scripts, styles and catalogues, nothing else, as they were when first read."""
+    """Path → bytes of all scripts, styles and catalogues, read once."""
     paths = [path for folder in FOLDERS for path in sorted((COMPONENTS / folder).iterdir()) if path.suffix in SERVED]
     catalogues = {f"language/{code}.json": for_browser(code) for code in codes() if code != ENGLISH}
     return {path.relative_to(COMPONENTS).as_posix(): path.read_bytes() for path in paths} | catalogues
@@ -38,14 +38,14 @@ def version() -> str:
 
 
 def modules(folder: str) -> list[str]:
-    """The scripts of a folder: the page requests all at once instead of one level of imports after the other."""
+    """The scripts of a folder, which a page requests together instead of following the imports level by level."""
     return [name for name in files() if name.rpartition("/")[0] == folder and name.endswith(".js")]
 
 
 async def _file(request: Request) -> Response:
     digest, _, name = request.path_params["path"].partition("/")
     if digest != version() or name not in files():
-        # otherwise Streamlit answers with its page, which a browser would run as a script
+        # without this, Streamlit would answer with its page, which a browser would run as a script
         return PlainTextResponse("No such file in this version.", status_code=404)
     return Response(files()[name], media_type=guess_type(name)[0], headers=CACHE_FOR_GOOD)
 

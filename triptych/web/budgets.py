@@ -1,6 +1,7 @@
-"""Rate limits per account or address: a burst, then a rate per second. Signed-in people are counted by account,
-everyone else by address, which a whole lab may share. Counted in this process, in bounded memory. docs/security.md
-states every budget.
+"""Rate limits per account or address: a burst, then a rate per second.
+
+Signed-in people are counted by account, everyone else by address, which a whole lab may share. Counts are per process,
+in bounded memory. docs/security.md lists every budget.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from triptych.settings import UnsafeSettings
 
 MB = 2**20
 MAX_KEYS = 10_000
-IPV6_NETWORK_BITS = 64  # what one visitor is given
+IPV6_NETWORK_BITS = 64  # a visitor usually owns a network of this size
 WORD = re.compile(r"([a-z_]+)=([0-9]+(?:\.[0-9]+)?)(?:/([0-9]+(?:\.[0-9]+)?))?")
 
 
@@ -53,19 +54,21 @@ USUAL = {
 
 
 class Spending:
-    """What each key has taken of a budget. `clock` gives seconds."""
+    """What each key has used of a budget. `clock` returns seconds."""
 
     def __init__(self, budget: Budget, max_keys: int = MAX_KEYS, clock: Callable[[], float] = time.monotonic) -> None:
         self.budget, self.max_keys, self.clock = budget, max_keys, clock
-        self._whole_at: OrderedDict[str, float] = OrderedDict()  # key → when its budget is whole again
+        self._whole_at: OrderedDict[str, float] = OrderedDict()  # key → when its budget is full again
         self._lock = threading.Lock()  # pages run in threads
 
     def take(self, key: str, amount: float = 1) -> float:
-        """Takes the amount and returns 0; or takes nothing and returns the seconds after which there is enough."""
+        """Take the amount and return 0; if there is too little, take nothing and return the seconds until there is
+        enough.
+        """
         return self._take(key, amount, overdraw=False)
 
     def queue(self, key: str) -> float:
-        """Takes 1 in any case; returns the seconds to wait for it."""
+        """Take 1 in any case, and return the seconds to wait for it."""
         return self._take(key, 1, overdraw=True)
 
     def _take(self, key: str, amount: float, overdraw: bool) -> float:
@@ -73,7 +76,7 @@ class Spending:
         with self._lock:
             whole_at = max(self._whole_at.get(key, now), now) + min(amount, budget.at_once) / budget.per_second
             wait = max(whole_at - now - budget.at_once / budget.per_second, 0)
-            # rounding must not refuse what is there exactly
+            # rounding errors must not refuse an amount that is available
             wait = 0.0 if wait < 1e-6 else wait
             if overdraw or not wait:
                 self._whole_at[key] = whole_at
@@ -84,7 +87,7 @@ class Spending:
 
 
 def all_budgets() -> dict[str, Budget]:
-    """Every budget by its name, as TRIPTYCH_BUDGETS adjusts them. Raises UnsafeSettings naming what is wrong."""
+    """Every budget by name, adjusted by TRIPTYCH_BUDGETS. Raises UnsafeSettings naming what is invalid."""
     return _adjusted(settings.budgets())
 
 
@@ -105,12 +108,12 @@ def _adjusted(words: tuple[str, ...]) -> dict[str, Budget]:
 
 @lru_cache(maxsize=len(USUAL))
 def spending(name: str) -> Spending:
-    """This process's count for a budget."""
+    """This process's counts for a budget."""
     return Spending(all_budgets()[name])
 
 
 def key_of(login: str | None, address: str) -> str:
-    """The account of a login, else the address; of IPv6 the network, which is one visitor's."""
+    """The key of a login's account, otherwise of the address; for IPv6 of its network, which is one visitor's."""
     if login:
         return f"login {login}"
     try:
@@ -125,7 +128,7 @@ def key_of(login: str | None, address: str) -> str:
 
 
 def later(wait: float) -> str:
-    """A sentence for those who asked too much."""
+    """The message to a visitor who has used up a budget."""
     return ngettext(
         "Too much was asked of the server from here at once. Try again in {count} second.",
         "Too much was asked of the server from here at once. Try again in {count} seconds.",
@@ -134,5 +137,5 @@ def later(wait: float) -> str:
 
 
 def seconds(wait: float) -> int:
-    """Whole seconds after which there is enough again, at least 1."""
+    """Whole seconds until there is enough again, at least 1."""
     return max(int(-(-wait // 1)), 1)

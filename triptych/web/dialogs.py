@@ -1,6 +1,7 @@
 """Suppresses Streamlit's error dialogs, which would block keys, clicks and the focus of a page that still works.
-Streamlit sends such a switch to each browser on connecting, but has no option for it. components/shell/line.py shows
-the same information in a line.
+
+Streamlit sends this setting to each browser on connecting, but has no option for it. components/shell/line.py shows the
+same information in a line of the page.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 HOST_CONFIG = "/_stcore/host-config"
 SHOWN = b'"blockErrorDialogs":false'
-BLOCKED = b'"blockErrorDialogs":true '  # of the same length, so that the answer's headers stay true
+BLOCKED = b'"blockErrorDialogs":true '  # as long as the original, so that Content-Length stays right
 
 
 class NoErrorDialogs:

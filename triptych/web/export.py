@@ -1,8 +1,8 @@
-"""A study's data, streamed to its leads only: the long CSV files, other formats and reports as a zip; viewers get the
-page of a report, too, to read.
+"""Streams a study's data to its leads only: the long CSV files, and other formats and reports as zips. Viewers may also
+read a report's page.
 
-Streamlit's own download button serves bytes under an address that needs no sign-in; these routes check who is asking.
-Modules that write files are imported when one is requested: pandas alone would double the time of a start.
+Streamlit's own download button serves bytes at an address that needs no sign-in; these routes check who sends the
+request. Modules that write files are imported on the first request: pandas alone would double the start time.
 """
 
 from __future__ import annotations
@@ -28,20 +28,22 @@ from triptych.web import budgets
 from triptych.web.headers import ancestors
 from triptych.web.session import current_login, web_engine
 
-if TYPE_CHECKING:  # the writers of all formats come with it, and annotators need none
+if TYPE_CHECKING:  # it imports the writers of all formats, which annotators do not need
     from triptych.formats.writers.model import ExportOptions
 
 NO_STORE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-# a report holds no script, and nothing in it may reach the app around its frame
+# a report contains no script, and nothing in it may reach the app outside its frame
 READ_ONLY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
 Blocks = Callable[[Session, Study], Iterator[bytes]]
 AGAIN_SECONDS = 5.0
-_under_way: Counter[int] = Counter()  # downloads, by person
+_under_way: Counter[int] = Counter()  # number of downloads by person
 
 
 class Download(StreamingResponse):
-    """A file, written while it is sent. Each holds a connection to the database, however slowly it is read, so one
-    person may have only a few at a time: 429 for more.
+    """A file that is written while it is sent.
+
+    Each download holds a database connection until the client has read everything, so a person may have only a few at a
+    time; more get 429.
     """
 
     def __init__(self, who: Who, pieces: Generator[bytes, None, None], kind: str, headers: Mapping[str, str]) -> None:
@@ -58,12 +60,12 @@ class Download(StreamingResponse):
             await super().__call__(scope, receive, send)
         finally:
             _under_way[self.person] -= 1
-            await run_in_threadpool(self.pieces.close)  # the browser may have gone
+            await run_in_threadpool(self.pieces.close)  # the browser may have disconnected
 
 
 def _answer(prepare: Callable[[Request, Session, Study], tuple[str, str, Blocks]], request: Request) -> Response:
-    """401 without sign-in, 403 for annotators, 404 outside this lead's studies, 400 for invalid options, 429 as
-    `Download` says.
+    """401 without sign-in, 403 for annotators, 404 outside this lead's studies, 400 for invalid options, 429 for too
+    many downloads at a time.
     """
     who = current_login(request)
     if who is None:
@@ -85,7 +87,7 @@ def refusal(status: int, message: str, headers: Mapping[str, str] = NO_STORE) ->
 
 
 def _read(who: Who, slug: str, blocks: Blocks) -> Generator[bytes, None, None]:
-    """The bytes, of one state of the database."""
+    """The bytes, all from one state of the database."""
     with reading(web_engine()) as session:
         see_one_state(session)
         yield from blocks(session, lifecycle.led_by(session, who, slug))
@@ -116,7 +118,7 @@ def _csv(request: Request, session: Session, study: Study) -> tuple[str, str, Bl
 
 
 def _zip(request: Request, session: Session, study: Study) -> tuple[str, str, Blocks]:
-    """One format as a zip; `?margin=0.5&criterion=fluency` for the formats that ask."""
+    """One format as a zip; `?margin=0.5&criterion=fluency` for formats with these options."""
     from triptych.exchange import exports, underway
 
     name, options, who = request.path_params["name"], _options(request), request.state.who
@@ -129,7 +131,7 @@ def _zip(request: Request, session: Session, study: Study) -> tuple[str, str, Bl
 
 
 def _report(request: Request, session: Session, study: Study) -> tuple[str, str, Blocks]:
-    """The study's newest report, or with `?snapshot=<hash>` that one, as it was frozen."""
+    """The study's newest report, or the one named by `?snapshot=<hash>`, as it was stored."""
     from triptych.reports import snapshot
 
     sha256 = request.query_params.get("snapshot") or snapshot.newest(session, study)
@@ -141,7 +143,7 @@ def _report(request: Request, session: Session, study: Study) -> tuple[str, str,
 
 
 def _page(request: Request) -> Response:
-    """The page of a report, for the study's leads, and without pseudonyms for its viewers."""
+    """The page of a report: for the study's leads, and without pseudonyms for its viewers."""
     from triptych.participants.watching import watched
     from triptych.reports import snapshot
 
@@ -165,7 +167,7 @@ def _page(request: Request) -> Response:
 
 
 def _workbook(request: Request, session: Session, study: Study) -> tuple[str, str, Blocks]:
-    """One workbook, to send to its annotator."""
+    """The workbook for one annotator."""
     from triptych.annotate import workbooks
 
     name, data = workbooks.file_of(session, study, request.path_params["number"])
@@ -181,7 +183,7 @@ def _capsule(_: Request, session: Session, study: Study) -> tuple[str, str, Bloc
 
 
 def _options(request: Request) -> ExportOptions:
-    """Raises NotAllowed for a margin that is not a number."""
+    """The options in the query. Raises NotAllowed for a margin that is not a number."""
     from triptych.formats.writers.model import ExportOptions
 
     query = request.query_params

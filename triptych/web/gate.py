@@ -1,10 +1,12 @@
-"""The gate: one ASGI layer in front of everything that the server serves, including Streamlit's routes and sockets. A
-request with a script's token is authorised by the token alone, as if it had no cookie. Only a configured proxy may
-claim a visitor's identity, and then a cookie that was set for someone else is ignored.
+"""The gate: one ASGI layer in front of everything that the server serves, including Streamlit's routes and sockets.
 
-A request must name this server (421: another name would let a foreign page rebind it), and a socket or a request that
-can change something must come from a page of the same origin (403). Uploads are for signed-in leads. Sockets,
-sign-ins and messages have budgets (429). A request that passes costs no lookup anywhere. docs/security.md says more.
+A request must name this server (421: a foreign page could have rebound another name), and a socket or a request that
+can change something must come from a page of the same origin (403). Uploads are for signed-in leads. Sockets, sign-ins
+and messages have budgets (429).
+
+A request with a script's token is authorised by the token alone, as if it had no cookie. Only a configured proxy may
+state a visitor's identity; a cookie that was set for another identity is then ignored. The gate makes no DNS query.
+docs/security.md explains the rules.
 """
 
 from __future__ import annotations
@@ -42,13 +44,13 @@ PROOF = b"x-triptych-proxy"
 UPLOADS = "/_stcore/upload_file/"
 SIGN_IN = "/auth/ticket"
 LOGIN = b"x-triptych-login"  # identifies the owner of a session to Streamlit, see .streamlit/config.toml
-SOCKET_SECONDS = 60.0  # after which an address with too many open sockets may try again
+SOCKET_SECONDS = 60.0  # time before an address with too many open sockets may try again
 GONE_SECONDS = 2.0
 log = logging.getLogger("triptych.web")
 
 
 class Refused(Exception):
-    """The request goes no further: status, a word for programs, a sentence for people, seconds to wait."""
+    """The request is refused: status, a reason for programs, a message for people, seconds to wait."""
 
     def __init__(self, status: int, reason: str, sentence: str, wait: float = 0) -> None:
         super().__init__(sentence)
@@ -56,8 +58,8 @@ class Refused(Exception):
 
 
 class RequestHeaders(NamedTuple):
-    """The headers that the gate needs; duplicates are joined, which makes hosts and origins invalid. Cookie headers are
-    merged, as later readers do.
+    """The headers that the gate needs. Cookie headers are merged, as later readers do; other duplicates are joined,
+    which makes hosts and origins invalid.
     """
 
     host: str
@@ -77,7 +79,7 @@ NAMES = (
 
 
 def request_headers(headers: list[tuple[bytes, bytes]]) -> RequestHeaders:
-    """The headers that matter here; those that were not sent are empty."""
+    """The headers that the gate needs; empty if they were not sent."""
     sent: dict[bytes, str] = dict.fromkeys(NAMES, "")
     for name, value in headers:
         if name in sent:
@@ -87,16 +89,18 @@ def request_headers(headers: list[tuple[bytes, bytes]]) -> RequestHeaders:
 
 
 def leave_forwarded_headers_to_the_gate() -> None:
-    """Turn off uvicorn's own: it believes every program on this computer, and `streamlit run` has no switch."""
+    """Turn off uvicorn's own handling, which trusts every program on this computer and has no switch in `streamlit
+    run`.
+    """
     setattr(uvicorn.config, "ProxyHeadersMiddleware", lambda app, **_: app)  # noqa: B010 (a type, to the type checker)
 
 
 def keep_uploads_in_memory() -> None:
-    """Write no part of an upload to the disk, where others' texts would stay and which may be full.
+    """Keep uploads out of temporary files: other people's texts would stay on the disk, which may also be full.
 
     Streamlit reads the whole file into memory anyway.
     """
-    MultiPartParser.spool_max_size = 0  # from what size on a file is used; 0 for never
+    MultiPartParser.spool_max_size = 0  # the size above which a file is used; 0 for never
 
 
 class Gate:
@@ -136,12 +140,14 @@ class Gate:
         return await self.app(scope, receive, send)
 
     def _is_script(self, scope: Scope, arrival: RequestHeaders) -> bool:
-        """Whether a token is brought or asked for; what a proxy of ours may add to a browser's requests is none."""
+        """Whether the request has a token or calls the API. An Authorization header that a proxy adds for browsers is
+        no token.
+        """
         brings_token = any(prefix in arrival.authorization for prefix in (tokens.PREFIX, home.PREFIX))
         return brings_token or scope["path"].removeprefix(self.prefix).startswith(f"{BASE}/")
 
     def _as_the_browser_sees_it(self, scope: Scope, arrival: RequestHeaders) -> Scope:
-        """With the scheme that the browser used and the address that it has, where a proxy of ours forwards them."""
+        """The scope with the browser's scheme and address, if a configured proxy forwards them."""
         peer = _address(scope)
         if not self.reach.trusts(peer):
             return scope
@@ -150,9 +156,9 @@ class Gate:
         return {**scope, "scheme": scheme, "client": (origins.sender(peer, arrival.forwarded_for, self.reach), 0)}
 
     def _identified(self, scope: Scope, peer: str) -> tuple[Scope, str]:
-        """Without the proxy's secret, and the visitor's identity; empty where the proxy gives none.
+        """The scope without the proxy's secret, and the visitor's identity; "" if the proxy sends none.
 
-        Raises Refused if anyone else claims it, or if the header could be read as two different people.
+        Raises Refused if anyone else states an identity, or if the header is ambiguous.
         """
         if not self.reach.identity_header:
             return scope, ""
@@ -173,14 +179,14 @@ class Gate:
         return {**scope, "headers": headers}, values[0].decode() if values else ""
 
     def _is_theirs(self, arrival: RequestHeaders, identity: str) -> bool:
-        """Whether a cookie of this request was set for this visitor, as far as that is known."""
+        """Whether all session cookies of the request were set for this identity; true without single sign-on."""
         return not self.reach.identity_header or holds_for(cookie_parser(arrival.cookie), identity)
 
     def _is_secret(self, proofs: list[bytes]) -> bool:
         return len(proofs) == 1 and hmac.compare_digest(proofs[0], self.reach.identity_secret)
 
     def _check_name(self, scope: Scope, arrival: RequestHeaders) -> None:
-        """Raises Refused where the Host is a name that is not this server's."""
+        """Raises Refused if the Host is not a name of this server."""
         authority = origins.authority_of(arrival.host)
         host = authority.host if authority else ""
         if scope["path"] in self.health or host in self.reach.names or origins.needs_no_lookup(host):
@@ -193,7 +199,7 @@ class Gate:
             raise Refused(421, "host", sentence)
 
     def _check_origin(self, scope: Scope, arrival: RequestHeaders) -> None:
-        """Raises Refused unless a page of this server sent the request, or a program without a cookie."""
+        """Raises Refused unless the request comes from a page of this server, or from a program without a cookie."""
         if not arrival.origin and not arrival.cookie and scope["type"] != "websocket":
             return
         authority = origins.authority_of(arrival.host)
@@ -215,8 +221,8 @@ class Gate:
         return f"set {settings.ADDRESS}={addresses} and start the server again."
 
     def _from_our_page(self, scope: Scope, arrival: RequestHeaders) -> Scope:
-        """Set scheme and host to those of the requesting page. Raises Refused. A proxy may have changed both; where
-        host and origin differ, Streamlit would send a request to the internet.
+        """The scope with scheme and host of the requesting page, since a proxy may have changed both. If host and
+        origin differ, Streamlit would send a request to the internet. Raises Refused.
         """
         self._check_origin(scope, arrival)
         origin = origins.read_origin(arrival.origin)
@@ -228,27 +234,27 @@ class Gate:
         return {**scope, "scheme": _for_type(scheme, scope), "headers": headers}
 
     async def _check_body(self, scope: Scope, arrival: RequestHeaders) -> None:
-        """Raises Refused for uploads by anybody but leads, and too many sign-ins, before the body is read.
+        """Raises Refused for uploads by anybody but leads, and for too many sign-ins, before the body is read.
 
         A body without a stated length would bypass the budget; browsers and our own client always state it.
         """
         if arrival.transfer_encoding:
             raise Refused(411, "length", "Requests must have a Content-Length.")
-        if scope["path"].removeprefix(self.prefix).startswith(SIGN_IN):  # its route takes a line end after it, too
+        if scope["path"].removeprefix(self.prefix).startswith(SIGN_IN):  # its route also matches a line end after it
             _take("sign_ins", f"ticket {budgets.key_of(None, _address(scope))}")
         if UPLOADS not in scope["path"]:
             return
         cookie = _cookie(scope, arrival)
         try:
             may_upload = await _is_lead(cookie)
-        except DatabaseUnavailable as away:
-            raise Refused(503, "away", str(away), wait=3) from away
+        except DatabaseUnavailable as error:
+            raise Refused(503, "away", str(error), wait=3) from error
         if not may_upload:
             raise Refused(403, "lead", "Only a signed-in lead may upload files.")
         _take("body_bytes", budgets.key_of(login_secret(cookie), ""), int(arrival.length or 0))
 
     async def _open(self, scope: Scope, arrival: RequestHeaders, receive: Receive, send: Send) -> None:
-        """A socket within its budgets. Raises Refused."""
+        """Serve a socket within its budgets. Raises Refused."""
         cookie = _cookie(scope, arrival)
         login = login_secret(cookie)
         key = budgets.key_of(login, _address(scope))
@@ -271,7 +277,7 @@ class Gate:
 
     @contextmanager
     def _one_more(self, budget: str, key: str) -> Iterator[None]:
-        """An open socket, counted. Raises Refused where there are too many: each costs memory and four open files."""
+        """Count an open socket. Raises Refused if there are too many: each costs memory and four open files."""
         if self.open_sockets[key] >= budgets.all_budgets()[budget].at_once:
             raise Refused(429, "budget", budgets.later(SOCKET_SECONDS), SOCKET_SECONDS)
         self.open_sockets[key] += 1
@@ -288,9 +294,10 @@ def _without_cookies(scope: Scope) -> Scope:
 
 
 def _of_login(scope: Scope, login: str | None) -> Scope:
-    """Add the header that names the login, so that Streamlit resumes a session only for it. A reconnecting browser
-    sends the session's name; callbacks and fragments of its last page would otherwise run without checking who is
-    signed in, even after a sign-out or for the next person at this computer.
+    """Add the header that names the login, so that Streamlit resumes a session only for the same login.
+
+    A reconnecting browser sends the name of its session. Without the header, callbacks and fragments of its last page
+    would run without checking who is signed in, even after a sign-out or for the next person at this computer.
     """
     headers = [(name, value) for name, value in scope["headers"] if name != LOGIN]
     return {**scope, "headers": [*headers, (LOGIN, passcodes.secret_hash(login).encode() if login else b"")]}
@@ -317,13 +324,15 @@ def _take(name: str, key: str, amount: float = 1) -> None:
 
 
 async def _is_lead(cookie: str | None) -> bool:
-    """Whether a lead who is signed in sends this cookie. Raises DatabaseUnavailable."""
+    """Whether this cookie belongs to a signed-in lead. Raises DatabaseUnavailable."""
     who = await run_in_threadpool(who_holds, cookie) if login_secret(cookie) else None
     return who is not None and who.role == Role.lead
 
 
 async def _person(cookie: str | None) -> str | None:
-    """The person whose login the cookie is; None if it is not valid; a stand-in while the database is unavailable."""
+    """A key for the person signed in by this cookie; None if it is invalid; the login's key while the database is
+    unavailable.
+    """
     try:
         who = await run_in_threadpool(who_holds, cookie)
     except DatabaseUnavailable:
@@ -336,7 +345,7 @@ def _cookie(scope: Scope, arrival: RequestHeaders) -> str | None:
 
 
 def _for_type(scheme: str, scope: Scope) -> str:
-    """http or https as a socket's scope names it, where it is one."""
+    """A scheme, http or https, as a socket's scope calls it if this is a socket."""
     return scheme.replace("http", "ws") if scope["type"] == "websocket" else scheme
 
 
@@ -349,7 +358,7 @@ def _address(scope: Scope) -> str:
 
 
 async def _answer(refusal: Refused, scope: Scope, receive: Receive, send: Send) -> None:
-    """The refusal as an answer, to a handshake too, and one line in the log; a body under way is not read."""
+    """Send the refusal, also to a handshake, and log one line; the rest of a body is not read."""
     if refusal.status in (403, 421) and not budgets.spending("refusal_lines").take("lines"):
         log.warning("Refused with %d: %s", refusal.status, refusal.sentence)
     headers = {"Cache-Control": "no-store", "Connection": "close"}
@@ -362,7 +371,7 @@ async def _answer(refusal: Refused, scope: Scope, receive: Receive, send: Send) 
 
 
 async def _until_gone(receive: Receive) -> None:
-    """Wait for the end of a connection whose handshake was refused: uvicorn treats an earlier return as an error."""
+    """Wait until a refused handshake's connection ends: uvicorn treats an earlier return as an error."""
     with suppress(TimeoutError):
         async with asyncio.timeout(GONE_SECONDS):
             for _ in ("connect", "disconnect, by our answer", "disconnect, as it is gone"):

@@ -1,6 +1,6 @@
 """Security headers on every response: nothing is loaded from, sent to or framed by another site.
 
-Only the sites in TRIPTYCH_FRAMED_BY may frame the app; then its cookies work in their frames, and in no other.
+Only the sites in TRIPTYCH_FRAMED_BY may frame the app; its cookies then work in their frames, and in no others.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from triptych.web.origins import configured
 INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 SAME_SITE = re.compile(r"; *(SameSite=[a-z]+|Secure)(?=;|$)", re.IGNORECASE)
 HOST = re.compile(r"[A-Za-z0-9.\-]+(:\d+)?|\[[0-9A-Fa-f:]+\](:\d+)?")
-# Streamlit serves these without sign-in: figures about the process, an interface for programs and a sign-in that we do
-# not offer
+# Streamlit serves these without sign-in: metrics of the process, an interface for agents, and a sign-in that we do not
+# offer
 CLOSED = ("/_stcore/metrics", "/_stcore/agent", "/auth/login", "/auth/logout", "/oauth2callback")
 PLAIN = {
     "X-Content-Type-Options": "nosniff",
@@ -32,13 +32,13 @@ PLAIN = {
 
 
 def inline_hashes(html: str) -> str:
-    """The CSP sources that allow exactly the inline scripts of a page."""
+    """The CSP sources that allow exactly the inline scripts of this page."""
     digests = (hashlib.sha256(script.encode()).digest() for script in INLINE_SCRIPT.findall(html))
     return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
 
 
 def ancestors() -> str:
-    """The rule of a content security policy about who may frame a page: the app itself, and sites that are set."""
+    """The CSP directive about who may frame a page: the app itself and the configured sites."""
     return " ".join(["frame-ancestors", "'self'", *configured().framed_by])
 
 
@@ -53,9 +53,9 @@ def policy(scripts: str, host: str) -> str:
 
 
 def _let_frames_work(headers: MutableHeaders) -> None:
-    """Cookies in the frame of another site, each site with its own; other pages of that site still read nothing.
+    """Let cookies work in the frames of other sites, separately for each site.
 
-    X-Frame-Options knows no list of sites, so the policy alone says who may frame.
+    X-Frame-Options cannot list sites, so only the policy states who may frame a page.
     """
     del headers["X-Frame-Options"]
     headers["Cross-Origin-Resource-Policy"] = "same-origin"
@@ -86,7 +86,7 @@ class SecurityHeaders:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers.update(PLAIN)
-                headers.setdefault("Content-Security-Policy", of_pages)  # a report has a stricter one
+                headers.setdefault("Content-Security-Policy", of_pages)  # a report sets a stricter one
                 if configured().framed_by:
                     _let_frames_work(headers)
             await send(message)

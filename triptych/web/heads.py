@@ -1,7 +1,7 @@
-"""What a connection may send, and for how long, before there is a request or message that the gate can judge.
+"""Limits what a connection may send, and for how long, before there is a request or message that the gate can check.
 
-uvicorn's parser in C, httptools, has no limit: one connection with an address or header line without end took memory
-until none was left, and copied each piece together with all before it, so that the server answered nobody.
+uvicorn's parser in C, httptools, has no limit: a connection that sends an endless address or header line would use up
+all memory, and each piece would be copied with everything before it, so that nobody else gets an answer.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from triptych.web import budgets, origins
 from triptych.web.session import cookie_in, login_secret
 
 KB = 2**10
-LONGEST_HEAD = 64 * KB  # as uvicorn's other parser, h11, has it
+LONGEST_HEAD = 64 * KB  # as in h11, uvicorn's other parser
 HEAD_SECONDS = 30.0
-PIECE = 4 * KB  # of what is received, after which others have their turn where it is too much
-MOST_WAITING = 8  # requests behind one that has no answer yet; browsers send none
+PIECE = 4 * KB  # of received bytes; the limits are checked after each piece
+MOST_WAITING = 8  # requests behind an unanswered one; browsers send none
 LONGEST_SOCKET_MESSAGE = 4096 * KB  # the values of a page's widgets; uploads come by HTTP
 ENDING = b"Content-Length: 0\r\nConnection: close\r\n\r\n"
 UNREADABLE = b"HTTP/1.1 400 Bad Request\r\n" + ENDING
@@ -34,9 +34,9 @@ _connections: defaultdict[str, dict[LimitedHttp, None]] = defaultdict(dict)  # b
 
 
 class LimitedSocket(WebSocketsSansIOProtocol):
-    """A websocket that ends when it sends too many frames: pings and empty pieces of a message reach no gate.
+    """A websocket that is closed if it sends too many frames: the gate never sees pings and empty fragments.
 
-    Each costs the event loop as much as a message, and six bytes to send: 7 MB of them let everybody wait for 17 s.
+    A frame of six bytes costs the event loop as much as a message: 7 MB of them blocked the server for 17 s.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -44,7 +44,7 @@ class LimitedSocket(WebSocketsSansIOProtocol):
         self.frames_taken = budgets.Spending(budgets.all_budgets()["frames"])
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Cancel requests of a disconnected page; at a stranger's rate they would otherwise run for hours."""
+        """Cancel queued requests of a disconnected page, which would otherwise run for hours at a stranger's rate."""
         waiting = [self.queue.get_nowait() for _ in range(self.queue.qsize())]
         for message in waiting:
             if message["type"] != "websocket.receive":
@@ -56,7 +56,7 @@ class LimitedSocket(WebSocketsSansIOProtocol):
             if not self.transport.is_closing():
                 super().data_received(data[start : start + PIECE])
         if self.conn.handshake_exc is not None and not self.transport.is_closing():
-            self.transport.write(UNREADABLE)  # uvicorn would wait for another one, for ever
+            self.transport.write(UNREADABLE)  # uvicorn would wait for another message without end
             self.transport.close()
 
     def handle_events(self) -> None:
@@ -69,10 +69,11 @@ class LimitedSocket(WebSocketsSansIOProtocol):
 
 
 class LimitedHttp(HttpToolsProtocol):
-    """A connection that ends when the head of a request, or the lines after a body, are too long or take too long.
+    """A connection that is closed if the head of a request, or the lines after a body, are too long or take too long.
 
-    It also ends as the oldest of its address, or account, when that opens more than its budget allows. It counts for
-    an account once a head has shown a login, so that strangers at an address end no connection of somebody signed in.
+    If an address or account opens more connections than its budget allows, the oldest is closed. A connection counts
+    for its account from the first head with a valid login, so that strangers at an address cannot close the connections
+    of people who are signed in.
     """
 
     def __init__(self, config: uvicorn.Config, *args: Any, **options: Any) -> None:
@@ -110,7 +111,9 @@ class LimitedHttp(HttpToolsProtocol):
         self._await_head()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """No cookie of ours has a backslash, and Python 3.11 unquotes 60 KB of them for seconds, on the event loop."""
+        """Remove backslashes, which no cookie of ours has: Python 3.11 takes seconds on the event loop to unquote 60 KB
+        of them.
+        """
         super().on_header(name, value.replace(b"\\", b"") if name.lower() == b"cookie" else value)
 
     def on_headers_complete(self) -> None:
@@ -122,7 +125,7 @@ class LimitedHttp(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_chunk_header(self) -> None:
-        """A body of unsaid length, which the gate would refuse: each byte of it may cost as much as a request."""
+        """Refuse a body of unstated length, as the gate would: each of its bytes may cost as much as a request."""
         if not self.transport.is_closing():
             if self.cycle is not None and not self.cycle.response_started:
                 self.transport.write(NO_LENGTH)
@@ -141,14 +144,14 @@ class LimitedHttp(HttpToolsProtocol):
         self._count_for("")
         super().connection_lost(exc)
         if self.cycle is not None:
-            self.cycle.body = bytearray()  # it and this connection name each other, and are collected much later
+            self.cycle.body = bytearray()  # a reference cycle, so the body would be freed much later
 
     def handle_websocket_upgrade(self) -> None:
         self._count_for("")  # the gate counts sockets
         super().handle_websocket_upgrade()
 
     def _count_for(self, key: str) -> None:
-        """Counts this connection for an address or account from now on, for none without a key."""
+        """Count this connection for an address or account from now on; for nobody if the key is ""."""
         counted = _connections[self.counted_for]
         counted.pop(self, None)
         if not counted:
@@ -160,7 +163,7 @@ class LimitedHttp(HttpToolsProtocol):
                 next(iter(_connections[key])).end()
 
     def end(self) -> None:
-        """Hangs up, on a request that has no answer yet with one."""
+        """Close the connection; an unanswered request gets an answer first."""
         self._count_for("")
         waits = self.cycle is not None and not self.cycle.response_started
         if waits or (self.bytes_of_head and (self.cycle is None or self.cycle.response_complete)):
@@ -168,7 +171,7 @@ class LimitedHttp(HttpToolsProtocol):
         self.transport.close()
 
     def _login(self) -> str | None:
-        """The login whose signed secret is in the head."""
+        """The secret of the login in the head, if its signature is valid."""
         sent = b"; ".join(value for name, value in self.headers if name == b"cookie").decode("latin-1")
         return login_secret(cookie_in(cookie_parser(sent), self.scheme == "https"))
 
@@ -183,6 +186,6 @@ class LimitedHttp(HttpToolsProtocol):
 
 
 def limit_what_is_read_before_the_gate() -> None:
-    """Make every connection a limited one: uvicorn has chosen its class before `streamlit run` reads the app."""
-    # found by its name, since to the type checker it is no attribute that may be set
+    """Limit every connection: uvicorn has chosen its class before `streamlit run` reads the app, so it is replaced."""
+    # by name, since the type checker does not allow an assignment to this attribute
     setattr(HttpToolsProtocol, "__new__", lambda _, *args, **options: object.__new__(LimitedHttp))  # noqa: B010

@@ -1,4 +1,4 @@
-"""Whether this process runs, and whether it can work; for a proxy, a service manager or a watchdog."""
+"""Reports whether this process runs and whether it can work; for a proxy, a service manager or a watchdog."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ async def healthz(_: Request) -> JSONResponse:
 
 
 def readyz(_: Request) -> JSONResponse:
-    """200 if the database answers with this program's schema and the disk has room; otherwise 503. Lists each check.
+    """200 if the database answers with this program's schema and the disk has room, otherwise 503. Lists each check.
 
-    Asked too often, it repeats its last answer, so that nobody makes a load balancer's own question fail.
+    If requests are too frequent, it repeats its last answer, so that strangers cannot make a load balancer's request
+    fail.
     """
     if not budgets.spending("readiness").take("everybody") or not _latest:
         _latest["answer"] = _looked()

@@ -1,7 +1,7 @@
-"""What a message of Streamlit's sockets may be: of which kind, how long, and with how many entries.
+"""Checks the messages of Streamlit's sockets: their kind, their length, and the number of their entries.
 
 A message is one field of Streamlit's BackMsg. Its entries (widgets, names of files, messages that the browser holds)
-are counted as protobuf writes them; Streamlit takes them one by one on the event loop, millions if it is sent as many.
+are counted in protobuf's encoding, because Streamlit handles each on the event loop, however many there are.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from starlette.types import Message, Receive
 
 from triptych.storage.database import DatabaseUnavailable
 
-LONGEST = 64 * 2**10  # bytes, but for leads: pages hold short forms, and the workbench sends its texts by HTTP
+LONGEST = 64 * 2**10  # bytes, for anyone but leads: pages have short forms, and the workbench sends its texts by HTTP
 MOST_ENTRIES = 2000
-STOP, RERUN, FILES, HEARTBEAT, OPERATION = 7, 11, 16, 17, 19  # the kinds that our pages send, by number
-KINDS = {STOP: 0, RERUN: 2, FILES: 2, HEARTBEAT: 0, OPERATION: 2}  # and how protobuf writes each
-WIDGETS = 2  # of RERUN
-IDS = (b"$$ID", b"$$STREAMLIT_INTERNAL_KEY")  # how those of widgets begin
-UNREADABLE_CODE, TOO_BIG_CODE, LATER_CODE = 1002, 1009, 1013  # of a close
+STOP, RERUN, FILES, HEARTBEAT, OPERATION = 7, 11, 16, 17, 19  # field numbers of the kinds that our pages send
+KINDS = {STOP: 0, RERUN: 2, FILES: 2, HEARTBEAT: 0, OPERATION: 2}  # and protobuf's wire type of each
+WIDGETS = 2  # a field of RERUN
+IDS = (b"$$ID", b"$$STREAMLIT_INTERNAL_KEY")  # prefixes of widget ids
+UNREADABLE_CODE, TOO_BIG_CODE, LATER_CODE = 1002, 1009, 1013  # close codes
 
 
 class Unwanted(Exception):
-    """A message that no page of ours sends: it ends its socket, with this code of RFC 6455."""
+    """A message that no page of ours sends. It closes the socket with this code of RFC 6455."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -30,9 +30,9 @@ class Unwanted(Exception):
 
 
 def judged(receive: Receive, is_lead: Callable[[], Awaitable[bool]]) -> Receive:
-    """`receive`, which passes over messages of other kinds and raises Unwanted for what no page sends.
+    """`receive`, which skips messages of other kinds and raises Unwanted for messages that no page sends.
 
-    `is_lead` is asked only where it matters: for long messages, and those that announce uploads.
+    `is_lead` is called only for long messages and for those that announce uploads.
     """
 
     async def receive_judged() -> Message:
@@ -47,8 +47,8 @@ def judged(receive: Receive, is_lead: Callable[[], Awaitable[bool]]) -> Receive:
                     raise Unwanted(TOO_BIG_CODE)
             except ValueError as error:
                 raise Unwanted(UNREADABLE_CODE) from error
-            except DatabaseUnavailable as away:
-                raise Unwanted(LATER_CODE) from away
+            except DatabaseUnavailable as error:
+                raise Unwanted(LATER_CODE) from error
             if kind in KINDS:
                 return message
 
@@ -56,13 +56,15 @@ def judged(receive: Receive, is_lead: Callable[[], Awaitable[bool]]) -> Receive:
 
 
 def kind_of(content: bytes) -> int:
-    """The number of the one field. Raises ValueError where it is not one, has too many entries or invented widgets."""
+    """The number of the message's field. Raises ValueError if there is not exactly one, or for too many entries or a
+    foreign widget id.
+    """
     fields = list(_fields(content, 1))
     if not fields:
         raise ValueError("The message is empty.")
     kind, body = fields[0]
     if content[0] & 7 != KINDS.get(kind, content[0] & 7):
-        raise ValueError("The message is not in the form that pages send.")  # Streamlit would log an unknown message
+        raise ValueError("The message is not in the form that pages send.")  # otherwise Streamlit would log it
     entries = list(_fields(body, MOST_ENTRIES)) if kind in (RERUN, FILES) else []
     states = [part for number, part in entries if kind == RERUN and number == WIDGETS]
     if len(states) > 1:
@@ -74,14 +76,16 @@ def kind_of(content: bytes) -> int:
 
 
 def _refuse_invented(widget: bytes) -> None:
-    """Raises ValueError for a widget id not made by Streamlit: it treats others as keys of our session state."""
+    """Raises ValueError for a widget id that Streamlit did not make: it would be a key of our session state."""
     parts = dict(_fields(widget, 2))
     if not parts.get(1, b"").startswith(IDS):
         raise ValueError("The message has a widget that no page has.")
 
 
 def _fields(content: bytes, most: int) -> Iterator[tuple[int, bytes]]:
-    """The fields of a message, as number and bytes (none for numbers). Raises ValueError for more than `most`."""
+    """The fields of a message as number and bytes; no bytes for an integer. Raises ValueError for more than `most`
+    fields.
+    """
     place = 0
     while place < len(content):
         if most <= 0:
@@ -105,7 +109,7 @@ def _fields(content: bytes, most: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _varint(content: bytes, place: int) -> tuple[int, int]:
-    """A number of variable length, and the place after it. Raises ValueError."""
+    """A varint, and the position after it. Raises ValueError."""
     value = 0
     for shift, byte in enumerate(content[place : place + 10]):
         value |= (byte & 0x7F) << 7 * shift

@@ -1,6 +1,6 @@
-"""Numbers about this process for Prometheus, at /metrics with a separate token; closed if none is set.
+"""Metrics of this process for Prometheus, at /metrics with a separate token; closed if no token is set.
 
-No number is about a person. Each request costs one observation, and each transaction one.
+No metric is about a person. Each request and each transaction adds one observation.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from triptych.storage.models import Login, Person, Role, Submission
 from triptych.web.session import cookie_in, login_secret, web_engine
 
 SOCKET = "/_stcore/stream"
-# one label per kind of address, so that neither study nor person becomes a label
+# one label for each group of addresses, so that neither studies nor people become labels
 DESK = ("/desk/draft", "/desk/renew", "/desk/act", "/desk/items")
 NAMED = (*DESK, "/lead", "/auth", "/api", "/export", "/assets", "/healthz", "/readyz", "/metrics", "/_stcore")
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
 class Meter:
-    """This process's numbers. Labels: route and status of a request; the part of the program an error came from."""
+    """This process's metrics. Labels: route and status of a request; for an error, the part of the program."""
 
     def __init__(self) -> None:
-        # 0.15 s to import, and only a deployment needs it
+        # takes 0.15 s to import, and only a deployment needs it
         from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
 
         self.registry = CollectorRegistry()
@@ -59,7 +59,7 @@ class Meter:
         self.registry.register(self)
 
     def collect(self) -> Iterator[Any]:
-        """The numbers that are counted on request."""
+        """The metrics that are counted on request."""
         from prometheus_client.core import GaugeMetricFamily
 
         annotators, submissions = self._from_database()
@@ -74,11 +74,13 @@ class Meter:
                 yield GaugeMetricFamily(name, help_text, value=value)
 
     def describe(self) -> list[Any]:
-        """Empty, so that registering does not query the database."""
+        """Returns nothing, so that registering does not query the database."""
         return []
 
     def _from_database(self) -> tuple[int | None, int | None]:
-        """Number of annotators with an open socket, and of submissions; None, None without an answer."""
+        """Number of annotators with an open socket, and of submissions; None for both while the database is
+        unavailable.
+        """
         hashes = [secret_hash(secret) for cookie in list(self.sockets) if (secret := login_secret(cookie))]
         annotators = (
             select(func.count(Person.id.distinct()))
@@ -95,12 +97,12 @@ class Meter:
 
 @lru_cache(maxsize=1)
 def meter() -> Meter | None:
-    """The process's meter; None where no token is set."""
+    """The process's meter; None if no token is set."""
     return Meter() if settings.metrics_token() else None
 
 
 def watch(engine: Engine) -> None:
-    """Counts this engine's transactions and every error that is logged from now on."""
+    """Count this engine's transactions and every error that is logged from now on."""
     process_meter = meter()
     if process_meter is None:
         return
@@ -119,7 +121,7 @@ def watch(engine: Engine) -> None:
 
 
 def _count_errors(process_meter: Meter) -> None:
-    """Counts where records are made: Streamlit's loggers do not propagate to other handlers."""
+    """Count errors when log records are made, since Streamlit's loggers do not propagate to other handlers."""
     make = logging.getLogRecordFactory()
 
     def counted(*args: Any, **kwargs: Any) -> logging.LogRecord:
@@ -132,12 +134,12 @@ def _count_errors(process_meter: Meter) -> None:
 
 
 def route_of(path: str) -> str:
-    """The label of a path; everything that Streamlit serves is "page"."""
+    """The route label of a path; everything that Streamlit serves is "page"."""
     return next((name for name in NAMED if path == name or path.startswith(f"{name}/")), "page")
 
 
 class Measured:
-    """ASGI middleware: times requests, counts open pages. Passes everything through where there is no meter."""
+    """ASGI middleware that times requests and counts open pages; does nothing without a meter."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -168,7 +170,7 @@ class Measured:
 
     async def _counted(self, process_meter: Meter, scope: Scope, receive: Receive, send: Send) -> None:
         cookies = HTTPConnection(scope).cookies
-        # the gate, which determines the scheme, runs after this
+        # the gate, which determines the scheme, runs later, so both cookies are tried
         cookie = cookie_in(cookies, https=True) or cookie_in(cookies, https=False) or ""
         sockets = process_meter.sockets
         sockets[cookie] += 1
@@ -181,7 +183,7 @@ class Measured:
 
 
 def numbers(request: Request) -> Response:
-    """The numbers as text. 404 without a token in the environment, 401 without it in the request."""
+    """The metrics as text. 404 without a token in the environment, 401 without it in the request."""
     token, process_meter = settings.metrics_token(), meter()
     if token is None or process_meter is None:
         return PlainTextResponse("Not found", status_code=404)

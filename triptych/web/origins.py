@@ -1,6 +1,6 @@
-"""Which names this server answers to, what a browser called, and who sends a request. No request, no database.
+"""The names that this server answers to, the origin of a page, and the address of a visitor. No request, no database.
 
-Origins are compared as browsers write them: scheme://host, and the port where it is not the scheme's usual one.
+Origins are compared in the form that browsers use: scheme://host, with the port unless it is the scheme's usual one.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ USUAL_PORTS = {"http": 80, "https": 443}
 LOOPBACK_NAMES = ("localhost", "localhost.localdomain", "localhost6", "ip6-localhost", "ip6-loopback")
 MAX_PORT = 65535
 IDENTITY_HEADER = re.compile(r"[a-z][a-z0-9-]{2,60}")
-# what browsers, proxies and the app itself send for other purposes
+# headers that browsers, proxies and the app itself use for other purposes
 OTHER_HEADERS = re.compile(
     r"(sec-|accept|content-|if-|x-triptych|x-xsrftoken|access-control-).*"
     r"|x-forwarded-(for|proto|host|port)|host|origin|cookie|authorization|connection|upgrade|user-agent|referer"
     r"|transfer-encoding|cache-control|pragma|range|te|via|date|forwarded|x-real-ip|priority|dnt"
 )
-MAX_REMEMBERED = 512  # of a header, read again with every request
+MAX_REMEMBERED = 512  # header values, which are the same in every request
 HOSTS_FILE = Path("/etc/hosts")
 AUTHORITY = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9_.-]{1,253})(?::([0-9]{1,5}))?")
 
 
 class Authority(NamedTuple):
-    """The host in lower case, an IPv6 address in brackets; the port, None for the scheme's usual one."""
+    """The host in lower case, an IPv6 address in brackets; the port, or None for the scheme's usual one."""
 
     host: str
     port: int | None
@@ -57,7 +57,7 @@ class Reach:
 
 
 def configured() -> Reach:
-    """The ways that the settings name. Raises UnsafeSettings naming the word that is wrong."""
+    """The reach according to the settings. Raises UnsafeSettings naming the invalid word."""
     header = settings.identity_header()
     secret = settings.identity_secret() if header else ""
     return _read(settings.addresses(), settings.proxies(), settings.framed_by(), header, secret)
@@ -85,7 +85,7 @@ def _configured_origin(setting: str, address: str) -> str:
 
 
 def _framing(framed_by: tuple[str, ...], own: tuple[str, ...]) -> tuple[str, ...]:
-    """The origins that may frame the app: all by https, as is every address of its own."""
+    """The origins that may frame the app. All must use https, as must all addresses of the app itself."""
     framing = tuple(_configured_origin(settings.FRAMED_BY, address) for address in framed_by)
     if framing and (not own or not all(origin.startswith("https:") for origin in (*framing, *own))):
         raise UnsafeSettings(
@@ -126,7 +126,7 @@ def _host_of(origin: str) -> str:
 
 @lru_cache(maxsize=MAX_REMEMBERED)
 def authority_of(text: str) -> Authority | None:
-    """Host and port of a Host header, or of an origin without its scheme; None for anything else."""
+    """Host and port of a Host header, or of an origin without its scheme; None if it is neither."""
     match = AUTHORITY.fullmatch(text.lower())
     if match is None:
         return None
@@ -138,21 +138,21 @@ def authority_of(text: str) -> Authority | None:
 
 
 def origin_of(scheme: str, authority: Authority) -> str:
-    """The origin of a page that was called by this scheme (http or https) and authority."""
+    """The origin of a page at this scheme (http or https) and authority."""
     usual = authority.port in (None, USUAL_PORTS[scheme])
     return f"{scheme}://{authority.host}" + ("" if usual else f":{authority.port}")
 
 
 @lru_cache(maxsize=MAX_REMEMBERED)
 def read_origin(text: str) -> str | None:
-    """The origin that an Origin header or a setting names; None for `null`, other schemes, paths and nonsense."""
+    """The origin in an Origin header or a setting; None for `null`, other schemes, paths and invalid text."""
     scheme, _, rest = text.partition("://")
     authority = authority_of(rest)
     return origin_of(scheme.lower(), authority) if authority and scheme.lower() in USUAL_PORTS else None
 
 
 def ip_of(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """The literal address, with or without brackets; None for a name."""
+    """The IP address in a host, with or without brackets; None for a name."""
     try:
         return ipaddress.ip_address(host.removeprefix("[").removesuffix("]"))
     except ValueError:
@@ -161,12 +161,12 @@ def ip_of(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 @lru_cache(maxsize=MAX_REMEMBERED)
 def needs_no_lookup(host: str) -> bool:
-    """Whether no foreign name server can have led a browser here: a literal address or a name of this computer only."""
+    """Whether no foreign name server can have led a browser here: an IP address, or a name of this computer only."""
     return host in LOOPBACK_NAMES or host.endswith(".localhost") or ip_of(host) is not None
 
 
 def own_names() -> frozenset[str]:
-    """This machine's current names: its host name and its aliases in the hosts file. Sends no DNS query."""
+    """This machine's current names: its host name, and its aliases in the hosts file. Sends no DNS query."""
     name = socket.gethostname().lower()
     short = name.partition(".")[0]
     names = {name, short, f"{short}.local"}
@@ -182,7 +182,9 @@ def own_names() -> frozenset[str]:
 
 
 def sender(peer: str, forwarded_for: str, reach: Reach) -> str:
-    """The visitor's address: the last forwarded one that is no proxy of ours; from others they do not count."""
+    """The visitor's address: the last forwarded one that is not a proxy of ours, if the peer is a proxy; else the
+    peer's.
+    """
     address = peer
     for hop in reversed(forwarded_for.split(",")):
         if not reach.trusts(address) or ip_of(hop.strip()) is None:

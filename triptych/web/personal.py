@@ -1,6 +1,7 @@
-"""What is stored about one person, as a file: for that person, and for the leads of a study they annotate in.
+"""Everything stored about one person as a file: for that person, and for the leads of a study in which they annotate.
 
-Streamlit's own download button serves bytes under an address that needs no sign-in; these routes check who is asking.
+Streamlit's own download button serves bytes at an address that needs no sign-in; these routes check who sends the
+request.
 """
 
 from __future__ import annotations
@@ -39,15 +40,15 @@ def _about_me(session: Session, who: Who, _: Request) -> dict[str, Any]:
 
 
 def _about_member(session: Session, who: Who, request: Request) -> dict[str, Any]:
-    """What one study holds about one of its annotators, for its leads."""
+    """What one study stores about one of its annotators, for its leads."""
     study = lifecycle.led_by(session, who, request.path_params["slug"])
     return personal_data.of_member(session, study, request.path_params["pseudonym"])
 
 
 def _answer(data_of: PersonalData, request: Request) -> Response:
-    """401 without sign-in, 403 for annotators who ask for others, 404 for people outside this lead's studies.
+    """401 without sign-in, 403 for annotators who request others' data, 404 for people outside this lead's studies.
 
-    429 for an account that asks too often.
+    429 for an account with too many requests.
     """
     who = current_login(request)
     if who is None:
@@ -68,7 +69,7 @@ def _answer(data_of: PersonalData, request: Request) -> Response:
             data = data_of(session, who, request)
     except NotFound as error:
         return refusal(404, str(error))
-    name = quote(f"{data['pseudonym']}.{form}", safe="")  # in a capsule's study not always ASCII
+    name = quote(f"{data['pseudonym']}.{form}", safe="")  # a pseudonym of an imported study may not be ASCII
     headers = {**NO_STORE, "Content-Disposition": f"attachment; filename*=utf-8''{name}"}
     return Response(write(data), media_type=media_type, headers=headers)
 

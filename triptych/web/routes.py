@@ -1,4 +1,4 @@
-"""All HTTP routes next to Streamlit's own, and what they answer to errors."""
+"""All HTTP routes besides Streamlit's own, and the responses to errors."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def below(base_path: str) -> list[Route]:
 
 
 async def unavailable(_: Request, error: Exception) -> JSONResponse:
-    """503 with a sentence, and when to retry."""
+    """503 with a message, and when to retry."""
     reason = "busy" if isinstance(error, DatabaseBusy) else "away"
     return JSONResponse(
         {"refused": reason, "message": str(error)}, 503, {"Retry-After": "3", "Cache-Control": "no-store"}
@@ -49,13 +49,13 @@ async def unavailable(_: Request, error: Exception) -> JSONResponse:
 
 
 async def unexpected(_: Request, error: Exception) -> JSONResponse:
-    """500 with the id under which the error's trace is stored."""
+    """500 with the id of the stored trace."""
     message = await run_in_threadpool(traces.sentence, error)
     return JSONResponse({"refused": "error", "message": message}, 500, {"Cache-Control": "no-store"})
 
 
 async def hung_up(_: Request, __: Exception) -> Response:
-    """For nobody: the browser went before it had sent the whole body, which is no error of ours."""
+    """An empty response, which nobody reads: the browser disconnected before it had sent the whole body."""
     return Response(status_code=400)
 
 

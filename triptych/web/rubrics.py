@@ -1,4 +1,4 @@
-"""The route of the rubric form: input is stored at once; the response has the parsed rubric or its mistakes."""
+"""The route of the rubric form: stores each input at once and returns the parsed rubric or its mistakes."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from triptych.study.persons import Who
 from triptych.web.session import web_engine
 from triptych.web.work import as_refusal, command, in_transaction, refused, text_of
 
-# of its own: annotators do not wait for rubrics, which may take a second each
+# separate threads, so that annotators do not wait for rubrics, which may take a second each
 _threads = ThreadPoolExecutor(2, thread_name_prefix="rubrics")
 
 
 def _rubric(secret: str | None, body: Any) -> Response:
-    """A text of a lead is parsed before the transaction, during which nobody else can write."""
+    """Parse a lead's text before the transaction, which blocks all other writers."""
     try:
         with reading(web_engine()) as session:
             who, _ = _asked(session, secret, body)
             text = _text(session, who, body)
         text = _in_form(text, body)
     except DatabaseUnavailable:
-        raise  # a change must not become a mere look
+        raise  # otherwise a change would be answered like a mere view
     except SignedOut as error:
         return refused(401, "signed_out", str(error))
     except TriptychError as error:
         return as_refusal(error, secret, body)
     if text is not None:
-        read_sheet(text)  # which remembers it
+        read_sheet(text)  # caches the result
     return in_transaction(partial(_stored, text), as_refusal, secret, body)
 
 
@@ -56,7 +56,7 @@ def _asked(session: Session, secret: str | None, body: Any) -> tuple[Who, Study]
 
 
 def _text(session: Session, who: Who, body: dict[str, Any]) -> str | None:
-    """The text that is asked for: typed, or of another rubric; None to look only."""
+    """The text to store: typed, or of another rubric; None if the request only views the rubric."""
     if body.get("start") is not None:
         return rubric_form.source_text(session, who, text_of(body, "start"))
     text = body.get("text")
@@ -66,7 +66,7 @@ def _text(session: Session, who: Who, body: dict[str, Any]) -> str | None:
 
 
 def _in_form(text: str | None, body: dict[str, Any]) -> str | None:
-    """The text with the values of the form, where the message has some."""
+    """The text, changed to the values of the form if the message has any."""
     value = body.get("value")
     if text is None or value is None or body.get("start") is not None:
         return text
@@ -79,7 +79,7 @@ def _in_form(text: str | None, body: dict[str, Any]) -> str | None:
 
 
 def _sound(part: Any) -> Any:
-    """Without halves of characters, which JSON can hold and UTF-8 cannot."""
+    """The value without lone surrogates, which JSON can contain and UTF-8 cannot."""
     if isinstance(part, dict):
         return {_sound(key): _sound(value) for key, value in part.items()}
     if isinstance(part, list):

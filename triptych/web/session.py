@@ -1,9 +1,9 @@
 """The cookies: who sends a request, signing in with a ticket, signing out, and which browser this is.
 
-The session cookie holds the secret of a login, signed, so that a forged value costs no query. HttpOnly: no script of a
-page can read it. On https a prefix of its name keeps other hosts and plain http from setting it. Requests that change
-something need a header of our own, which another site cannot send without a preflight request; that also holds on plain
-http, where browsers send no Sec-Fetch-Site.
+The session cookie holds the signed secret of a login, so that a forged value costs no query. HttpOnly: scripts of a
+page cannot read it. On https, a prefix of its name keeps other hosts and plain http from setting it. Requests that
+change something need a header of our own, which another site cannot send without a preflight request; this also works
+on plain http, where browsers send no Sec-Fetch-Site.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from triptych.web import budgets
 COOKIE = "triptych_session"
 BROWSER_COOKIE = "triptych_browser"
 BROWSER_SECONDS = 365 * 24 * 3600
-MAX_PEOPLE_OF_BROWSER = 20  # a computer of a lab; the latest ones
+MAX_PEOPLE_OF_BROWSER = 20  # the latest ones, on a shared computer of a lab
 BROWSER = re.compile(r"([0-9A-Z]{16})((?:-[0-9]{1,18})*)")
 HEADER, HEADER_VALUE = "x-triptych", "1"
 BOUND = ":"  # in a cookie, before the hash of the identity that it was set for
 MAX_TICKET_LENGTH = 200
 MAX_COOKIE_LENGTH = 1000
 _opening = threading.Lock()
-_place = {"path": "/"}  # below which the browser sees the app
+_place = {"path": "/"}  # where browsers reach the app
 
 
 @lru_cache(maxsize=8)
@@ -52,25 +52,25 @@ def _opened(url: str) -> Engine:
 
 
 def web_engine() -> Engine:
-    """This process's one engine on the configured database, at this program's schema."""
+    """This process's engine on the configured database, which has this program's schema."""
     with _opening:
         return _opened(settings.database_url())
 
 
 def serve_below(base_path: str | None) -> None:
-    """Cookies belong to this path from now on: Streamlit's server.baseUrlPath."""
+    """Set the path of the cookies from now on: Streamlit's server.baseUrlPath."""
     _place["path"] = f"/{(base_path or '').strip('/')}"
 
 
 def cookie_name(name: str, https: bool) -> str:
-    """The cookie's name as the browser sees it: with a prefix that has it checked, where the address is https."""
+    """The cookie's name in the browser; on https with a prefix that makes browsers check who sets it."""
     if not https:
         return name
     return f"__Host-{name}" if _place["path"] == "/" else f"__Secure-{name}"
 
 
 def cookie_in(cookies: Mapping[str, str], https: bool) -> str | None:
-    """The session cookie of a request that came by https, or not."""
+    """The session cookie of a request that came by https, or by http."""
     return cookies.get(cookie_name(COOKIE, https))
 
 
@@ -79,11 +79,11 @@ def _signer(secret: str, salt: str) -> Signer:
 
 
 def _unsigned(cookie: str | None, salt: str = COOKIE) -> str | None:
-    """The signed value; a longer one is not ours and would be cached."""
+    """The signed value; None for a longer one, which is not ours and must not be cached."""
     return _checked(cookie, settings.cookie_secret(), salt) if cookie and len(cookie) <= MAX_COOKIE_LENGTH else None
 
 
-@lru_cache(maxsize=1024)  # every request sends the same cookies
+@lru_cache(maxsize=1024)  # a browser sends the same cookies with every request
 def _checked(cookie: str, secret: str, salt: str) -> str | None:
     try:
         return _signer(secret, salt).unsign(cookie).decode()
@@ -92,45 +92,45 @@ def _checked(cookie: str, secret: str, salt: str) -> str | None:
 
 
 def cookie_value(login_secret: str, identity: str = "") -> str:
-    """What the cookie holds for a login; it opens nothing for visitors with another identity."""
+    """The content of the cookie for a login; it is invalid for visitors with another identity."""
     bound = f"{BOUND}{passcodes.secret_hash(identity)}" if identity else ""
     return _signer(settings.cookie_secret(), COOKIE).sign(login_secret + bound).decode()
 
 
 def login_secret(cookie: str | None) -> str | None:
-    """The login's secret in a cookie that we signed; None for anything else."""
+    """The login's secret in a cookie with a valid signature; None for anything else."""
     secret, bound, _ = (_unsigned(cookie) or "").partition(BOUND)
     return secret if secret and (not bound or settings.identity_header()) else None
 
 
 def holds_for(cookies: Mapping[str, str], identity: str) -> bool:
-    """Whether every session cookie among these was set for a visitor of this identity; empty: without one."""
+    """Whether every valid session cookie was set for a visitor of this identity, or without one if it is empty."""
     held = [cookie_in(cookies, https) for https in (True, False)]
     bounds = [(_unsigned(cookie) or "").partition(BOUND)[2] for cookie in held if login_secret(cookie)]
     return all(bound == (passcodes.secret_hash(identity) if identity else "") for bound in bounds)
 
 
 def identity_in(headers: Mapping[str, str]) -> str:
-    """The visitor's identity, as a proxy of ours gives it and the gate let it pass; empty without single sign-on."""
+    """The visitor's identity in the proxy's header, checked by the gate; empty without single sign-on."""
     name = settings.identity_header()
     return headers.get(name, "") if name else ""
 
 
 def browser_in(cookies: Mapping[str, str], https: bool) -> Browser:
-    """Which browser sends a request, and who signed in with it before."""
+    """Which browser sends a request, and who signed in with it before; UNKNOWN without a valid cookie."""
     match = BROWSER.fullmatch(_unsigned(cookies.get(cookie_name(BROWSER_COOKIE, https)), BROWSER_COOKIE) or "")
     return Browser(match[1], tuple(map(int, match[2].split("-")[1:]))) if match else UNKNOWN
 
 
 def _browser_value(browser: Browser, person_id: int) -> str:
-    """What the browser's cookie holds once this person has signed in too."""
+    """The content of the browser's cookie after this person has signed in."""
     people = [*(other for other in browser.people if other != person_id), person_id][-MAX_PEOPLE_OF_BROWSER:]
     written = "-".join([browser.id or passcodes.random_signs(16), *map(str, people)])
     return _signer(settings.cookie_secret(), BROWSER_COOKIE).sign(written).decode()
 
 
 def who_holds(cookie: str | None) -> Who | None:
-    """The person a cookie belongs to, looked up in the database every time: a revoked login ends at once."""
+    """The person whose login is in a cookie. Not cached: a revoked login ends at once."""
     secret = login_secret(cookie)
     if secret is None:
         return None
@@ -149,8 +149,9 @@ def is_https(request: Request) -> bool:
 
 
 def wait_to_sign_in(cookie: str | None, address: str) -> float:
-    """Seconds until this visitor may try to sign in, 0 for now; each attempt counts. A browser that was signed in has a
-    separate count, so that strangers at its address cannot use it up.
+    """Seconds until this visitor may try to sign in, 0 for now; counts each attempt.
+
+    A browser that was signed in before has its own count, so that strangers at its address cannot use it up.
     """
     return budgets.spending("sign_ins").take(budgets.key_of(login_secret(cookie), address))
 
@@ -166,7 +167,7 @@ def _answer(status: int, message: str) -> JSONResponse:
 
 
 async def use_ticket(request: Request) -> JSONResponse:
-    """Take a ticket and set the cookie; anyone signed in on this browser before is signed out."""
+    """Redeem a ticket and set the cookie; anyone signed in on this browser before is signed out."""
     language.use(language.accepted(request.headers.get("accept-language")))
     if not is_our_own(request):
         return _answer(403, _("This request does not come from a Triptych page."))
@@ -195,7 +196,7 @@ def _sign_in(request: Request, ticket: str) -> JSONResponse:
 
 
 def _set(answer: JSONResponse, name: str, value: str, seconds: int, https: bool) -> None:
-    """Sets a cookie; no seconds remove it."""
+    """Set a cookie; with `seconds` 0, remove it."""
     name, path = cookie_name(name, https), _place["path"]
     answer.set_cookie(name, value, max_age=seconds, httponly=True, samesite="lax", secure=https, path=path)
 

@@ -1,4 +1,4 @@
-"""Open sockets by the login they were opened with: one that ends, for whatever reason, takes its sockets with it."""
+"""Open sockets by the login that opened them. When a login ends, for whatever reason, its sockets are closed."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ POLICY_CODE = 1008  # of a close, RFC 6455: "violates its policy"
 
 
 def live_logins(login_secrets: list[str]) -> set[str]:
-    """Those of these logins that still let somebody in. Raises DatabaseUnavailable."""
+    """The subset of these logins that is still valid. Raises DatabaseUnavailable."""
     with reading(web_engine()) as session:
         return accounts.live_logins(session, login_secrets)
 
 
 class OpenSocket:
-    """One socket, which can be closed from outside of the app that serves it."""
+    """A socket that can be closed from outside the app that serves it."""
 
     def __init__(self, receive: Receive, send: Send) -> None:
         self._receive, self._send = receive, send
         self._is_closed = False
 
     async def receive(self) -> Message:
-        """As `receive` of ASGI; after a close nothing is read any more, however the browser takes it."""
+        """As `receive` of ASGI; after a close nothing more is read, however the browser reacts."""
         message: Message = {}
         try:
             message = await self._receive()
@@ -41,20 +41,20 @@ class OpenSocket:
         return {"type": "websocket.disconnect", "code": POLICY_CODE} if self._is_closed else message
 
     async def send(self, message: Message) -> None:
-        """As `send` of ASGI; after a close nothing is sent any more."""
+        """As `send` of ASGI; after a close nothing more is sent."""
         if self._is_closed:
             return
         self._is_closed = message["type"] == "websocket.close"
         await self._send(message)
 
     async def close(self, code: int, reason: str) -> None:
-        """Ends the connection; the app hears of it as of any other end."""
+        """Close the connection; the app receives an ordinary disconnect."""
         with suppress(OSError, RuntimeError):  # it was already closing
             await self.send({"type": "websocket.close", "code": code, "reason": reason})
 
 
 class LoginSockets:
-    """The open sockets of this process that belong to logins."""
+    """The open sockets of this process, by login."""
 
     def __init__(self) -> None:
         self._open: defaultdict[str, set[OpenSocket]] = defaultdict(set)
@@ -62,7 +62,7 @@ class LoginSockets:
         self._watch: asyncio.Task[None] | None = None
 
     async def serve(self, app: ASGIApp, login: str, scope: Scope, socket: OpenSocket) -> None:
-        """Serves a socket that ends with its login."""
+        """Serve a socket until it or its login ends."""
         self._open[login].add(socket)
         if self._watch is None or self._watch.done():
             self._watch = asyncio.create_task(self._close_ended())
@@ -74,10 +74,10 @@ class LoginSockets:
                 del self._open[login]
 
     async def _close_ended(self) -> None:
-        """Looks every two seconds which logins have ended, as long as there is a socket."""
+        """Check every two seconds which logins have ended, as long as there are sockets."""
         while self._open:
             await asyncio.sleep(CHECK_SECONDS)
-            with suppress(DatabaseUnavailable):  # the next look may succeed
+            with suppress(DatabaseUnavailable):  # checked again in two seconds
                 await self._look()
 
     async def _look(self) -> None:

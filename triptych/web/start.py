@@ -1,4 +1,4 @@
-"""What happens once when the server starts, and until it stops."""
+"""What happens when the server starts and when it stops."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ PLAIN_HTTP = (
     "This is plain http: other servers on this computer, and anyone who can read the network traffic, see your "
     "browser's sign-in cookie. To set up https see docs/deploying.md."
 )
-EVERYWHERE = (None, "", "0.0.0.0", "::")  # noqa: S104 (compared with)
-SHUTDOWN_SECONDS = 10.0  # that a stopping server waits for transactions
+EVERYWHERE = (None, "", "0.0.0.0", "::")  # noqa: S104 (only compared with)
+SHUTDOWN_SECONDS = 10.0  # for which a stopping server waits for transactions
 log = logging.getLogger("triptych.web")
 
 
 @contextmanager
 def running(option: Callable[[str], Any]) -> Iterator[None]:
-    """Hold the database for this server, and print the set-up link where there is no lead yet.
+    """Open and lock the database for this server, and print the set-up link if there is no lead yet.
 
-    `option` gives Streamlit's setting of a name; "server.address" is what the app listens on, None for all. Raises
+    `option` returns Streamlit's setting of a name; "server.address" is the address to listen on, None for all. Raises
     UnsafeSettings, UnsafeDatabase if another server uses the file, DatabaseUnavailable.
     """
     os.umask(private.umask())
-    # before NumPy is loaded: threads of its linear algebra that wait for work keep a processor from annotators
+    # set before NumPy is loaded: idle threads of its linear algebra would take a processor from annotators
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     logs.settle()
     serve_below(option("server.baseUrlPath"))
@@ -57,7 +57,7 @@ def running(option: Callable[[str], Any]) -> Iterator[None]:
     except Exception as error:
         log.critical("The app did not start.", exc_info=error)
         name_places(error)
-        # uvicorn would print the first line of a trace after this
+        # keeps uvicorn from printing the first line of the traceback
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         raise
     announce(reached_at, bound)
@@ -84,18 +84,18 @@ def _mail(engine: Engine) -> AbstractContextManager[None]:
     server = settings.mail_server()
     if server is None:
         return nullcontext()
-    from triptych.participants import mail  # rarely needed, and with it everything that results are computed by
+    from triptych.participants import mail  # rarely needed, and it imports everything that computes results
 
     return mail.watching(engine, server)
 
 
 def _for_scripts(lock: IO[str] | None, option: Callable[[str], Any]) -> AbstractContextManager[None]:
-    """The key file with which scripts on this computer call the app on a SQLite file; PostgreSQL needs none."""
+    """The key file for scripts on this computer that call an app with a SQLite file; PostgreSQL needs none."""
     return nullcontext() if lock is None else home.announced(settings.local_folder(), local_address(option))
 
 
 def _open(bound: str | None) -> tuple[Engine, IO[str] | None]:
-    """The migrated database, and the lock on its file where it is one."""
+    """The migrated database, and the lock on its file if it is SQLite."""
     settings.refuse_unsafe_secrets(bound)
     private.refuse_unusable()
     repaired = [path.name for path in private.repair()]
@@ -109,30 +109,30 @@ def _open(bound: str | None) -> tuple[Engine, IO[str] | None]:
         engine = web_engine()
     metrics.watch(engine)
     if settings.wants_demo():
-        from triptych.simulate import demo  # rarely needed: the studies are loaded once
+        from triptych.simulate import demo  # rarely needed
 
         demo.load_demo(engine)
     return engine, lock
 
 
 def name_places(error: Exception) -> None:
-    """Print what the log leaves out of a refusal: the path of the folder or file it is about."""
+    """Print the path that the log omits from an error: the folder or file that it is about."""
     if isinstance(error, UnsafeDatabase) and logs.scrubbed(str(error)) != str(error):
         sys.stdout.write(f"\n  {error}\n\n")
         sys.stdout.flush()
 
 
 def address(option: Callable[[str], Any]) -> str:
-    """Where browsers reach the app, for printed links: the first of TRIPTYCH_ADDRESS, else as this computer's own does.
+    """The address for printed links: the first of TRIPTYCH_ADDRESS, otherwise `local_address`.
 
-    `option` gives Streamlit's setting of a name. Raises UnsafeSettings.
+    `option` returns Streamlit's setting of a name. Raises UnsafeSettings.
     """
     origins = configured().origins
     return f"{origins[0]}{_below(option)}" if origins else local_address(option)
 
 
 def local_address(option: Callable[[str], Any]) -> str:
-    """Where programs on this computer reach the app. `option` gives Streamlit's setting of a name."""
+    """Where programs on this computer reach the app. `option` returns Streamlit's setting of a name."""
     bound = option("server.address")
     host_name = "127.0.0.1" if bound in EVERYWHERE else bound
     scheme = "https" if option("server.sslCertFile") else "http"
@@ -145,7 +145,7 @@ def _below(option: Callable[[str], Any]) -> str:
 
 
 def announce(address: str, bound: str | None) -> None:
-    """Print where the app is, and under which name other computers reach one that listens on all addresses."""
+    """Print the app's address; if it listens on all addresses, also the name for other computers."""
     sys.stdout.write(f"\n  Triptych runs at {address}\n")
     if bound in EVERYWHERE and not configured().origins:
         sys.stdout.write(f"  On other computers: {address.replace('127.0.0.1', socket.gethostname().lower())}\n")
@@ -155,8 +155,9 @@ def announce(address: str, bound: str | None) -> None:
 
 
 def finish_writes(engine: Engine, patience: float = SHUTDOWN_SECONDS) -> bool:
-    """Wait until no transaction is running, or `patience` seconds have passed; returns whether all are finished. The
-    HTTP server has already waited for requests; a page run continues in its own thread.
+    """Wait until no transaction is running, at most `patience` seconds; returns whether all have finished.
+
+    The HTTP server has already waited for requests; a page run continues in its own thread.
     """
     deadline = time.monotonic() + patience
     while _connections_in_use(engine) and time.monotonic() < deadline:
@@ -181,7 +182,7 @@ def setup_link(engine: Engine, address: str) -> str | None:
 
 
 def hand_out(link: str, bound: str | None) -> None:
-    """Print the set-up link, and open it for someone who starts the server at this computer."""
+    """Print the set-up link; open it in a browser if the server was started at this computer's screen."""
     sys.stdout.write(f"\n  No lead account yet. Create it with this link, which works once:\n\n  {link}\n\n")
     sys.stdout.flush()
     if settings.is_loopback(bound) and host.is_at_a_screen():
@@ -195,7 +196,7 @@ def _opener() -> Path:
 
 
 def _leading_to(link: str) -> Path:
-    """A private file that redirects a browser to the link, as its arguments are visible in the process list."""
+    """A private file that redirects a browser to the link; the link as an argument would appear in the process list."""
     opener = _opener()
     opener.unlink(missing_ok=True)
     with os.fdopen(os.open(opener, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:

@@ -1,8 +1,8 @@
 """The workbench's own routes: drafts, renewals and actions (submit, skip, back, …), without a script run.
 
-The response to a draft contains the stored number, never texts, so its cost does not depend on the item's length. The
-response to an action is the resulting desk: the next view without the rubric, which the browser has, or why there is no
-item.
+The response to a draft contains only the stored number, so its cost does not depend on the item's length. The response
+to an action is the resulting desk: the next view, without the rubric, which the browser already has, or the reason why
+there is no item.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ AGAIN_SECONDS = 0.1
 T = TypeVar("T")
 KB = 2**10
 USUAL_BODY = 256 * KB
-MAX_BODY = 4096 * KB  # whatever the study's texts are
-# an annotator may mark every word of every response; UTF-8 takes up to four bytes per character
+MAX_BODY = 4096 * KB  # for texts of any length
+# enough for marking every word of every response; UTF-8 takes up to four bytes per character
 BYTES_PER_CHARACTER = 4 * len(LETTERS)
 # Four: with more, the thread that holds the study's row on PostgreSQL waits for all others to release the interpreter,
 # and they wait for the row (`python -m bench two-processes`)
@@ -57,9 +57,9 @@ def refused(status: int, reason: str, message: str, **more: Any) -> JSONResponse
 async def command(
     answer: Callable[[str | None, Any], Response], request: Request, threads: ThreadPoolExecutor | None = None
 ) -> Response:
-    """One command of a signed-in person's own page: `answer` gets their login's secret and the JSON body.
+    """Run one command of a signed-in person's own page: `answer` gets their login's secret and the JSON body.
 
-    threads: where it runs; None for the annotators'. Messages are in the language that the page sends.
+    `threads` runs it; None for the annotators' threads. Messages are in the language that the page requests.
     """
     language.use(language.accepted(request.headers.get("accept-language")))
     if not is_our_own(request):
@@ -67,7 +67,7 @@ async def command(
     secret = login_secret(cookie_in(request.cookies, is_https(request)))
     if secret is None:
         return unread(refused(401, "signed_out", _(accounts.SIGNED_OUT)))
-    declared = int(request.headers.get("content-length") or 0)  # the gate refuses requests without it
+    declared = int(request.headers.get("content-length") or 0)  # the gate refuses requests without one
     key = budgets.key_of(secret, "")
     wait = budgets.spending("requests").take(key) or budgets.spending("body_bytes").take(key, declared)
     if wait:
@@ -83,15 +83,16 @@ async def command(
     body, began = await request.body(), time.monotonic()
     response, is_again = await _in_thread(threads or _threads, _parsed, answer, secret, body)
     if is_again:
-        # checks, of which the first answer stays, take less time, and anyone may answer an item again until they see it
+        # answering a check again is faster, as its first answer counts; without this pause, the timing would reveal
+        # checks to annotators who answer again
         await asyncio.sleep(-(time.monotonic() - began) % AGAIN_SECONDS)
     return response
 
 
 async def _in_thread(threads: ThreadPoolExecutor, command: Callable[..., T], *arguments: Any) -> T:
-    """What the command returns. Raises DatabaseBusy where others held the threads or the database for too long.
+    """The command's result. Raises DatabaseBusy if others held the threads or the database for too long.
 
-    A command that is stored after all is found out when the browser repeats it.
+    If the command was stored after all, the browser's repetition of it gets the receipt.
     """
     running = asyncio.get_running_loop().run_in_executor(threads, copy_context().run, command, *arguments)
     try:
@@ -101,20 +102,20 @@ async def _in_thread(threads: ThreadPoolExecutor, command: Callable[..., T], *ar
 
 
 def unread(answer: JSONResponse, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    """The response to a message whose body was not read, so that the server need not receive the rest."""
+    """The response to a message whose body is not read, so that the server need not receive the rest."""
     answer.headers.update({"Connection": "close", **(headers or {})})
     return answer
 
 
 def _longest_body(secret: str) -> int:
-    """Bytes that a message of this login may have, for the texts of its studies; 0 for a login that has ended."""
+    """Maximum bytes of a message from this login, given the texts of its studies; 0 for a login that has ended."""
     with reading(web_engine()) as session:
         who = accounts.who_is(session, secret)
         return min(USUAL_BODY + BYTES_PER_CHARACTER * assignments.longest_text(session, who), MAX_BODY) if who else 0
 
 
 def _parsed(answer: Callable[[str | None, Any], Response], secret: str, body: bytes) -> tuple[Response, bool]:
-    """The answer to a body, which is parsed here, in a thread; whether it answers an item again."""
+    """The response to a body, which is parsed in this thread, and whether the message answers an item again."""
     try:
         message = json.loads(body)
     except (ValueError, RecursionError):
@@ -126,7 +127,7 @@ def _parsed(answer: Callable[[str | None, Any], Response], secret: str, body: by
 def in_transaction(
     run: Callable[[Session, str | None, Any], Response], refuse: Callable[..., Response], secret: str | None, body: Any
 ) -> Response:
-    """Handle a request in one transaction, in which `run` identifies the sender; a refusal changes nothing."""
+    """Handle a request in one transaction, in which `run` identifies the sender; a refusal stores nothing."""
     try:
         with writing(web_engine()) as session:
             return run(session, secret, body)
@@ -144,7 +145,7 @@ def as_refusal(error: TriptychError, secret: str | None, body: Any) -> JSONRespo
 
 
 def _refused_desk(error: TriptychError, secret: str | None, body: Any) -> Response:
-    """The desk after a refused action, with the reason."""
+    """The desk after a refused action, including the reason."""
     try:
         with writing(web_engine()) as session:
             who, study = _asked(session, secret, body)
@@ -159,20 +160,20 @@ def _refused_desk(error: TriptychError, secret: str | None, body: Any) -> Respon
 
 
 def _closed(current: Desk, error: TriptychError) -> JSONResponse:
-    """Refused, with no item to show the reason on: no receipt, so the browser keeps the annotator's draft."""
+    """A refusal with no item to show the reason on, and no receipt, so the browser keeps the annotator's draft."""
     return refused(409, "closed", str(error), nothing=current.nothing)
 
 
 def _next_draft(secret: str | None, body: Any) -> Response:
-    """Store a draft of an item that this process assigned in one statement.
+    """Store a draft of an item that this process assigned, with one statement.
 
-    Any other takes the slow path, which gives the reason for a refusal.
+    Any other draft takes the slow path, which gives the reason for a refusal.
     """
     try:
         if secret and drafts.save_next_draft(web_engine(), secret, read_message(DraftMessage, body)):
             return JSONResponse({"stored": body["seq"]})
     except InvalidAnnotation:
-        pass  # the slow path reports it, to people who are signed in
+        pass  # the slow path reports it to people who are signed in
     return in_transaction(_save_draft, as_refusal, secret, body)
 
 
@@ -193,7 +194,7 @@ def _renew(session: Session, secret: str | None, body: Any) -> JSONResponse:
 def _act(session: Session, secret: str | None, body: Any) -> Response:
     who, study = _asked(session, secret, body)
     action = _action(body)
-    # after training its items are part of the guidelines, which the browser got without them
+    # after training, the guidelines include its items, which the browser does not have yet
     return _answer(desk.act(session, study, who, action), with_rubric=action.get("kind") == "continue")
 
 
@@ -203,7 +204,7 @@ def _items(session: Session, secret: str | None, body: Any) -> Response:
 
 
 def _asked(session: Session, secret: str | None, body: Any) -> tuple[Who, Study]:
-    """The sender and the study; someone who is signed out gets that message first, whatever they sent."""
+    """The sender and the study. Someone who is signed out gets that message first, whatever they sent."""
     try:
         return assignments.asked_by(session, secret, text_of(_action(body), "assignment"))
     except InvalidAnnotation:

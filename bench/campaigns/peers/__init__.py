@@ -1,1 +1,1 @@
-"""Triptych compared with Potato and Label Studio: the same task, the same measures, one tool after the other."""
+"""Compares Triptych with Potato and Label Studio: the same task and measures, one tool after the other."""

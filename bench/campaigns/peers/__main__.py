@@ -40,7 +40,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Installs all tools first, then measures one after the other."""
+    """Install all tools, then measure one after the other."""
     chosen = arguments()
     effort = QUICK if chosen.quick else Effort()
     tools = [] if chosen.no_run else [TOOLS[name] for name in chosen.tools or TOOLS]
@@ -63,7 +63,7 @@ def main() -> int:
 
 
 def _installed(tool: Tool) -> str | NotMeasured:
-    """The tool's version, or why it has none here."""
+    """The tool's version, or why it is not available here."""
     print(f"{tool.name}: installing …", file=sys.stderr, flush=True)
     try:
         return tool.install()

@@ -1,7 +1,7 @@
 """One annotator in a real Chromium: the same clicks and the same clock for every tool.
 
-The clock starts at the browser's own event and ends after the frame that shows its effect. Times are kept in the
-session storage, because some tools load a new page for every item.
+The clock starts at the browser's event and stops after the frame that shows its effect. Times are stored in the session
+storage, because some tools load a new page for every item.
 """
 
 from __future__ import annotations
@@ -76,19 +76,19 @@ class Seen:
 
 
 def first_load(tool: Tool, project: Project, cookies: Mapping[str, str]) -> float:
-    """Milliseconds from the navigation until the page can be used. Raises NotMeasured."""
+    """Milliseconds from the navigation until the page is usable. Raises NotMeasured."""
     with _opened(tool, project, cookies) as (page, _):
         return _stored_numbers(page, FIRST)[0]
 
 
 def first_bytes(tool: Tool, project: Project, cookies: Mapping[str, str]) -> float:
-    """Bytes that came over HTTP, headers and compression as they were, until the page could be used."""
+    """Bytes received over HTTP, including headers and compressed, until the page was usable."""
     with _opened(tool, project, cookies) as (page, _):
         return page.evaluate(TRANSFERRED)
 
 
 def look(tool: Tool, project: Project, cookies: Mapping[str, str], items: int) -> Seen:
-    """Rates `items` items with the mouse after one that warms up. Raises NotMeasured."""
+    """Rate `items` items with the mouse, after one for warm-up. Raises NotMeasured."""
     with _opened(tool, project, cookies) as (page, screen):
         _rate(page, screen)
         page.evaluate("names => names.forEach((name) => sessionStorage.removeItem(name))", [CLICKS, NEXT])
@@ -99,7 +99,7 @@ def look(tool: Tool, project: Project, cookies: Mapping[str, str], items: int) -
 
 @contextmanager
 def _opened(tool: Tool, project: Project, cookies: Mapping[str, str]) -> Iterator[tuple[Page, Screen]]:
-    """The annotation page in a browser with an empty cache, ready to rate."""
+    """The annotation page in a browser with an empty cache, ready for rating."""
     screen = tool.screen(project)
     with sync_playwright() as player:
         browser = launch_chromium(player, FLAGS)
@@ -126,7 +126,7 @@ def _stored_numbers(page: Page, name: str) -> list[float]:
 
 
 def _rate(page: Page, screen: Screen) -> None:
-    """The second option of every question, then submit; back when the next item is there."""
+    """Choose the second option of every question and submit; returns when the next item is shown."""
     before = len(_stored_numbers(page, NEXT))
     page.wait_for_timeout(500)
     questions = page.locator(screen.question)

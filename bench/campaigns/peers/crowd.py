@@ -1,4 +1,4 @@
-"""Annotators by the dozen over HTTP, the same ways for every tool."""
+"""Dozens of annotators over HTTP, in the same way for every tool."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from bench.campaigns.peers.tool import Project, Server, Tool, Visitor
 from bench.client import PageFailed
 
 STRETCHES = 5
-AGAIN = 0.5  # seconds until an annotator tries again what failed
+AGAIN = 0.5  # seconds before an annotator repeats a failed request
 LOST = (PageFailed, aiohttp.ClientError, ConnectionError, TimeoutError)
 
 
 @dataclass
 class Work:
-    """What a crowd did: (when, seconds from submit to next item, work) of each annotation, and what went wrong."""
+    """The result of a crowd: (time, seconds from submit to next item, work) of each annotation, and the errors."""
 
     done: list[tuple[float, float, str | None]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
@@ -33,14 +33,14 @@ class Work:
         return [1000 * waited for _, waited, _ in self.done]
 
     def per_second(self) -> list[float]:
-        """Annotations per second in each of five stretches of the time, for some tools answer in bursts."""
+        """Annotations per second in each of five periods, since some tools answer in bursts."""
         counts, edges = np.histogram([when for when, _, _ in self.done], STRETCHES, (self.began, self.ended))
         return (counts / np.diff(edges)).tolist()
 
 
 @asynccontextmanager
 async def visitors(tool: Tool, project: Project, cookies: Sequence[Mapping[str, str]]) -> AsyncIterator[list[Visitor]]:
-    """All of them with the page open; they arrive five at a time."""
+    """All annotators with the page open; they arrive five at a time."""
     async with AsyncExitStack() as stack:
         here: list[Visitor] = []
         for start in range(0, len(cookies), 5):
@@ -53,9 +53,9 @@ async def visitors(tool: Tool, project: Project, cookies: Sequence[Mapping[str, 
 async def work(
     people: Sequence[Visitor], server: Server, seconds: float, pause: float, result: Work | None = None
 ) -> Work:
-    """Everyone annotates for this long, or until one has no item left; a draft only with a pause.
+    """All annotators work for this long, or until one has no item left; drafts are sent only if there is a pause.
 
-    `result` has the progress while it runs.
+    `result` has the progress during the work.
     """
     result = result or Work()
     result.began = time.perf_counter()
@@ -92,7 +92,7 @@ async def _annotate(visitor: Visitor, pause: float, result: Work) -> None:
 
 
 async def use_up(people: Sequence[Visitor], seconds: float) -> list[str]:
-    """Everyone annotates without a pause until nothing is left for them, for this long at most; what went wrong."""
+    """All annotators work without a pause until no item is left, at most for this long; returns the errors."""
     errors: list[str] = []
 
     async def annotate_all(visitor: Visitor) -> None:

@@ -1,4 +1,4 @@
-"""Label Studio: a Django server on SQLite, a React page that fetches one task after the other."""
+"""Label Studio: a Django server on SQLite, and a React page that fetches one task after the other."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from bench.client import PageFailed
 from bench.server import Server, free_port
 
 VERSION = "1.23.2"
-MAX_ANNOTATORS = 50  # annotators signed up once, when the environment is made
-BATCH = 10_000  # items sent at once
+MAX_ANNOTATORS = 50  # who are signed up once, when the environment is created
+BATCH = 10_000  # items per request
 LEAD, TOKEN, PASSCODE = "lead@example.org", "b" * 40, "for benchmarks only 1"
 QUIET = {"COLLECT_ANALYTICS": "False", "LATEST_VERSION_CHECK": "False", "SENTRY_DSN": "", "FRONTEND_SENTRY_DSN": ""}
 CSRF = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
@@ -66,7 +66,7 @@ class LabelStudio:
         return VERSION
 
     def _base(self) -> Path:
-        """A data folder after the first migrations, with a lead and fifty annotators; made once."""
+        """A data folder after the first migrations, with a lead and fifty annotators; created once."""
         base = environment("label-studio", VERSION).parent / "base"
         if not (base / "cookies.json").exists():
             shutil.rmtree(base, ignore_errors=True)
@@ -126,7 +126,7 @@ class LabelStudio:
         )
 
     def fill(self, project: Project, count: int) -> None:
-        """Tasks with annotations, by its own import."""
+        """Import tasks with annotations, through its own API."""
         each, more = divmod(count, project.items)
         annotation = {"result": _result(questions(), 0), "lead_time": 5.0}
         tasks = [
@@ -145,11 +145,11 @@ class LabelStudio:
 
 
 class StudioVisitor:
-    """What Label Studio's page does for an annotator."""
+    """The requests of Label Studio's page for an annotator."""
 
     def __init__(self, http: aiohttp.ClientSession, url: str, asked: Sequence[Question], number: int) -> None:
         self.http, self.url, self.asked, self.number = http, url, asked, number
-        self.task: Any = None  # as JSON; None when there is none left
+        self.task: Any = None  # as JSON; None if none is left
         self.draft_id: int | None = None
         self.view = 0
 
@@ -158,7 +158,7 @@ class StudioVisitor:
         return f"{_email(self.number)}/{self.task['data']['id']}" if self.task else None
 
     async def load(self) -> None:
-        """What the page fetches until its first task, as far as it needs it."""
+        """What the page fetches before its first task, as far as it is needed."""
         columns = {"data": {"title": "Default", "type": "list", "target": "tasks"}}
         self.view = (await self._send("POST", "/api/dm/views?tabID=0&project=1", columns | {"project": "1"}))["id"]
         for path in ("/api/projects/1", "/api/dm/columns?project=1", "/api/dm/project?project=1"):
@@ -167,7 +167,7 @@ class StudioVisitor:
         await self._send("GET", "/api/label_links?project=1&expand=label")
 
     async def draft(self) -> None:
-        """The page saves while the annotator rates."""
+        """The page's automatic save while the annotator rates."""
         draft = await self._send("POST", f"/api/tasks/{self.task['id']}/drafts?project=1", self._annotation())
         self.draft_id = draft["id"]
 
@@ -191,7 +191,7 @@ class StudioVisitor:
         self.task = await self._send("POST", path, query, missing=404)
 
     async def _send(self, method: str, path: str, body: Mapping[str, Any] | None = None, missing: int = 0) -> Any:
-        """The answer's JSON; None where the answer has the status `missing`. Raises PageFailed."""
+        """The answer's JSON; None for the status `missing`. Raises PageFailed."""
         async with self.http.request(method, f"{self.url}{path}", json=body) as answer:
             if answer.status == missing:
                 return None
@@ -201,7 +201,7 @@ class StudioVisitor:
 
 
 def _labelling() -> str:
-    """The labelling configuration as a user of Label Studio would write it."""
+    """The labelling configuration, as a user of Label Studio would write it."""
     lines = ["<View>", '<Header value="Review"/>', '<Text name="review" value="$review"/>']
     for place in PLACES:
         name = f"response_{place}"
@@ -221,7 +221,7 @@ def _control(question: Question) -> Iterator[str]:
 
 
 def _result(asked: Sequence[Question], number: int) -> list[dict[str, Any]]:
-    """A complete annotation as the page sends it."""
+    """A complete annotation, as the page sends it."""
     regions = []
     for n, question in enumerate(asked):
         place = (number + n) % len(question.options)
@@ -238,7 +238,7 @@ def _import(project: Project, tasks: Sequence[Mapping[str, Any]], batch: int = B
 
 
 def _ask(project: Project, method: str, path: str, body: Any = None) -> str:
-    """One request of the lead's."""
+    """One request of the lead."""
     headers = {"Authorization": f"Token {TOKEN}", "Content-Type": "application/json"}
     data = json.dumps(body).encode() if body is not None else None
     request = urllib.request.Request(f"{project.url}{path}", data=data, headers=headers, method=method)
@@ -255,7 +255,7 @@ async def _signed_up(project: Project) -> list[dict[str, str]]:
 
 
 async def _cookies(project: Project, email: str) -> dict[str, str]:
-    """A new account by the sign-up form."""
+    """Create an account with the sign-up form."""
     page = f"{project.url}/user/signup/"
     async with browserlike({}) as http:
         async with http.get(page) as answer:

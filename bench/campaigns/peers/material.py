@@ -1,4 +1,4 @@
-"""The task that every tool gets: reviews with three responses, five questions about each response."""
+"""The task for every tool: reviews with three responses, and five questions about each response."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PLACES = ("a", "b", "c")
 
 @dataclass(frozen=True)
 class Question:
-    """One question about one response: its options in order, and the names of the two ends if it is a scale."""
+    """One question about one response: its options in order, and for a scale the names of its ends."""
 
     name: str
     place: str
@@ -35,13 +35,13 @@ def _question(criterion: Criterion, place: str) -> Question:
         options = tuple(f"{point.value:g}" for point in scale.points)
         ends = scale.points[0].title, scale.points[-1].title
     else:
-        assert isinstance(scale, Choice)  # the rubric has no other kind
+        assert isinstance(scale, Choice)  # the rubric has no other kinds
         options = tuple(option.title for option in scale.options)
     return Question(f"{criterion.key}_{place}", place, f"Response {place.upper()}: {criterion.title}", options, ends)
 
 
 def texts(count: int) -> list[dict[str, str]]:
-    """`count` items as {id, review, response_a, response_b, response_c}, the demo's texts over and over."""
+    """`count` items as {id, review, response_a, response_b, response_c}, with the demo's texts repeated."""
     items = read_items(TEXTS.read_bytes(), TEXTS.name).items
     rows = [
         {"review": item.context_text or ""}

@@ -1,4 +1,4 @@
-"""The measures, each taken of one tool after the other on the same machine."""
+"""The measures, taken of one tool after the other on the same machine."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from bench.campaigns.peers.tool import NotMeasured, Project, Tool, seconds, serv
 from bench.server import Server, ServerFailed
 
 ITEMS, RATERS, PAUSE = 200, 50, 1.0
-CAP, SCARCE = 3, 10  # for over-assignment: places of an item, and how many items are too few
-KILLED, KILL_AFTER, KILL_BY = 10, 20, 60.0  # annotators; annotations until the server is killed, or seconds
+CAP, SCARCE = 3, 10  # for over-assignment: places per item, and a number of items that is too small
+KILLED, KILL_AFTER, KILL_BY = 10, 20, 60.0  # annotators; annotations before the server is killed, or seconds
 REFUSED = (NotMeasured, ServerFailed, URLError, CalledProcessError, *LOST)
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is measured; the quick one shows that everything runs."""
+    """The amount of measuring; the quick one checks that everything runs."""
 
     rated: int = 20
     crowds: tuple[int, ...] = (1, 10, 25, 50)
@@ -41,9 +41,9 @@ QUICK = Effort(rated=2, crowds=(1, 12), seconds=4.0, starts=1, sizes=(1_000,), s
 
 @dataclass(frozen=True)
 class Quantity:
-    """One quantity of one tool: its values in `unit`, or in words why there are none.
+    """One quantity of one tool: its values in `unit`, or the reason why there are none.
 
-    Without a `what` the reason holds for every quantity of the measure.
+    With an empty `what`, the reason applies to every quantity of the measure.
     """
 
     what: str
@@ -55,14 +55,14 @@ class Quantity:
 
 
 def measures(effort: Effort) -> dict[str, Callable[[Tool, Path, Effort], Iterator[Quantity]]]:
-    """Every measure by its name, in the order of the table."""
+    """All measures by name, in table order."""
     crowds = {f"crowd-{n}": _crowd_of(n) for n in effort.crowds}
     sizes = {f"size-{n}": _size_of(n) for n in effort.sizes}
     return {"browser": look, "start": start, **crowds, **sizes, "kill": kill, "cap": cap, "export": export}
 
 
 def measure(tool: Tool, home: Path, effort: Effort, only: Sequence[str] | None = None) -> list[Quantity]:
-    """Everything of one tool, or `only` these; a measure that fails leaves its reason instead of its values."""
+    """All measures of one tool, or `only` these; a failed measure has its reason instead of values."""
     quantities = []
     for name, take in measures(effort).items():
         if only and name not in only:
@@ -86,7 +86,7 @@ def look(tool: Tool, home: Path, effort: Effort) -> Iterator[Quantity]:
 
 
 def start(tool: Tool, home: Path, effort: Effort) -> Iterator[Quantity]:
-    """Command to answer, and first load of the page in a browser with an empty cache; memory at rest after it."""
+    """Time from command to answer, first load of the page with an empty cache, and memory after it."""
     project = tool.prepare(home, ITEMS, 1, RATERS)
     starts, loads, idle = [], [], []
     for _ in range(effort.starts):
@@ -149,7 +149,7 @@ def _size_of(count: int) -> Callable[[Tool, Path, Effort], Iterator[Quantity]]:
             cookies = tool.sign_up(project)
             waits = asyncio.run(_one_by_one(tool, project, server, cookies, effort.submits))
         importing = prepared - began if project.importing is None else project.importing
-        yield Quantity(f"{count:,} items: putting them in", "s", [importing])
+        yield Quantity(f"{count:,} items: import", "s", [importing])
         yield Quantity(f"{count:,} items: command → answers requests", "s", [started - prepared])
         yield Quantity(f"{count:,} items: submit → next item", "ms", waits)
 
@@ -162,7 +162,7 @@ async def _one_by_one(tool: Tool, project: Project, server: Server, cookies: Seq
 
 
 def kill(tool: Tool, home: Path, effort: Effort) -> Iterator[Quantity]:
-    """`kill -9` while ten annotators submit: what was acknowledged and is not there after the next start."""
+    """`kill -9` while ten annotators submit: the acknowledged annotations that are missing after a restart."""
     project = tool.prepare(home, ITEMS, KILLED, RATERS)
     with serving(tool, project) as server:
         cookies = tool.sign_up(project)
@@ -186,7 +186,9 @@ async def _until_killed(tool: Tool, project: Project, server: Server, cookies: S
 
 
 def cap(tool: Tool, home: Path, effort: Effort) -> Iterator[Quantity]:
-    """All annotators there before the first begins: the most annotations that one item gets, in two studies."""
+    """All annotators have arrived before the first one starts: the maximum number of annotations on an item, in two
+    studies.
+    """
     most = max(effort.crowds)
     for items, name in ((most, "enough places for all"), (SCARCE, f"{SCARCE} items, too few places")):
         counts = _counted(tool, home / str(items), items, most, 4 * effort.seconds)
@@ -209,7 +211,7 @@ async def _all_at_once(tool: Tool, project: Project, cookies: Sequence, length: 
 
 
 def export(tool: Tool, home: Path, effort: Effort) -> Iterator[Quantity]:
-    """All annotations as the tool's flat file."""
+    """Export of all annotations in the tool's flat format."""
     project = tool.prepare(home, ITEMS, RATERS, RATERS)
     times: list[float] = []
     with serving(tool, project):

@@ -1,4 +1,4 @@
-"""Potato: a YAML configuration, one state file per annotator, a page that is loaded again for every item."""
+"""Potato: a YAML configuration, one state file per annotator, and a page that is reloaded for every item."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ VERSION = "2.12.1"
 EXPORTING = 600  # seconds
 SHOWN = re.compile(r'id="instance_id"[^>]*value="([^"]+)"')
 EXPORTED = re.compile(r"num_records: (\d+)")
-# what the page asks for whenever it was loaded; its scripts and styles come from the browser's cache
+# requests of a loaded page; scripts and styles come from the browser's cache
 FIRST_READS = ("/api/colors", "/api/spans/{item}", "/pocket/api/routing", "/api/keyword_highlights/{item}")
 LATER_READS = ("/api/schemas", "/api/colors", "/api/spans/{item}", "/api/keyword_highlights/{item}")
 
@@ -92,7 +92,7 @@ class Potato:
         )
 
     def fill(self, project: Project, count: int) -> None:
-        """State files of further annotators as Potato writes them, each with every item."""
+        """Write state files of further annotators in Potato's format, each with every item."""
         for number in range(-(-count // project.items)):
             done = [f"item-{n}" for n in range(min(project.items, count - number * project.items))]
             folder = project.home / "annotation_output" / f"filled-{number}"
@@ -126,7 +126,7 @@ class Potato:
 
 
 class PotatoVisitor:
-    """What Potato's page does for an annotator."""
+    """The requests of Potato's page for an annotator."""
 
     def __init__(self, http: aiohttp.ClientSession, url: str, asked: Sequence[Question], number: int) -> None:
         self.http, self.url, self.asked, self.number = http, url, asked, number
@@ -137,12 +137,12 @@ class PotatoVisitor:
         return f"{_name(self.number)}/{self.item}" if self.item else None
 
     async def load(self) -> None:
-        """Loads the page of the current item and what its scripts ask for."""
+        """Load the current item's page and the requests of its scripts."""
         await self._page()
         await self._reads()
 
     async def draft(self) -> None:
-        """The page saves half a second after the last click."""
+        """The page's automatic save, half a second after the last click."""
         await self._post("/updateinstance", self._annotation())
 
     async def submit(self) -> float:
@@ -173,7 +173,7 @@ class PotatoVisitor:
             self.item = match[1] if answer.status == 200 and match else None
 
     async def _reads(self) -> None:
-        """As a browser does it: together, over at most six connections."""
+        """Like a browser, in parallel over at most six connections."""
         for paths in (FIRST_READS, LATER_READS) if self.item else ():
             await asyncio.gather(*(self._read(path.format(item=self.item)) for path in paths))
 
@@ -190,7 +190,7 @@ class PotatoVisitor:
 
 
 def _configuration(items: int, annotators: int, raters: int) -> dict[str, object]:
-    """The study as a user of Potato would write it."""
+    """The study, as a user of Potato would configure it."""
     fields = [{"key": "review", "type": "text", "label": "Review"}]
     fields += [{"key": f"response_{p}", "type": "text", "label": f"Response {p.upper()}"} for p in PLACES]
     return {
@@ -236,7 +236,7 @@ async def _signed_up(project: Project) -> list[dict[str, str]]:
 
 
 async def _cookies(project: Project, name: str) -> dict[str, str]:
-    """Signing in without a password makes the annotator."""
+    """Sign in without a password, which creates the annotator."""
     async with browserlike({}) as http:
         async with http.post(f"{project.url}/auth", data={"email": name, "pass": ""}) as answer:
             answer.raise_for_status()

@@ -17,25 +17,26 @@ from bench.report import DOCS, OUT, machine, write_part
 
 FOLDER = OUT / "peers"
 OURS, TARGETED = "Triptych", "Potato"
-# how many times as good as Potato the median, or the 95 % value, must be
+# how many times as good as Potato's the median, or the 95 % value, must be
 TARGETS = {
     "submit → next item shown": ("median", 4),
     "50 annotators, no pause: annotations per second": ("median", 8),
     "50 annotators, 1 s pause: submit → next item": ("95 %", 20),
 }
-CLOSE = 1.05  # ratios nearer to 1 than this are called even
+CLOSE = 1.05  # ratios closer to 1 than this count as equal
 INTRODUCTION = """## Compared with Potato and Label Studio
 
 Written by `make bench-peers`; no figure is typed by hand. Each tool has the same 200 items × 3 candidates × 5 questions
-and runs in turn on the same machine, its server as its own documentation starts it, with SQLite or files on the same
-disk; browser and load clients run on it too. Cells are medians with the range that holds 90 % of the values; *95 %* is
-the value that 95 % stay within. A ratio says how many times as good Triptych is: above 1 it is better, below 1 the
-peer is. The HTTP clients send what the tool's own page sends, in its order.
+and runs in turn on the same machine. Its server is started as its own documentation says, with SQLite or files on the
+same disk; browser and load clients run on the same machine, too. Cells are medians with the range of the middle 90 % of
+the values; *95 %* is the value that 95 % stay within. A ratio states how many times as good Triptych is: above 1
+Triptych is better, below 1 the other tool. The HTTP clients send the same requests as the tool's own page, in the same
+order.
 """
 
 
 def save(tool: Tool, version: str, quick: bool, load: float, quantities: Sequence[Quantity]) -> None:
-    """Keeps one tool's figures; `load` is the machine's before it began."""
+    """Store one tool's figures; `load` is the machine's load before the measurement."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     about = {"tool": tool.name, "version": version, "notes": tool.notes, "quick": quick, "load": load}
     result = {**about, "machine": machine(), "found": [asdict(quantity) for quantity in quantities]}
@@ -43,7 +44,7 @@ def save(tool: Tool, version: str, quick: bool, load: float, quantities: Sequenc
 
 
 def earlier(tool: Tool, repeated: Sequence[str]) -> list[Quantity]:
-    """What was measured of this tool before, without the measures that are repeated."""
+    """Earlier results of this tool, without the measures that are repeated."""
     before = json.loads(_path(tool).read_text())["found"] if _path(tool).exists() else []
     return [Quantity(**quantity) for quantity in before if quantity["measure"] not in repeated]
 
@@ -53,7 +54,7 @@ def _path(tool: Tool) -> Path:
 
 
 def saved(tools: Iterable[Tool]) -> list[dict[str, Any]]:
-    """The results of these tools, as far as there are any."""
+    """The stored results of these tools."""
     return [json.loads(_path(tool).read_text()) for tool in tools if _path(tool).exists()]
 
 
@@ -75,7 +76,7 @@ def part(results: Sequence[dict[str, Any]]) -> str:
 
 
 class Measured(dict[str, Quantity]):
-    """One tool's quantities by what they are, and why a measure was not taken."""
+    """One tool's quantities by name, and the reasons for measures that failed."""
 
     def __init__(self, rows: Sequence[dict[str, Any]]) -> None:
         quantities = [Quantity(**row) for row in rows]
@@ -109,7 +110,7 @@ def _cell(quantity: Quantity | None, reason: str = "") -> str:
 
 
 def _ratio(ours: Quantity | None, theirs: Quantity | None, by: str = "median") -> float | None:
-    """How many times as good we are; None where one of them has no value or is 0."""
+    """How many times as good Triptych is; None if a value is missing or 0."""
     if ours is None or theirs is None or not ours.values or not theirs.values:
         return None
     our_value, their_value = (
@@ -145,7 +146,7 @@ def _value(quantity: Quantity | None, by: str) -> str:
 
 
 def _better(ours: Measured, peers: Mapping[str, Measured]) -> list[str]:
-    """A line for each quantity in which a peer's median is better than ours, by more than chance would allow to say."""
+    """A line for each quantity in which a peer's median is better than ours, unless the difference is small."""
     lines = [
         f"- **{name}**, {what}: {_cell(quantities[what])} against {_cell(quantity)}."
         for name, quantities in peers.items()

@@ -1,4 +1,4 @@
-"""What every tool must be able to do to be measured, and the processes and environments that all of them need."""
+"""What a tool must provide to be measured, and the processes and environments that all tools need."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ import aiohttp
 from bench.server import Server, wait_until
 
 INSTALLING = 1800.0  # seconds
-ANSWERING = 600.0  # seconds; a tool that reads 100,000 items at its start needs patience
+ANSWERING = 600.0  # seconds; a tool may read 100,000 items at its start
 
 
 class NotMeasured(Exception):
-    """A measure could not be taken; the message says why and is shown in the table."""
+    """A measure failed; the message is shown in the table."""
 
 
 @dataclass(frozen=True)
 class Screen:
-    """Where a browser finds things on a tool's annotation page; selectors are CSS.
+    """Where a browser finds elements on a tool's annotation page; selectors are CSS.
 
-    `shown`: an expression of JavaScript, what names the item on the screen, null until it can be rated.
-    `question` holds the `option` elements of one of the fifteen questions; an option is, or holds, something that
-    matches `chosen` once it is chosen.
+    `shown`: a JavaScript expression that identifies the item on screen, null until it can be rated. `question` contains
+    the `option` elements of one of the fifteen questions; a chosen option matches `chosen`, or contains an element that
+    does.
     """
 
     address: str
@@ -43,24 +43,24 @@ class Screen:
 
 
 class Visitor(Protocol):
-    """One signed-in annotator as the tool's own page acts over HTTP."""
+    """A signed-in annotator who sends the requests of the tool's own page."""
 
     @property
     def work(self) -> str | None:
-        """The annotator and their item, as in `Tool.stored`; None when they have no item left."""
+        """The annotator and their item, as in `Tool.stored`; None if no item is left."""
 
     async def draft(self) -> None:
-        """What the page sends on its own while the annotator rates."""
+        """The page's automatic request while the annotator rates."""
 
     async def submit(self) -> float:
-        """Sends the annotation and fetches the next item; seconds from the one to the other. Raises PageFailed."""
+        """Submit the annotation and fetch the next item; returns the seconds for both. Raises PageFailed."""
 
 
 @dataclass(frozen=True)
 class Project:
-    """A tool's study, ready to be served: its folder, its size, and what its tool keeps to itself.
+    """A tool's study, ready to be served: its folder, its size, and the tool's own data.
 
-    importing: seconds that its items took to go in, where `prepare` does more than that.
+    importing: seconds of the import of items, if `prepare` does more than that.
     """
 
     home: Path
@@ -77,24 +77,24 @@ class Project:
 
 
 class Tool(Protocol):
-    """One tool; `prepare` happens before its server starts, `sign_up` on the running server."""
+    """A tool. `prepare` is called before its server starts, `sign_up` while it runs."""
 
     name: ClassVar[str]
     notes: ClassVar[str]
 
     def install(self) -> str:
-        """Makes the tool ready and returns its version."""
+        """Install the tool and return its version."""
 
     def prepare(self, home: Path, items: int, annotators: int, raters: int) -> Project: ...
 
     def start(self, project: Project) -> Server:
-        """Starts the server and returns at once."""
+        """Start the server; returns at once."""
 
     def answers(self, project: Project) -> bool:
         """Whether the server answers requests."""
 
     def sign_up(self, project: Project) -> Sequence[Mapping[str, str]]:
-        """The cookies of each annotator (name → value), on the running server."""
+        """The cookies of each annotator (name → value), obtained from the running server."""
 
     def visit(
         self, project: Project, cookies: Mapping[str, str], number: int
@@ -103,18 +103,18 @@ class Tool(Protocol):
     def screen(self, project: Project) -> Screen: ...
 
     def fill(self, project: Project, count: int) -> None:
-        """Puts this many annotations where the tool keeps them, before or while it runs as it needs."""
+        """Store this many annotations in the tool, before its start or while it runs, as it requires."""
 
     def export(self, project: Project) -> int:
-        """Exports all annotations in the tool's flat form; returns how many came out."""
+        """Export all annotations in the tool's flat format; returns their number."""
 
     def stored(self, project: Project) -> Mapping[str, str]:
-        """Every annotation that the tool has on its disk: the visitor's `work` → the item."""
+        """All annotations on the tool's disk: the visitor's `work` → the item."""
 
 
 @contextmanager
 def serving(tool: Tool, project: Project) -> Iterator[Server]:
-    """The tool's server, answering; ended when the block is left. Raises ServerFailed."""
+    """The tool's server, which responds, until the end of the context. Raises ServerFailed."""
     server = tool.start(project)
     try:
         wait_until(lambda: tool.answers(project), server, "answer", ANSWERING)
@@ -124,14 +124,14 @@ def serving(tool: Tool, project: Project) -> Iterator[Server]:
 
 
 def cache() -> Path:
-    """The folder of the peers' environments: outside the repository, in the user's cache."""
+    """The folder of the tools' environments, in the user's cache."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "triptych-bench-peers"
 
 
 def environment(package: str, version: str) -> Path:
-    """A virtual environment with this package of PyPI alone, made at its first use; returns its folder of commands.
+    """A virtual environment with only this PyPI package, created at first use; returns its folder of commands.
 
-    Raises NotMeasured if it cannot be installed.
+    Raises NotMeasured if the package cannot be installed.
     """
     home = cache() / f"{package}-{version}"
     if not (home / "installed").exists():
@@ -155,7 +155,7 @@ def environment(package: str, version: str) -> Path:
 
 
 def start_process(project: Project, command: Sequence[str | Path], env: Mapping[str, str]) -> Server:
-    """A peer's server as a process of its own, in the project's folder, its output in `server.log`."""
+    """Start a tool's server as a separate process in the project's folder, with its output in `server.log`."""
     log = project.home / "server.log"
     with log.open("ab") as file:
         process = subprocess.Popen(
@@ -165,7 +165,7 @@ def start_process(project: Project, command: Sequence[str | Path], env: Mapping[
 
 
 def reachable(url: str) -> bool:
-    """Whether this address answers with 200."""
+    """Whether this address answers with status 200."""
     try:
         with urllib.request.urlopen(url, timeout=5) as answer:
             return answer.status == 200
@@ -174,12 +174,12 @@ def reachable(url: str) -> bool:
 
 
 def clean(env: Mapping[str, str]) -> dict[str, str]:
-    """The surroundings of a peer's process: ours without Triptych's settings, and `env`."""
+    """The environment of a tool's process: ours without Triptych's settings, plus `env`."""
     return {**{name: value for name, value in os.environ.items() if not name.startswith("TRIPTYCH_")}, **env}
 
 
 def browserlike(cookies: Mapping[str, str]) -> aiohttp.ClientSession:
-    """An HTTP session that keeps cookies and connections as a browser's tab does."""
+    """An HTTP session that keeps cookies and connections, as a browser tab does."""
     jar = aiohttp.CookieJar(unsafe=True)
     return aiohttp.ClientSession(cookies=dict(cookies), cookie_jar=jar, connector=aiohttp.TCPConnector(limit=6))
 

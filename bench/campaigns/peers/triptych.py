@@ -1,4 +1,4 @@
-"""Triptych itself, measured as the peers are: one process on SQLite."""
+"""Triptych itself, measured like the other tools: one process on SQLite."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Triptych:
         )
 
     def fill(self, project: Project, count: int) -> None:
-        """Through the door that every annotation takes, without HTTP."""
+        """Store annotations through the functions that every annotation uses, without HTTP."""
         random = Random(1)
         with _database(project) as session:
             study = session.exec(select(Study)).one()
@@ -93,7 +93,7 @@ class Triptych:
 
 
 class TriptychVisitor:
-    """The bench's annotator as a visitor."""
+    """The benchmarks' annotator as a visitor."""
 
     def __init__(self, annotator: Annotator) -> None:
         self.annotator = annotator
@@ -143,7 +143,7 @@ def _annotate(session: Session, study: Study, who: Who, project: Project, random
 
 
 async def _exported(project: Project) -> str:
-    """The ratings as the lead downloads them."""
+    """The ratings, as the lead downloads them."""
     with _database(project) as session:
         lead = session.exec(select(Person).where(Person.role == Role.lead)).one()
         ticket = accounts.issue_sign_in_ticket(session, lead)

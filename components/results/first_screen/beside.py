@@ -1,4 +1,4 @@
-"""The first screen of a large study: the last whole results and what they go up to, while newer ones are computed."""
+"""The first screen of a large study: the last complete results and their date, while newer ones are computed."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ ASK_SECONDS = 1.0
 
 
 def shown(board: Board, scope: Counted, step: NextStep, source: Source = frame_of) -> ShownResults:
-    """The numbers to show; of a large study the last ones that are whole.
+    """The numbers to show; for a large study those of the last complete computation.
 
-    Without any the page shows counts and means, and stops. source: gives the board's frame.
+    If there is none yet, the page shows counts and means, and stops. `source` returns the board's frame.
     """
     if len(board.frame.ratings) > LARGE:
         return _last_whole(board, scope, step, source)
@@ -59,7 +59,7 @@ def _last_whole(board: Board, scope: Counted, step: NextStep, source: Source) ->
 
 
 def _counts_and_means(board: Board, scope: Counted, step: NextStep, follow: Callable[[], None]) -> NoReturn:
-    """What a process that has no whole results yet shows instead of them."""
+    """Shown by a process that has no complete results yet."""
     left, right = screen_sides()
     with left:
         st.header("Counts and means so far", anchor=False)
@@ -83,7 +83,7 @@ def up_to(conclusion: Conclusion) -> str:
 
 
 def _follow(ask: Callable[[], Latest], drawn: Latest) -> None:
-    """What is computed now, until it is there: the page then runs again."""
+    """Show the progress of the computation until it is complete, and then run the page again."""
     newer = "Newer results" if drawn.conclusion else "The verdict, intervals and agreement"
 
     @st.fragment(run_every=ASK_SECONDS)

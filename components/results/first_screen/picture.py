@@ -1,4 +1,4 @@
-"""The first picture of the results: every system under every criterion, with intervals, on the whole of each scale."""
+"""The first picture of the results: all systems and criteria, with intervals, each on its whole scale."""
 
 from __future__ import annotations
 
@@ -19,24 +19,26 @@ from triptych.stats.intervals import Interval
 from triptych.stats.numbers import written
 
 ROW, LOW_ROW, TITLE, AXIS = 22, 19, 26, 22  # px
-MANY_ROWS = 14  # from which rows are lower
-TALLEST = 465  # px; criteria stacked higher than this are drawn side by side
+MANY_ROWS = 14  # from this number on, rows are lower
+TALLEST = 465  # px; criteria that would be taller below each other are drawn side by side
 LONGEST_NAME = 26
-LETTERS_ACROSS = 90  # for titles of charts side by side
+LETTERS_ACROSS = 90  # limit for titles side by side
 GRID = "rgba(128,128,128,0.25)"
 
 
 @dataclass(frozen=True)
 class Picture:
-    """wide: whether its container scrolls sideways on a phone."""
+    """`wide`: whether its container scrolls sideways on a phone."""
 
     figure: go.Figure
     wide: bool
 
 
 def picture(analysis: StudyAnalysis, shown: Sequence[CriterionResult], order: Sequence[int]) -> Picture:
-    """shown: criteria from the first to the last, of which some system has an interval; order: systems, top to
-    bottom. Few rows have their criteria below each other, many side by side."""
+    """Draw systems as rows and criteria as charts: with few rows below each other, with many side by side.
+
+    shown: from the first to the last criterion for which a system has an interval. order: systems from top to bottom.
+    """
     rows = [plain_label(row_name(analysis, code)) for code in order]
     common = len({(result.ends, result.share) for result in shown}) == 1
     below = len(shown) * (len(order) * ROW + TITLE + (0 if common else AXIS))
@@ -46,7 +48,7 @@ def picture(analysis: StudyAnalysis, shown: Sequence[CriterionResult], order: Se
 
 
 def row_name(analysis: StudyAnalysis, code: int) -> str:
-    """The system's name, or the beginning of a long one with the system's number."""
+    """The system's name; a long one is cut and ends in the system's number."""
     return cut(analysis.name(code), str(code), LONGEST_NAME)
 
 
@@ -71,7 +73,7 @@ def _below_each_other(
 
 
 def _side_by_side(shown: Sequence[CriterionResult], order: Sequence[int], rows: list[str]) -> go.Figure:
-    """The first criterion is twice as wide as each other."""
+    """The first criterion is twice as wide as the others."""
     across = max(LETTERS_ACROSS // (len(shown) + 1), 9)
     titles = [_wrapped(result.criterion.title, across * (1 if place else 2)) for place, result in enumerate(shown)]
     lines = max(title.count("<br>") for title in titles) + 1
@@ -99,7 +101,7 @@ def _wrapped(title: str, across: int) -> str:
 def _draw(
     figure: go.Figure, result: CriterionResult, order: Sequence[int], rows: list[str], row: int, column: int
 ) -> None:
-    """The systems under one criterion, as a separate chart whose axis covers the whole scale."""
+    """The systems under one criterion, in a subplot whose axis covers the whole scale."""
     scale = 100 if result.share else 1
     intervals = {system.system: system.interval for system in result.systems}
     drawn = [
@@ -138,7 +140,7 @@ def _draw(
 
 
 def _ticks(result: CriterionResult, low: float, high: float) -> list[float]:
-    """Whole points of a short scale, else its ends and its middle."""
+    """Whole points of a short scale, otherwise its ends and its middle."""
     points = [point for point in result.points if point == round(point)]
     return points if 1 < len(points) <= 7 else [low, (low + high) / 2, high]
 
@@ -166,7 +168,7 @@ def _finished(figure: go.Figure, height: int, top: int) -> go.Figure:
 
 
 def table(analysis: StudyAnalysis, shown: Sequence[CriterionResult], order: Sequence[int]) -> pd.DataFrame:
-    """The numbers of the picture: a row per criterion and system, with n and the ends of the interval."""
+    """The numbers of the picture: one row per criterion and system, with n and the ends of the interval."""
     of = [(result, system) for result in shown for code in order for system in result.systems if system.system == code]
     rows = [
         {

@@ -1,4 +1,4 @@
-"""The first screen of the results: one verdict, one picture, what can be trusted, how far it is, what to do next."""
+"""The first screen of the results: one verdict, one picture, its trustworthiness, the progress, and the next step."""
 
 from __future__ import annotations
 
@@ -30,12 +30,14 @@ SIDES = [2, 1]
 
 
 def _nothing() -> None:
-    """No note."""
+    """The default for `note`: draws nothing."""
 
 
 @dataclass(frozen=True)
 class ShownResults:
-    """findings: what readers should know about the numbers, computed after the chart is drawn; note: drawn below it."""
+    """findings: returns what readers should know about the numbers, called after the chart is drawn. note: draws text
+    below the chart.
+    """
 
     analysis: StudyAnalysis
     findings: Callable[[], Sequence[Finding]]
@@ -43,7 +45,7 @@ class ShownResults:
 
 
 def first_screen(shown: ShownResults, board: Board, tools: DeltaGenerator, step: NextStep) -> None:
-    """tools: the row above the chart, with the order of its rows and the button for its numbers."""
+    """Draw the screen. `tools` is the row above the chart, for the order of its rows and the button for its numbers."""
     slug, analysis = board.study.slug, shown.analysis
     left, right = screen_sides()
     with left:
@@ -61,7 +63,7 @@ def first_screen(shown: ShownResults, board: Board, tools: DeltaGenerator, step:
 
 
 def screen_sides() -> tuple[DeltaGenerator, DeltaGenerator]:
-    """Left the verdict with its picture, right the cards."""
+    """The left side, for the verdict with its picture, and the right side, for the cards."""
     st.html(LOOK)
     with st.container(key="first-screen"):
         left, right = st.columns(SIDES, gap="medium")
@@ -76,7 +78,7 @@ def _verdict(verdict: FirstVerdict, analysis: StudyAnalysis) -> None:
 
 
 def with_short_names(sentence: str, analysis: StudyAnalysis) -> str:
-    """Systems with long names as the picture names them."""
+    """A sentence with long names of systems shortened as in the picture."""
     names = {analysis.name(code): row_name(analysis, code) for code in analysis.systems}
     for name in sorted(names, key=len, reverse=True):
         sentence = sentence.replace(name, names[name])
@@ -110,7 +112,7 @@ ALT = "Mean and 95 % interval of each system on each criterion; Data has the num
 
 
 def _order(analysis: StudyAnalysis, board: Board) -> Order:
-    """Rows of a blind study keep to the numbers of the systems, so that a new rating does not move them."""
+    """The order of rows; in a blind study that of the systems' numbers, so that a new rating does not move them."""
     titles: dict[Order, str] = {
         "number": "number",
         "primary": analysis.title(primary(analysis)),
@@ -123,7 +125,7 @@ def _order(analysis: StudyAnalysis, board: Board) -> Order:
 
 
 def progress(view: Overview) -> None:
-    """What is in and what is expected, and when it will be."""
+    """The number of finished and expected annotations, and the expected date."""
     share = min(view.done / view.expected, 1.0) if view.expected else 0.0
     with st.container(border=True, gap="xsmall"):
         st.subheader("Progress", anchor=False)
@@ -154,7 +156,7 @@ def next_card(step: NextStep, slug: str) -> None:
 
 
 def no_rating(board: Board, step: NextStep) -> None:
-    """A study that nobody has rated yet."""
+    """The page of a study without ratings."""
     left, right = screen_sides()
     with left:
         st.header("There is no rating yet", anchor=False)

@@ -1,12 +1,12 @@
-// Which texts are parsed: the parser is slow for long texts, and quadratic for a few artificial patterns.
+// Limits on the texts that are parsed: the parser is slow for long texts, and quadratic for a few artificial patterns.
 // triptych/formats/texts/markdown.py has the same limits.
 
 const MAX_CHARACTERS = 25_000;
 const MAX_MARKS = 800; // brackets, stars, … in one paragraph
 const MAX_MARKS_IN_ALL = 6_000;
 const MAX_BARS = 2_000; // of tables
-const MAX_LINES = 1_000; // each may continue every block that is open
-const MAX_CELLS = 10_000; // rows of a table are filled up with empty ones
+const MAX_LINES = 1_000; // each may continue all open blocks
+const MAX_CELLS = 10_000; // of a table, whose short rows are filled up with empty cells
 const WIDE_TABLE = /(?:\|[^\n|]*){200}/;
 const MARKS = /[[\]*_`~<!$\\&]/g;
 const LINE = /\r\n?|\n/;

@@ -1,4 +1,4 @@
-// Raw text to an mdast tree, with a list of the source positions of each character.
+// Parses a raw text to an mdast tree, and lists the source position of each character.
 
 import {
   fromMarkdown, gfmStrikethrough, gfmStrikethroughFromMarkdown, gfmTable, gfmTableFromMarkdown, gfmTaskListItem,
@@ -7,7 +7,7 @@ import {
 
 /** @import { Compiler, Leaf, Mdast, Parsed, Place, Token } from "./types.js" */
 
-const MAX_FORMULA = 2_000; // characters of one
+const MAX_FORMULA = 2_000; // characters of one formula
 const BACKSLASH = 92;
 const DOLLAR = 36;
 
@@ -20,8 +20,8 @@ const isLineEnding = (code) => code !== null && code < -2;
 const isSpace = (code) => code === null || code < 0 || code === 32;
 
 /**
- * Collects leaves, in the order of the text: data, an escape, a character reference or a line ending each. The handlers
- * repeat those of mdast-util-from-markdown.
+ * Collects leaves in the order of the text; a leaf is data, an escape, a character reference or a line ending. The
+ * handlers repeat those of mdast-util-from-markdown.
  * @param {Leaf[]} leaves
  */
 function collectLeaves(leaves) {
@@ -54,7 +54,7 @@ function collectLeaves(leaves) {
     const text = this.sliceSerialize(token);
     tail.value += text;
     tail.position.end = pointOf(token.end);
-    add(token.start.offset - 1, token.end.offset, text); // with its backslash
+    add(token.start.offset - 1, token.end.offset, text); // including its backslash
   }
 
   /** @this {Compiler} @param {Token} token */
@@ -82,7 +82,7 @@ function collectLeaves(leaves) {
       const text = this.sliceSerialize(token);
       tail.value += text;
       tail.position.end = pointOf(token.end);
-      add(token.start.offset, token.start.offset + text.length, text); // its end counts the next line's prefix too
+      add(token.start.offset, token.start.offset + text.length, text); // its end includes the next line's prefix
     }
   }
 
@@ -96,8 +96,8 @@ function collectLeaves(leaves) {
 }
 
 /**
- * Formulas in `\( … \)` and `\[ … \]`, which CommonMark knows as escaped brackets only, and in `$ … $` by Pandoc's rule (no
- * space inside, no digit behind), so that prices stay prices. A formula has one token for each of its lines.
+ * Formulas in `\( … \)` and `\[ … \]`, which CommonMark treats as escaped brackets, and in `$ … $` by Pandoc's rule (no
+ * space inside, no digit after it), so that prices are not formulas. A formula has one token per line.
  */
 function formulas() {
   /** @param {number} opening @returns {(effects: any, ok: any, nok: any) => any} */
@@ -170,7 +170,7 @@ function formulas() {
   return { text: { [DOLLAR]: dollars, [BACKSLASH]: { name: "bracketFormula", tokenize: tokenizer(BACKSLASH) } } };
 }
 
-/** The tokens of a formula become one inlineMath node. */
+/** Turns the tokens of a formula into one inlineMath node. */
 function formulasFromMarkdown() {
   return {
     enter: {

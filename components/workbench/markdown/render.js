@@ -1,5 +1,5 @@
-// A parsed text as nodes of the page, each with its range in the raw text. Never innerHTML: links and images are text
-// with their address, HTML is shown as it was written.
+// Draws a parsed text as nodes of the page, each with its range in the raw text. Never uses innerHTML: links and images
+// become text with their address, and HTML is shown as it was written.
 
 import { h } from "../dom.js";
 import { TextDrawing } from "../texts.js";
@@ -10,10 +10,10 @@ import { parse } from "./parse.js";
 /** @import { MarkOf, Source, Span } from "../texts.js" */
 /** @import { Leaf, MarkdownSource, Mdast, Parsed } from "./types.js" */
 
-const MAX_DEPTH = 60; // nested blocks or marks that are drawn
+const MAX_DEPTH = 60; // of nested blocks or marks that are drawn
 const MAX_FORMULA = 2_000; // characters
 const MAX_ADDRESS = 60; // characters of an address that are shown
-// in a text of one line: anything that may mean more than itself
+// in a text of one line: characters that may be markup
 const MARKED = /[*_`~[\]\\&<$\0\r\n\t\ufeff]|^ | $|^(?:[#>+=-]|\d{1,9}[.)])/;
 const FORMULAS = {
   output: "mathml", throwOnError: true, strict: "ignore", trust: false, maxExpand: 300, maxSize: 20,
@@ -24,7 +24,7 @@ let katex = null;
 
 export const hasFormulas = () => katex !== null;
 
-/** Until then formulas are shown as they were written. */
+/** Loads KaTeX. Until then, formulas are shown as they were written. */
 export async function loadFormulas() {
   ({ katex } = await import("./vendor/katex.js"));
 }
@@ -45,7 +45,7 @@ export function read(raw) {
 }
 
 /**
- * The parser's result without parsing: most turns of a conversation have no markup.
+ * The parser's result for a text without markup, such as most turns of a conversation, without parsing it.
  * @param {string} raw
  * @returns {Parsed}
  */
@@ -73,7 +73,7 @@ function definitionsOf(tree) {
 /** @param {string | undefined} url */
 const addressOf = (url = "") => (url.length > MAX_ADDRESS ? `${url.slice(0, MAX_ADDRESS)}…` : url);
 
-/** @param {string} label @returns {Props} of what scrolls by itself, also by keyboard */
+/** Attributes of an element that scrolls separately, also with keys. @param {string} label @returns {Props} */
 const scrolling = (label) => ({ tabindex: 0, role: "group", "aria-label": label });
 
 export class MarkdownDrawing extends TextDrawing {
@@ -102,7 +102,7 @@ export class MarkdownDrawing extends TextDrawing {
     }
     /** @type {Leaf[]} */
     const inside = [];
-    const before = leaves[low - 1]; // the tree builder takes the space after a task's box from its text
+    const before = leaves[low - 1]; // the tree builder removes the space after a task's box from its text
     if (before && before.end + shift > start && before.text.length === before.end - before.start) {
       const from = start - shift;
       inside.push({ start: from, end: before.end, text: before.text.slice(from - before.start) });
@@ -114,7 +114,7 @@ export class MarkdownDrawing extends TextDrawing {
   }
 
   /**
-   * A text of the tree out of its leaves. Where they do not add up to its value, the whole node is one unit.
+   * Draws a text node by its leaves. If they do not add up to its value, the whole node is one unit.
    * @param {Node} parent @param {Mdast} node
    */
   text(parent, node) {
@@ -126,7 +126,7 @@ export class MarkdownDrawing extends TextDrawing {
   }
 
   /**
-   * Code: its leaves are its lines and their ends; those of its fences are no part of the value.
+   * Draws code by its leaves, which are lines and line endings. Leaves of the fences are not part of the value.
    * @param {Node} parent @param {Mdast} node
    */
   code(parent, node) {
@@ -140,7 +140,7 @@ export class MarkdownDrawing extends TextDrawing {
   }
 
   /**
-   * The leaves that make up the value; adjacent ones that are contiguous in the raw text become one node.
+   * Draws the leaves that make up the value; leaves that are contiguous in the raw text become one node.
    * @param {Node} parent @param {Leaf[]} leaves @param {string} value
    */
   #pieces(parent, leaves, value) {
@@ -169,7 +169,7 @@ export class MarkdownDrawing extends TextDrawing {
   }
 
   /**
-   * Whether a text appears unchanged in the raw text; NUL is shown as U+FFFD, CR would be drawn as a control.
+   * Whether a text appears unchanged in the raw text. NUL is shown as U+FFFD; CR would be drawn as a control character.
    * @param {string} text @param {number} from @param {number} to
    */
   #isSame(text, from, to) {
@@ -182,7 +182,7 @@ export class MarkdownDrawing extends TextDrawing {
     const raw = this.raw.slice(from, to);
     if (/^\r\n?$/.test(raw)) return this.unit(parent, document.createTextNode("\n"), from, to);
     const pad = text.length - raw.length;
-    if (pad > 0 && text.endsWith(raw) && !text.slice(0, pad).trim()) { // the rest of a tab, without its own position
+    if (pad > 0 && text.endsWith(raw) && !text.slice(0, pad).trim()) { // the rest of a tab has no position
       parent.appendChild(document.createTextNode(text.slice(0, pad)));
       return this.identity(parent, from, to, raw);
     }
@@ -190,7 +190,7 @@ export class MarkdownDrawing extends TextDrawing {
   }
 
   /**
-   * Values that the tree builder changed afterwards: `\|` in code of a table cell; anything else is one unit.
+   * Draws a value that the tree builder has changed: `\|` in code of a table cell. Anything else is one unit.
    * @param {Node} parent @param {number} start @param {number} end @param {string} value
    */
   #aligned(parent, start, end, value) {
@@ -248,7 +248,7 @@ export class MarkdownDrawing extends TextDrawing {
   }
 
   /**
-   * KaTeX builds its MathML node by node here, not from a string.
+   * KaTeX builds its MathML here node by node, not from a string.
    * @param {Node} parent @param {Mdast} node @param {string} tex
    */
   formula(parent, node, tex, display = false) {
@@ -276,7 +276,7 @@ const block = (tag) => (drawing, parent, node, depth) => drawing.into(parent, h(
 const inline = (tag) => (drawing, parent, node, depth) => drawing.into(parent, h(tag), node, depth);
 
 /**
- * Never a link that leads somewhere: its address is shown behind it, by the style sheet.
+ * Draws a link as text; the style sheet shows its address behind it. It never leads anywhere.
  * @param {MarkdownDrawing} drawing @param {Node} parent @param {Mdast} node @param {number} depth
  * @param {string | undefined} url
  */
@@ -288,7 +288,7 @@ function link(drawing, parent, node, depth, url) {
 }
 
 /**
- * Nothing is fetched: the words for it and its address.
+ * Draws an image as its text and its address; nothing is fetched.
  * @param {MarkdownDrawing} drawing @param {Node} parent @param {Mdast} node @param {string | undefined} url
  */
 function image(drawing, parent, node, url) {

@@ -1,4 +1,4 @@
-// The shapes of a parsed text: mdast as far as it is drawn here, and where its characters come from.
+// The shapes of a parsed text: the parts of mdast that are drawn, and the source positions of characters.
 
 export interface Place {
   line: number;
@@ -23,13 +23,13 @@ export interface Mdast {
   align?: (string | null)[]; // of a table's columns
 }
 
-/** Characters as the parser hands them on, and the range of the raw text that they stand for. */
+/** Characters as the parser returns them, and the range of the raw text that they come from. */
 export type Leaf = { start: number; end: number; text: string };
 
 export type Parsed = {
   tree: Mdast;
   leaves: Leaf[];
-  shift: number; // what the parser leaves out at the beginning
+  shift: number; // characters that the parser skips at the start
 };
 
 export type MarkdownSource = Parsed & { raw: string; definitions: Map<string, string | undefined> };
@@ -39,7 +39,7 @@ export interface Token {
   end: Place;
 }
 
-/** What `this` is in a handler of mdast-util-from-markdown. */
+/** The type of `this` in a handler of mdast-util-from-markdown. */
 export interface Compiler {
   stack: any[];
   data: Record<string, any>;

@@ -1,4 +1,4 @@
-"""What an archive holds of items and ratings: already without pseudonyms and without what consent does not cover."""
+"""The items and ratings of an archive, without pseudonyms and without anything that consent does not cover."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ALTERED = "The list of texts does not match the study's current texts: write it 
 
 
 class FreeText(NamedTuple):
-    """Words of an annotator. what: explanation, highlight comment or note; about: the criterion or the label."""
+    """A text by an annotator. what: explanation, highlight comment or note; about: the criterion or the label."""
 
     what: str
     item_id: str
@@ -52,9 +52,10 @@ class FreeText(NamedTuple):
 
 @dataclass(frozen=True)
 class Content:
-    """items: with the annotations that may be here one by one, no text by their annotators. texts: these, to be read.
+    """items: with the annotations that may be published individually, without annotators' texts. texts: those texts, to
+    be reviewed.
 
-    people: what consent covers of each annotator. finished: the study, its annotators under their names in the archive.
+    people: what each annotator's consent covers. finished: the study, with the archive's names for annotators.
     """
 
     finished: Finished
@@ -63,7 +64,7 @@ class Content:
     texts: tuple[FreeText, ...]
 
     def rating_rows(self) -> Iterator[tuple[Cell, ...]]:
-        """In the order of RATINGS_HEADER."""
+        """Rows in the order of RATINGS_HEADER."""
         for item, work in self._work():
             who, after = (work.annotator, work.kind, item.item_id), (int(work.state == "surplus"), int(work.excluded))
             places = [(slot.system, slot.position, slot.ratings) for slot in work.slots]
@@ -73,7 +74,7 @@ class Content:
                     yield (*who, system, position, given.criterion, *value, *after)
 
     def highlight_rows(self, with_quotes: bool) -> Iterator[tuple[Cell, ...]]:
-        """In the order of HIGHLIGHTS_HEADER; a quote is a part of the item's text."""
+        """Rows in the order of HIGHLIGHTS_HEADER; a quote is a part of the item's text."""
         for item, work in self._work():
             for slot, mark in work.highlights:
                 shown = (slot.system, slot.position) if slot else (None, None)
@@ -85,15 +86,15 @@ class Content:
 
     @property
     def mark(self) -> str:
-        """Changes with any text, and with who wrote it."""
+        """A digest that changes with any text and its author."""
         return hashlib.sha256(json.dumps(self.texts).encode()).hexdigest()[:16]
 
     def listed(self) -> bytes:
-        """The texts as a CSV file to read; its reader deletes the rows that stay out."""
+        """The texts as a CSV file to review; the reviewer deletes the rows that must not be published."""
         return "".join(write_csv([(self.mark, *text) for text in self.texts], TEXTS_HEADER)).encode("utf-8-sig")
 
     def released(self, file: bytes) -> tuple[FreeText, ...]:
-        """The texts that a list still has. Raises ImportRefused, and Conflict where it is not the list of today."""
+        """The texts that are still in a list. Raises ImportRefused, and Conflict if the texts have changed since."""
         rows = list(csv.reader(io.StringIO(_decoded(file), newline="")))
         if not rows or tuple(rows[0]) != TEXTS_HEADER:
             raise ImportRefused(
@@ -107,7 +108,7 @@ class Content:
 
 
 def _same_lines(text: str) -> str:
-    """A spreadsheet may have changed the ends of lines."""
+    """The text with uniform line ends, which a spreadsheet may have changed."""
     return text.replace("\r\n", "\n")
 
 
@@ -119,7 +120,7 @@ def _decoded(file: bytes) -> str:
 
 
 def content_of(session: Session, study: Study, blind: bool) -> Content:
-    """blind: systems are System 1, System 2, … although their names may be written."""
+    """The content of a study's archive. blind: name systems System 1, System 2, … even after unblinding."""
     finished, people = exports.read_finished(session, study), covered(session, study)
     systems = _systems(session, study, finished, blind)
     noted = select(Assignment.id, Assignment.note).where(Assignment.study_id == study.id, Assignment.note.is_not(None))
@@ -136,7 +137,7 @@ def content_of(session: Session, study: Study, blind: bool) -> Content:
 
 
 def _systems(session: Session, study: Study, finished: Finished, blind: bool) -> dict[str, str]:
-    """Name as it may be written → the name in the archive."""
+    """Visible name of a system → its name in the archive."""
     if finished.blind or not blind:
         return {name: name for name in finished.systems.values()} | {"": ""}
     coded = select(System.name, System.blind_code).where(System.study_id == study.id)
@@ -144,7 +145,7 @@ def _systems(session: Session, study: Study, finished: Finished, blind: bool) ->
 
 
 def _item(item: FinishedItem, people: Covered, systems: Mapping[str, str]) -> FinishedItem:
-    """The item under the archive's names, with the annotations that consent covers."""
+    """The item with the archive's names and the annotations that consent covers."""
     works = (work for work in item.annotations if work.rated and people.of_ratings(work.annotator))
     annotations = [_annotation(work, people, systems) for work in works]
     candidates = [replace(candidate, system=systems.get(candidate.system, "")) for candidate in item.candidates]
@@ -181,7 +182,7 @@ def _uncommented(mark: FinishedHighlight) -> FinishedHighlight:
 
 
 def _texts(item: str, work: FinishedAnnotation, people: Covered, notes: Mapping[int, str]) -> Iterator[FreeText]:
-    """What the annotator wrote, where that is covered."""
+    """The annotator's texts, if consent covers them."""
     if work.annotator not in people.writers:
         return
     who = work.annotator

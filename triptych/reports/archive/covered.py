@@ -1,4 +1,4 @@
-"""What of each annotator an archive may hold, and what they are called there."""
+"""What an archive may contain of each annotator, and their names in it."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from triptych.storage.events import EventKind
 from triptych.storage.models import SEEN, Assignment, Event, EventDetail, Kind, Membership, Person, Study
 from triptych.study.settings import Sharing, settings_of
 
-ONE_BY_ONE = ("ratings", "texts")  # answers to "what is published" that cover single ratings
-MIN_HIDING_PEOPLE = 3  # people whose sum hides each of them
+ONE_BY_ONE = ("ratings", "texts")  # values of "what is published" that cover individual ratings
+MIN_HIDING_PEOPLE = 3  # minimum number of people whose sum hides each of them
 JUDGE, ANNOTATOR = "Judge", "Annotator"
 
 
 @dataclass(frozen=True)
 class Covered:
-    """names: pseudonym → the name in the archive, of everybody who stays. left: pseudonyms of those who withdrew.
+    """names: pseudonym → name in the archive, for everybody who has not withdrawn. left: pseudonyms of those who have.
 
-    sharing: pseudonym → what was agreed to; what no person gave may be shared whole.
+    sharing: pseudonym → what they agreed to; data that no person gave may be published completely.
     """
 
     names: Mapping[str, str]
@@ -37,7 +37,7 @@ class Covered:
 
     @cached_property
     def annotators(self) -> frozenset[str]:
-        """Names in the archive of all but judges, whose results are printed one by one."""
+        """Names in the archive of all annotators except judges, whose results are printed individually."""
         return frozenset(name for name in self.names.values() if name.startswith(ANNOTATOR))
 
     def of_ratings(self, pseudonym: str) -> bool:
@@ -45,12 +45,12 @@ class Covered:
 
     @cached_property
     def writers(self) -> frozenset[str]:
-        """Names in the archive of those whose texts are covered."""
+        """Names in the archive of people whose texts may be published."""
         return frozenset(name for pseudonym, name in self.names.items() if self.sharing[pseudonym] == "texts")
 
     @property
     def caution(self) -> str:
-        """A warning for the lead before publishing the archive, or an empty text."""
+        """A warning for the lead before publishing the archive; "" if none is needed."""
         own = sum(self.sharing[pseudonym] not in ONE_BY_ONE for pseudonym in self.names)
         if own == len(self.names) or not 0 < own < MIN_HIDING_PEOPLE:
             return ""
@@ -60,7 +60,7 @@ class Covered:
         )
 
     def frame(self, frame: Frame) -> Frame:
-        """The frame without those who left, and under the names of the archive."""
+        """The frame without people who have left, with the archive's names."""
         groups = {who: group for who, group in frame.settings.annotator_groups.items() if who not in self.left}
         staying = replace(
             frame,
@@ -75,7 +75,7 @@ class Covered:
         return stays.assign(annotator=stays["annotator"].cat.remove_unused_categories())
 
     def sentences(self) -> Iterator[str]:
-        """What is here of the annotators, and why not more."""
+        """What the archive contains about the annotators, and why not more."""
         people = {
             sharing: counted(sum(self.sharing[pseudonym] == sharing for pseudonym in self.names), "annotator")
             for sharing in ("texts", "ratings", "nothing", "not_asked")
@@ -95,7 +95,7 @@ class Covered:
 
 
 def covered(session: Session, study: Study) -> Covered:
-    """Everybody with finished work in the study. Numbers follow no order of joining."""
+    """Everybody with finished work in the study. Their numbers do not follow the order of joining."""
     query = (
         select(Person.pseudonym, Person.kind, Membership.consent_version, Membership.withdrawn_at)
         .join(Assignment, Assignment.person_id == Person.id)
@@ -126,7 +126,7 @@ def covered(session: Session, study: Study) -> Covered:
 
 
 def _agreed(session: Session, study: Study) -> dict[tuple[str, str | None], Sharing]:
-    """(pseudonym, version of the text) → what it said of publication."""
+    """(pseudonym, version of the consent text) → what it said about publication."""
     consents = (
         select(Event.subject, EventDetail.new)
         .join(EventDetail, EventDetail.event_id == Event.id)

@@ -1,6 +1,6 @@
-"""The folder of an archive: pages that open from a disk without a network, and the tables they are made of.
+"""The folder of an archive: pages that open without a network, and the tables behind them.
 
-No pseudonym is in it, no result about one annotator, and no script; pages lead to each other only.
+It contains no pseudonym, no result of a single annotator and no script; pages link only to each other.
 """
 
 from __future__ import annotations
@@ -64,9 +64,10 @@ CONTENT_NOTES = {
 
 @dataclass(frozen=True)
 class ArchiveChoice:
-    """licence: of the item texts; empty: they stay out. blind: no system is named, although the study is unblinded.
+    """licence: of the item texts; "" to leave them out. blind: whether to hide system names although the study is
+    unblinded.
 
-    release: the list of texts that somebody has read; without it no text by an annotator is in the archive.
+    release: the list of reviewed texts; without it the archive contains no text by an annotator.
     """
 
     licence: str = ""
@@ -76,7 +77,7 @@ class ArchiveChoice:
 
 @dataclass(frozen=True)
 class Archive:
-    """sha256: of the file that holds the hash of every other file."""
+    """sha256: of the file with the hashes of all other files."""
 
     sha256: str
     files: dict[str, bytes]
@@ -85,7 +86,7 @@ class Archive:
 
 @dataclass(frozen=True)
 class _Parts:
-    """All that the files are made of. texts: those that were released."""
+    """The data of all files. texts: those that were released."""
 
     study: Study
     choice: ArchiveChoice
@@ -103,9 +104,10 @@ class _Parts:
 
 
 def archive_study(session: Session, study: Study, choice: ArchiveChoice, folder: str, actor: str) -> Archive:
-    """The archive of a closed study; the log says that it was made, and under which name it was put.
+    """The archive of a closed study; the log records it with the name of its folder.
 
-    Raises NotAllowed for a study that is not closed, ImportRefused and Conflict for a list that was not read.
+    Raises NotAllowed for a study that is not closed, ImportRefused for an invalid list of texts, and Conflict for an
+    outdated one.
     """
     study = lifecycle.lock(session, study.id)
     parts = _parts(session, study, choice)
@@ -125,7 +127,7 @@ def archive_study(session: Session, study: Study, choice: ArchiveChoice, folder:
 
 
 def texts_to_read(session: Session, study: Study, blind: bool) -> tuple[bytes, int]:
-    """The list of texts that consent covers, for somebody to read, and how many there are. Raises NotAllowed."""
+    """The list of texts that consent covers, to be reviewed, and their number. Raises NotAllowed."""
     _refuse_unfinished(study)
     content = content_of(session, study, blind)
     return content.listed(), len(content.texts)
@@ -279,7 +281,7 @@ def _dialogue(turns: Sequence[FinishedTurn]) -> str:
 
 
 def _ratings(works: Sequence[FinishedAnnotation], titles: Mapping[str, str]) -> Iterator[Table]:
-    """Who gave what: a row per annotator and response, a column per criterion."""
+    """Who rated what: a row per annotator and response, a column per criterion."""
     rows, asked = [], []
     for work in works:
         for system, ratings in (*((slot.system, slot.ratings) for slot in work.slots), ("", work.about_item)):
