@@ -23,7 +23,7 @@ from triptych.storage.models import Role
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.web import budgets
-from triptych.web.export import NO_STORE, refusal
+from triptych.web.export import NO_STORE, Download, refusal
 from triptych.web.session import current_login, web_engine
 
 FORMS = {
@@ -69,8 +69,7 @@ def _answer(data_of: PersonalData, request: Request) -> Response:
     except NotFound as error:
         return refusal(404, str(error))
     name = quote(f"{data['pseudonym']}.{form}", safe="")  # in a capsule's study not always ASCII
-    headers = {**NO_STORE, "Content-Disposition": f"attachment; filename*=utf-8''{name}"}
-    return Response(write(data), media_type=media_type, headers=headers)
+    return Download(who, write(data), media_type, {"Content-Disposition": f"attachment; filename*=utf-8''{name}"})
 
 
 PERSONAL_ROUTES = [
