@@ -26,7 +26,9 @@ _threads = ThreadPoolExecutor(2, thread_name_prefix="rubrics")
 
 
 def _rubric(secret: str | None, body: Any) -> Response:
-    """A text of a lead is parsed before the transaction, during which nobody else can write."""
+    """A text of a lead is parsed before the transaction, during which nobody else can write; so its sender is looked up
+    before, as nobody else's text may take that time, and again in the transaction, as they may have been removed.
+    """
     try:
         with reading(web_engine()) as session:
             who, _ = _asked(session, secret, body)
