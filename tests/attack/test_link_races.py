@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from helpers.studies import personal_link
 from sqlalchemy import Engine, func, select
 
 from triptych.errors import NotAllowed
-from triptych.people import accounts, signing_in
+from triptych.people import accounts, passcodes, roster, signing_in
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Login, Person, Role, Study
 
@@ -58,6 +59,28 @@ def test_a_personal_link_used_at_once_lets_one_in(engine, make_study):
 
     assert len({*at_once(accept)} - {NotAllowed}) == 1
     assert people(engine, Role.annotator) == before
+
+
+def test_a_leads_link_used_at_once_takes_one_passcode(engine, make_study, monkeypatch):
+    """On PostgreSQL the last of them replaced the passcode of the first, who was already let in."""
+    with writing(engine) as session:
+        study = session.get_one(Study, make_study(session, annotators=0)[0].id)
+        lead = accounts.new_person(session, Role.lead, name="Bea")
+        roster.enrol_lead(session, study, lead, "a lead")
+        secret = accounts.issue_link(session, study, lead.id)
+    all_hashed = Barrier(TIMES)
+    hashing = passcodes.hash_passcode
+
+    def hash_together(passcode: str) -> str:
+        hashed = hashing(passcode)
+        if hashed != passcode:
+            all_hashed.wait(30)
+        return hashed
+
+    monkeypatch.setattr(passcodes, "hash_passcode", hash_together)
+    accepted = at_once(lambda number: signing_in.invited_lead(engine, secret, f"correct horse battery {number}").id)
+
+    assert accepted.count(NotAllowed) == TIMES - 1
 
 
 def test_a_ticket_used_at_once_opens_one_login(engine, make_study):
