@@ -11,22 +11,23 @@ import pytest
 from helpers.studies import personal_link
 from sqlalchemy import Engine, func, select
 
-from triptych.errors import NotAllowed
-from triptych.people import accounts, passcodes, roster, signing_in
+from triptych.errors import NotAllowed, NotFound
+from triptych.people import accounts, passcodes, roster, signing_in, tokens
 from triptych.storage.database import reading, writing
-from triptych.storage.models import Login, Person, Role, Study
+from triptych.storage.events import EventKind
+from triptych.storage.models import Event, Login, Person, Role, Study, Token
 
 TIMES = 6
 
 
 def at_once(command: Callable[[int], Any]) -> list[Any]:
-    """What the command returns, tried at the same moment; NotAllowed for a refusal."""
+    """What the command returns, tried at the same moment; NotAllowed or NotFound for a refusal."""
 
     def outcome(number: int) -> Any:
         try:
             return command(number)
-        except NotAllowed:
-            return NotAllowed
+        except (NotAllowed, NotFound) as refusal:
+            return type(refusal)
 
     with ThreadPoolExecutor(TIMES) as threads:
         return list(threads.map(outcome, range(TIMES)))
@@ -95,6 +96,24 @@ def test_a_ticket_used_at_once_opens_one_login(engine, make_study):
     assert at_once(use).count(NotAllowed) == TIMES - 1
     with reading(engine) as session:
         assert session.execute(select(func.count()).select_from(Login)).scalar_one() == 1
+
+
+def test_a_token_revoked_at_once_is_logged_once(engine, make_study):
+    with writing(engine) as session:
+        study, lead, _ = make_study(session)
+        tokens.make(session, lead, "a script", tokens.LIVES[0], [tokens.Scope.read])
+        token = session.scalars(select(Token.id)).one()
+    all_begun = Barrier(TIMES, timeout=30)
+
+    def revoke(_: int) -> None:
+        all_begun.wait()
+        with writing(engine) as session:
+            tokens.revoke(session, lead, token)
+
+    assert at_once(revoke).count(NotFound) == TIMES - 1
+    with reading(engine) as session:
+        logged = select(func.count()).where(Event.study_id == study.id, Event.kind == EventKind.token_revoked)
+        assert session.execute(logged).scalar_one() == 1
 
 
 @pytest.mark.parametrize("made_for_another_study", [True, False])
