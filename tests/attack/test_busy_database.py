@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from contextlib import closing
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, event, text
 from starlette.applications import Starlette
 
 from triptych.storage import database
@@ -75,6 +75,17 @@ def test_a_writer_behind_others_does_not_wait_for_ever(sqlite_engine, monkeypatc
 
     with writing(sqlite_engine), pytest.raises(DatabaseBusy):
         write(sqlite_engine)
+
+
+def test_a_writer_waits_for_a_connection_before_its_turn(sqlite_engine):
+    """Downloads that nobody read took all of them, and the writer held the lock for thirty seconds."""
+    locked = []
+    event.listen(sqlite_engine, "checkout", lambda *_: locked.append(database._write_lock.locked()))
+
+    write(sqlite_engine)
+    database.wipe(sqlite_engine, [])
+
+    assert locked == [False, False]
 
 
 def test_a_request_that_no_thread_takes_up_is_busy_too(monkeypatch):

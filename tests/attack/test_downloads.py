@@ -1,4 +1,4 @@
-"""Downloads that nobody reads: each holds a connection to the database, of which there are sixty for everybody."""
+"""Downloads that nobody reads: each holds its bytes, or one of the connections to the database that all share."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from starlette.applications import Starlette
 
 from triptych.people import roster
 from triptych.storage import database
+from triptych.storage.database import DatabaseUnavailable
 from triptych.storage.models import Person, Role, Study
-from triptych.web import budgets, export
+from triptych.web import budgets, export, personal, routes
 
 DOWNLOADS = budgets.USUAL["downloads"].at_once
 
@@ -52,18 +53,52 @@ async def download(served, lead, begun, is_read):
     return status
 
 
-def test_a_lead_holds_few_connections_by_downloads(led, engine):
+def alongside(led, unread, others):
+    """Statuses of the downloads by these leads, while `unread` are sent to the first lead, who reads none of them."""
+
     async def attempt():
         begun = asyncio.Semaphore(0)
-        unread = [asyncio.create_task(download(led, 0, begun, is_read=False)) for _ in range(int(DOWNLOADS))]
-        for _ in unread:
+        tasks = [asyncio.create_task(download(led, 0, begun, is_read=False)) for _ in range(unread)]
+        for _ in tasks:
             await begun.acquire()
-        another = await download(led, 0, begun, is_read=True)
-        of_other_lead = await download(led, 1, begun, is_read=True)
-        for task in unread:
+        statuses = [await download(led, lead, begun, is_read=True) for lead in others]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*unread, return_exceptions=True)
-        return another, of_other_lead, await download(led, 0, begun, is_read=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return [*statuses, await download(led, 0, begun, is_read=True)]
 
-    assert asyncio.run(attempt()) == (429, 200, 200)
+    return asyncio.run(attempt())
+
+
+def test_a_lead_holds_few_connections_by_downloads(led, engine):
+    assert alongside(led, int(DOWNLOADS), [0, 1]) == [429, 200, 200]
     assert engine.pool.checkedout() == 0
+
+
+def test_all_leads_together_hold_few_connections_by_downloads(led, engine, monkeypatch):
+    monkeypatch.setenv("TRIPTYCH_BUDGETS", "all_downloads=2")
+
+    assert alongside(led, 2, [0, 1]) == [429, 429, 200]
+    assert engine.pool.checkedout() == 0
+
+
+def test_a_person_holds_few_files_of_their_own_data(led, engine, monkeypatch):
+    """They are whole in memory, and hold no connection."""
+    app, _ = led
+    app.router.routes.extend(personal.PERSONAL_ROUTES)
+    monkeypatch.setattr(personal, "web_engine", lambda: engine)
+    monkeypatch.setattr(personal, "current_login", export.current_login)
+    monkeypatch.setenv("TRIPTYCH_BUDGETS", "downloads=2 all_downloads=1")
+
+    assert alongside((app, "/my-data.json"), 2, [0, 1]) == [429, 200, 200]
+
+
+def test_a_download_from_an_unavailable_database_is_to_be_repeated(led, monkeypatch):
+    def away(*_):
+        raise DatabaseUnavailable("The database does not answer.")
+
+    monkeypatch.setattr(export, "reading", away)
+    app, path = led
+    answering = Starlette(routes=app.routes, exception_handlers=routes.ERRORS)
+
+    assert alongside((answering, path), 0, [0]) == [503, 503]

@@ -4,28 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any
 
 import pytest
 from helpers.studies import personal_link
 from sqlalchemy import Engine, func, select
 
-from triptych.errors import NotAllowed
-from triptych.people import accounts, signing_in
+from triptych.errors import NotAllowed, NotFound
+from triptych.people import accounts, passcodes, roster, signing_in, tokens
 from triptych.storage.database import reading, writing
-from triptych.storage.models import Login, Person, Role, Study
+from triptych.storage.events import EventKind
+from triptych.storage.models import Event, Login, Person, Role, Study, Token
 
 TIMES = 6
 
 
 def at_once(command: Callable[[int], Any]) -> list[Any]:
-    """What the command returns, tried at the same moment; NotAllowed for a refusal."""
+    """What the command returns, tried at the same moment; NotAllowed or NotFound for a refusal."""
 
     def outcome(number: int) -> Any:
         try:
             return command(number)
-        except NotAllowed:
-            return NotAllowed
+        except (NotAllowed, NotFound) as refusal:
+            return type(refusal)
 
     with ThreadPoolExecutor(TIMES) as threads:
         return list(threads.map(outcome, range(TIMES)))
@@ -60,6 +62,28 @@ def test_a_personal_link_used_at_once_lets_one_in(engine, make_study):
     assert people(engine, Role.annotator) == before
 
 
+def test_a_leads_link_used_at_once_takes_one_passcode(engine, make_study, monkeypatch):
+    """On PostgreSQL the last of them replaced the passcode of the first, who was already let in."""
+    with writing(engine) as session:
+        study = session.get_one(Study, make_study(session, annotators=0)[0].id)
+        lead = accounts.new_person(session, Role.lead, name="Bea")
+        roster.enrol_lead(session, study, lead, "a lead")
+        secret = accounts.issue_link(session, study, lead.id)
+    all_hashed = Barrier(TIMES)
+    hashing = passcodes.hash_passcode
+
+    def hash_together(passcode: str) -> str:
+        hashed = hashing(passcode)
+        if hashed != passcode:
+            all_hashed.wait(30)
+        return hashed
+
+    monkeypatch.setattr(passcodes, "hash_passcode", hash_together)
+    accepted = at_once(lambda number: signing_in.invited_lead(engine, secret, f"correct horse battery {number}").id)
+
+    assert accepted.count(NotAllowed) == TIMES - 1
+
+
 def test_a_ticket_used_at_once_opens_one_login(engine, make_study):
     with writing(engine) as session:
         annotator = make_study(session)[2][0]
@@ -72,6 +96,24 @@ def test_a_ticket_used_at_once_opens_one_login(engine, make_study):
     assert at_once(use).count(NotAllowed) == TIMES - 1
     with reading(engine) as session:
         assert session.execute(select(func.count()).select_from(Login)).scalar_one() == 1
+
+
+def test_a_token_revoked_at_once_is_logged_once(engine, make_study):
+    with writing(engine) as session:
+        study, lead, _ = make_study(session)
+        tokens.make(session, lead, "a script", tokens.LIVES[0], [tokens.Scope.read])
+        token = session.scalars(select(Token.id)).one()
+    all_begun = Barrier(TIMES, timeout=30)
+
+    def revoke(_: int) -> None:
+        all_begun.wait()
+        with writing(engine) as session:
+            tokens.revoke(session, lead, token)
+
+    assert at_once(revoke).count(NotFound) == TIMES - 1
+    with reading(engine) as session:
+        logged = select(func.count()).where(Event.study_id == study.id, Event.kind == EventKind.token_revoked)
+        assert session.execute(logged).scalar_one() == 1
 
 
 @pytest.mark.parametrize("made_for_another_study", [True, False])

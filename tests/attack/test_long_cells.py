@@ -39,6 +39,17 @@ def test_a_long_line_of_guests_is_read_at_once(sqlite_engine, make_study):
             invitations.read_list(session, study, GUESTS.encode())
 
 
+def test_lines_of_many_guests_take_no_memory(sqlite_engine, make_study):
+    """A thousand lines took two gigabytes and 13 seconds."""
+    many = "".join(f"group {number} x 9999\n" for number in range(1000))
+    with writing(sqlite_engine) as session:
+        study, _, _ = make_study(session, annotators=0)
+        guests = invitations.read_list(session, study, many.encode())
+
+    assert len(guests.guests) == invitations.MAX_GUESTS + 1
+    assert not guests.ok
+
+
 def test_a_long_answer_in_a_workbook_is_read_at_once():
     """Normalising combining marks takes time by the square of their number, for each such cell again."""
     points = tuple(Point(value=number) for number in range(1, 6))

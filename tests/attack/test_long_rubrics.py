@@ -51,6 +51,16 @@ def test_a_rubric_is_read_while_others_can_write(parsed, value):
     assert not any(in_use)
 
 
+def test_a_text_of_somebody_else_is_not_read(parsed, engine):
+    _, message, in_use = parsed
+    with writing(engine) as session:
+        other = accounts.create_lead(session, "Bea", "correct horse battery")
+        secret = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, other))
+
+    assert rubrics._rubric(secret, message).status_code == 409
+    assert not in_use
+
+
 def test_a_change_is_not_taken_for_a_look_when_busy(parsed, monkeypatch):
     secret, message, _ = parsed
 

@@ -202,3 +202,23 @@ def test_while_the_database_is_unavailable_nobody_counts_as_a_lead():
         handed_on(announced(1).SerializeToString(), may_announce=False)
 
     assert refusal.value.code == LATER_CODE
+
+
+async def _fail_again_and_again(server: Server, times: int) -> None:
+    """A stranger sends a number where the page has a text."""
+    async with aiohttp.ClientSession() as http:
+        page = PageSession(http, server.url)
+        await page.open()
+        widget = WidgetState(id=page.find("text_input")[0].text_input.id, int_value=3)
+        for _ in range(times):
+            await page.run(widget)
+        await page.close()
+
+
+def test_values_that_no_widget_has_fill_no_log(tmp_path, forked):
+    build_world(tmp_path, items=5)
+    with running_app(tmp_path, {"TRIPTYCH_BUDGETS": "refusal_lines=3/0.01"}, start=forked) as server:
+        asyncio.run(_fail_again_and_again(server, 8))
+        lines = [line for line in server.output().splitlines() if "error_util" in line]
+
+    assert len(lines) == 3

@@ -55,6 +55,11 @@ def handshake(url: str, headers: Sent = (), path: str = SOCKET) -> Answer:
         return _read(connection)
 
 
+def upgrade(url: str) -> bytes:
+    """The head of a websocket handshake."""
+    return _head(url, "GET", SOCKET, _upgrade())
+
+
 @contextmanager
 def open_socket(url: str, headers: Sent = ()) -> Iterator[socket.socket]:
     """A websocket that the server accepted."""

@@ -501,8 +501,10 @@ def accept_as_lead(session: Session, secret: str, passcode: str) -> Person:
 
     Raises NotAllowed for a link that is not valid or not for a lead, and for an unusable passcode.
     """
-    person = invited(session, secret)
-    if person.role != Role.lead or person.passcode_hash is not None:
+    # locked, since on PostgreSQL another use of the link may set a passcode in the meantime
+    query = select(Person).where(Person.id == invited(session, secret).id).with_for_update()
+    person = session.scalars(query.execution_options(populate_existing=True)).first()
+    if person is None or person.role != Role.lead or person.passcode_hash is not None:
         raise NotAllowed("This link does not create a lead account.")
     person.passcode_hash = passcodes.hash_passcode(passcode)
     end_links(session, person.id)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import islice
 
 from sqlalchemy import select
 from sqlmodel import Session
@@ -88,9 +89,9 @@ def read_list(session: Session, study: Study, data: bytes) -> GuestList:
         findings.error(f"The list has {len(rows):,} lines; at most {MAX_GUESTS:,} people can be invited at once.")
         return GuestList((), findings.finish())
     columns, rows = _columns(rows, findings)
-    guests = tuple(_guests(rows, columns, findings))
+    guests = tuple(islice(_guests(rows, columns, findings), MAX_GUESTS + 1))  # a line may mean thousands
     if len(guests) > MAX_GUESTS:
-        findings.error(f"These are {len(guests):,} people; at most {MAX_GUESTS:,} can be invited at once.")
+        findings.error(f"These are more than {MAX_GUESTS:,} people; at most {MAX_GUESTS:,} can be invited at once.")
     _find_doubles(guests, findings)
     _find_known(session, study, guests, findings)
     if not guests and not findings.has_errors:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from itsdangerous import BadData, Signer
-from sqlalchemy import ColumnElement, select, update
+from sqlalchemy import ColumnElement, delete, select, update
 from sqlmodel import Session
 
 from triptych import clock, settings
@@ -27,6 +27,7 @@ PREFIX = "triptych_"  # lets people and secret scanners recognise it
 MAX_CHARACTERS = 200
 MAX_NAME_CHARACTERS = 60
 MAX_TOKENS = 20  # of one lead
+NO_SUCH = "You have no such token, or it has already been revoked."
 LIVES = (timedelta(days=1), timedelta(days=7), timedelta(days=30), timedelta(days=90), timedelta(days=365))
 USE_NOTED_EVERY = timedelta(minutes=1)
 
@@ -163,7 +164,7 @@ def revoke(session: Session, who: Who, token_id: int) -> None:
     own = (Token.id == token_id) & (Token.person_id == who.person_id)
     token = session.scalars(select(Token).where(own)).first()
     if token is None:
-        raise NotFound("You have no such token, or it has already been revoked.")
+        raise NotFound(NO_SUCH)
     _end(session, who, [token])
 
 
@@ -179,8 +180,9 @@ def revoke_all(session: Session, lead: Person, study: Study | None = None) -> No
 def _end(session: Session, who: Who, tokens: Sequence[Token]) -> None:
     for token in tokens:
         _record(session, who, token, EventKind.token_revoked)
-        session.delete(token)
-    session.flush()
+        # on PostgreSQL it may have been revoked since it was read, while this waited for the study
+        if not session.scalars(delete(Token).where(Token.id == token.id).returning(Token.id)).all():
+            raise NotFound(NO_SUCH)
 
 
 def _scopes(token: Token) -> tuple[Scope, ...]:

@@ -176,6 +176,7 @@ def open_engine(url: str) -> Engine:
         url,
         pool_size=20,
         max_overflow=40,
+        pool_timeout=10,
         connect_args={"timeout": 10, "check_same_thread": False},
         hide_parameters=True,  # error messages must not contain what people wrote
     )
@@ -333,9 +334,11 @@ def writing(engine: Engine) -> Iterator[Session]:
 
 @contextmanager
 def _to_write(engine: Engine) -> Iterator[Connection]:
-    """A connection for write transactions: on SQLite they take turns and lock the file from the beginning."""
-    lock = _turn() if engine.dialect.name == "sqlite" else nullcontext()
-    with lock, engine.connect() as connection:
+    """A connection for write transactions: on SQLite they take turns and lock the file from the beginning.
+
+    The connection comes first: where all are in use, waiting for one must not keep others from writing.
+    """
+    with engine.connect() as connection, _turn() if engine.dialect.name == "sqlite" else nullcontext():
         facts = connection.info
         facts[WRITES] = True
         try:
@@ -382,7 +385,7 @@ def wipe(engine: Engine, tables: Sequence[str]) -> Wiped:
     """
     if engine.dialect.name == "postgresql":
         return _wipe_on_postgres(engine, tables)
-    with explained(), _write_lock, engine.connect() as connection:
+    with explained(), engine.connect() as connection, _write_lock:
         raw = _driver_connection(connection)
         raw.execute("VACUUM")
         busy, *_ = raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -606,7 +609,7 @@ def overwrite_sqlite(engine: Engine, source: Path) -> None:
 
     A concurrent reader sees one state or the other; writers of this process wait. Raises DatabaseUnavailable.
     """
-    with explained(), _write_lock, engine.connect() as connection, closing(sqlite3.connect(source)) as new:
+    with explained(), engine.connect() as connection, closing(sqlite3.connect(source)) as new, _write_lock:
         new.backup(_driver_connection(connection))
 
 

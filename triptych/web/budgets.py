@@ -48,6 +48,7 @@ USUAL = {
     "body_bytes": Budget(200 * MB, 2 * MB),
     "personal_data": Budget(120, 1),
     "downloads": Budget(4, 0),
+    "all_downloads": Budget(12, 0),
     "readiness": Budget(20, 2),
     "refusal_lines": Budget(60, 1),
 }

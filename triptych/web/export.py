@@ -13,14 +13,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from sqlmodel import Session
-from starlette.concurrency import run_in_threadpool
+from starlette.concurrency import iterate_in_threadpool, run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from triptych.errors import NotAllowed, NotFound, TriptychError
-from triptych.storage.database import reading, see_one_state
+from triptych.languages.language import _
+from triptych.storage.database import DatabaseUnavailable, reading, see_one_state
 from triptych.storage.models import Role, Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who
@@ -36,30 +37,40 @@ NO_STORE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 READ_ONLY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
 Blocks = Callable[[Session, Study], Iterator[bytes]]
 AGAIN_SECONDS = 5.0
-_under_way: Counter[int] = Counter()  # number of downloads by person
+_under_way: Counter[tuple[str, int]] = Counter()  # number of downloads by budget and person
 
 
 class Download(StreamingResponse):
-    """A file that is written while it is sent.
+    """A file: its bytes, or pieces that are written while they are sent.
 
-    Each download holds a database connection until the client has read everything, so a person may have only a few at a
-    time; more get 429.
+    Only a few are sent at a time, and more get 429: for one person, since bytes wait in memory, and for everybody
+    together, since pieces hold a database connection until the client has read them.
     """
 
-    def __init__(self, who: Who, pieces: Generator[bytes, None, None], kind: str, headers: Mapping[str, str]) -> None:
-        super().__init__(pieces, media_type=kind, headers=headers)
-        self.person, self.pieces = who.person_id, pieces
+    def __init__(
+        self, who: Who, content: bytes | Generator[bytes, None, None], kind: str, headers: Mapping[str, str]
+    ) -> None:
+        super().__init__(iter(()), media_type=kind, headers={**NO_STORE, **headers})
+        self.counts = [("downloads", who.person_id)]
+        if isinstance(content, bytes):
+            self.headers["Content-Length"] = str(len(content))
+            self.pieces = (piece for piece in [content])
+        else:
+            self.counts.append(("all_downloads", 0))
+            self.pieces = content
+        self.body_iterator = iterate_in_threadpool(self.pieces)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if _under_way[self.person] >= budgets.all_budgets()["downloads"].at_once:
+        limits = budgets.all_budgets()
+        if any(_under_way[count] >= limits[count[0]].at_once for count in self.counts):
             headers = {**NO_STORE, "Retry-After": str(budgets.seconds(AGAIN_SECONDS))}
-            sentence = "Other downloads of yours are under way. Try again when one of them is finished."
+            sentence = _("Other downloads are under way. Try again when one of them is finished.")
             return await refusal(429, sentence, headers)(scope, receive, send)
-        _under_way[self.person] += 1
+        _under_way.update(self.counts)
         try:
             await super().__call__(scope, receive, send)
         finally:
-            _under_way[self.person] -= 1
+            _under_way.subtract(self.counts)
             await run_in_threadpool(self.pieces.close)  # the browser may have disconnected
 
 
@@ -76,9 +87,11 @@ def _answer(prepare: Callable[[Request, Session, Study], tuple[str, str, Blocks]
     try:
         with reading(web_engine()) as session:
             name, kind, blocks = prepare(request, session, lifecycle.led_by(session, who, slug))
+    except DatabaseUnavailable:
+        raise  # 503
     except TriptychError as error:
         return refusal(404 if isinstance(error, NotFound) else 400, str(error))
-    headers = {**NO_STORE, "Content-Disposition": f'attachment; filename="{slug}-{name}"'}
+    headers = {"Content-Disposition": f'attachment; filename="{slug}-{name}"'}
     return Download(who, _read(who, slug, blocks), kind, headers)
 
 
@@ -163,7 +176,8 @@ def _page(request: Request) -> Response:
                 raise NotFound("There is no study that you can see at this address.")
     except NotFound as error:
         return refusal(404, str(error))
-    return HTMLResponse(page, headers={**NO_STORE, "Content-Security-Policy": f"{READ_ONLY}; {ancestors()}"})
+    policy = {"Content-Security-Policy": f"{READ_ONLY}; {ancestors()}"}
+    return Download(who, page.encode(), "text/html; charset=utf-8", policy)
 
 
 def _workbook(request: Request, session: Session, study: Study) -> tuple[str, str, Blocks]:

@@ -1,4 +1,5 @@
-"""Limits what a connection may send, and for how long, before there is a request or message that the gate can check.
+"""Limits what a connection may send, and for how long, before there is a request or message that the gate can check;
+and how long it may leave an answer unread.
 
 uvicorn's parser in C, httptools, has no limit: a connection that sends an endless address or header line would use up
 all memory, and each piece would be copied with everything before it, so that nobody else gets an answer.
@@ -22,6 +23,8 @@ from triptych.web.session import cookie_in, login_secret
 KB = 2**10
 LONGEST_HEAD = 64 * KB  # as in h11, uvicorn's other parser
 HEAD_SECONDS = 30.0
+READ_SECONDS = 60.0
+LEAST_READ = 64 * KB  # in READ_SECONDS; slower than any line in use, and the answer waits in memory
 PIECE = 4 * KB  # of received bytes; the limits are checked after each piece
 MOST_WAITING = 8  # requests behind an unanswered one; browsers send none
 LONGEST_SOCKET_MESSAGE = 4096 * KB  # the values of a page's widgets; uploads come by HTTP
@@ -33,7 +36,52 @@ TOO_MANY = b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 5\r\n" + ENDING
 _connections: defaultdict[str, dict[LimitedHttp, None]] = defaultdict(dict)  # by address or account, oldest first
 
 
-class LimitedSocket(WebSocketsSansIOProtocol):
+class UnreadLimit(asyncio.Protocol):
+    """Ends a connection whose other side reads almost nothing of what it was sent, which takes memory until it does.
+
+    `close` of a transport waits for that reader, too, for ever.
+    """
+
+    loop: asyncio.AbstractEventLoop
+    transport: asyncio.Transport
+    unread = 0  # bytes at the last look
+    next_look: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self.transport.set_write_buffer_limits(high=0)  # hear of every byte that waits
+        if self.transport.get_write_buffer_size():  # of an answer before the handshake of a websocket
+            self._look_again()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._look_again()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._look_no_more()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._look_no_more()
+        super().connection_lost(exc)
+
+    def _look_again(self) -> None:
+        self.unread = self.transport.get_write_buffer_size()
+        self.next_look = self.loop.call_later(READ_SECONDS, self._look)
+
+    def _look(self) -> None:
+        if self.transport.get_write_buffer_size() > max(self.unread - LEAST_READ, 0):
+            self.transport.abort()
+        else:
+            self._look_again()
+
+    def _look_no_more(self) -> None:
+        if self.next_look is not None:
+            self.next_look.cancel()
+            self.next_look = None
+
+
+class LimitedSocket(UnreadLimit, WebSocketsSansIOProtocol):
     """A websocket that is closed if it sends too many frames: the gate never sees pings and empty fragments.
 
     A frame of six bytes costs the event loop as much as a message: 7 MB of them blocked the server for 17 s.
@@ -68,7 +116,7 @@ class LimitedSocket(WebSocketsSansIOProtocol):
             self.transport.close()
 
 
-class LimitedHttp(HttpToolsProtocol):
+class LimitedHttp(UnreadLimit, HttpToolsProtocol):
     """A connection that is closed if the head of a request, or the lines after a body, are too long or take too long.
 
     If an address or account opens more connections than its budget allows, the oldest is closed. A connection counts
@@ -84,7 +132,7 @@ class LimitedHttp(HttpToolsProtocol):
         self.deadline: asyncio.TimerHandle | None = None
         self.counted_for = ""
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn's own
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self._await_head()
         peer = self.client[0] if self.client else ""
@@ -148,6 +196,7 @@ class LimitedHttp(HttpToolsProtocol):
 
     def handle_websocket_upgrade(self) -> None:
         self._count_for("")  # the gate counts sockets
+        self._look_no_more()
         super().handle_websocket_upgrade()
 
     def _count_for(self, key: str) -> None:

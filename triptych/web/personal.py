@@ -24,7 +24,7 @@ from triptych.storage.models import Role
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.web import budgets
-from triptych.web.export import NO_STORE, refusal
+from triptych.web.export import NO_STORE, Download, refusal
 from triptych.web.session import current_login, web_engine
 
 FORMS = {
@@ -70,8 +70,7 @@ def _answer(data_of: PersonalData, request: Request) -> Response:
     except NotFound as error:
         return refusal(404, str(error))
     name = quote(f"{data['pseudonym']}.{form}", safe="")  # a pseudonym of an imported study may not be ASCII
-    headers = {**NO_STORE, "Content-Disposition": f"attachment; filename*=utf-8''{name}"}
-    return Response(write(data), media_type=media_type, headers=headers)
+    return Download(who, write(data), media_type, {"Content-Disposition": f"attachment; filename*=utf-8''{name}"})
 
 
 PERSONAL_ROUTES = [

@@ -26,7 +26,11 @@ _threads = ThreadPoolExecutor(2, thread_name_prefix="rubrics")
 
 
 def _rubric(secret: str | None, body: Any) -> Response:
-    """Parse a lead's text before the transaction, which blocks all other writers."""
+    """Parse a lead's text before the transaction, which blocks all other writers.
+
+    Its sender is checked before, since the text of anybody else may not take that time, and again in the transaction,
+    since the lead may have been removed meanwhile.
+    """
     try:
         with reading(web_engine()) as session:
             who, _ = _asked(session, secret, body)

@@ -33,6 +33,8 @@ PLAIN_HTTP = (
 )
 EVERYWHERE = (None, "", "0.0.0.0", "::")  # noqa: S104 (only compared with)
 SHUTDOWN_SECONDS = 10.0  # for which a stopping server waits for transactions
+# loggers that write a line for each value that no widget sends; the traces of such errors are limited too
+OF_PAGES = ("streamlit.error_util", "streamlit.components.v2.bidi_component.serialization")
 log = logging.getLogger("triptych.web")
 
 
@@ -47,6 +49,7 @@ def running(option: Callable[[str], Any]) -> Iterator[None]:
     # set before NumPy is loaded: idle threads of its linear algebra would take a processor from annotators
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     logs.settle()
+    limit_lines_of_pages()
     serve_below(option("server.baseUrlPath"))
     bound = option("server.address")
     try:
@@ -77,6 +80,12 @@ def running(option: Callable[[str], Any]) -> Iterator[None]:
         if lock:
             lock.close()
         log.info("Stopped.")
+
+
+def limit_lines_of_pages() -> None:
+    """Keep visitors from filling the log by messages that make a page fail in Streamlit, each time it runs."""
+    for name in OF_PAGES:
+        logging.getLogger(name).addFilter(lambda _: not budgets.spending("refusal_lines").take("pages"))
 
 
 def _mail(engine: Engine) -> AbstractContextManager[None]:
