@@ -158,6 +158,32 @@ def test_no_typed_name_of_a_file_steers_the_terminal(monkeypatch, words):
     assert terminal.getvalue().replace("\n", "").isprintable()
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("data", "restore", "{name} again"),
+        ("data", "verify", "--against", "{name}"),
+        ("rubric", "check", "{name}"),
+        ("report", "make", "a-study", "folder", "{name}"),
+        ("study", "create", "Lead", "A study", "dialogue_response", "{name} again"),
+        ("study", "import-ratings", "Lead", "A study", "{folder}"),
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)
+def test_no_name_of_a_file_begins_a_line_of_an_error(sqlite_engine, tmp_path, capsys, words):
+    """The name of a file from elsewhere would be taken for a sentence of the program."""
+    folder = tmp_path / "given"
+    folder.mkdir()
+    name = folder / "a\nThe log of 3 events holds.csv"
+    name.write_text("item_id,text,x\n1,a,b\n")
+
+    assert main.main([word.format(name=name, folder=folder) for word in words]) == 2
+
+    lines = capsys.readouterr().err.splitlines()
+    assert lines
+    assert not any(line.startswith("The log") for line in lines)
+
+
 @pytest.mark.parametrize("mapping", ["[" * 5000, '{"roles": {"a": []}}', '{"roles": {"a": {}}}', '{"roles": 1e999}'])
 def test_a_hostile_mapping_is_refused_in_words(mapping):
     with pytest.raises(ImportRefused, match="mapping"):

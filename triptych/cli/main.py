@@ -13,7 +13,7 @@ try:
     import click
 
     from triptych.cli.commands import root
-    from triptych.cli.output import complain
+    from triptych.cli.output import complain, visible
 except ModuleNotFoundError as missing:
     sys.exit(doctor.explain_missing(missing))
 
@@ -39,9 +39,10 @@ def main(words: Sequence[str] | None = None) -> int:
         program = settings.program()
         code = command.main(words, program, complete_var="_TRIPTYCH_COMPLETE", standalone_mode=False)
     except click.ClickException as error:
+        error.message = visible(error.message)  # it quotes what was typed, which may be the name of somebody's file
         text = io.StringIO()
-        error.show(text)  # it quotes what was typed, which may be the name of somebody's file
-        complain(text.getvalue().rstrip("\n"))
+        error.show(text)
+        complain(*text.getvalue().splitlines())
         return error.exit_code if error.exit_code != 1 else REFUSED
     except click.Abort:
         return INTERRUPTED
@@ -63,7 +64,7 @@ def _explained(error: Exception) -> int:
     if isinstance(error, database.DatabaseUnavailable | DBAPIError):
         complain(f"{doctor.refusal(error)} More: {settings.program()} server doctor")
     elif isinstance(error, TriptychError):
-        complain(str(error))
+        complain(*error.args)
     elif isinstance(error, OSError):
         complain(f"{error.filename or 'The file'}: {error.strerror}.")
     else:

@@ -41,14 +41,14 @@ def note(text: str) -> None:
     sys.stderr.flush()
 
 
-def complain(text: str) -> None:
-    """Says on the standard error what went wrong, in one line or several."""
-    sys.stderr.write(f"{visible(text, PLAIN + chr(10))}\n")
+def complain(*lines: str) -> None:
+    """Says on the standard error what went wrong."""
+    sys.stderr.writelines(f"{visible(line)}\n" for line in lines)
 
 
-def visible(text: str, plain: str = PLAIN) -> str:
-    """The text as a terminal may have it: a stored title or id cannot hide, colour or write over other words."""
-    return "".join(c if c.isprintable() or c in plain else repr(c)[1:-1] for c in text)
+def visible(text: str) -> str:
+    """The text as one line of a terminal: a stored title or the name of a file cannot hide, colour or add words."""
+    return "".join(c if c.isprintable() or c in PLAIN else repr(c)[1:-1] for c in text)
 
 
 @contextmanager
