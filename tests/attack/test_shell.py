@@ -170,7 +170,7 @@ def test_no_typed_name_of_a_file_steers_the_terminal(monkeypatch, words):
     ],
     ids=lambda words: " ".join(words[:2]),
 )
-def test_no_name_of_a_file_begins_a_line_of_an_error(sqlite_engine, tmp_path, capsys, words):
+def test_no_name_of_a_file_adds_a_line(sqlite_engine, tmp_path, capsys, words):
     """The name of a file from elsewhere would be taken for a sentence of the program."""
     folder = tmp_path / "given"
     folder.mkdir()

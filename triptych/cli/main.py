@@ -13,7 +13,7 @@ try:
     import click
 
     from triptych.cli.commands import root
-    from triptych.cli.output import complain, visible
+    from triptych.cli.output import complain
 except ModuleNotFoundError as missing:
     sys.exit(doctor.explain_missing(missing))
 
@@ -39,10 +39,10 @@ def main(words: Sequence[str] | None = None) -> int:
         program = settings.program()
         code = command.main(words, program, complete_var="_TRIPTYCH_COMPLETE", standalone_mode=False)
     except click.ClickException as error:
-        error.message = visible(error.message)  # it quotes what was typed, which may be the name of somebody's file
         text = io.StringIO()
         error.show(text)
-        complain(*text.getvalue().splitlines())
+        usage = text.getvalue().partition("Error: ")[0]
+        complain(*usage.splitlines(), f"Error: {error.format_message()}")  # it quotes what was typed
         return error.exit_code if error.exit_code != 1 else REFUSED
     except click.Abort:
         return INTERRUPTED
