@@ -103,6 +103,11 @@ def _open(bound: str | None) -> tuple[Engine, IO[str] | None]:
         log.warning(
             "Others could access these files or folders; their permissions were repaired: %s", ", ".join(repaired)
         )
+    if private.is_written_by_others(settings.local_folder()):
+        log.warning(
+            "Others can write to the data folder, and could replace the database. To restrict it: %s server doctor",
+            settings.program(),
+        )
     working.delete_abandoned()
     lock = database.lock_server(database.open_engine(settings.database_url()))
     with database.explained():
