@@ -5,9 +5,11 @@ from __future__ import annotations
 import html
 import logging
 import os
+import re
 import socket
 import sys
 import time
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -26,6 +28,8 @@ from triptych.web import budgets, metrics
 from triptych.web.origins import configured
 from triptych.web.session import serve_below, web_engine
 
+# settings of Streamlit that a command or the environment may change
+ADJUSTABLE = ("server.address", "server.headless", "server.maxUploadSize", "server.fileWatcherType")
 OPENER = "open-setup.html"
 PLAIN_HTTP = (
     "This is plain http: other servers on this computer, and anyone who can read the network traffic, see your "
@@ -50,6 +54,7 @@ def running(option: Callable[[str], Any]) -> Iterator[None]:
     serve_below(option("server.baseUrlPath"))
     bound = option("server.address")
     try:
+        refuse_other_options(option)
         reached_at = address(option)
         budgets.all_budgets()
         settings.mail_server()
@@ -77,6 +82,28 @@ def running(option: Callable[[str], Any]) -> Iterator[None]:
         if lock:
             lock.close()
         log.info("Stopped.")
+
+
+def refuse_other_options(option: Callable[[str], Any]) -> None:
+    """Raises UnsafeSettings for a setting of Streamlit that is not as our file has it, except ADJUSTABLE ones.
+
+    Streamlit prefers its own environment variables, which somebody may have set for another app, to the file.
+    """
+    file = settings.app_folder() / ".streamlit" / "config.toml"
+    written = tomllib.loads(file.read_text(encoding="utf-8"))
+    for section in ("server", "logger", "client", "browser"):
+        for name, value in written[section].items():
+            full = f"{section}.{name}"
+            if full not in ADJUSTABLE and option(full) != value:
+                raise settings.UnsafeSettings(
+                    f"Streamlit's setting {full} differs from the app's. Remove it from the command, and "
+                    f"{_variable(section, name)} from the environment."
+                )
+
+
+def _variable(section: str, name: str) -> str:
+    words = re.sub("([A-Z]+)", r"_\1", name)
+    return f"STREAMLIT_{section}_{words}".upper()
 
 
 def _mail(engine: Engine) -> AbstractContextManager[None]:
