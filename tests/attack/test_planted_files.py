@@ -11,7 +11,7 @@ import pytest
 from triptych import settings
 from triptych.cli import main
 from triptych.errors import UnsafeDatabase
-from triptych.storage import database, host, private
+from triptych.storage import database, host, private, traces
 
 SOMEBODY, THIS_USER = 4321, 1234
 
@@ -91,3 +91,17 @@ def test_an_empty_secret_signs_nothing(home, monkeypatch):
 
     assert not settings.is_weak(settings.cookie_secret())
     assert settings.cookie_secret() == (home / "cookie.secret").read_text() != ""
+
+
+def test_a_link_in_the_place_of_the_traces_deletes_nothing(home, tmp_path):
+    """Only the newest traces are kept, and an erasure deletes all of them."""
+    victims = [tmp_path / "letters" / f"letter-{number}.txt" for number in range(traces.MAX_TRACES + 1)]
+    victims[0].parent.mkdir()
+    for victim in victims:
+        victim.write_text("precious")
+    (home / "errors").symlink_to(victims[0].parent)
+
+    traces.store(ValueError("an error"))
+    traces.clear()
+
+    assert sorted(victims[0].parent.iterdir()) == sorted(victims)
