@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import zipfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -218,6 +219,27 @@ def test_an_archive_with_a_password_hides_nobody_who_left(sqlite_engine, make_st
     with reading(sqlite_engine) as session:
         (copy,) = erasure.copies(session, study)
     assert (copy.name, copy.holds) == ("old.zip", (somebody.pseudonym,))
+
+
+def test_a_hostile_copy_in_the_data_folder_stalls_no_erasure(sqlite_engine, make_study, monkeypatch):
+    """Somebody's capsule that an administrator put there, or a file of the lab's group; each lists who left since."""
+    monkeypatch.setattr(erasure, "MAX_TEXTS", 1000, raising=False)
+    home = settings.local_folder()
+    with zipfile.ZipFile(home / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("ratings.csv", b"\0" * 10_000)
+    with closing(sqlite3.connect(home / "view.db")) as file:
+        file.execute("CREATE TABLE event (hash, kind)")
+        file.execute("CREATE VIEW person AS SELECT 'nobody' AS pseudonym")
+    for path in (home / "bomb.zip", home / "view.db"):
+        os.utime(path, (0, 0))
+    with writing(sqlite_engine) as session:
+        study, lead, (somebody, _) = make_study(session)
+    with writing(sqlite_engine) as session:
+        withdrawal.withdraw(session, study, somebody.pseudonym, lead.pseudonym)
+
+    with reading(sqlite_engine) as session:
+        copies = {copy.name: copy.holds for copy in erasure.copies(session, study)}
+    assert copies == dict.fromkeys(("bomb.zip", "view.db"), (somebody.pseudonym,))
 
 
 def test_a_folder_changes_no_figure(tmp_path):
