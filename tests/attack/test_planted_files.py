@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import os
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -105,3 +108,22 @@ def test_a_link_in_the_place_of_the_traces_deletes_nothing(home, tmp_path):
     traces.clear()
 
     assert sorted(victims[0].parent.iterdir()) == sorted(victims)
+
+
+def test_a_link_in_the_place_of_a_copy_overwrites_no_database(home, tmp_path, monkeypatch):
+    """The copy before an upgrade has a name that somebody can foresee."""
+    moment = datetime(2026, 1, 2, tzinfo=UTC)
+    victim = tmp_path / "victim.db"
+    with closing(sqlite3.connect(victim)) as file:
+        file.execute("CREATE TABLE precious (a)")
+    engine = database.open_engine(settings.database_url())
+    database.create_version(engine, "0013")
+    (home / f"triptych-before-{database.HEAD}-{moment:%Y%m%d-%H%M%S}.db").symlink_to(victim)
+    monkeypatch.setattr(database.clock, "now", lambda: moment)
+
+    with pytest.raises(FileExistsError):
+        database.migrate(engine)
+
+    with closing(sqlite3.connect(victim)) as file:
+        assert file.execute("SELECT name FROM sqlite_master").fetchall() == [("precious",)]
+    engine.dispose()

@@ -580,6 +580,7 @@ def migrate(engine: Engine) -> None:
         return
     path = sqlite_path(str(engine.url))
     saved = path.with_name(f"{path.stem}-before-{HEAD}-{clock.now():%Y%m%d-%H%M%S}.db")
+    saved.touch(0o666, exist_ok=False)  # SQLite would follow a link that somebody laid there, to another database
     copy_sqlite(path, saved)
     try:
         _upgrade(engine)
