@@ -110,7 +110,7 @@ def test_a_link_in_the_place_of_the_traces_deletes_nothing(home, tmp_path):
     assert sorted(victims[0].parent.iterdir()) == sorted(victims)
 
 
-def test_a_link_in_the_place_of_a_copy_overwrites_no_database(home, tmp_path, monkeypatch):
+def test_a_link_in_place_of_a_copy_overwrites_nothing(home, tmp_path, monkeypatch):
     """The copy before an upgrade has a name that somebody can foresee."""
     moment = datetime(2026, 1, 2, tzinfo=UTC)
     victim = tmp_path / "victim.db"

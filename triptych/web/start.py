@@ -97,7 +97,8 @@ def refuse_other_options(option: Callable[[str], Any]) -> None:
             if full not in ADJUSTABLE and option(full) != value:
                 raise settings.UnsafeSettings(
                     f"Streamlit's setting {full} differs from the app's. Remove it from the command, and "
-                    f"{_variable(section, name)} from the environment."
+                    f"{_variable(section, name)} from the environment. Start the app with: {settings.program()} server "
+                    f"run, or in {settings.app_folder().name}/, where its settings are."
                 )
 
 
