@@ -5,7 +5,10 @@ An error that only one module raises is defined there, below TriptychError too.
 
 
 class TriptychError(Exception):
-    """Base of all messages meant for a person."""
+    """Base of all messages meant for a person. Each argument is one line of it."""
+
+    def __str__(self) -> str:
+        return "\n".join(self.args)
 
 
 class InvalidRubric(TriptychError):

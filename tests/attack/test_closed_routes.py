@@ -9,6 +9,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 from starlette.types import Message
 
+from bench.server import is_healthy, start_server, wait_until
 from triptych.web.headers import CLOSED, SecurityHeaders
 
 
@@ -34,3 +35,24 @@ def test_a_base_path_opens_no_route_of_streamlit(tmp_path: Path, path: str, base
 
     assert asyncio.run(status(app, f"{prefix}{path}")) == 404
     assert asyncio.run(status(app, f"{prefix}/my-work")) == 200
+
+
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("STREAMLIT_CLIENT_SHOW_ERROR_DETAILS", "full"),
+        ("STREAMLIT_SERVER_ENABLE_CORS", "false"),
+        ("STREAMLIT_SERVER_ENABLE_STATIC_SERVING", "true"),
+        ("STREAMLIT_BROWSER_GATHER_USAGE_STATS", "true"),
+    ],
+)
+def test_no_variable_of_streamlit_opens_the_app(tmp_path: Path, name: str, value: str) -> None:
+    """Streamlit prefers its variables, which somebody set for another app of theirs, to the app's own file."""
+    server = start_server(tmp_path, {name: value})
+    try:
+        wait_until(lambda: is_healthy(server.url) or server.process.poll() is not None, server, "answer or end")
+        assert not is_healthy(server.url)
+    finally:
+        server.kill()
+
+    assert name in server.output()

@@ -1,7 +1,8 @@
-"""A study's file whose database computes a text of a gigabyte, or without end, as soon as anything reads it."""
+"""Studies' files and backups that compute a text of a gigabyte, or without end, as soon as anything reads them."""
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from contextlib import closing
 
@@ -9,7 +10,8 @@ import pytest
 from helpers.capsules import with_sql
 
 from triptych.errors import ImportRefused, NotFound
-from triptych.operations import capsule, earlier_head
+from triptych.operations import backup, capsule, earlier_head
+from triptych.operations.backup import BackupFailed
 from triptych.storage import database
 from triptych.storage.database import writing
 
@@ -31,6 +33,15 @@ MANY_TABLES = (
 )
 
 
+COMPUTING = {
+    "column": f"ALTER TABLE study ADD COLUMN more TEXT GENERATED ALWAYS AS ({TEXT}) VIRTUAL",
+    "index": f"CREATE INDEX more ON event (length({TEXT}) + id)",
+    "part of an index": f"CREATE INDEX more ON event (id) WHERE length({TEXT}) > 0",
+    "table": f"CREATE TABLE more (id INTEGER, text TEXT DEFAULT ({TEXT}))",
+    "constraint": CONSTRAINT,
+}
+
+
 @pytest.fixture
 def packed(sqlite_engine, make_study, tmp_path):
     """A study's file as another installation writes it."""
@@ -41,17 +52,7 @@ def packed(sqlite_engine, make_study, tmp_path):
     return path
 
 
-@pytest.mark.parametrize(
-    "put_in",
-    [
-        f"ALTER TABLE study ADD COLUMN more TEXT GENERATED ALWAYS AS ({TEXT}) VIRTUAL",
-        f"CREATE INDEX more ON event (length({TEXT}) + id)",
-        f"CREATE INDEX more ON event (id) WHERE length({TEXT}) > 0",
-        f"CREATE TABLE more (id INTEGER, text TEXT DEFAULT ({TEXT}))",
-        CONSTRAINT,
-    ],
-    ids=["column", "index", "part of an index", "table", "constraint"],
-)
+@pytest.mark.parametrize("put_in", COMPUTING.values(), ids=COMPUTING)
 def test_a_study_whose_tables_compute_something_is_refused(packed, tmp_path, put_in):
     with pytest.raises(ImportRefused, match="which this program never creates"):
         import_changed(with_sql(packed, tmp_path, put_in), tmp_path)
@@ -84,6 +85,45 @@ def import_changed(path, folder):
     finally:
         assert database.stored_version(elsewhere) is None
         elsewhere.dispose()
+
+
+@pytest.mark.parametrize(
+    ("put_in", "reason"),
+    [
+        *((put_in, "which this program never creates") for put_in in COMPUTING.values()),
+        (f"DROP TABLE alembic_version; CREATE VIEW alembic_version AS {ENDLESS} AS version_num FROM c", "is not a"),
+        (f"CREATE VIEW more AS {ENDLESS} FROM c", "which this program never creates"),
+        (f"DROP TABLE alembic_version; CREATE TABLE alembic_version (a, version_num AS ({TEXT}))", "is not a"),
+        ("UPDATE alembic_version SET version_num = '+1'", "is not a"),
+        ("UPDATE alembic_version SET version_num = '0000'", "no version '0000'"),
+    ],
+    ids=[*COMPUTING, "endless version", "endless view", "computed version", "relative version", "unknown version"],
+)
+def test_a_backup_is_read_only_if_its_tables_are_known(
+    sqlite_engine, make_study, tmp_path, monkeypatch, put_in, reason
+):
+    """A damaged backup is found by SQLite's check, which computes whatever the tables define."""
+    with writing(sqlite_engine) as session:
+        make_study(session)
+    changed = tmp_path / "changed.db"
+    shutil.copy(backup.make(sqlite_engine).path, changed)
+    with closing(sqlite3.connect(changed)) as file:
+        file.executescript(put_in)
+    monkeypatch.setattr(database, "refuse_damaged", lambda *_: pytest.fail("computed"), raising=False)
+
+    with pytest.raises(BackupFailed, match=reason):
+        backup.restore(sqlite_engine, changed, "command line", alone=True)
+
+
+def test_a_backup_with_statistics_of_sqlite_is_restored(sqlite_engine, make_study, tmp_path):
+    with writing(sqlite_engine) as session:
+        make_study(session)
+    analysed = tmp_path / "analysed.db"
+    shutil.copy(backup.make(sqlite_engine).path, analysed)
+    with closing(sqlite3.connect(analysed)) as file:
+        file.execute("ANALYZE")
+
+    assert backup.restore(sqlite_engine, analysed, "command line", alone=True).name == "analysed.db"
 
 
 def test_an_earlier_database_computes_nothing_without_end(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from typing import Any
@@ -16,7 +17,7 @@ from helpers.attackers import ask, cookie, handshake, open_socket, place_of
 
 from bench.server import Server, running_app
 from bench.world import build_world
-from triptych.web import heads
+from triptych.web import heads, origins
 from triptych.web.heads import LONGEST_HEAD, LONGEST_SOCKET_MESSAGE, LimitedHttp, LimitedSocket
 from triptych.web.session import COOKIE, cookie_value
 
@@ -256,3 +257,15 @@ def test_a_body_that_ends_early_leaves_no_error(tmp_path, forked):
 
     assert "error" not in lines
     assert not list(tmp_path.glob("errors/*"))
+
+
+def test_long_headers_are_not_remembered():
+    """Hundreds of names and origins of strangers, each as long as a head may be, would stay in memory."""
+    tracemalloc.start()
+    try:
+        for number in range(100):
+            assert origins.authority_of(f"{number}{'x' * LONGEST_HEAD}") is None
+            assert origins.read_origin(f"http://{number}{'x' * LONGEST_HEAD}") is None
+        assert tracemalloc.get_traced_memory()[0] < 2**20
+    finally:
+        tracemalloc.stop()

@@ -11,12 +11,15 @@ from contextlib import contextmanager
 
 import pytest
 
-from triptych.errors import InvalidAnnotation
+from triptych.errors import ImportRefused, InvalidAnnotation
+from triptych.exchange.import_ratings import proposed
 from triptych.formats import read_items
+from triptych.formats.ratings import read_files
 from triptych.formats.workbook.columns import value_in
 from triptych.people import invitations
 from triptych.rubric.scales import Likert, Point
 from triptych.storage.database import writing
+from triptych.study import plans
 
 LONG = 100_000
 SECONDS = 5.0
@@ -57,6 +60,27 @@ def test_a_long_answer_in_a_workbook_is_read_at_once():
         for _ in range(5):
             with pytest.raises(InvalidAnnotation):
                 value_in(Likert(kind="likert", points=points), MARKS, "ABC")
+
+
+def test_a_long_name_of_a_criterion_is_read_at_once():
+    rows = "".join(f"1,s,p,{number}{MARKS},1\n" for number in range(20))
+    with quick():
+        proposed(read_files(f"item_id,system,annotator,criterion,value\n{rows}".encode(), "ratings.csv"))
+
+
+def test_a_long_name_in_a_plan_is_read_at_once(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, _, _ = make_study(session)
+        with quick():
+            plans.read(session, study, ("annotator,item_id\n" + f"{MARKS},1\n" * 20).encode(), "plan.csv")
+
+
+def test_thousands_of_criteria_are_refused_at_once():
+    """The column of somebody's comments may be called criterion."""
+    rows = "".join(f"1,s,p,a comment of some length: {number},1\n" for number in range(20_000))
+    files = read_files(f"item_id,system,annotator,criterion,value\n{rows}".encode(), "ratings.csv")
+    with quick(), pytest.raises(ImportRefused, match="20,000 different criteria"):
+        proposed(files)
 
 
 def test_a_long_cell_of_items_is_read_at_once():

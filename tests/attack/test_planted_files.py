@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import os
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,7 +14,7 @@ import pytest
 from triptych import settings
 from triptych.cli import main
 from triptych.errors import UnsafeDatabase
-from triptych.storage import database, host, private
+from triptych.storage import database, host, private, traces
 
 SOMEBODY, THIS_USER = 4321, 1234
 
@@ -91,3 +94,36 @@ def test_an_empty_secret_signs_nothing(home, monkeypatch):
 
     assert not settings.is_weak(settings.cookie_secret())
     assert settings.cookie_secret() == (home / "cookie.secret").read_text() != ""
+
+
+def test_a_link_in_the_place_of_the_traces_deletes_nothing(home, tmp_path):
+    """Only the newest traces are kept, and an erasure deletes all of them."""
+    victims = [tmp_path / "letters" / f"letter-{number}.txt" for number in range(traces.MAX_TRACES + 1)]
+    victims[0].parent.mkdir()
+    for victim in victims:
+        victim.write_text("precious")
+    (home / "errors").symlink_to(victims[0].parent)
+
+    traces.store(ValueError("an error"))
+    traces.clear()
+
+    assert sorted(victims[0].parent.iterdir()) == sorted(victims)
+
+
+def test_a_link_in_place_of_a_copy_overwrites_nothing(home, tmp_path, monkeypatch):
+    """The copy before an upgrade has a name that somebody can foresee."""
+    moment = datetime(2026, 1, 2, tzinfo=UTC)
+    victim = tmp_path / "victim.db"
+    with closing(sqlite3.connect(victim)) as file:
+        file.execute("CREATE TABLE precious (a)")
+    engine = database.open_engine(settings.database_url())
+    database.create_version(engine, "0013")
+    (home / f"triptych-before-{database.HEAD}-{moment:%Y%m%d-%H%M%S}.db").symlink_to(victim)
+    monkeypatch.setattr(database.clock, "now", lambda: moment)
+
+    with pytest.raises(FileExistsError):
+        database.migrate(engine)
+
+    with closing(sqlite3.connect(victim)) as file:
+        assert file.execute("SELECT name FROM sqlite_master").fetchall() == [("precious",)]
+    engine.dispose()

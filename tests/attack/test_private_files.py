@@ -81,6 +81,20 @@ def test_a_start_repairs_its_own_files_and_nothing_else(tmp_path, ready_sqlite):
         server.kill()
 
 
+@pytest.mark.parametrize("open_to", [0o777, 0o775, 0o755])
+def test_a_folder_that_others_can_write_to_is_named(tmp_path, open_to):
+    home = tmp_path / "home"
+    home.mkdir()
+    home.chmod(open_to)
+    server = start_server(tmp_path, {"TRIPTYCH_HOME": str(home)}, start=CARELESS)
+    try:
+        wait_until(lambda: is_healthy(server.url), server, "answer")
+        lines = [line for line in server.output().splitlines() if "Others can write to the data folder" in line]
+        assert len(lines) == (open_to != 0o755)
+    finally:
+        server.kill()
+
+
 def test_commands_keep_their_data_private_and_exports_follow_the_person(tmp_path):
     home, items, export = tmp_path / "home", tmp_path / "items.csv", tmp_path / "ratings.csv"
     items.write_text(ITEMS)

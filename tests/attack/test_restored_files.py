@@ -64,7 +64,7 @@ def test_a_backup_that_would_change_later_rows_is_refused(sqlite_engine, study, 
     shutil.copy(backup.make(sqlite_engine).path, given)
     run_on(given, "CREATE TRIGGER t AFTER INSERT ON rating BEGIN UPDATE rating SET number = 5; END")
 
-    with pytest.raises(BackupFailed, match="has the trigger 't', which this program never creates"):
+    with pytest.raises(BackupFailed, match="has the trigger 't' in a form which this program never creates"):
         backup.restore(sqlite_engine, given, ACTOR, alone=True)
 
 

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import zipfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -158,6 +159,32 @@ def test_no_typed_name_of_a_file_steers_the_terminal(monkeypatch, words):
     assert terminal.getvalue().replace("\n", "").isprintable()
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("data", "restore", "{name} again"),
+        ("data", "verify", "--against", "{name}"),
+        ("rubric", "check", "{name}"),
+        ("report", "make", "a-study", "folder", "{name}"),
+        ("study", "create", "Lead", "A study", "dialogue_response", "{name} again"),
+        ("study", "import-ratings", "Lead", "A study", "{folder}"),
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)
+def test_no_name_of_a_file_adds_a_line(sqlite_engine, tmp_path, capsys, words):
+    """The name of a file from elsewhere would be taken for a sentence of the program."""
+    folder = tmp_path / "given"
+    folder.mkdir()
+    name = folder / "a\nThe log of 3 events holds.csv"
+    name.write_text("item_id,text,x\n1,a,b\n")
+
+    assert main.main([word.format(name=name, folder=folder) for word in words]) == 2
+
+    lines = capsys.readouterr().err.splitlines()
+    assert lines
+    assert not any(line.startswith("The log") for line in lines)
+
+
 @pytest.mark.parametrize("mapping", ["[" * 5000, '{"roles": {"a": []}}', '{"roles": {"a": {}}}', '{"roles": 1e999}'])
 def test_a_hostile_mapping_is_refused_in_words(mapping):
     with pytest.raises(ImportRefused, match="mapping"):
@@ -192,6 +219,27 @@ def test_an_archive_with_a_password_hides_nobody_who_left(sqlite_engine, make_st
     with reading(sqlite_engine) as session:
         (copy,) = erasure.copies(session, study)
     assert (copy.name, copy.holds) == ("old.zip", (somebody.pseudonym,))
+
+
+def test_a_hostile_copy_in_the_data_folder_stalls_no_erasure(sqlite_engine, make_study, monkeypatch):
+    """Somebody's capsule that an administrator put there, or a file of the lab's group; each lists who left since."""
+    monkeypatch.setattr(erasure, "MAX_TEXTS", 1000, raising=False)
+    home = settings.local_folder()
+    with zipfile.ZipFile(home / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("ratings.csv", b"\0" * 10_000)
+    with closing(sqlite3.connect(home / "view.db")) as file:
+        file.execute("CREATE TABLE event (hash, kind)")
+        file.execute("CREATE VIEW person AS SELECT 'nobody' AS pseudonym")
+    for path in (home / "bomb.zip", home / "view.db"):
+        os.utime(path, (0, 0))
+    with writing(sqlite_engine) as session:
+        study, lead, (somebody, _) = make_study(session)
+    with writing(sqlite_engine) as session:
+        withdrawal.withdraw(session, study, somebody.pseudonym, lead.pseudonym)
+
+    with reading(sqlite_engine) as session:
+        copies = {copy.name: copy.holds for copy in erasure.copies(session, study)}
+    assert copies == dict.fromkeys(("bomb.zip", "view.db"), (somebody.pseudonym,))
 
 
 def test_a_folder_changes_no_figure(tmp_path):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from helpers.busy import come_in, make_busy
-from helpers.capsules import rebuilt, with_sql
+from helpers.capsules import rebuilt, with_event, with_sql
 from helpers.ratings import submit
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join, sure
 from sqlalchemy import Engine, func, select
@@ -23,6 +23,7 @@ from triptych.people import accounts
 from triptych.privacy import erasure
 from triptych.storage import database, events
 from triptych.storage.database import reading, writing
+from triptych.storage.events import EventKind
 from triptych.storage.models import Comment, Event, Login, Membership, Person, Role, Study, StudyState
 from triptych.study import lifecycle
 from triptych.study.persons import Who
@@ -203,6 +204,28 @@ def test_a_hostile_file_leaves_nothing_behind(journey, tmp_path, ready_sqlite, p
     with pytest.raises(ImportRefused, match=HOSTILE[put_in]):
         capsule.import_study(with_sql(journey.file, tmp_path, put_in), fresh, lead)
     assert contents(fresh) == before
+    fresh.dispose()
+
+
+ODD_VALUES = [
+    (EventKind.study_archived, {}),
+    (EventKind.study_archived, {"folder": 5, "sha256": []}),
+    (EventKind.results_opened, [1]),
+    (EventKind.check_answered_again, "later"),
+    (EventKind.check_answered_again, {"later": 5}),
+    (EventKind.check_answered_again, {"later": {"state": "rated", "at": "yesterday", "seconds": 1}}),
+    (EventKind.check_answered_again, {"later": {"state": [], "at": "2026-01-01", "seconds": 1}}),
+    (EventKind.check_answered_again, {"later": {"state": "rated", "at": "2026-01-01", "seconds": "1"}}),
+]
+
+
+@pytest.mark.parametrize(("kind", "new"), ODD_VALUES)
+def test_a_log_with_values_that_stop_an_erasure_is_refused(journey, tmp_path, ready_sqlite, kind, new):
+    """Hashes and rows are right; lists of work, and of copies to delete, would end in an error for good."""
+    fresh = home(tmp_path / "fresh.db", ready_sqlite)
+    lead = lead_of(fresh, "Dr Fresh")
+    with pytest.raises(ImportRefused, match="cannot belong to a study"):
+        capsule.import_study(with_event(journey.file, tmp_path, kind, new), fresh, lead)
     fresh.dispose()
 
 

@@ -49,7 +49,13 @@ def outcomes_of(session: Session, assignment_ids: Sequence[int]) -> dict[int, Ho
     rows = session.execute(select(Assignment.id, *names).where(Assignment.id.in_(assignment_ids)))
     outcomes = {number: _outcome(as_given(state, reason), reason, *facts) for number, state, reason, *facts in rows}
     later = answered_again(session, assignment_ids)
-    return outcomes | {number: _outcome(*_facts(new)) for number, new in later.items()}
+    return outcomes | {number: how_it_ended(new) for number, new in later.items()}
+
+
+def how_it_ended(new: dict[str, Any]) -> HowItEnded:
+    """The outcome in the logged values of a check that was answered again."""
+    at = datetime.fromisoformat(new["at"])
+    return _outcome(new["state"], new.get("reason"), new.get("note"), at, new["seconds"])
 
 
 def _outcome(state: str, reason: str | None, note: str | None, at: datetime | None, seconds: float) -> HowItEnded:
@@ -64,7 +70,3 @@ def answered_again(session: Session, assignment_ids: Sequence[int]) -> dict[int,
     query = details.where(Event.id.in_(last))
     later: dict[int, dict[str, Any]] = {number: (new or {}).get(LATER, {}) for number, new in session.execute(query)}
     return {number: new for number, new in later.items() if new}
-
-
-def _facts(new: dict[str, Any]) -> tuple[Any, ...]:
-    return new["state"], new.get("reason"), new.get("note"), datetime.fromisoformat(new["at"]), new["seconds"]

@@ -40,8 +40,9 @@ def main(words: Sequence[str] | None = None) -> int:
         code = command.main(words, program, complete_var="_TRIPTYCH_COMPLETE", standalone_mode=False)
     except click.ClickException as error:
         text = io.StringIO()
-        error.show(text)  # it quotes the input, which may contain control characters
-        complain(text.getvalue().rstrip("\n"))
+        error.show(text)
+        usage = text.getvalue().partition("Error: ")[0]
+        complain(*usage.splitlines(), f"Error: {error.format_message()}")  # it quotes what was typed
         return error.exit_code if error.exit_code != 1 else REFUSED
     except click.Abort:
         return INTERRUPTED
@@ -63,7 +64,7 @@ def _explained(error: Exception) -> int:
     if isinstance(error, database.DatabaseUnavailable | DBAPIError):
         complain(f"{doctor.refusal(error)} More: {settings.program()} server doctor")
     elif isinstance(error, TriptychError):
-        complain(str(error))
+        complain(*error.args)
     elif isinstance(error, OSError):
         complain(f"{error.filename or 'The file'}: {error.strerror}.")
     else:

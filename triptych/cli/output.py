@@ -41,14 +41,14 @@ def note(text: str) -> None:
     sys.stderr.flush()
 
 
-def complain(text: str) -> None:
-    """Print what went wrong on standard error, in one or several lines."""
-    sys.stderr.write(f"{visible(text, PLAIN + chr(10))}\n")
+def complain(*lines: str) -> None:
+    """Print on standard error what went wrong."""
+    sys.stderr.writelines(f"{visible(line)}\n" for line in lines)
 
 
-def visible(text: str, plain: str = PLAIN) -> str:
-    """Text safe for a terminal: a stored title or id cannot hide, colour or overwrite other words."""
-    return "".join(c if c.isprintable() or c in plain else repr(c)[1:-1] for c in text)
+def visible(text: str) -> str:
+    """Text as one line safe for a terminal: a stored title or file name cannot hide, colour or add words."""
+    return "".join(c if c.isprintable() or c in PLAIN else repr(c)[1:-1] for c in text)
 
 
 @contextmanager

@@ -78,5 +78,5 @@ def _invite(
         return [invite_one(session, study, name, "", Role.annotator, who.pseudonym) for name in names]
     guest_list = read_list(session, study, files.read(guests, encoding))
     if not guest_list.ok:
-        raise ImportRefused("\n".join(map(str, guest_list.problems)))
+        raise ImportRefused(*map(str, guest_list.problems))
     return invite_all(session, study, guest_list.guests, who.pseudonym)

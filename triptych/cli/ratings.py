@@ -54,7 +54,7 @@ def assembled_from(
 
 def _refuse_faulty(name: str, file: FinishedRatings | ItemFile) -> None:
     if not file.ok:
-        raise ImportRefused("\n".join([f"{name} has errors:", *map(str, file.problems)]))
+        raise ImportRefused(f"{name} has errors:", *map(str, file.problems))
 
 
 def ratings_with_roles(
@@ -68,10 +68,10 @@ def ratings_with_roles(
         files = ratings_in(people, judges, mapping, encoding)
     except RolesNeeded as unclear:
         if not out:
-            raise RolesNeeded(f"{unclear}\n{WRITE_MAPPING}", unclear.roles) from unclear
+            raise RolesNeeded(unclear.roles, *unclear.args, WRITE_MAPPING) from unclear
         _write(out, ColumnMapping(unclear.roles, mapping.duplicates))
         remedy = f"The proposed roles are in {out}: correct them there, and pass the file with --mapping."
-        raise RolesNeeded(f"{unclear}\n{remedy}", unclear.roles) from unclear
+        raise RolesNeeded(unclear.roles, *unclear.args, remedy) from unclear
     if out:
         _write(out, mapping_of(files, mapping.duplicates))
     return files
@@ -97,12 +97,12 @@ def ratings_in(
                 content = _content(path, encoding)
                 files = read_files(content, name_of("-", content) if name == "-" else name, kind, mapping.roles)
             except RolesNeeded as refusal:
-                unclear.append(RolesNeeded(f"{name}: {refusal}", refusal.roles))
+                unclear.append(RolesNeeded(refusal.roles, f"{name}: {refusal}"))
                 continue
             read_in += [in_group(file, group) for file in files]
     if unclear:
         sources: list[FinishedRatings | RolesNeeded] = [*read_in, *unclear]
-        raise RolesNeeded("\n".join(map(str, unclear)), mapping_of(sources, mapping.duplicates).roles)
+        raise RolesNeeded(mapping_of(sources, mapping.duplicates).roles, *map(str, unclear))
     return read_in
 
 

@@ -96,7 +96,7 @@ def _assembled(
         and score.system not in [candidate.system for candidate in items[score.item_id].candidates]
     ]
     if unknown:
-        raise ImportRefused("\n".join(unknown[:MAX_NAMED]))
+        raise ImportRefused(*unknown[:MAX_NAMED])
     design = lifecycle.design_of(session, study)
     asked = own_rubric(design.rubric, "", list(dict.fromkeys(score.criterion for score in scores)))
     not_asked = sorted({name for name, key in asked.names.items() if key and key not in design.criteria})
@@ -107,7 +107,7 @@ def _assembled(
     ratings = assemble([FinishedRatings("scores", "scores", read)], asked, listed)
     if not ratings.ok:
         errors = [problem for problem in ratings.problems if problem.severity == "error"]
-        raise ImportRefused("\n".join(str(problem).replace("Row ", "Score ", 1) for problem in errors))
+        raise ImportRefused(*(str(problem).replace("Row ", "Score ", 1) for problem in errors))
     return ratings
 
 

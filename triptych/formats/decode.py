@@ -56,8 +56,9 @@ class UnconfirmedEncoding(ImportRefused):
     def __init__(self, at_fault: str, encoding: str, lines: str) -> None:
         self.at_fault, self.encoding, self.lines = at_fault, encoding, lines
         super().__init__(
-            f"{at_fault}. The file looks like {encoding}. Its first lines, read so:\n{lines}\n"
-            f"If they are right, confirm it: --encoding {encoding}. If not: {SAVE_AS}"
+            f"{at_fault}. The file looks like {encoding}. Its first lines, read so:",
+            *lines.split("\n"),
+            f"If they are right, confirm it: --encoding {encoding}. If not: {SAVE_AS}",
         )
 
 

@@ -16,8 +16,11 @@ INVISIBLE = re.compile(
 
 
 def seen_as(name: str) -> str:
-    """The name as a reader sees it: in NFC, without invisible characters, every run of blanks as one space."""
-    if not name.isascii():
+    """The name as a reader sees it: in NFC, without invisible characters, every run of blanks as one space.
+
+    A text too long for a name is not normalised, which can take time by the square of its length.
+    """
+    if not name.isascii() and len(name) <= MAX_NAME_CHARACTERS:
         visible = INVISIBLE.sub("", "".join(c for c in name if unicodedata.category(c) != "Cf"))
         name = unicodedata.normalize("NFC", visible)
     return " ".join(name.split())

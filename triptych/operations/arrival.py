@@ -10,23 +10,24 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import JSON, Column, Connection, Engine, Float, Table, func, or_, select
 from sqlalchemy.exc import DBAPIError
 from sqlmodel import Session
 
+from triptych.annotate.outcomes import LATER, HowItEnded, how_it_ended
 from triptych.errors import Conflict, ImportRefused, InvalidRubric
 from triptych.operations import move, verify
 from triptych.people import passcodes, roster
 from triptych.storage import database, events
 from triptych.storage.arrivals import OF_NUMBERED
 from triptych.storage.events import EventKind
-from triptych.storage.models import Comment, Event, Membership, Person, Role, RubricText, Study, StudyState
+from triptych.storage.models import Comment, Event, EventDetail, Membership, Person, Role, RubricText, Study, StudyState
 from triptych.study import contents, lifecycle
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
@@ -252,10 +253,23 @@ def _insert(new: Connection, table: Table, rows: Iterable[Mapping[str, Any]]) ->
 
 
 def _refuse_unusable(session: Session, study: Study) -> None:
-    """Raises one of UNUSABLE for settings, a rubric or items that no page could show."""
+    """Raises one of UNUSABLE for settings, a rubric, items or a log that no page could show."""
     settings_of(study)
     lifecycle.design_of(session, study)
     contents.stored_items(session, study)
+    logged = select(Event.kind, EventDetail.old, EventDetail.new).join(EventDetail, EventDetail.event_id == Event.id)
+    for kind, old, new in session.execute(logged.where(Event.study_id == study.id)):
+        _refuse_odd_values(kind, {} if old is None else old, {} if new is None else new)
+
+
+def _refuse_odd_values(kind: str, old: Any, new: Any) -> None:
+    """Raises one of UNUSABLE for values of an event that `verify` does not play back, but pages and erasures read."""
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        raise TypeError(f"the values of the event {kind!r:.40}")
+    if kind == EventKind.study_archived and not (isinstance(new["folder"], str) and isinstance(new["sha256"], str)):
+        raise TypeError("the values of an archive")
+    if kind == EventKind.check_answered_again and new.get(LATER):
+        TypeAdapter(HowItEnded).validate_python(asdict(how_it_ended(new[LATER])), strict=True)
 
 
 def _given_to(session: Session, study: Study, who: Who) -> None:

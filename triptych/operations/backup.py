@@ -223,6 +223,21 @@ def opened(path: Path) -> Iterator[Engine]:
         engine.dispose()
 
 
+def unknown_parts(path: Path, version: str) -> list[str]:
+    """A sentence about each part of a database that no empty one of this version or of today's has.
+
+    Nothing is read from its tables, which may be anything. Empty databases are made next to it. Raises UnsafeDatabase
+    for an unknown version.
+    """
+    older, newest = path.with_name("older.db"), path.with_name("newest.db")
+    with opened(older) as then, opened(newest) as now:
+        database.create_version(then, version)
+        database.migrate(now)
+        with now.begin() as connection:
+            connection.exec_driver_sql("ANALYZE")  # other programs may have had SQLite collect statistics
+    return database.unknown_parts(path, older, newest)
+
+
 def heads_in(path: Path) -> tuple[Head, ...]:
     """The last event of every study in an SQLite file."""
     with opened(path) as copy, database.reading(copy) as session:
@@ -311,15 +326,15 @@ def _prepare(source: Path, part: Path) -> tuple[str, ...]:
     if _was_changed(source):
         raise BackupFailed(f"Nothing was restored: {source.name} was changed after it was made.")
     # read in place if the disk is read-only
-    database.copy_sqlite(source, part, as_it_is=not _has_unwritten(source))
+    database.copy_pages(source, part, as_it_is=not _has_unwritten(source))
+    version = database.version_in(part)
+    if version is None or version > database.HEAD:
+        reason = "is not a Triptych database" if version is None else f"belongs to a newer version ({version})"
+        raise BackupFailed(f"Nothing was restored: {source.name} {reason}.")
+    for foreign in unknown_parts(part, version):
+        raise BackupFailed(f"Nothing was restored from {source.name}. {foreign}")
+    database.refuse_damaged(part, source.name)
     with opened(part) as copy:
-        version = database.stored_version(copy)
-        if version is None or version > database.HEAD:
-            reason = "is not a Triptych database" if version is None else f"belongs to a newer version ({version})"
-            raise BackupFailed(f"Nothing was restored: {source.name} {reason}.")
-        with database.reading(copy) as session:
-            for foreign in database.foreign_parts(session.connection()):
-                raise BackupFailed(f"Nothing was restored from {source.name}. {foreign}")
         database.migrate(copy)
         with database.reading(copy) as session:
             verdicts = [verify.verify(session, study) for study in session.scalars(select(Study).order_by(Study.id))]

@@ -219,7 +219,8 @@ def checked(file: Path | IO[bytes], name: str, largest: int, max_rows: int | Non
         path = private_folder / DATABASE
         manifest = _unpacked(file, name, path, largest)
         with _explained(name):
-            _refuse_foreign_parts(path, manifest.schema_version)
+            for part in backup.unknown_parts(path, manifest.schema_version):
+                raise ImportRefused(f"The study in the capsule failed verification. {part}")
         with backup.opened(path) as source:
             with _explained(name):
                 _refuse_other_version(source, manifest.schema_version)
@@ -272,19 +273,6 @@ def _written(archive: zipfile.ZipFile, member: str, into: Path, limit: int) -> s
                 raise ImportRefused(f"{into.name} in the file is too large, or there is no room for it. {larger}")
             out.write(block)
     return backup.file_hash(into)
-
-
-def _refuse_foreign_parts(path: Path, version: str) -> None:
-    """Raises ImportRefused if the database has anything that an empty one of its version or the current one lacks.
-
-    Nothing is read from its tables before that, since they may be anything.
-    """
-    older, newest = path.with_name("older.db"), path.with_name("newest.db")
-    with backup.opened(older) as then, backup.opened(newest) as now:
-        database.create_version(then, version)
-        database.migrate(now)
-    for part in database.unknown_parts(path, older, newest):
-        raise ImportRefused(f"The study in the capsule failed verification. {part}")
 
 
 def _refuse_other_version(source: Engine, version: str) -> None:

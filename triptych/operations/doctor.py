@@ -168,7 +168,7 @@ def permissions(place: Path) -> Iterator[Diagnosis]:
     open_bits = stat.S_IMODE(place.stat().st_mode) & private.umask()
     if open_bits and place not in wrong:
         run = f"Run: chmod {stat.S_IMODE(place.stat().st_mode) & ~open_bits:o} {shlex.quote(str(place))}"
-        yield Diagnosis("permissions", f"others can read {place}. {run}", problem=bool(open_bits & 0o022))
+        yield Diagnosis("permissions", f"others can read {place}. {run}", problem=private.is_written_by_others(place))
     if not wrong:
         who = "this user and their group" if settings.group_may() else "this user alone"
         yield Diagnosis("permissions", f"the app's files are for {who}")

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from glob import escape
 from pathlib import Path
-from zipfile import ZipFile
+from zipfile import BadZipFile
 
 from sqlalchemy import Engine, delete, func, select
 from sqlmodel import Session
 
 from triptych import clock, settings
 from triptych.errors import Conflict, NotAllowed
+from triptych.formats import zips
 from triptych.formats.zips import DAMAGED
 from triptych.people import roster
 from triptych.privacy import scrub, withdrawal
@@ -43,6 +44,8 @@ WIPED_TABLES = (
     ),
     *("token", "stored_answer"),
 )
+MAX_TEXTS, MAX_DATABASES = 2**28, 2**31  # bytes that an archive may take to search
+THEIR_TABLES = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('person', 'event')"
 DATABASES, ARCHIVES, OPAQUE = {".db", ".sqlite"}, {".zip"}, {".dump", ".sql", ".gz", ".tar"}
 
 
@@ -154,6 +157,8 @@ def _held(path: Path, left: Mapping[str, Event], before: Sequence[str]) -> Itera
 def _in_database(path: Path, left: Mapping[str, Event]) -> list[str]:
     """People in the file who left after it was made."""
     with database.unchanged(path) as file:
+        if file.execute(THEIR_TABLES).fetchone() != (2,):
+            raise sqlite3.DatabaseError("a view may compute without end")
         people_in_it = {row[0] for row in file.execute("SELECT pseudonym FROM person")}
         since = {row[0] for row in file.execute("SELECT hash FROM event WHERE kind IN (?, ?)", DEPARTURES)}
     return [pseudonym for pseudonym, event in left.items() if pseudonym in people_in_it and event.hash not in since]
@@ -161,9 +166,11 @@ def _in_database(path: Path, left: Mapping[str, Event]) -> list[str]:
 
 def _in_archive(path: Path, left: Mapping[str, Event]) -> list[str]:
     """People who have left but are in the archive's database; without one, whose pseudonym is in one of its files."""
-    with ZipFile(path) as archive:
+    with zips.opened(path) as archive:
         names = archive.namelist()
         inner = [name for name in names if Path(name).suffix in DATABASES]
+        if sum(entry.file_size for entry in archive.infolist()) > (MAX_DATABASES if inner else MAX_TEXTS):
+            raise BadZipFile("it would fill the memory or the disk")
         if not inner:
             texts = [archive.read(name) for name in names]
             return [pseudonym for pseudonym in left if any(pseudonym.encode() in text for text in texts)]

@@ -203,7 +203,7 @@ def _read_new_study(_: Session, asker: Asker, request: NewStudy) -> ItemFile:
         raise NotAllowed("This token is for one study and cannot create another.")
     file = read_items(request.items.content, request.items.name, ReadOptions(roles=tuple(request.roles.items())))
     if not file.ok:
-        raise ImportRefused("\n".join(["The items cannot be used:", *map(str, file.problems)]))
+        raise ImportRefused("The items cannot be used:", *map(str, file.problems))
     return file
 
 
@@ -247,7 +247,7 @@ def _invite(session: Session, asker: Asker, request: Guests, _: None) -> Persona
         csv.writer(typed).writerows([GUEST_COLUMNS, *rows])
         guests = invitations.read_list(session, study, typed.getvalue().encode())
     if not guests.ok:
-        raise ImportRefused("\n".join(["Nobody was invited:", *map(str, guests.problems)]))
+        raise ImportRefused("Nobody was invited:", *map(str, guests.problems))
     return _links(invitations.invite_all(session, study, guests.guests, asker.who.pseudonym))
 
 

@@ -485,6 +485,21 @@ def lock_server(engine: Engine) -> IO[str] | None:
     )
 
 
+def version_in(path: Path) -> str | None:
+    """The migration of an SQLite file from elsewhere, whose table for it may be anything; None without one.
+
+    Raises sqlite3.Error for a table that takes long to read.
+    """
+    with unchanged(path) as file:
+        file.set_progress_handler(lambda: 1, MAX_STEPS)
+        if not file.execute(
+            "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (VERSION.name,)
+        ).fetchone():
+            return None
+        (version,) = file.execute("SELECT max(version_num) FROM alembic_version").fetchone()
+        return version if isinstance(version, str) and re.fullmatch("[0-9]{4}", version) else None
+
+
 def stored_version(engine: Engine) -> str | None:
     """The database's current migration; None for an empty one."""
     with engine.connect() as connection:
@@ -573,6 +588,7 @@ def migrate(engine: Engine) -> None:
         return
     path = sqlite_path(str(engine.url))
     saved = path.with_name(f"{path.stem}-before-{HEAD}-{clock.now():%Y%m%d-%H%M%S}.db")
+    saved.touch(0o666, exist_ok=False)  # SQLite would follow a link that somebody laid there, to another database
     copy_sqlite(path, saved)
     try:
         _upgrade(engine)
@@ -591,17 +607,28 @@ def unchanged(path: Path) -> Iterator[sqlite3.Connection]:
         yield file
 
 
-def copy_sqlite(source: Path, target: Path, *, as_it_is: bool = False) -> None:
-    """Makes a consistent copy with SQLite's backup interface and checks it before it is moved to `target`.
+def copy_sqlite(source: Path, target: Path) -> None:
+    """Makes a consistent copy with SQLite's backup interface, and checks it. Raises UnsafeDatabase."""
+    copy_pages(source, target)
+    refuse_damaged(target, source.name)
+
+
+def copy_pages(source: Path, target: Path, *, as_it_is: bool = False) -> None:
+    """Makes a consistent copy, of which nothing but pages is read.
 
     as_it_is: the source is a file that nobody uses; files next to it are ignored.
     """
     opened = unchanged(source) if as_it_is else closing(sqlite3.connect(source))
     with opened as old, closing(sqlite3.connect(target)) as new:
         old.backup(new)
-        answer = new.execute("PRAGMA integrity_check").fetchone()[0]
+
+
+def refuse_damaged(copy: Path, name: str) -> None:
+    """Raises UnsafeDatabase for a damaged copy of the file of this name. The check computes what its tables define."""
+    with closing(sqlite3.connect(copy)) as file:
+        answer = file.execute("PRAGMA integrity_check").fetchone()[0]
     if answer != "ok":
-        raise UnsafeDatabase(f"The copy of {source.name} is damaged: {answer}.")
+        raise UnsafeDatabase(f"The copy of {name} is damaged: {answer}.")
 
 
 def overwrite_sqlite(engine: Engine, source: Path) -> None:

@@ -80,6 +80,11 @@ def is_held(folder: Path) -> bool:
         return not stat.S_IMODE(Path(file.name).stat().st_mode) & 0o077
 
 
+def is_written_by_others(folder: Path) -> bool:
+    """Whether someone else, or the group without TRIPTYCH_GROUP=1, can write to a folder."""
+    return bool(folder.stat().st_mode & umask() & 0o022) and is_held(folder)
+
+
 def refuse_unusable() -> None:
     """Raises UnsafeDatabase for a data folder or a database that this user cannot read and write, with the reason."""
     path: Path | str = "The data folder"

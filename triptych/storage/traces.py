@@ -19,6 +19,7 @@ from triptych.errors import NotFound
 MAX_TRACES = 50
 MAX_OF_ONE_PLACE = 3  # traces per process of one place in the code
 MAX_CHARACTERS = 40_000  # stored characters of a trace, from its end
+OWN_NAME = f"{'[0-9a-f]' * 8}.txt"
 ID = "triptych_id"  # attribute of a stored error that contains its id
 _ids_by_place: dict[tuple[str, int], list[str]] = {}  # (file, line) → ids, the newest last
 
@@ -64,7 +65,7 @@ def _folder(home: Path) -> Path:
 def stored_in(home: Path) -> list[str]:
     """The ids of the traces in a data folder, newest first."""
     times = {}
-    for path in _folder(home).glob("*.txt"):
+    for path in _folder(home).glob(OWN_NAME):  # the folder may be a link to one with other files
         with suppress(FileNotFoundError):  # another process has just deleted it
             times[path.stem] = path.stat().st_mtime_ns
     return sorted(times, key=lambda number: times[number], reverse=True)

@@ -27,7 +27,6 @@ OTHER_HEADERS = re.compile(
     r"|x-forwarded-(for|proto|host|port)|host|origin|cookie|authorization|connection|upgrade|user-agent|referer"
     r"|transfer-encoding|cache-control|pragma|range|te|via|date|forwarded|x-real-ip|priority|dnt"
 )
-MAX_REMEMBERED = 512  # header values, which are the same in every request
 HOSTS_FILE = Path("/etc/hosts")
 AUTHORITY = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9_.-]{1,253})(?::([0-9]{1,5}))?")
 
@@ -124,7 +123,6 @@ def _host_of(origin: str) -> str:
     return authority.host if authority else ""
 
 
-@lru_cache(maxsize=MAX_REMEMBERED)
 def authority_of(text: str) -> Authority | None:
     """Host and port of a Host header, or of an origin without its scheme; None if it is neither."""
     match = AUTHORITY.fullmatch(text.lower())
@@ -143,7 +141,6 @@ def origin_of(scheme: str, authority: Authority) -> str:
     return f"{scheme}://{authority.host}" + ("" if usual else f":{authority.port}")
 
 
-@lru_cache(maxsize=MAX_REMEMBERED)
 def read_origin(text: str) -> str | None:
     """The origin in an Origin header or a setting; None for `null`, other schemes, paths and invalid text."""
     scheme, _, rest = text.partition("://")
@@ -159,7 +156,6 @@ def ip_of(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return None
 
 
-@lru_cache(maxsize=MAX_REMEMBERED)
 def needs_no_lookup(host: str) -> bool:
     """Whether no foreign name server can have led a browser here: an IP address, or a name of this computer only."""
     return host in LOOPBACK_NAMES or host.endswith(".localhost") or ip_of(host) is not None

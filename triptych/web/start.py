@@ -5,9 +5,11 @@ from __future__ import annotations
 import html
 import logging
 import os
+import re
 import socket
 import sys
 import time
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -26,6 +28,8 @@ from triptych.web import budgets, metrics
 from triptych.web.origins import configured
 from triptych.web.session import serve_below, web_engine
 
+# settings of Streamlit that a command or the environment may change
+ADJUSTABLE = ("server.address", "server.headless", "server.maxUploadSize", "server.fileWatcherType")
 OPENER = "open-setup.html"
 PLAIN_HTTP = (
     "This is plain http: other servers on this computer, and anyone who can read the network traffic, see your "
@@ -53,6 +57,7 @@ def running(option: Callable[[str], Any]) -> Iterator[None]:
     serve_below(option("server.baseUrlPath"))
     bound = option("server.address")
     try:
+        refuse_other_options(option)
         reached_at = address(option)
         budgets.all_budgets()
         settings.mail_server()
@@ -88,6 +93,30 @@ def limit_lines_of_pages() -> None:
         logging.getLogger(name).addFilter(lambda _: not budgets.spending("refusal_lines").take("pages"))
 
 
+def refuse_other_options(option: Callable[[str], Any]) -> None:
+    """Raises UnsafeSettings for a setting of Streamlit that differs from our file, except those in ADJUSTABLE.
+
+    Streamlit prefers its environment variables to the file, and somebody may have set them for another app.
+    """
+    file = settings.app_folder() / ".streamlit" / "config.toml"
+    written = tomllib.loads(file.read_text(encoding="utf-8"))
+    for section in ("server", "logger", "client", "browser"):
+        for name, value in written[section].items():
+            full = f"{section}.{name}"
+            if full not in ADJUSTABLE and option(full) != value:
+                raise settings.UnsafeSettings(
+                    f"Streamlit's setting {full} differs from the app's. Remove it from the command, and "
+                    f"{_variable(section, name)} from the environment. Start the app with: {settings.program()} server "
+                    f"run, or in {settings.app_folder().name}/, where its settings are."
+                )
+
+
+def _variable(section: str, name: str) -> str:
+    """The name of Streamlit's environment variable for this setting."""
+    words = re.sub("([A-Z]+)", r"_\1", name)
+    return f"STREAMLIT_{section}_{words}".upper()
+
+
 def _mail(engine: Engine) -> AbstractContextManager[None]:
     """The notifier that e-mails leads, if a mail server is configured."""
     server = settings.mail_server()
@@ -111,6 +140,11 @@ def _open(bound: str | None) -> tuple[Engine, IO[str] | None]:
     if repaired:
         log.warning(
             "Others could access these files or folders; their permissions were repaired: %s", ", ".join(repaired)
+        )
+    if private.is_written_by_others(settings.local_folder()):
+        log.warning(
+            "Others can write to the data folder, and could replace the database. To restrict it: %s server doctor",
+            settings.program(),
         )
     working.delete_abandoned()
     lock = database.lock_server(database.open_engine(settings.database_url()))

@@ -112,7 +112,7 @@ def _named(name: str, read: Callable[[], Read]) -> Read:
     try:
         return read()
     except RolesNeeded as unclear:
-        raise RolesNeeded(f"{name}: {unclear}", unclear.roles) from unclear
+        raise RolesNeeded(unclear.roles, f"{name}: {unclear}") from unclear
     except ImportRefused as refusal:
         raise ImportRefused(f"{name}: {refusal}") from refusal
 

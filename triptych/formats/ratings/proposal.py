@@ -21,6 +21,7 @@ import numpy as np
 
 from triptych.errors import ImportRefused
 from triptych.formats.model import JsonObject
+from triptych.formats.names import MAX_NAME_CHARACTERS
 from triptych.formats.ratings.model import ImportedRating
 from triptych.rubric import yaml_text
 from triptych.stats.columns import LARGEST
@@ -28,6 +29,7 @@ from triptych.stats.columns import LARGEST
 About = Literal["candidate", "item"]
 Use = Literal["ordinal", "interval", "nominal", "leave out"]
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+MAX_NAMES = 500  # of criteria, options or labels
 MAX_POINTS = 21
 MAX_OPTIONS = 50
 FEW_OPTIONS = 12
@@ -101,7 +103,7 @@ def means_missing(text: str) -> bool:
 
 def propose(ratings: Iterable[ImportedRating]) -> tuple[ProposedCriterion, ...]:
     """A criterion for every name in the ratings, in the order of their first rows, followed by another one for judges
-    whose scores are on a different scale.
+    whose scores are on a different scale. Raises as `distinct_keys`.
     """
     values: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     systems: dict[str, set[bool]] = defaultdict(set)
@@ -233,12 +235,20 @@ def _alike(labels: Sequence[str]) -> tuple[str, ...]:
     return tuple(remarks)
 
 
-def distinct_keys(names: Iterable[str], otherwise: str) -> dict[str, str]:
-    """A distinct key for every name: lower case, digits and _, starting with a letter, at most 40 characters."""
+def distinct_keys(names: Collection[str], otherwise: str) -> dict[str, str]:
+    """A distinct key for every name: lower case, digits and _, starting with a letter, at most 40 characters.
+
+    Raises ImportRefused for more names than a rubric has room for.
+    """
+    if len(names) > MAX_NAMES:
+        raise ImportRefused(
+            f"There are {len(names):,} different criteria; a rubric has room for at most {MAX_NAMES}. Does the column "
+            f"that is read as the criterion hold something else?"
+        )
     keys: dict[str, str] = {}
     taken: set[str] = set()
     for name in names:
-        plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+        plain = unicodedata.normalize("NFKD", name[:MAX_NAME_CHARACTERS]).encode("ascii", "ignore").decode().lower()
         base = re.sub(r"[^a-z0-9]+", "_", plain).strip("_")[:32] or otherwise
         base = base if base[0].isalpha() else f"{otherwise}_{base}"[:32]
         keys[name] = next(k for n in range(1, len(taken) + 2) if (k := base if n == 1 else f"{base}_{n}") not in taken)

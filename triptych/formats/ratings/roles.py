@@ -74,8 +74,8 @@ Duplicates = Literal["error", "first", "last", "repeats"]
 class RolesNeeded(ImportRefused):
     """A table whose ratings cannot be read until the user assigns roles to its columns; roles: the proposal."""
 
-    def __init__(self, sentence: str, roles: Roles) -> None:
-        super().__init__(sentence)
+    def __init__(self, roles: Roles, *sentences: str) -> None:
+        super().__init__(*sentences)
         self.roles = dict(roles)
 
 

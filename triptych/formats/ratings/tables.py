@@ -100,12 +100,12 @@ def columns_of(roles: Roles, levels: Sequence[str] = ()) -> Columns:
 def _check(columns: Columns, roles: Roles) -> None:
     by_meaning = columns.by_meaning
     if "item" not in by_meaning and "context" not in by_meaning:
-        raise RolesNeeded("No column gives the item of a rating. Call it 'item_id'.", roles)
+        raise RolesNeeded(roles, "No column gives the item of a rating. Call it 'item_id'.")
     whose = {"annotator", "judge"} & set(by_meaning)
     if "value" in by_meaning and not whose:
-        raise RolesNeeded("No column gives the annotator. Call it 'annotator', or 'judge' for a model.", roles)
+        raise RolesNeeded(roles, "No column gives the annotator. Call it 'annotator', or 'judge' for a model.")
     if not columns.wide and "value" not in by_meaning:
-        raise RolesNeeded(f"No column contains values. There are {', '.join(roles)}; call it 'value'.", roles)
+        raise RolesNeeded(roles, f"No column contains values. There are {', '.join(roles)}; call it 'value'.")
 
 
 def _numbered(context: Json, numbers: dict[str, str]) -> str:
