@@ -11,7 +11,7 @@ import pytest
 from helpers.studies import personal_link
 from sqlalchemy import Engine, func, select
 
-from triptych.errors import NotAllowed, NotFound
+from triptych.errors import Conflict, NotAllowed, NotFound
 from triptych.people import accounts, passcodes, roster, signing_in, tokens
 from triptych.storage.database import reading, writing
 from triptych.storage.events import EventKind
@@ -21,12 +21,12 @@ TIMES = 6
 
 
 def at_once(command: Callable[[int], Any]) -> list[Any]:
-    """What the command returns, tried at the same moment; NotAllowed or NotFound for a refusal."""
+    """What the command returns, tried at the same moment; the class of the error for a refusal."""
 
     def outcome(number: int) -> Any:
         try:
             return command(number)
-        except (NotAllowed, NotFound) as refusal:
+        except (Conflict, NotAllowed, NotFound) as refusal:
             return type(refusal)
 
     with ThreadPoolExecutor(TIMES) as threads:
@@ -45,6 +45,21 @@ def test_a_setup_link_used_at_once_makes_one_lead(engine):
     made = at_once(lambda number: signing_in.first_lead(engine, secret, f"Ada {number}", "correct horse battery"))
 
     assert made.count(NotAllowed) == TIMES - 1
+    assert people(engine, Role.lead) == 1
+
+
+def test_a_name_taken_at_once_makes_one_lead(engine):
+    together = Barrier(TIMES)
+
+    def make(_: int) -> int:
+        hashed = passcodes.hash_passcode("correct horse battery")
+        together.wait()
+        with writing(engine) as session:
+            return accounts.create_lead(session, "Ada", hashed).id
+
+    made = at_once(make)
+
+    assert made.count(Conflict) == TIMES - 1
     assert people(engine, Role.lead) == 1
 
 

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from helpers.present import present
+from sqlalchemy import text
 
 from triptych.errors import NotAllowed
 from triptych.people import accounts, passcodes, signing_in
@@ -144,6 +145,20 @@ def test_tries_at_the_same_moment_count_each(engine, move_clock):
         answers = list(pool.map(lambda _: guess(engine), range(12)))
 
     assert answers.count(accounts.WRONG_PASSCODE) <= passcodes.FREE_TRIES + 1
+
+
+def test_a_try_waits_for_another_of_the_same_account(postgres_engine):
+    def try_too() -> None:
+        with writing(postgres_engine) as session:
+            passcodes.begin_try(session, "Ada")
+
+    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+    with ThreadPoolExecutor(1) as pool, writing(postgres_engine) as session:
+        passcodes.begin_try(session, "Ada")
+        other = pool.submit(try_too)
+        while not other.done() and not session.scalar(waiting):
+            pass
+        assert not other.done()
 
 
 def test_an_unknown_name_is_hashed_against_too(sqlite_engine, lead, monkeypatch):

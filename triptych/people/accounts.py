@@ -22,6 +22,7 @@ from triptych.errors import Conflict, NotAllowed, NotFound, SignedOut, StudyNotO
 from triptych.languages.language import _, message
 from triptych.people import passcodes, places, tokens
 from triptych.storage import events
+from triptych.storage.database import wait_for_others
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Access,
@@ -125,6 +126,7 @@ def create_lead(session: Session, name: str, passcode: str) -> Person:
 
 def refuse_taken_lead(session: Session, name: str) -> None:
     """Raises Conflict if a lead, or somebody invited to be one, has this name: it is what leads sign in with."""
+    wait_for_others(session, "names of leads")
     names = session.scalars(select(Person.name).where(Person.role == Role.lead, Person.name.is_not(None)))
     if folded(name) in map(folded, names):
         raise Conflict(f"There is already a lead called {name}. Choose another name.")

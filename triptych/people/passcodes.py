@@ -24,6 +24,7 @@ from sqlmodel import Session
 from triptych import clock
 from triptych.errors import NotAllowed
 from triptych.languages.language import ngettext
+from triptych.storage.database import wait_for_others
 from triptych.storage.models import FailedSignIn
 
 T = TypeVar("T")
@@ -140,9 +141,9 @@ def begin_try(session: Session, account: str) -> None:
 
     Raises NotAllowed with the seconds to wait after recent failures for this account. Accounts are never locked.
     """
+    wait_for_others(session, f"tries of {account}")
     now, of_account = clock.now(), FailedSignIn.account_hash == secret_hash(account)
     session.execute(delete(FailedSignIn).where(FailedSignIn.at <= now - PERIOD))
-    session.execute(select(FailedSignIn.id).where(of_account).with_for_update())  # serialises attempts
     failures, last = session.execute(select(func.count(), func.max(FailedSignIn.at)).where(of_account)).one()
     wait = (last + wait_after(failures) - now).total_seconds() if failures else 0
     if wait > 0:

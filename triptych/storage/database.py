@@ -18,6 +18,7 @@ from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache, partial
+from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
 
@@ -351,6 +352,16 @@ def commit(session: Session) -> None:
     """Writes what the transaction has recorded into the event log, and commits."""
     events.write_pending(session)
     session.commit()
+
+
+def wait_for_others(session: Session, name: str) -> None:
+    """Waits until no other transaction is open that called this with the same name, from here to the commit.
+
+    For what no stored row can be locked for: the first of several. On SQLite writers take turns anyway.
+    """
+    if session.get_bind().dialect.name == "postgresql":
+        key = int.from_bytes(sha256(name.encode("utf-8", "surrogatepass")).digest()[:8], signed=True)
+        session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": key})
 
 
 @contextmanager
