@@ -221,9 +221,9 @@ def ratings_in(rows: list[dict[str, str]]) -> Ratings:
     return values
 
 
-def test_both_rounds_from_a_file_to_results_that_never_mix(tmp_path: Path, chromium: Any):
+def test_both_rounds_from_a_file_to_results_that_never_mix(tmp_path: Path, chromium: Any, forked: Any):
     book = tmp_path / "workbook.xlsx"
-    with running_app(tmp_path / "home") as server:
+    with running_app(tmp_path / "home", start=forked) as server:
         lead = chromium.new_context().new_page()
         make_lead(lead, server)
         first = make_expert_round(lead, server)

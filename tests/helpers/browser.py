@@ -208,7 +208,7 @@ def afresh(context: Any, app: App | Server) -> Any:
 
 def settled(page: Any) -> None:
     """Waits until Streamlit has drawn the page: connected, no run under way, nothing stale."""
-    page.wait_for_function(STILL, arg=STILL_FOR)
+    page.wait_for_function(STILL, arg=STILL_FOR, polling=50)
 
 
 def open_workbench(page: Any, app: App, study: str, host: str | None = None) -> str:
