@@ -44,6 +44,7 @@ from triptych.study.settings import PanelAddress, settings_of
 TICKET_LIFE = timedelta(seconds=30)
 SETUP_LIFE = timedelta(days=1)
 LOGIN_LIFE = timedelta(days=14)
+MAX_LOGINS = 10  # of one person; each has budgets of its own (`web.budgets`)
 LEAD_IDLE_LIFE = timedelta(hours=12)  # a lead's login ends earlier if it is not used
 USE_NOTED_EVERY = timedelta(minutes=10)
 PASSCODE_LIFE = timedelta(minutes=15)  # within which a lead need not type it again
@@ -235,7 +236,9 @@ def issue_sign_in_ticket(session: Session, person: Person) -> str:
 
 
 def use_ticket(session: Session, secret: str) -> str:
-    """Turns a ticket into a login; returns the login's secret, for the cookie. Raises NotAllowed."""
+    """Turns a ticket into a login; returns the login's secret, for the cookie. The person's oldest logins end if they
+    have too many. Raises NotAllowed.
+    """
     person = session.get(Person, _use(session, TicketKind.sign_in, secret))
     if person is None or person.disabled_at is not None:
         raise NotAllowed(_("This account is disabled. Ask the lead of your study."))
@@ -246,6 +249,9 @@ def use_ticket(session: Session, secret: str) -> str:
         end = min(end, _end_of_links(session, person.id) or now)
     session.add(Login(person_id=person.id, secret_hash=hashed, created_at=now, expires_at=end))
     session.flush()
+    live = (Login.person_id == person.id) & Login.revoked_at.is_(None) & (Login.expires_at > now)
+    latest = select(Login.id).where(live).order_by(Login.id.desc()).limit(MAX_LOGINS)
+    session.execute(update(Login).where(live, Login.id.not_in(session.scalars(latest).all())).values(revoked_at=now))
     return login_secret
 
 
