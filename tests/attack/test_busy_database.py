@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import closing
+from typing import Any, cast
 
 import pytest
 from helpers.ratings import assigned
@@ -119,7 +120,7 @@ def test_the_list_of_own_items_holds_no_turn_to_write(sqlite_engine, make_study,
         login = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
     monkeypatch.setattr(work, "web_engine", lambda: sqlite_engine)
     [items] = [route for route in work.WORK_ROUTES if route.path == "/desk/items"]
-    list_items = items.endpoint.args[0]
+    list_items = cast(Any, items.endpoint).args[0]
 
     with writing(sqlite_engine):
         assert list_items(login, {"assignment": token}).status_code == 200

@@ -120,12 +120,17 @@ def test_messages_of_all_logins_of_a_person_count_together(sqlite_engine, make_s
         person = session.get_one(Person, annotator.person_id)
         logins = [accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person)) for _ in range(2)]
     counted: list[str] = []
-    monkeypatch.setattr(budgets.Spending, "queue", lambda _, key: counted.append(key) or 0.0)
+
+    def queue(_: budgets.Spending, key: str) -> float:
+        counted.append(key)
+        return 0.0
+
+    monkeypatch.setattr(budgets.Spending, "queue", queue)
 
     async def page(_: Any, receive: Receive, __: Any) -> None:
         await receive()
 
-    async def message() -> dict[str, Any]:
+    async def message(*_: Any) -> Any:
         return {"type": "websocket.receive", "bytes": b"\x38\x01"}
 
     for login in logins:

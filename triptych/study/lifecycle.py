@@ -21,6 +21,7 @@ from triptych.languages.language import _
 from triptych.rubric.files import parse_rubric
 from triptych.rubric.model import Rubric
 from triptych.storage import events
+from triptych.storage.database import wait_for_others
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
     IN_PLACE,
@@ -212,6 +213,7 @@ def _settings(plan: StudyPlan, rubric: Rubric, items: Sequence[ItemDraft]) -> di
 def free_slug(session: Session, title: str) -> str:
     """A short name made from the title that no study and no series has."""
     base = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40] or "study"
+    wait_for_others(session, f"short names like {base}")
     named = select(Study.slug, Study.series).where(
         or_(Study.slug.startswith(base, autoescape=True), Study.series.startswith(base, autoescape=True))
     )
