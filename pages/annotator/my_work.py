@@ -96,8 +96,8 @@ with state.reading() as session:
         for s in studies
     ]
     open_now = [] if accounts.came_from_panel(session, who) else lifecycle.open_to_all(session)
-    linked_first = sorted(open_now, key=lambda study: study.slug != linked)
-    others = [study for study in linked_first if study.slug not in {joined.slug for joined in studies}]
+    new = sorted((s for s in open_now if s not in studies), key=lambda study: study.slug != linked)
+    others = [study for study in new if study.slug == linked or accounts.may_join(session, study, who)]
 own, demos = ([part for part in parts if part[0].demo == is_demo] for is_demo in (False, True))
 joinable, to_try = ([study for study in others if study.demo == is_demo] for is_demo in (False, True))
 for part in own:

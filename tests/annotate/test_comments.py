@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from helpers.ratings import resubmit, submit
 from helpers.studies import full_answers, sure
-from sqlalchemy import select
+from sqlalchemy import select, text
 
 from triptych.annotate import comments, desk
 from triptych.annotate.own_items import own_items
@@ -18,7 +20,7 @@ from triptych.results.frame.upkeep import frame_of
 from triptych.results.study_analysis import analyse
 from triptych.storage import events
 from triptych.storage.database import reading, writing
-from triptych.storage.models import Assignment, Comment, EventDetail, StudyState
+from triptych.storage.models import Assignment, Comment, EventDetail, Study, StudyState
 from triptych.study import lifecycle
 from triptych.study.system_names import system_names
 
@@ -66,9 +68,9 @@ def test_the_item_shows_a_question_that_waits(talk):
 
 def test_a_comment_names_no_system_and_has_words(talk):
     engine, study, lead, (first, _), _ = talk
-    for text, words in (("Is it Plumbum?", "name of a system"), (" ", "1 to"), ("x" * 2001, "1 to")):
+    for comment, words in (("Is it Plumbum?", "name of a system"), (" ", "1 to"), ("x" * 2001, "1 to")):
         with pytest.raises(NotAllowed, match=words), writing(engine) as session:
-            comments.ask(session, study, "item-1", first.pseudonym, text, lead)
+            comments.ask(session, study, "item-1", first.pseudonym, comment, lead)
 
 
 def test_only_annotators_of_the_item_who_stay_are_asked(talk):
@@ -127,6 +129,29 @@ def test_comments_go_with_the_annotator(talk, leave):
         values = " ".join(map(str, session.scalars(select(EventDetail.new))))
         assert QUESTION not in values and ANSWER not in values and "And you?" in values
         assert verify.verify(session, study).holds
+
+
+def test_no_comment_is_stored_while_its_annotator_leaves(postgres_engine, make_study):
+    """What the lead wrote about them stayed for good."""
+    with writing(postgres_engine) as session:
+        study, lead, (anna, _) = make_study(session, items=1)
+        submit(session, study, anna, full_answers())
+
+    def ask() -> None:
+        with writing(postgres_engine) as session:
+            comments.ask(session, session.get_one(Study, study.id), "item-1", anna.pseudonym, QUESTION, lead)
+
+    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+    with ThreadPoolExecutor(1) as pool:
+        with writing(postgres_engine) as session:
+            withdrawal.withdraw_myself(session, session.get_one(Study, study.id), anna)
+            asked = pool.submit(ask)
+            while not asked.done() and not session.scalar(waiting):
+                pass
+        with pytest.raises(NotFound):
+            asked.result()
+    with reading(postgres_engine) as session:
+        assert session.scalars(select(Comment.text)).all() == []
 
 
 def test_ones_own_data_hold_the_comments(talk):

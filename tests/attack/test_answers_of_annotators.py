@@ -12,16 +12,20 @@ from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers,
 from sqlalchemy import func, select
 
 from triptych.annotate import drafts
-from triptych.annotate.annotations import submit
+from triptych.annotate.annotations import SetAsideMessage, set_aside_item, submit
+from triptych.annotate.assignments import Assigned, current
 from triptych.annotate.drafts import DraftMessage
-from triptych.errors import InvalidAnnotation
+from triptych.errors import InvalidAnnotation, StudyNotOpen
 from triptych.privacy import withdrawal
 from triptych.storage.database import writing
-from triptych.storage.models import Assignment, Highlight, StudyState
+from triptych.storage.models import Assignment, Highlight, Role, StudyState
 from triptych.study import lifecycle
+from triptych.study.settings import Checks
 
 LONG = 30_000  # characters of each response
 MOST_MARKS = 1000
+SKIP = "skip: {title: Skip, reasons: [{key: no, title: No}]}\n"
+FIELDS = SetAsideMessage.model_fields
 
 
 def test_highlights_are_no_copies_of_a_text_by_the_thousand(sqlite_engine):
@@ -85,3 +89,24 @@ def test_edits_claim_no_hour_for_each_item_of_it(sqlite_engine, make_study, move
             submit(session, who, edit)
         took = select(func.sum(Assignment.active_seconds)).where(Assignment.person_id == who.person_id)
         assert session.scalar(took) == pytest.approx(3600 + 4 * 2, abs=30)
+
+
+@pytest.mark.parametrize("checks", [Checks(), Checks(repeat_percent=50)])
+def test_skipped_items_are_not_answered_beyond_the_limit(sqlite_engine, checks):
+    """Somebody skipped all items of a study first, and could then answer each of them."""
+    with writing(sqlite_engine) as session:
+        lead = add_person(session, "lead", Role.lead)
+        plan = lifecycle.StudyPlan(title="S", items_per_annotator=2, checks=checks)
+        study = lifecycle.create_study(session, plan, SMALL_RUBRIC + SKIP, draft_items(9), lead.pseudonym)
+        lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+        who = join(session, study, add_person(session, "ann"))
+        skipped = []
+        for number in range(4):
+            skipped.append(assigned(session, study, who))
+            skip = {**submission(skipped[-1], f"skipping {number}").model_dump(), "kind": "skip", "reason": "no"}
+            set_aside_item(session, who, SetAsideMessage(**{k: v for k, v in skip.items() if k in FIELDS}))
+        while isinstance(work := current(session, study, who), Assigned):
+            submit(session, who, submission(work, f"answer of {work.token}"))
+        for number, work in enumerate(skipped):
+            with pytest.raises(StudyNotOpen, match="no further items"):
+                submit(session, who, submission(work, f"answering {number}", version=2, base=0))

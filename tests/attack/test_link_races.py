@@ -11,8 +11,8 @@ import pytest
 from helpers.studies import personal_link
 from sqlalchemy import Engine, func, select
 
-from triptych.errors import Conflict, NotAllowed, NotFound
-from triptych.people import accounts, passcodes, roster, signing_in, tokens
+from triptych.errors import Conflict, ImportRefused, NotAllowed, NotFound
+from triptych.people import accounts, invitations, passcodes, roster, signing_in, tokens
 from triptych.storage.database import reading, writing
 from triptych.storage.events import EventKind
 from triptych.storage.models import Event, Login, Person, Role, Study, Token
@@ -26,7 +26,7 @@ def at_once(command: Callable[[int], Any]) -> list[Any]:
     def outcome(number: int) -> Any:
         try:
             return command(number)
-        except (Conflict, NotAllowed, NotFound) as refusal:
+        except (Conflict, ImportRefused, NotAllowed, NotFound) as refusal:
             return type(refusal)
 
     with ThreadPoolExecutor(TIMES) as threads:
@@ -61,6 +61,23 @@ def test_a_name_taken_at_once_makes_one_lead(engine):
 
     assert made.count(Conflict) == TIMES - 1
     assert people(engine, Role.lead) == 1
+
+
+def test_a_lead_invited_at_once_by_several_studies_is_one(engine, make_study):
+    """On PostgreSQL there were several leads of one name, of which only one could sign in."""
+    with writing(engine) as session:
+        studies = [session.get_one(Study, make_study(session, annotators=0)[0].id) for _ in range(TIMES)]
+    before, together = people(engine, Role.lead), Barrier(TIMES)
+
+    def invite(number: int) -> str:
+        together.wait()
+        with writing(engine) as session:
+            return invitations.invite_one(session, studies[number], "Bea", "", Role.lead, "L").pseudonym
+
+    made = at_once(invite)
+
+    assert made.count(Conflict) + made.count(ImportRefused) == TIMES - 1
+    assert people(engine, Role.lead) == before + 1
 
 
 def test_a_personal_link_used_at_once_lets_one_in(engine, make_study):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pytest
 from helpers.attackers import Answer, ask, cookie, handshake, open_socket
 from sqlalchemy import Engine, select
+from sqlmodel import Session
 
 from bench.client import our_headers
 from bench.server import Server, running_app
@@ -168,6 +169,19 @@ def test_long_cookies_of_strangers_are_not_remembered():
 
     assert cookies.login_secret("x" * 60_000) is None
     assert cookies._checked.cache_info().misses == before
+
+
+def test_a_persons_oldest_logins_end(sqlite_engine, make_study):
+    """Each of them has a budget of messages, so that many logins of one annotator stalled the app."""
+    with database.writing(sqlite_engine) as session:
+        people = [session.get_one(Person, who.person_id) for who in make_study(session)[2]]
+        anna, berta = ([_signed_in(session, person) for _ in range(12)] for person in people)
+
+        assert accounts.live_logins(session, [*anna, *berta]) == {*anna[2:], *berta[2:]}
+
+
+def _signed_in(session: Session, person: Person) -> str:
+    return accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
 
 
 @pytest.mark.parametrize("value", ["", "x", "AAAAAAAAAAAAAAAA-1", "AAAAAAAAAAAAAAAA-1.forged"])

@@ -7,12 +7,14 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
 from helpers.attackers import ask, cookie, handshake, open_socket
 from helpers.present import present
 from sqlalchemy import select
+from starlette.types import Receive
 
 from bench.client import PageFailed, PageSession, our_headers
 from bench.server import Server, running_app, start_server, wait_until
@@ -20,6 +22,8 @@ from bench.world import World, build_world
 from triptych.people import accounts, passcodes
 from triptych.storage import database
 from triptych.storage.models import Login, Person, Role
+from triptych.web import budgets
+from triptych.web.gate import Gate
 from triptych.web.session import COOKIE, cookie_value, login_secret
 
 SMALL = (
@@ -107,6 +111,36 @@ def test_a_person_has_so_many_open_sockets_at_a_time(tmp_path, forked):
 
 def _login(cookies: dict[str, str]) -> str:
     return present(login_secret(cookies[COOKIE]))
+
+
+def test_messages_of_all_logins_of_a_person_count_together(sqlite_engine, make_study, monkeypatch):
+    """Each login had a budget of its own, and nobody counted the logins."""
+    with database.writing(sqlite_engine) as session:
+        annotator = make_study(session)[2][0]
+        person = session.get_one(Person, annotator.person_id)
+        logins = [accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person)) for _ in range(2)]
+    counted: list[str] = []
+
+    def queue(_: budgets.Spending, key: str) -> float:
+        counted.append(key)
+        return 0.0
+
+    monkeypatch.setattr(budgets.Spending, "queue", queue)
+
+    async def page(_: Any, receive: Receive, __: Any) -> None:
+        await receive()
+
+    async def message(*_: Any) -> Any:
+        return {"type": "websocket.receive", "bytes": b"\x38\x01"}
+
+    for login in logins:
+        headers = [(b"host", b"127.0.0.1"), (b"origin", b"http://127.0.0.1")]
+        headers.append((b"cookie", f"{COOKIE}={cookie_value(login)}".encode()))
+        scope = {"type": "websocket", "scheme": "ws", "path": "/", "client": ("192.0.2.1", 1), "headers": headers}
+        asyncio.run(Gate(page)(scope, message, message))
+
+    assert len(counted) == 2
+    assert len(set(counted)) == 1
 
 
 def test_tickets_of_an_address_have_a_budget(served):

@@ -62,6 +62,20 @@ def test_finished_work_is_opened_not_started():
     assert [(button.label, button.proto.type) for button in app.button][:1] == [("Open", "secondary")]
 
 
+def test_studies_of_other_leads_are_not_offered(make_study, monkeypatch):
+    with database.writing(web_engine()) as session:
+        _, _, (who, _) = make_study(session, title="Own")
+        other, _, _ = make_study(session, title="Of others")
+    be(monkeypatch, who)
+    app = AppTest.from_file(str(ROOT / "pages" / "annotator" / "my_work.py"), default_timeout=30).run()
+    assert "Of others" not in [element.value for element in app.text]
+
+    app.query_params["study"] = other.slug
+    app.run()
+    app.button(key=f"join-{other.slug}").click().run()
+    assert "a study with other leads" in app.error[0].value
+
+
 def test_a_newcomer_sees_demo_studies_as_demos(make_study, monkeypatch):
     demo.load_demo(web_engine())
     with database.writing(web_engine()) as session:

@@ -9,7 +9,7 @@ from helpers.present import present
 from helpers.studies import SMALL_RUBRIC, draft_items, personal_link, sure
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import select, text
+from sqlalchemy import select, text, update
 
 from triptych import clock
 from triptych.errors import Conflict, ImportRefused, NotAllowed, StudyNotOpen, TriptychError
@@ -419,9 +419,10 @@ def test_people_with_the_same_name_are_distinguished_by_address(sqlite_engine, s
 # Panels
 
 
-def test_one_panel_id_is_one_person_in_every_study(sqlite_engine, make_study):
+def test_a_panel_id_is_one_person_for_a_lead(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
-        study, other = make_study(session, annotators=0)[0], make_study(session, annotators=0, title="Other")[0]
+        (study, lead, _), (other, *_) = (make_study(session, annotators=0, title=title) for title in ("One", "Other"))
+        session.execute(update(Membership).where(Membership.study_id == other.id).values(person_id=lead.person_id))
         study.access = other.access = Access.panel
         session.flush()
         first = accounts.join_from_panel(session, study, "prolific", "5f1", "s1")

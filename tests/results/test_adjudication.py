@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from helpers.ratings import BEST_RUBRIC, assigned, first_work, resubmit, set_aside, submit
 from helpers.studies import SMALL_RUBRIC, full_answers
-from sqlalchemy import func, select
+from sqlalchemy import func, select, text
 
 from triptych import clock
 from triptych.annotate import assignments
@@ -17,7 +19,7 @@ from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
 from triptych.storage import events
 from triptych.storage.database import reading, writing
-from triptych.storage.models import Assignment, Item, Membership, Purpose, Rating, Slot, StudyState
+from triptych.storage.models import Assignment, Event, Item, Membership, Purpose, Rating, Slot, Study, StudyState
 from triptych.study import lifecycle
 
 WHY = "two of three agree"
@@ -43,6 +45,29 @@ def stored(session) -> list[str]:
 
 def decide(session, study, lead, item, values, reason=WHY):
     adjudication.record(session, study, item, values, reason, lead)
+
+
+def test_a_final_value_waits_for_a_change_under_way(postgres_engine, make_study):
+    """Changes are refused after it, but one that had begun was stored later."""
+    with writing(postgres_engine) as session:
+        study, lead, (anna, _) = make_study(session, items=1)
+        work = submit(session, study, anna, full_answers(fluency=3))
+
+    def decide_too() -> None:
+        with writing(postgres_engine) as session:
+            decide(session, session.get_one(Study, study.id), lead, "item-1", {(1, "fluency"): 3})
+
+    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+    with ThreadPoolExecutor(1) as pool:
+        with writing(postgres_engine) as session:
+            resubmit(session, anna, work, full_answers(fluency=1))
+            decided = pool.submit(decide_too)
+            while not decided.done() and not session.scalar(waiting):
+                pass
+        decided.result()
+    with reading(postgres_engine) as session:
+        kinds = list(session.scalars(select(Event.kind).order_by(Event.number)))
+    assert kinds[-1] == "final value recorded"
 
 
 def test_a_final_value_changes_no_number(rated):

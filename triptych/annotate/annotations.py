@@ -15,7 +15,7 @@ from sqlalchemy import func, select
 from sqlmodel import Session
 
 from triptych import clock
-from triptych.annotate import assignments, reservations
+from triptych.annotate import assignments, progress, reservations
 from triptych.annotate.answer_rows import answer_rows
 from triptych.annotate.assignments import NoItem
 from triptych.annotate.checks import HIDDEN, WORK
@@ -29,12 +29,12 @@ from triptych.people.membership import AnnotatorMembership
 from triptych.rubric.answers import CheckedAnswers, Text, check_answers, parse_answers
 from triptych.storage import events, writes
 from triptych.storage.events import EventKind
-from triptych.storage.models import Assignment, AssignmentState, Purpose, Study, Submission, TextView
+from triptych.storage.models import SEEN, Assignment, AssignmentState, Purpose, Study, Submission, TextView
 from triptych.storage.rows import written
 from triptych.storage.writes import AnswerRows
 from triptych.study import lifecycle
 from triptych.study.persons import Who
-from triptych.study.settings import formats_of
+from triptych.study.settings import formats_of, settings_of
 
 MAX_COUNT = 2**30  # half of PostgreSQL's largest integer, since each submission adds one
 OF_ANOTHER = message("This submission belongs to another item.")
@@ -168,6 +168,8 @@ def _finish(
         return assignment
     study = session.get_one(Study, assignment.study_id)
     _require_open(session, study, membership, assignment, message)
+    if message.kind != "skip" and assignment.submitted_at is not None:
+        _refuse_beyond_limit(session, study, who, assignment)
     if isinstance(message, SubmitMessage):
         return _store_answers(session, study, assignment, who, message)
     return _store_set_aside(session, study, assignment, who, message)
@@ -194,6 +196,22 @@ def _require_open(
         raise StudyNotOpen(_(DECIDED))
     if assignment.pen not in (None, message.pen) and message.base != assignment.draft_seq:
         raise OpenElsewhere(_(OPEN_ELSEWHERE))
+
+
+def _refuse_beyond_limit(session: Session, study: Study, who: Who, assignment: Assigned) -> None:
+    """Raises StudyNotOpen if the item was skipped and its annotator has as many others as the study allows for one.
+
+    Checks count as they look to their annotator, so that a refusal reveals none.
+    """
+    limit = settings_of(study).items_per_annotator
+    if limit is None or outcomes_of(session, [assignment.id])[assignment.id].state != "skipped":
+        return
+    own = (Assignment.study_id == study.id) & (Assignment.person_id == who.person_id)
+    shown = own & Assignment.purpose.in_(WORK) & Assignment.state.in_(SEEN)
+    outcomes = outcomes_of(session, session.scalars(select(Assignment.id).where(shown)).all())
+    kept = sum(outcome.state != "skipped" for outcome in outcomes.values())
+    if kept >= progress.of_work(session, study, who).planned:
+        raise StudyNotOpen(_(NO_MORE))
 
 
 def _is_adjudicated(session: Session, assignment: Assigned) -> bool:

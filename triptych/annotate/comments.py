@@ -20,6 +20,7 @@ from triptych.annotate.blinding import SeenItem, seen_item
 from triptych.annotate.own_items import own_items
 from triptych.errors import Conflict, NotAllowed, NotFound
 from triptych.languages.language import _
+from triptych.people import roster
 from triptych.people.membership import locked_membership
 from triptych.rubric.answers import LETTERS
 from triptych.storage import events
@@ -97,6 +98,7 @@ def ask(session: Session, study: Study, item: str, pseudonym: str, text: str, wh
     Raises NotFound for somebody who has not finished the item, or who left the study; NotAllowed for a text that is
     empty, too long or names a system.
     """
+    roster.find(session, study, pseudonym)  # locked, so that no comment is stored while they leave the study
     study = lifecycle.lock(session, study.id)
     own = _askable(study, item, who).where(Person.pseudonym == pseudonym)
     row = session.execute(own).first()

@@ -21,11 +21,15 @@ MIN_TIMED_ITEMS = 3  # fewer are not enough to estimate the time per item
 
 @dataclass(frozen=True)
 class Progress:
-    """One annotator's progress; minutes_left: an estimate, None while there are too few timed items."""
+    """One annotator's progress; minutes_left: an estimate, None while there are too few timed items.
+
+    planned: items that they should rate; `total` is larger if they have skipped some.
+    """
 
     done: int
     total: int
     minutes_left: int | None
+    planned: int = 0
 
 
 def of_work(session: Session, study: Study, who: Who) -> Progress:
@@ -38,9 +42,9 @@ def of_work(session: Session, study: Study, who: Who) -> Progress:
     total, rules = _item_limit(study, own_planned if has_plan else study.item_count), settings_of(study).checks
     if attention or gold or rules.repeat_percent:
         total += checks.expected(rules, check_seed(study, who), total, attention, gold)
-    total = max(total, done)
+    planned, total = total, max(total, done)
     is_timed = done >= MIN_TIMED_ITEMS and mean_seconds
-    return Progress(done, total, round((total - done) * mean_seconds / 60) if is_timed else None)
+    return Progress(done, total, round((total - done) * mean_seconds / 60) if is_timed else None, planned)
 
 
 def main_items(session: Session, study: Study, who: Who) -> int:

@@ -9,12 +9,13 @@ therefore must not, are in `people/signing_in`.
 from __future__ import annotations
 
 import unicodedata
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, bindparam, delete, select, update
+from sqlalchemy import ColumnElement, Select, bindparam, delete, or_, select, update
 from sqlmodel import Session
 
 from triptych import clock, settings
@@ -44,6 +45,7 @@ from triptych.study.settings import PanelAddress, settings_of
 TICKET_LIFE = timedelta(seconds=30)
 SETUP_LIFE = timedelta(days=1)
 LOGIN_LIFE = timedelta(days=14)
+MAX_LOGINS = 10  # of one person; each has budgets of its own (`web.budgets`)
 LEAD_IDLE_LIFE = timedelta(hours=12)  # a lead's login ends earlier if it is not used
 USE_NOTED_EVERY = timedelta(minutes=10)
 PASSCODE_LIFE = timedelta(minutes=15)  # within which a lead need not type it again
@@ -58,6 +60,9 @@ NOT_OPEN = {
     StudyState.closed: message("Nobody can join this study now: it is not open any more."),
 }
 SIGNED_OUT = message("You are signed out. Sign in again; what you wrote is kept in this browser.")
+OTHER_LEADS = message(
+    "Your account belongs to a study with other leads. To take part in {study}, sign out and start it under your name."
+)
 WRONG_PASSCODE = message("This name and passcode do not match.")
 WRONG_CODE = message("This name and return code do not match in this study.")
 
@@ -235,7 +240,9 @@ def issue_sign_in_ticket(session: Session, person: Person) -> str:
 
 
 def use_ticket(session: Session, secret: str) -> str:
-    """Turns a ticket into a login; returns the login's secret, for the cookie. Raises NotAllowed."""
+    """Turns a ticket into a login; returns the login's secret, for the cookie. The person's oldest logins end if they
+    have too many. Raises NotAllowed.
+    """
     person = session.get(Person, _use(session, TicketKind.sign_in, secret))
     if person is None or person.disabled_at is not None:
         raise NotAllowed(_("This account is disabled. Ask the lead of your study."))
@@ -246,6 +253,9 @@ def use_ticket(session: Session, secret: str) -> str:
         end = min(end, _end_of_links(session, person.id) or now)
     session.add(Login(person_id=person.id, secret_hash=hashed, created_at=now, expires_at=end))
     session.flush()
+    live = (Login.person_id == person.id) & Login.revoked_at.is_(None) & (Login.expires_at > now)
+    latest = select(Login.id).where(live).order_by(Login.id.desc()).limit(MAX_LOGINS)
+    session.execute(update(Login).where(live, Login.id.not_in(session.scalars(latest).all())).values(revoked_at=now))
     return login_secret
 
 
@@ -404,14 +414,47 @@ def studies_to_return_to(session: Session) -> list[Study]:
 def join(session: Session, study: Study, who: Who) -> Study:
     """Makes somebody who is signed in an annotator of a study that is open to everybody; returns the study.
 
-    Raises NotAllowed if it is not, NotFound for a viewer, StudyNotOpen.
+    Raises NotAllowed if it is not, or for an account that other leads may open, NotFound for a viewer, StudyNotOpen.
     """
     if who.role == Role.viewer:
         raise NotFound(_("A viewer looks at results and cannot annotate."))
     refuse_unless_for_all(study)
     _lock(session, study)
+    if not may_join(session, study, who):
+        raise NotAllowed(_(OTHER_LEADS, study=study.title))
+    if who.role == Role.annotator and not study.demo:
+        _leave_links_of_demo_studies(session, who)
     enrol(session, study, who.person_id, who.pseudonym)
     return study
+
+
+def _leave_links_of_demo_studies(session: Session, who: Who) -> None:
+    """End the links and other logins of somebody who came by a demo study: any lead may have made and used them."""
+    in_demo = Membership.study_id.in_(select(Study.id).where(Study.demo)) & (Membership.person_id == who.person_id)
+    if session.scalars(select(Membership.id).where(in_demo)).first() is not None:
+        end_links(session, who.person_id)
+        end_logins(session, who.person_id, but=who.login_id)
+
+
+def may_join(session: Session, study: Study, who: Who) -> bool:
+    """Whether this account may be used in the study, too: no lead of another study could have opened it."""
+    return who.role == Role.lead or study.demo or not _has_other_leads(session, study, who.person_id)
+
+
+def _has_other_leads(session: Session, study: Study, person_id: int) -> bool:
+    """Whether the person annotates a study that is not led by the same people, demo studies aside.
+
+    The leads of a study can sign in as its annotators, with a personal link or as a panel. An account in studies of
+    several leads would let each of them read and rate in the others' studies.
+    """
+    annotating = (Membership.person_id == person_id) & (Membership.role == Role.annotator)
+    own = select(Study.id).join(Membership, Membership.study_id == Study.id).where(annotating, ~Study.demo)
+    leading = select(Membership.study_id, Membership.person_id).where(Membership.role == Role.lead)
+    leading = leading.where(or_(Membership.study_id.in_(own), Membership.study_id == study.id))
+    leads: defaultdict[int, set[int]] = defaultdict(set)
+    for study_id, lead_id in session.execute(leading):
+        leads[study_id].add(lead_id)
+    return any(leads[study_id] != leads[study.id] for study_id in session.scalars(own))
 
 
 def annotator_called(session: Session, study: Study, name: str, email: str | None = None) -> Person:
@@ -455,9 +498,10 @@ def end_links(session: Session, person_id: int, study: Study | None = None) -> N
     session.execute(update(Invitation).where(live).values(revoked_at=clock.now()))
 
 
-def end_logins(session: Session, person_id: int) -> None:
-    """Signs the person out everywhere, at once; unused tickets stop working."""
-    session.execute(update(Login).where(Login.person_id == person_id).values(revoked_at=clock.now()))
+def end_logins(session: Session, person_id: int, *, but: int | None = None) -> None:
+    """Signs the person out everywhere, at once, except with the login `but`; unused tickets stop working."""
+    others = (Login.person_id == person_id) & (Login.id != (but or 0))
+    session.execute(update(Login).where(others).values(revoked_at=clock.now()))
     session.execute(delete(Ticket).where(Ticket.person_id == person_id, Ticket.used_at.is_(None)))
 
 
@@ -557,10 +601,24 @@ def mark_of_panel_id(study_id: int, external_id: str) -> str:
     return f"withdrawn {passcodes.secret_hash(f'{study_id} {external_id}')}"
 
 
+def panels_of(study: Study, panel: str) -> tuple[str, str]:
+    """The names under which ids of this panel are stored: for this study alone, and for all studies of its leads."""
+    return f"{panel} ({study.slug})", panel
+
+
 def _identity_on_panel(session: Session, study: Study, panel: str, external_id: str) -> PanelIdentity | None:
-    ids = (mark_of_panel_id(study.id, external_id), external_id)
-    query = select(PanelIdentity).where(PanelIdentity.panel == panel, PanelIdentity.external_id.in_(ids))
-    return min(session.scalars(query), key=lambda identity: ids.index(identity.external_id), default=None)
+    """The identity behind this id; None for a person of other leads' studies, who is somebody else in this one."""
+    panels, ids = panels_of(study, panel), (mark_of_panel_id(study.id, external_id), external_id)
+    query = select(PanelIdentity).where(PanelIdentity.panel.in_(panels), PanelIdentity.external_id.in_(ids))
+    known = sorted(session.scalars(query), key=lambda each: (panels.index(each.panel), ids.index(each.external_id)))
+    return next(
+        (
+            each
+            for each in known
+            if _is_member(session, study, each.person_id) or not _has_other_leads(session, study, each.person_id)
+        ),
+        None,
+    )
 
 
 def panel_person(session: Session, study: Study, external_id: str) -> int | None:
@@ -574,7 +632,8 @@ def panel_person(session: Session, study: Study, external_id: str) -> int | None
 def join_from_panel(
     session: Session, study: Study, panel: str, external_id: str, session_id: str, proof: str = ""
 ) -> Person:
-    """The person with this id on this panel, now a member of the study; one id is one person everywhere.
+    """The person with this id on this panel, now a member of the study; one id is one person in all studies of the same
+    leads.
 
     Somebody who withdrew from every study returns to those as the same person, and joins another as a new person.
     Raises NotAllowed if the study takes nobody from a panel, or if the id is unusable or lacks the required proof,
@@ -598,7 +657,10 @@ def join_from_panel(
         places.refuse_if_full(session, study, person.id if person else None)
     if person is None or identity is None:
         person = new_person(session, Role.annotator)
-        identity = PanelIdentity(person_id=person.id, panel=panel, external_id=external_id)
+        known = (PanelIdentity.panel == panel) & (PanelIdentity.external_id == external_id)
+        is_known = session.scalars(select(PanelIdentity.id).where(known)).first() is not None
+        here, everywhere = panels_of(study, panel)
+        identity = PanelIdentity(person_id=person.id, panel=here if is_known else everywhere, external_id=external_id)
         session.add(identity)
     if identity.external_id == external_id:
         identity.session_id = tidied(session_id)[:LONGEST_PANEL_ID]

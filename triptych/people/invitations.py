@@ -246,7 +246,7 @@ def remind(session: Session, study: Study, pseudonyms: Sequence[str], actor: str
     """A new link for each of these annotators, or for nobody; the earlier one works until the new one is used.
 
     Secrets are not stored, so an existing link cannot be sent again. Raises NotFound; NotAllowed for somebody who
-    cannot return.
+    cannot return, or who is in a study that this lead does not lead.
     """
     return _further_links(session, study, pseudonyms, actor, EventKind.reminded)
 
@@ -263,6 +263,7 @@ def _further_links(
     for pseudonym in sorted(pseudonyms):  # sorted, so that two leads lock people in the same order
         membership, person = roster.find(session, study, pseudonym)
         roster.refuse_without_use(membership, person)
+        roster.refuse_if_elsewhere(session, study, person, actor)
         if membership.excluded_at or membership.turned_away_as:
             raise NotAllowed(f"{pseudonym} is excluded or was turned away, so there is nothing to remind them of.")
         secret = accounts.issue_link(session, study, person.id, replaces=not is_reminder)
@@ -275,6 +276,8 @@ def _further_links(
 def _invite(
     session: Session, study: Study, guest: Guest, actor: str, days: int = accounts.INVITATION_LIFE.days
 ) -> Invited:
+    if guest.role == Role.lead:
+        accounts.refuse_taken_lead(session, guest.name)
     person = accounts.new_person(session, guest.role, name=guest.name or None, email=guest.email)
     if guest.role == Role.lead:
         roster.enrol_lead(session, study, person, actor)

@@ -148,7 +148,7 @@ def disable(session: Session, study: Study, pseudonym: str, who: Who) -> None:
     Raises NotFound, and NotAllowed for a lead and for somebody in a study that this lead does not lead.
     """
     _, person = find(session, study, pseudonym)
-    refuse_if_shared(session, person, who)
+    refuse_if_shared(session, study, person, who.pseudonym)
     if person.disabled_at is not None:
         return
     person.disabled_at = clock.now()
@@ -160,7 +160,7 @@ def disable(session: Session, study: Study, pseudonym: str, who: Who) -> None:
 def enable(session: Session, study: Study, pseudonym: str, who: Who) -> None:
     """Lets a disabled person come in again. Raises as `disable`, and NotAllowed for somebody who was erased."""
     _, person = find(session, study, pseudonym)
-    refuse_if_shared(session, person, who)
+    refuse_if_shared(session, study, person, who.pseudonym)
     if is_erased(session, study, pseudonym):
         raise NotAllowed(f"{pseudonym} was erased; there is no account left to enable.")
     if person.disabled_at is None:
@@ -175,30 +175,39 @@ def is_erased(session: Session, study: Study, pseudonym: str) -> bool:
     return pseudonym in _erased(session, study)
 
 
-def refuse_if_shared(session: Session, person: Person, who: Who) -> None:
-    """Raises NotAllowed for an account that is not this lead's to end: a lead's, or one in another lead's study."""
+def refuse_if_shared(session: Session, study: Study, person: Person, actor: str) -> None:
+    """Raises NotAllowed for an account that is not this lead's of the study: a lead's, or one in others' studies."""
     if person.role == Role.lead:
         raise NotAllowed(f"{person.pseudonym} has a lead account, which no other lead can change.")
-    led = select(Membership.study_id).where(Membership.person_id == who.person_id, Membership.role == Role.lead)
+    refuse_if_elsewhere(session, study, person, actor)
+
+
+def refuse_if_elsewhere(session: Session, study: Study, person: Person, actor: str) -> None:
+    """Raises NotAllowed for somebody who also takes part in a study that this lead of the study does not lead."""
+    led = select(Membership.study_id).join(Person, Person.id == Membership.person_id)
+    led = led.where(Person.pseudonym == actor, Membership.role == Role.lead)
     others = (
         select(Membership.id)
         .join(Study, Study.id == Membership.study_id)
-        .where(Membership.person_id == person.id, ~Study.demo, Membership.study_id.not_in(led))
+        .where(Membership.person_id == person.id, ~Study.demo)
+        .where(Membership.study_id != study.id, Membership.study_id.not_in(led))
     )
     if session.scalars(others.limit(1)).first() is not None:
         raise NotAllowed(
-            f"{person.pseudonym} also takes part in a study that you do not lead, so you cannot change this account. "
-            f"In your study you can exclude or withdraw this person."
+            f"{person.pseudonym} also takes part in a study that you do not lead, so you cannot change this account or "
+            f"open it with a link. In your study you can exclude or withdraw this person."
         )
 
 
 def new_link(session: Session, study: Study, pseudonym: str, actor: str) -> str:
     """The secret of a new personal link for somebody in the study; their earlier ones stop working.
 
-    Raises NotFound; NotAllowed for a disabled account, a judge, somebody who withdrew, and a lead with a passcode.
+    Raises NotFound; NotAllowed for a disabled account, a judge, somebody who withdrew, a lead with a passcode, and
+    somebody in a study that this lead does not lead.
     """
     membership, person = _anybody(session, study, pseudonym)
     refuse_without_use(membership, person)
+    refuse_if_elsewhere(session, study, person, actor)
     secret = accounts.issue_link(session, study, person.id)
     events.record(session, study.id, EventKind.link_issued, actor, subject=pseudonym)
     return secret

@@ -60,7 +60,7 @@ def erase(session: Session, study: Study, pseudonym: str, certainty: Certainty) 
     _, person = roster.find(session, study, pseudonym)
     if roster.is_erased(session, study, pseudonym):
         raise Conflict(f"{pseudonym} was already erased.")
-    roster.refuse_if_shared(session, person, who)
+    roster.refuse_if_shared(session, study, person, who.pseudonym)
     parts = select(Study, Membership.withdrawn_at).join(Membership, Membership.study_id == Study.id)
     studies = session.execute(parts.where(Membership.person_id == person.id).order_by(Study.id)).all()
     for part, withdrawn_at in studies:

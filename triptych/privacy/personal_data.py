@@ -22,7 +22,7 @@ from triptych.annotate.logged import LoggedAnnotation
 from triptych.annotate.outcomes import answered_again, as_given
 from triptych.formats.long_csv import Cell, write_csv
 from triptych.people import tokens
-from triptych.people.accounts import panel_of
+from triptych.people.accounts import panel_of, panels_of
 from triptych.privacy import withdrawal
 from triptych.rubric.answers import LETTERS
 from triptych.storage.answers import select_answers
@@ -81,7 +81,8 @@ def _panel_ids(session: Session, person_id: int, study: Study | None) -> list[di
     """The person's ids on panels, or on one study's panel."""
     ids = select(PanelIdentity).where(PanelIdentity.person_id == person_id)
     if study is not None:
-        ids = ids.where(PanelIdentity.panel == panel_of(study).name if study.access == Access.panel else false())
+        panels = panels_of(study, panel_of(study).name)
+        ids = ids.where(PanelIdentity.panel.in_(panels) if study.access == Access.panel else false())
     return [{"panel": own.panel, "id": own.external_id, "session": own.session_id} for own in session.scalars(ids)]
 
 

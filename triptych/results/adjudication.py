@@ -96,7 +96,7 @@ def record(
     which is best. Criteria that are left out have no final value. Raises NotFound, NotAllowed without a reason,
     InvalidAnnotation for a value off its scale or without any value.
     """
-    study = lifecycle.lock(session, study.id)
+    study = _locked(session, study, item)
     neat, item_row = _read_reason(reason), _item(session, study, item)
     assignment = _assignment_of(session, item_row) or _made(session, study, item_row, who)
     decided = assignment.state == AssignmentState.submitted
@@ -117,7 +117,7 @@ def ask(session: Session, study: Study, item: str, pseudonym: str, who: Who) -> 
     someone who cannot be asked now or has seen the item, Conflict if there is a final value or somebody was asked
     already.
     """
-    study = lifecycle.lock(session, study.id)
+    study = _locked(session, study, item)
     if study.state not in (StudyState.open, StudyState.paused):
         raise StudyNotOpen("The study is not open, so no items are assigned. Open it, or decide yourself.")
     item_row = _item(session, study, item)
@@ -140,7 +140,7 @@ def ask(session: Session, study: Study, item: str, pseudonym: str, who: Who) -> 
 
 def take_back(session: Session, study: Study, item: str, reason: str, who: Who) -> None:
     """Removes the item's final value, or the request for one. Raises NotFound, NotAllowed, Conflict."""
-    study = lifecycle.lock(session, study.id)
+    study = _locked(session, study, item)
     neat, assignment = _read_reason(reason), _assignment_of(session, _item(session, study, item))
     if assignment is None or assignment.state not in STANDING:
         raise Conflict("This item has no final value.")
@@ -257,6 +257,18 @@ def _read_reason(reason: str) -> str:
     if not neat or len(neat) > LONGEST_REASON:
         raise NotAllowed(f"Give a reason, in 1 to {LONGEST_REASON} characters: it appears in the log and in exports.")
     return neat
+
+
+def _locked(session: Session, study: Study, item: str) -> Study:
+    """The study, locked after all work on the item, as its annotators' commands do.
+
+    Otherwise a rating that is being changed would be stored after the final value, on PostgreSQL, and the asked
+    annotator's own command could deadlock with the lead's.
+    """
+    of_item = (Item.study_id == study.id) & (Item.external_id == item)
+    work = select(Assignment.id).join(Item, Item.id == Assignment.item_id).where(of_item).order_by(Assignment.id)
+    session.execute(work.with_for_update(of=Assignment, key_share=True))
+    return lifecycle.lock(session, study.id)
 
 
 def _item(session: Session, study: Study, item: str) -> Item:

@@ -18,6 +18,7 @@ from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
 from triptych.rubric.files import parse_rubric, text_hash
 from triptych.rubric.model import Rubric, RubricTurn, TrainingItem
 from triptych.rubric.scales import Choice, Likert, NumberScale
+from triptych.storage.database import wait_for_others
 from triptych.storage.models import (
     Candidate,
     Item,
@@ -51,6 +52,7 @@ def store_rubric(session: Session, yaml_text: str) -> RubricText:
     """The row with this text; a text that was stored before has its row already. Raises InvalidRubric."""
     sha256 = text_hash(yaml_text)
     rubric = parsed(sha256, yaml_text)
+    wait_for_others(session, f"rubric {sha256}")
     row = session.scalars(select(RubricText).where(RubricText.sha256 == sha256)).first()
     if row is None:
         row = RubricText(key=rubric.key, sha256=sha256, yaml=yaml_text, loaded_at=clock.now())

@@ -10,7 +10,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import Select, bindparam, delete, func, or_, select
+from sqlalchemy import ColumnElement, Select, Subquery, and_, bindparam, delete, func, or_, select
 from sqlmodel import Session
 
 from triptych import clock
@@ -21,11 +21,13 @@ from triptych.languages.language import _
 from triptych.rubric.files import parse_rubric
 from triptych.rubric.model import Rubric
 from triptych.storage import events
+from triptych.storage.database import wait_for_others
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
     IN_PLACE,
     Access,
     Assignment,
+    Candidate,
     Item,
     Kind,
     Membership,
@@ -38,6 +40,7 @@ from triptych.storage.models import (
     StoredCriterion,
     Study,
     StudyState,
+    System,
 )
 from triptych.study import contents
 from triptych.study.check_items import add_check_items, sorted_out
@@ -210,6 +213,7 @@ def _settings(plan: StudyPlan, rubric: Rubric, items: Sequence[ItemDraft]) -> di
 def free_slug(session: Session, title: str) -> str:
     """A short name made from the title that no study and no series has."""
     base = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40] or "study"
+    wait_for_others(session, f"short names like {base}")
     named = select(Study.slug, Study.series).where(
         or_(Study.slug.startswith(base, autoescape=True), Study.series.startswith(base, autoescape=True))
     )
@@ -234,10 +238,16 @@ def set_state(session: Session, study: Study, state: StudyState, actor: str) -> 
 
 
 def unblind(session: Session, study: Study, certainty: Certainty) -> None:
-    """Show system names to all leads of the study from now on, and log it."""
+    """Show system names to all leads of the study from now on, and log it.
+
+    Raises Conflict for a copy of a study of this lead that is still blind: the names would be known there, unlogged.
+    """
     study = lock(session, study.id)
     if study.unblinded_at is not None:
         return
+    blind = _blind_original(session, study, certainty.who)
+    if blind is not None:
+        raise Conflict(f"“{blind.title}” has the same responses and is still blind. Unblind it first.")
     study.unblinded_at = clock.now()
     session.flush()
     events.record(
@@ -247,6 +257,24 @@ def unblind(session: Session, study: Study, certainty: Certainty) -> None:
         certainty.who.pseudonym,
         new={"after_events": events.last_number(session, study.id)},
     )
+
+
+def _blind_original(session: Session, study: Study, who: Who) -> Study | None:
+    """An older study of this lead that was launched, is blind, and has responses of this one."""
+
+    def responses(of_study: ColumnElement[bool]) -> Subquery:
+        query = select(Item.study_id, Item.external_id, System.name, func.coalesce(Candidate.text, "").label("text"))
+        joined = query.join(Candidate, Candidate.item_id == Item.id).join(System, System.id == Candidate.system_id)
+        return joined.where(of_study, Item.purpose == Purpose.main).subquery()
+
+    led = select(Membership.study_id).where(Membership.person_id == who.person_id, Membership.role == Role.lead)
+    is_older = (Study.id < study.id) & Study.opened_at.is_not(None) & Study.unblinded_at.is_(None) & ~Study.demo
+    older = select(Study.id).where(is_older, Study.id.in_(led))
+    own, others = responses(Item.study_id == study.id), responses(Item.study_id.in_(older))
+    same = and_(*(own.c[name] == others.c[name] for name in ("external_id", "name", "text")))
+    return session.scalars(
+        select(Study).join(others, others.c.study_id == Study.id).join(own, same).order_by(Study.id).limit(1)
+    ).first()
 
 
 def by_slug(session: Session, slug: str) -> Study:

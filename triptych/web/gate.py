@@ -264,7 +264,7 @@ class Gate:
         login = login if person else None
         scope = _of_login(scope, login)
         if login and person:
-            pace = [partial(budgets.spending("account_messages").queue, key)]
+            pace = [partial(budgets.spending("account_messages").queue, person)]
             with self._one_more("account_sockets", person):
                 return await self.of_logins.serve(self.app, login, scope, OpenSocket(_paced(receive, pace), send))
         key = budgets.key_of(None, _address(scope))

@@ -12,10 +12,12 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from contextvars import copy_context
 from functools import partial
 from typing import Any, TypeVar
 
+from sqlalchemy import Engine
 from sqlmodel import Session
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -125,11 +127,19 @@ def _parsed(answer: Callable[[str | None, Any], Response], secret: str, body: by
 
 
 def in_transaction(
-    run: Callable[[Session, str | None, Any], Response], refuse: Callable[..., Response], secret: str | None, body: Any
+    run: Callable[[Session, str | None, Any], Response],
+    refuse: Callable[..., Response],
+    secret: str | None,
+    body: Any,
+    *,
+    to: Callable[[Engine], AbstractContextManager[Session]] = writing,
 ) -> Response:
-    """Handle a request in one transaction, in which `run` identifies the sender; a refusal stores nothing."""
+    """Handle a request in one transaction, in which `run` identifies the sender; a refusal stores nothing.
+
+    to: `reading` for a request that stores nothing, so that others can write meanwhile.
+    """
     try:
-        with writing(web_engine()) as session:
+        with to(web_engine()) as session:
             return run(session, secret, body)
     except DatabaseUnavailable:
         raise  # the browser retries
@@ -234,6 +244,6 @@ def _answer(current: Desk, *, with_rubric: bool = False) -> Response:
 WORK_ROUTES = [
     Route("/desk/draft", partial(command, _next_draft), methods=["POST"]),
     Route("/desk/renew", partial(command, partial(in_transaction, _renew, as_refusal)), methods=["POST"]),
-    Route("/desk/items", partial(command, partial(in_transaction, _items, as_refusal)), methods=["POST"]),
+    Route("/desk/items", partial(command, partial(in_transaction, _items, as_refusal, to=reading)), methods=["POST"]),
     Route("/desk/act", partial(command, partial(in_transaction, _act, _refused_desk)), methods=["POST"]),
 ]

@@ -1,0 +1,109 @@
+"""Leads can sign in as annotators of their study, and no account of theirs reaches a study that others lead."""
+
+from __future__ import annotations
+
+import hmac
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+from sqlmodel import Session
+
+from triptych.errors import NotAllowed
+from triptych.people import accounts, invitations, places, roster
+from triptych.privacy import personal_data
+from triptych.storage.database import writing
+from triptych.storage.models import Access, Login, Person, Role, Study
+from triptych.study import lifecycle
+from triptych.study.persons import Who
+
+
+@pytest.fixture
+def session(sqlite_engine):
+    with writing(sqlite_engine) as session:
+        yield session
+
+
+def make_both(session: Session, make_study: Any, access: Access) -> tuple[tuple[Study, Who], tuple[Study, Who]]:
+    """Two studies of different leads."""
+    mine, me, _ = make_study(session, annotators=0, title="Mine", access=access)
+    theirs, lead, _ = make_study(session, annotators=0, title="Theirs", access=access)
+    return (mine, me), (theirs, lead)
+
+
+def signed_in(session: Session, person: Person) -> Who:
+    login = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
+    who = accounts.who_is(session, login)
+    assert who is not None
+    return who
+
+
+def lead_too(session: Session, study: Study, who: Who) -> None:
+    roster.enrol_lead(session, study, session.get_one(Person, who.person_id), who.pseudonym)
+
+
+def studies_of(session: Session, person: Person) -> set[str]:
+    return {study.title for study in lifecycle.for_annotator(session, person.id)}
+
+
+def test_an_account_joins_no_study_of_other_leads(session, make_study):
+    """A lead who kept somebody's link could read and rate as them in every study that they joined later."""
+    (mine, me), (theirs, lead) = make_both(session, make_study, Access.open)
+    [invited] = invitations.invite_all(session, mine, [invitations.Guest(1, "Anna", None, Role.annotator)], "L")
+    anna = accounts.accept_invitation(session, invited.secret)
+    who = signed_in(session, anna)
+
+    with pytest.raises(NotAllowed, match="other leads"):
+        accounts.join(session, theirs, who)
+    lead_too(session, mine, lead)
+    lead_too(session, theirs, me)
+    accounts.join(session, theirs, who)
+
+    assert studies_of(session, anna) == {"Mine", "Theirs"}
+
+
+def test_an_account_of_a_demo_study_leaves_its_links_behind(session, make_study):
+    """Any lead may invite people to a demo study."""
+    (demo, _), (theirs, _) = make_both(session, make_study, Access.open)
+    demo.demo = True
+    anna = accounts.annotator_called(session, demo, "Anna")
+    link = accounts.issue_link(session, demo, anna.id)
+    anothers, own = (signed_in(session, accounts.accept_invitation(session, link)) for _ in range(2))
+    accounts.join(session, theirs, own)
+
+    with pytest.raises(NotAllowed, match="not valid"):
+        accounts.accept_invitation(session, link)
+    live = select(Login.id).where(Login.person_id == anna.id, Login.revoked_at.is_(None))
+    assert session.scalars(live).all() == [own.login_id] != [anothers.login_id]
+
+
+@pytest.mark.parametrize("issue", [roster.new_link, invitations.renew, invitations.remind])
+def test_no_lead_gets_a_link_into_studies_of_others(session, make_study, issue):
+    """Accounts in two studies exist from earlier versions, and a demo study is of all leads."""
+    (mine, me), (theirs, lead) = make_both(session, make_study, Access.invited)
+    anna = accounts.annotator_called(session, mine, "Anna")
+    accounts.enrol(session, theirs, anna.id, anna.pseudonym)
+    people = anna.pseudonym if issue is roster.new_link else [anna.pseudonym]
+
+    with pytest.raises(NotAllowed, match="a study that you do not lead"):
+        issue(session, mine, people, me.pseudonym)
+    lead_too(session, theirs, me)
+    assert issue(session, mine, people, me.pseudonym)
+
+
+def test_a_panels_id_opens_no_account_of_other_leads(session, make_study):
+    """Without a proof in its own address, a study opened the account of any id in a study that demands a signature."""
+    (mine, _), (theirs, _) = make_both(session, make_study, Access.panel)
+    theirs.settings = {"panel": {"proof": "signature"}}
+    session.flush()
+    signature = hmac.digest(places.key_of(theirs).encode(), b"5f1", "sha256").hex()
+    first = accounts.join_from_panel(session, theirs, "prolific", "5f1", "s1", signature)
+
+    pretended = accounts.join_from_panel(session, mine, "prolific", "5f1", "s2")
+
+    assert studies_of(session, pretended) == {"Mine"}
+    assert accounts.join_from_panel(session, mine, "prolific", "5f1", "s3").id == pretended.id
+    assert accounts.panel_person(session, mine, "5f1") == pretended.id
+    assert accounts.join_from_panel(session, theirs, "prolific", "5f1", "s4", signature).id == first.id
+    [own] = personal_data.of_member(session, mine, pretended.pseudonym)["panel_ids"]
+    assert (own["id"], own["session"]) == ("5f1", "s3")
