@@ -240,7 +240,10 @@ def test_an_added_row_is_named(attacked, name):
 
 
 def test_a_rubric_of_no_study_is_not_compared(attacked):
-    changed(attacked, "INSERT INTO rubric (key, sha256, yaml, loaded_at) VALUES ('a', 'b', 'c', '2026-01-01 00:00:00')")
+    changed(
+        attacked,
+        "INSERT INTO rubric (key, sha256, yaml, loaded_at) VALUES ('a', 'b', 'c', '2026-01-01 00:00:00.000000')",
+    )
 
     assert reported(attacked) == []
 
@@ -396,6 +399,25 @@ def test_an_event_outside_the_chain_proves_no_earlier_head(rebuilt):
     changed(rebuilt, "ALTER TABLE untyped RENAME TO event")
 
     assert not earlier_head.compare(rebuilt, head).holds
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("item", "retired", "'x'"),  # true in Python, false in SQL: the item is given out again
+        ("entry_attempt", "passed", "2"),  # not `IS 1`: the annotator has to pass the test again
+        ("study", "demo", "''"),
+        ("study", "opened_at", "replace(opened_at, ' ', 'T')"),
+        ("assignment", "submitted_at", "datetime(submitted_at, '+14 hours') || substr(submitted_at, 20) || '+14:00'"),
+    ],
+)
+def test_a_value_that_sql_takes_for_another_is_named(attacked, table, column, value):
+    """What Python reads is what the log says, and the queries of the app find something else."""
+    truth = f"{column} = 0" if value == "''" else f"{column} IS NOT 0"
+    ((number,),) = changed_rows(attacked, f'SELECT max(id) FROM "{table}" WHERE {column} IS NOT NULL AND {truth}')  # noqa: S608
+    changed(attacked, f'UPDATE "{table}" SET {column} = {value} WHERE id = :number', number=number)  # noqa: S608
+
+    assert reported(attacked) == [f"{table} {number}: {column} is not in the form in which this program stores it."]
 
 
 DEEP = "[" * 5000
