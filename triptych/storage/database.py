@@ -296,7 +296,7 @@ def _begin(connection: PoolProxiedConnection) -> None:
 
 
 @contextmanager
-def _turn() -> Iterator[None]:
+def turn() -> Iterator[None]:
     """Waits for this thread's turn among the writers of this process. Raises DatabaseBusy if it waits too long."""
     if not _write_lock.acquire(timeout=QUEUE_SECONDS + _patience.seconds):
         raise DatabaseBusy(BUSY)
@@ -339,7 +339,7 @@ def _to_write(engine: Engine) -> Iterator[Connection]:
 
     The connection comes first: where all are in use, waiting for one must not keep others from writing.
     """
-    with engine.connect() as connection, _turn() if engine.dialect.name == "sqlite" else nullcontext():
+    with engine.connect() as connection, turn() if engine.dialect.name == "sqlite" else nullcontext():
         facts = connection.info
         facts[WRITES] = True
         try:
@@ -645,9 +645,9 @@ def refuse_damaged(copy: Path, name: str) -> None:
 def overwrite_sqlite(engine: Engine, source: Path) -> None:
     """Replaces the database's content with that of the file, in one transaction of SQLite's backup interface.
 
-    A concurrent reader sees one state or the other; writers of this process wait. Raises DatabaseUnavailable.
+    A concurrent reader sees one state or the other. To be called within `turn`. Raises DatabaseUnavailable.
     """
-    with explained(), engine.connect() as connection, closing(sqlite3.connect(source)) as new, _write_lock:
+    with explained(), engine.connect() as connection, closing(sqlite3.connect(source)) as new:
         new.backup(_driver_connection(connection))
 
 
