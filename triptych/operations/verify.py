@@ -190,9 +190,11 @@ def _differences(session: Session, study: Study, folded: FoldedStudy) -> Iterato
 def _of_baseline(folded: FoldedStudy) -> Iterator[str]:
     """Annotations and rows that differed from the log when the baseline was taken."""
     for table, there, here in folded.replaced:
-        where = f"{table} {_name(there)} at the baseline"
+        where = f"{table} {_name(there or here or {})} at the baseline"
         if here is None:
             yield f"{where}: the row is gone, the log has it."
+        elif there is None:
+            yield f"{where}: the row is not in the log."
         else:
             yield from (f"{where}: {difference}" for difference in _columns(here, there))
     for number, before, after in folded.restated:
