@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+import triptych as tt
 from triptych import settings
 from triptych.cli import main
 from triptych.errors import UnsafeDatabase
+from triptych.scripting import home as home_of_scripts
 from triptych.storage import database, host, private, traces
 
 SOMEBODY, THIS_USER = 4321, 1234
@@ -127,3 +129,13 @@ def test_a_link_in_place_of_a_copy_overwrites_nothing(home, tmp_path, monkeypatc
     with closing(sqlite3.connect(victim)) as file:
         assert file.execute("SELECT name FROM sqlite_master").fetchall() == [("precious",)]
     engine.dispose()
+
+
+def test_no_script_calls_the_port_of_a_killed_app(home):
+    """Another user may have taken it, and would read the call while a long command holds the database."""
+    engine = database.open_engine(settings.database_url())
+    database.migrate(engine)
+    (home / home_of_scripts.FILE).write_text('{"url": "http://127.0.0.1:1", "key": "triptych-home_x"}')
+
+    with database.lock_server(engine), pytest.raises(tt.NotFound, match="not a running app"):
+        tt.open(home)

@@ -14,7 +14,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache, partial
@@ -488,12 +488,16 @@ def lock_server(engine: Engine) -> IO[str] | None:
     lock = path.with_suffix(".lock")
     place = host.noted(lock)
     last = f" The app was last started at {place.address}." if place else ""
-    return host.lock_file(
+    handle = host.lock_file(
         lock,
         f"Another Triptych is using {path.name}: stop the app first, or wait for the command or script that is using "
         f"it."
         f"{last} Commands that only read, and scripts, work while the app runs; several processes need PostgreSQL.",
     )
+    # of an app that was killed: scripts would send their calls to its port, which may be another user's by now
+    with suppress(OSError):
+        path.with_name(host.RUNNING).unlink(missing_ok=True)
+    return handle
 
 
 def version_in(path: Path) -> str | None:

@@ -25,6 +25,7 @@ FORGETFUL = {
 }
 COMMUNITY_CLOUD = Path("/mount/src")  # where it puts an app
 ADVICE = "Give it to the user who runs the app, or set TRIPTYCH_HOME to another folder."
+RUNNING = "running.json"  # address and key of the running app, for scripts
 MAX_NOTE = 2000  # characters
 NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "sshfs", "fuse.sshfs", "9p", "davfs", "glusterfs", "ceph"}
 SYNCHRONISED = ("onedrive", "dropbox", "icloud", "google drive", "googledrive", "nextcloud", "com~apple~clouddocs")
