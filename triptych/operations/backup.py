@@ -314,8 +314,11 @@ def _was_changed(path: Path) -> bool:
 
 
 def _has_unwritten(path: Path) -> bool:
-    logs = [path.with_name(f"{path.name}{ending}") for ending in ("-wal", "-journal")]
-    return any(log.exists() and log.stat().st_size > 0 for log in logs)
+    return any(_is_filled(path.with_name(f"{path.name}{ending}")) for ending in ("-wal", "-journal"))
+
+
+def _is_filled(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
 
 
 def _prepare(source: Path, part: Path) -> tuple[str, ...]:
@@ -327,6 +330,9 @@ def _prepare(source: Path, part: Path) -> tuple[str, ...]:
         raise BackupFailed(f"There is no file {source}.")
     if _was_changed(source):
         raise BackupFailed(f"Nothing was restored: {source.name} was changed after it was made.")
+    if _is_filled(journal := source.with_name(f"{source.name}-journal")):
+        # to take back its transaction would delete any file that it names
+        raise BackupFailed(f"Nothing was restored: {journal.name} holds an unfinished transaction.")
     # read in place if the disk is read-only
     database.copy_pages(source, part, as_it_is=not _has_unwritten(source))
     version = database.version_in(part)

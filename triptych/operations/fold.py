@@ -222,7 +222,7 @@ class _Fold:
         if not self.is_complete or name not in self.named:
             return
         for row in added:
-            attempt = self.study.tables["entry_attempt"].get(row.get("attempt_id"))
+            attempt = self.study.tables["entry_attempt"].get(row.get("attempt_id", 0))
             if attempt is None or attempt["finished_at"]:  # answers of a test that is not handed in have no event
                 self.study.replaced.append((name, None, row))
 

@@ -155,7 +155,10 @@ def backend_of(url: str) -> str:
 
 
 def open_engine(url: str) -> Engine:
-    """An engine with our settings on every connection. Raises UnsafeDatabase for an unsafe folder or another kind."""
+    """An engine with our settings on every connection.
+
+    Raises UnsafeDatabase for an unsafe folder, another kind of database, or one of another user.
+    """
     if backend_of(url) == "postgresql":
         engine = create_engine(
             url,
@@ -172,6 +175,9 @@ def open_engine(url: str) -> Engine:
         return engine
     path = sqlite_path(url)
     host.refuse_unsafe_folder(path.parent)
+    # SQLite deletes any file that a journal names, when it takes back the journal's transaction
+    for used in filter(Path.exists, [path.parent, path, path.with_name(f"{path.name}-journal")]):
+        host.refuse_foreign(used)
     _note_version()
     engine = create_engine(
         url,
@@ -483,8 +489,6 @@ def lock_server(engine: Engine) -> IO[str] | None:
     if engine.dialect.name != "sqlite":
         return None
     path = sqlite_path(str(engine.url))
-    for used in filter(Path.exists, [path.parent, path]):
-        host.refuse_foreign(used)
     lock = path.with_suffix(".lock")
     place = host.noted(lock)
     last = f" The app was last started at {place.address}." if place else ""
