@@ -185,6 +185,20 @@ def test_a_journal_of_another_user_deletes_nothing(home, victim, somebody_elses,
     assert "triptych.db-journal belongs to another user" in capsys.readouterr().err
 
 
+def test_a_write_ahead_log_of_another_user_is_not_applied(home, somebody_elses, capsys):
+    engine = database.open_engine(settings.database_url())
+    database.migrate(engine)
+    engine.dispose()
+    log = home / "triptych.db-wal"
+    log.write_bytes(b"theirs")
+    somebody_elses(log)
+
+    assert main.main(["study", "list"]) == 2
+
+    assert "triptych.db-wal belongs to another user" in capsys.readouterr().err
+    assert log.read_bytes() == b"theirs"
+
+
 def test_a_journal_beside_a_backup_deletes_nothing(sqlite_engine, make_study, victim, tmp_path):
     with database.writing(sqlite_engine) as session:
         make_study(session)

@@ -175,8 +175,9 @@ def open_engine(url: str) -> Engine:
         return engine
     path = sqlite_path(url)
     host.refuse_unsafe_folder(path.parent)
-    # SQLite deletes any file that a journal names, when it takes back the journal's transaction
-    for used in filter(Path.exists, [path.parent, path, path.with_name(f"{path.name}-journal")]):
+    # SQLite applies a write-ahead log, and deletes any file that a journal names
+    logs = [path.with_name(f"{path.name}-{kind}") for kind in ("wal", "journal")]
+    for used in filter(Path.exists, [path.parent, path, *logs]):
         host.refuse_foreign(used)
     _note_version()
     engine = create_engine(
