@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import io
+import re
 import sqlite3
 import zipfile
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from helpers.reported import Reported
+from helpers.reports import again
 from sqlalchemy import Engine, select, text, update
 
 from triptych.cli import main as program
@@ -97,6 +100,28 @@ def test_an_edited_zip_proves_nothing(
 
     assert program.main(["data", "verify", "--against", str(path)]) == 2
     assert f"was changed after it was made: {name} differs from the file's own list" in capsys.readouterr().err
+
+
+def fake_value(rows: str) -> str:
+    return re.sub(r"(,mean,)[^,]+", r"\g<1>0.97", rows, count=1)
+
+
+def fake_row_before(rows: str) -> str:
+    return re.sub(r"([^\r\n]+,mean,)[^\r]+\r\n", r"\g<1>1.0,number,1.00\r\n\g<0>", rows, count=1)
+
+
+@pytest.mark.parametrize(
+    ("fake", "sentence"), [(fake_value, "the report says .* and 0.97"), (fake_row_before, "is in the report 2 times")]
+)
+def test_a_reports_script_names_a_faked_result(reported: Reported, tmp_path: Path, monkeypatch, fake, sentence):
+    """It compared only the printed number, and of two rows for one number the last."""
+    report = reported.report
+    assert again(report, tmp_path / "report", monkeypatch) == []
+    rows = fake(report.files["results.csv"].decode())
+
+    wrong = again(replace(report, files={**report.files, "results.csv": rows.encode()}), tmp_path / "fake", monkeypatch)
+
+    assert re.search(sentence, "\n".join(wrong))
 
 
 def test_a_backup_is_compared_without_a_write(sqlite_engine, study, tmp_path: Path, capsys):

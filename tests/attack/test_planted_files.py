@@ -5,15 +5,19 @@ from __future__ import annotations
 import io
 import os
 import sqlite3
+import struct
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+import triptych as tt
 from triptych import settings
 from triptych.cli import main
 from triptych.errors import UnsafeDatabase
+from triptych.operations import backup
+from triptych.scripting import home as home_of_scripts
 from triptych.storage import database, host, private, traces
 
 SOMEBODY, THIS_USER = 4321, 1234
@@ -127,3 +131,83 @@ def test_a_link_in_place_of_a_copy_overwrites_nothing(home, tmp_path, monkeypatc
     with closing(sqlite3.connect(victim)) as file:
         assert file.execute("SELECT name FROM sqlite_master").fetchall() == [("precious",)]
     engine.dispose()
+
+
+def test_no_script_calls_the_port_of_a_killed_app(home):
+    """Another user may have taken it, and would read the call while a long command holds the database."""
+    engine = database.open_engine(settings.database_url())
+    database.migrate(engine)
+    (home / home_of_scripts.FILE).write_text('{"url": "http://127.0.0.1:1", "key": "triptych-home_x"}')
+
+    with database.lock_server(engine), pytest.raises(tt.NotFound, match="not a running app"):
+        tt.open(home)
+
+
+def journal_that_deletes(path: Path, victim: Path) -> Path:
+    """A journal next to a database, whose transaction began in several databases: SQLite deletes the common one."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as file:
+        file.execute("PRAGMA journal_mode=delete")
+        file.execute("PRAGMA cache_size=5")
+        file.execute("CREATE TABLE filler AS SELECT hex(zeroblob(2000)) AS text FROM event, event AS other")
+        file.execute("BEGIN")
+        file.execute("UPDATE filler SET text = text || 'x'")
+        journal = path.with_name(f"{path.name}-journal")
+        unfinished = path.read_bytes(), journal.read_bytes()
+        file.execute("ROLLBACK")
+    name = bytes(victim.resolve())
+    record = struct.pack(">I", 2**30 // 4096 + 1) + name + struct.pack(">II", len(name), sum(name))
+    path.write_bytes(unfinished[0])
+    journal.write_bytes(unfinished[1] + record + bytes.fromhex("d9d505f920a163d7"))
+    return journal
+
+
+@pytest.fixture
+def victim(tmp_path) -> Path:
+    path = tmp_path / "victim"
+    path.write_text("precious")
+    return path
+
+
+@pytest.mark.parametrize("words", [["study", "list"], ["data", "migrate"]])
+def test_a_journal_of_another_user_deletes_nothing(home, victim, somebody_elses, make_study, capsys, words):
+    engine = database.open_engine(settings.database_url())
+    database.migrate(engine)
+    with database.writing(engine) as session:
+        make_study(session)
+    engine.dispose()
+    journal = journal_that_deletes(home / "triptych.db", victim)
+    somebody_elses(journal)
+
+    code = main.main(words)
+
+    assert victim.exists()
+    assert code == 2
+    assert "triptych.db-journal belongs to another user" in capsys.readouterr().err
+
+
+def test_a_write_ahead_log_of_another_user_is_not_applied(home, somebody_elses, capsys):
+    engine = database.open_engine(settings.database_url())
+    database.migrate(engine)
+    engine.dispose()
+    log = home / "triptych.db-wal"
+    log.write_bytes(b"theirs")
+    somebody_elses(log)
+
+    assert main.main(["study", "list"]) == 2
+
+    assert "triptych.db-wal belongs to another user" in capsys.readouterr().err
+    assert log.read_bytes() == b"theirs"
+
+
+def test_a_journal_beside_a_backup_deletes_nothing(sqlite_engine, make_study, victim, tmp_path):
+    with database.writing(sqlite_engine) as session:
+        make_study(session)
+    given = tmp_path / "given.db"
+    given.write_bytes(backup.make(sqlite_engine).path.read_bytes())
+    journal_that_deletes(given, victim)
+
+    with pytest.raises(backup.BackupFailed) as refused:
+        backup.restore(sqlite_engine, given, "command line", alone=True)
+
+    assert victim.exists()
+    assert "given.db-journal holds an unfinished transaction" in str(refused.value)

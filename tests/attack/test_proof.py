@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.busy import make_busy
+from helpers.busy import CONSENT, make_busy
+from helpers.studies import add_person, join
 from sqlalchemy import (
     JSON,
     Boolean,
@@ -27,9 +28,11 @@ from sqlalchemy import (
 from sqlalchemy.pool import StaticPool
 from sqlmodel import Session
 
+from triptych.annotate import entry_test, onboarding
 from triptych.cli import main
 from triptych.operations import earlier_head, fold, verify
 from triptych.operations.fold import PLAIN
+from triptych.people import accounts
 from triptych.storage import events
 from triptych.storage.database import open_engine
 from triptych.storage.events import CARRIED, EventKind
@@ -224,23 +227,56 @@ def test_a_deleted_row_is_named(attacked, table):
         assert any(called in line.lower() for line in lines) or table.name == "study", lines[:3]
 
 
-@pytest.mark.parametrize("name", UNIQUE)
-def test_an_added_row_is_named(attacked, name):
+def add_copy(session: Session, name: str) -> None:
     """A copy of a row under a number of its own, and with its unique values changed."""
     table = TABLES[name]
-    number = row_numbers(attacked, table)[0]
-    (row,) = changed_rows(attacked, f'SELECT * FROM "{name}" WHERE rowid = {number}')  # noqa: S608
+    number = row_numbers(session, table)[0]
+    (row,) = changed_rows(session, f'SELECT * FROM "{name}" WHERE rowid = {number}')  # noqa: S608
     values = dict(row._mapping)
     values |= {column: other(table.columns[column], values[column]) for column in UNIQUE[name]}
     columns = ", ".join(f'"{column}"' for column in values)
     bound = ", ".join(f":{column}" for column in values)
-    changed(attacked, f'INSERT INTO "{name}" ({columns}) VALUES ({bound})', **values)  # noqa: S608
+    changed(session, f'INSERT INTO "{name}" ({columns}) VALUES ({bound})', **values)  # noqa: S608
+
+
+@pytest.mark.parametrize("name", UNIQUE)
+def test_an_added_row_is_named(attacked, name):
+    add_copy(attacked, name)
 
     assert reported(attacked)
 
 
+@pytest.mark.parametrize("name", sorted(UNIQUE.keys() - {"study", "event"}))
+def test_a_later_baseline_hides_no_added_row(attacked, name):
+    """Somebody adds an annotation, and the next upgrade records it with all other rows."""
+    study = attacked.scalars(select(Study)).one()
+    add_copy(attacked, name)
+    attacked.expire_all()
+    events.record_baseline(attacked, study.id)
+
+    lines = reported(attacked)
+
+    assert any("not in the log" in line or "differs from" in line for line in lines), lines
+
+
+def test_a_baseline_during_an_entry_test_adds_nothing(attacked):
+    study = attacked.scalars(select(Study)).one()
+    who = join(attacked, study, add_person(attacked, "late"))
+    accounts.consent(attacked, study, who, CONSENT.version)
+    onboarding.read_instructions(attacked, study, who, onboarding.wording_of(study))
+    entry_test.start(attacked, study, who)
+    entry_test.answer(attacked, study, who, "one", "b")
+    events.write_pending(attacked)
+    events.record_baseline(attacked, study.id)
+
+    assert reported(attacked) == []
+
+
 def test_a_rubric_of_no_study_is_not_compared(attacked):
-    changed(attacked, "INSERT INTO rubric (key, sha256, yaml, loaded_at) VALUES ('a', 'b', 'c', '2026-01-01 00:00:00')")
+    changed(
+        attacked,
+        "INSERT INTO rubric (key, sha256, yaml, loaded_at) VALUES ('a', 'b', 'c', '2026-01-01 00:00:00.000000')",
+    )
 
     assert reported(attacked) == []
 
@@ -396,6 +432,25 @@ def test_an_event_outside_the_chain_proves_no_earlier_head(rebuilt):
     changed(rebuilt, "ALTER TABLE untyped RENAME TO event")
 
     assert not earlier_head.compare(rebuilt, head).holds
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("item", "retired", "'x'"),  # true in Python, false in SQL: the item is given out again
+        ("entry_attempt", "passed", "2"),  # not `IS 1`: the annotator has to pass the test again
+        ("study", "demo", "''"),
+        ("study", "opened_at", "replace(opened_at, ' ', 'T')"),
+        ("assignment", "submitted_at", "datetime(submitted_at, '+14 hours') || substr(submitted_at, 20) || '+14:00'"),
+    ],
+)
+def test_a_value_that_sql_takes_for_another_is_named(attacked, table, column, value):
+    """What Python reads is what the log says, and the queries of the app find something else."""
+    truth = f"{column} = 0" if value == "''" else f"{column} IS NOT 0"
+    ((number,),) = changed_rows(attacked, f'SELECT max(id) FROM "{table}" WHERE {column} IS NOT NULL AND {truth}')  # noqa: S608
+    changed(attacked, f'UPDATE "{table}" SET {column} = {value} WHERE id = :number', number=number)  # noqa: S608
+
+    assert reported(attacked) == [f"{table} {number}: {column} is not in the form in which this program stores it."]
 
 
 DEEP = "[" * 5000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -143,6 +144,31 @@ def test_an_interrupted_restore_is_in_the_log(sqlite_engine, study, monkeypatch)
     with reading(sqlite_engine) as session:
         last = session.scalars(select(Event).order_by(Event.number.desc())).first()
         assert last.kind == EventKind.restored_from_backup
+
+
+def test_nothing_is_stored_between_the_last_backup_and_a_restore(sqlite_engine, study, monkeypatch):
+    """It was in neither of them: a submission with a receipt was gone without a trace."""
+    path = backup.make(sqlite_engine).path
+    monkeypatch.setattr(database, "QUEUE_SECONDS", 0.05)
+    state_before = backup._state_before
+    refused = []
+
+    def then_somebody_submits(engine: Engine, alone: bool) -> backup._Before:
+        before = state_before(engine, alone)
+        with ThreadPoolExecutor(1) as other:
+            refused.append(other.submit(submit).exception())
+        return before
+
+    def submit() -> None:
+        with writing(sqlite_engine) as session:
+            session.get_one(Study, study.id).title = "Another"
+
+    monkeypatch.setattr(backup, "_state_before", then_somebody_submits)
+    backup.restore(sqlite_engine, path, ACTOR)
+
+    assert isinstance(refused[0], database.DatabaseBusy)
+    submit()
+    assert titles(sqlite_engine) == ["Another"]
 
 
 def test_no_copy_of_a_backup_stays_behind(sqlite_engine, study, tmp_path):

@@ -106,6 +106,31 @@ def test_a_folder_of_outputs_is_nobody_elses(tmp_path, monkeypatch):
     assert list(foreign.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "write",
+    [lambda path: files.write(path, [b"a"]), lambda path: files.write_folder(path, {"a": b"a"})],
+    ids=["file", "folder"],
+)
+@pytest.mark.parametrize("kind", ["link", "link to nothing", "pipe"])
+def test_no_output_goes_where_another_user_leads_it(tmp_path, monkeypatch, write, kind):
+    """Linux follows no link of another user in /tmp, but it does not notice a path that was resolved before."""
+    target, victim = tmp_path / "ratings.csv", tmp_path / "victim"
+    if kind == "pipe":
+        os.mkfifo(target)
+    else:
+        target.symlink_to(victim)
+    if kind == "link":
+        victim.write_text("precious")
+    if os.geteuid() == 0:
+        os.chown(target, 4321, -1, follow_symlinks=False)
+    monkeypatch.setattr("os.geteuid", lambda: 1234)
+
+    with pytest.raises(NotAllowed, match="belongs to another user and leads elsewhere"):
+        write(str(target))
+
+    assert not victim.exists() or victim.read_text() == "precious"
+
+
 def test_commands_write_into_no_home_of_another_user(sqlite_engine, make_study, capsys, monkeypatch):
     with writing(sqlite_engine) as session:
         make_study(session)

@@ -101,10 +101,11 @@ def _parted(file: str) -> tuple[str, str]:
 
 
 def write(path: str, blocks: Iterable[bytes]) -> None:
-    """Write a file completely or not at all; links are followed, "-" is standard output. Raises OSError.
+    """Write a file completely or not at all; own links are followed, "-" is standard output.
 
-    A device or a pipe is written directly.
+    A device or a pipe is written directly. Raises NotAllowed, OSError.
     """
+    _refuse_foreign_ways(Path(path))
     with _named(path):
         if path in STANDARD_STREAM:
             sys.stdout.buffer.writelines(blocks)
@@ -114,6 +115,16 @@ def write(path: str, blocks: Iterable[bytes]) -> None:
                 stream.writelines(blocks)
         else:
             _write_whole(Path(path).resolve(), blocks)
+
+
+def _refuse_foreign_ways(target: Path) -> None:
+    """Raises NotAllowed for a link, pipe or device of another user, who could read along or have a file overwritten.
+
+    Linux protects against such links where one is opened, but `resolve` opens none.
+    """
+    is_way = target.is_symlink() or (target.exists() and not target.is_file() and not target.is_dir())
+    if is_way and host.is_foreign(target, follow_symlinks=False):
+        raise NotAllowed(f"{target} belongs to another user and leads elsewhere. Name another file or folder.")
 
 
 def _write_whole(target: Path, blocks: Iterable[bytes]) -> None:
@@ -139,6 +150,7 @@ def _named(path: str) -> Iterator[None]:
 def refuse_used_folder(path: str) -> None:
     """Raises NotAllowed if a folder is not empty, or if another user could replace it meanwhile."""
     target = Path(path)
+    _refuse_foreign_ways(target)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise NotAllowed(f"{path} already exists. Name a new folder or an empty one.")
     if target.exists() and host.is_foreign(target):

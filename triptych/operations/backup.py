@@ -178,8 +178,8 @@ def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) ->
     Access that was revoked since stays revoked, and everyone has to sign in again. A copy is checked first: its
     integrity, its tables (an older version is migrated), its event chains, and every row. Rows that differ from the log
     are only reported, since this may be the only backup. `alone`: no server uses the file, so that even a damaged one
-    can be replaced. Must be called in the only process that uses the file. Raises BackupFailed; the database is then
-    unchanged.
+    can be replaced. Must be called in the only process that uses the file; its writers wait meanwhile, or are refused
+    as busy. Raises BackupFailed; the database is then unchanged.
     """
     if engine.dialect.name != "sqlite":
         raise BackupFailed(ON_POSTGRES)
@@ -188,13 +188,15 @@ def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) ->
         part = private_folder / "copy.db"
         with _explained("Nothing was restored"):
             differing = _prepare(source, part)
-            before = _state_before(engine, alone)
-            with _put_back(engine, before):
-                # logged before the database is replaced, so that an interrupted restore is in the log
-                with opened(part) as copy:
-                    again = _keep_out(copy, before)
-                    heads = _note(copy, source.name, before, actor)
-                database.overwrite_sqlite(engine, part)
+            # what others stored after the backup of the current state would be in neither database
+            with database.turn():
+                before = _state_before(engine, alone)
+                with _put_back(engine, before):
+                    # logged before the database is replaced, so that an interrupted restore is in the log
+                    with opened(part) as copy:
+                        again = _keep_out(copy, before)
+                        heads = _note(copy, source.name, before, actor)
+                    database.overwrite_sqlite(engine, part)
     forget()  # clears this process's cached ratings
     return Restored(source.name, before.path, heads, again, differing)
 
@@ -312,8 +314,11 @@ def _was_changed(path: Path) -> bool:
 
 
 def _has_unwritten(path: Path) -> bool:
-    logs = [path.with_name(f"{path.name}{ending}") for ending in ("-wal", "-journal")]
-    return any(log.exists() and log.stat().st_size > 0 for log in logs)
+    return any(_is_filled(path.with_name(f"{path.name}{ending}")) for ending in ("-wal", "-journal"))
+
+
+def _is_filled(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
 
 
 def _prepare(source: Path, part: Path) -> tuple[str, ...]:
@@ -325,6 +330,9 @@ def _prepare(source: Path, part: Path) -> tuple[str, ...]:
         raise BackupFailed(f"There is no file {source}.")
     if _was_changed(source):
         raise BackupFailed(f"Nothing was restored: {source.name} was changed after it was made.")
+    if _is_filled(journal := source.with_name(f"{source.name}-journal")):
+        # to take back its transaction would delete any file that it names
+        raise BackupFailed(f"Nothing was restored: {journal.name} holds an unfinished transaction.")
     # read in place if the disk is read-only
     database.copy_pages(source, part, as_it_is=not _has_unwritten(source))
     version = database.version_in(part)
@@ -366,10 +374,11 @@ def _state_before(engine: Engine, alone: bool) -> _Before:
 
 def _keep_out(copy: Engine, before: _Before) -> tuple[str, ...]:
     """Revoke in a copy of the backup what was revoked since; returns people who had left since and are in it again."""
-    with database.writing(copy) as session:
+    with Session(copy) as session:
         recorded, present = _left(session), set(session.scalars(select(Person.pseudonym)))
         again = sorted(present.intersection(person for event, person in before.left.items() if event not in recorded))
         keep_closed(session, before.ways_in, again)
+        database.commit(session)
     return tuple(again)
 
 
@@ -408,11 +417,11 @@ def _left(session: Session) -> dict[str, str]:
 
 def _note(copy: Engine, name: str, before: _Before, actor: str) -> tuple[Head, ...]:
     """Log the restore in every study; returns the heads."""
-    with database.writing(copy) as session:
+    with Session(copy) as session:
         for head, study in zip(heads_of(session), session.scalars(select(Study).order_by(Study.id)), strict=True):
             left = before.heads.get(head.slug)
             old = None if left is None else {"number": left.number, "hash": left.hash}
             new = {"backup": name, "number": head.number}
             events.record(session, study.id, EventKind.restored_from_backup, actor, old=old, new=new)
-    with database.reading(copy) as session:
+        database.commit(session)
         return heads_of(session)

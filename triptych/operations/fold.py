@@ -81,6 +81,8 @@ class _Fold:
         self.study = FoldedStudy()
         self.of_person: dict[str, set[int]] = defaultdict(set)
         self.tells_all = False  # an event with rows was replayed, so a current version writes the log
+        self.is_complete = False  # the log had all rows before, so that a baseline adds none
+        self.named: set[str] = set()  # tables of which an event had rows
 
     def play(self, event: Logged) -> None:
         rows = json.loads(event.rows) if event.rows else {}
@@ -92,8 +94,9 @@ class _Fold:
             self.study.design = event.new, event.number
         if event.kind == EventKind.ratings_imported and "joined" not in event.new:
             self.study.design = None  # that version changed the items' places after computing the hash
-        if event.kind == EventKind.baseline and self.study.baseline is None:
-            self.study.baseline = event.number, event.at
+        if event.kind == EventKind.baseline:
+            self.is_complete |= self.study.baseline is not None
+            self.study.baseline = self.study.baseline or (event.number, event.at)
         self._renumber(event)
         if event.kind in CARRIED and not rows:
             self._restate(event, CARRIED[EventKind(event.kind)], rows)
@@ -105,6 +108,8 @@ class _Fold:
             self._add_work(rows)
         if event.kind in DEPARTURES:
             self._let_go(event)
+        self.is_complete |= bool(rows) and event.kind not in BASELINES
+        self.named |= rows.keys()
 
     def _note_gone(self, event: Logged) -> None:
         work = self.study.works.get(event.assignment_id or 0, FoldedWork())
@@ -177,6 +182,9 @@ class _Fold:
         if event.assignment_id is None:
             self._replace(event, names - _WORK_NAMES, rows)
         works = self._works_of(event, rows)
+        if event.kind in BASELINES and "assignment" in rows:
+            added = [row for row in unpacked(rows["assignment"]) if row["id"] not in self.study.works]
+            self._note_added("assignment", added)
         before = {number: self.study.works.get(number, FoldedWork()) for number in works}
         for number in works:
             self.study.works[number] = _forgetful(before[number], names, event)
@@ -207,6 +215,16 @@ class _Fold:
             self.study.tables[name] |= stated
             if event.kind in BASELINES:
                 self.study.replaced += [(name, row, stated.get(number)) for number, row in left.items()]
+                self._note_added(name, [row for number, row in stated.items() if number not in left])
+
+    def _note_added(self, name: str, added: Iterable[Row]) -> None:
+        """Rows that only a baseline has are a fault if the log before it had all rows of the table."""
+        if not self.is_complete or name not in self.named:
+            return
+        for row in added:
+            attempt = self.study.tables["entry_attempt"].get(row.get("attempt_id", 0))
+            if attempt is None or attempt["finished_at"]:  # answers of a test that is not handed in have no event
+                self.study.replaced.append((name, None, row))
 
     def _pseudonym(self, name: str, row: Row) -> str | None:
         """The person that a row belongs to; a comment belongs to the annotator of its annotation."""

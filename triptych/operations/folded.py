@@ -69,9 +69,9 @@ class FoldedStudy:
 
     tables: for each table except those of annotations, number → row. erased: assignments whose values were erased with
     their annotator. baseline: number and time of the first event that added what older events left out. restated:
-    (assignment, earlier state, state in the baseline). replaced: (table, earlier row, row in the baseline or None if it
-    is missing there) for other rows. design: the hashes logged at launch or by the last amendment, and that event's
-    number.
+    (assignment, earlier state, state in the baseline). replaced: for other rows, and assignments that only a baseline
+    has, (table, row before the baseline, row in it); None where there is no row. design: the hashes logged at launch or
+    by the last amendment, and that event's number.
     """
 
     tables: dict[str, dict[int, Row]] = field(default_factory=lambda: defaultdict(dict))
@@ -80,5 +80,5 @@ class FoldedStudy:
     gone: list[ErasedEvent] = field(default_factory=list)
     baseline: tuple[int, datetime] | None = None
     restated: list[tuple[int, FoldedWork, FoldedWork]] = field(default_factory=list)
-    replaced: list[tuple[str, Row, Row | None]] = field(default_factory=list)
+    replaced: list[tuple[str, Row | None, Row | None]] = field(default_factory=list)
     design: tuple[dict[str, Any], int] | None = None

@@ -34,7 +34,7 @@ def of_study(study: FoldedStudy, arrival: StudyArrival) -> FoldedStudy:
         gone=[_of_gone(gone, arrival) for gone in study.gone],
         restated=[(_number(n, arrival), moved(before), moved(after)) for n, before, after in study.restated],
         replaced=[
-            (name, of_row(name, there, arrival), here and of_row(name, here, arrival))
+            (name, there and of_row(name, there, arrival), here and of_row(name, here, arrival))
             for name, there, here in study.replaced
         ],
     )

@@ -13,7 +13,7 @@ from datetime import datetime
 from itertools import islice, zip_longest
 from typing import Any
 
-from sqlalchemy import Column, Connection, Select, and_, case, select, type_coerce
+from sqlalchemy import Boolean, Column, ColumnElement, Connection, Select, String, and_, case, not_, select, type_coerce
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.types import NullType
 from sqlmodel import Session
@@ -42,8 +42,9 @@ from triptych.storage.models import (
     Slot,
     Study,
     Turn,
+    Utc,
 )
-from triptych.storage.rows import DESIGN, TABLES, TAKING_PART, Row, as_carried, of_study, stored, within
+from triptych.storage.rows import DESIGN, TABLES, TAKING_PART, UNPROVED, Row, as_carried, of_study, stored, within
 
 MAX_DIFFERENCES = 1000
 UNREADABLE = (*events.UNREADABLE, SQLAlchemyError)
@@ -51,6 +52,7 @@ UNFINISHED = {AssignmentState.reserved, AssignmentState.expired}
 OF_DRAFTS = ("state", "active_seconds")  # a draft changes these columns of an unfinished annotation without an event
 # a row is named by the first of these columns that has a value
 NAMES = ("external_id", "pseudonym", "person_id", "key", "slug", "id")
+TIME = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9] [0-9][0-9]:[0-9][0-9]:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]"
 ASSIGNMENT, SLOT, SUBMISSION = (TABLES[name] for name in ("assignment", "slot", "submission"))
 
 
@@ -144,6 +146,30 @@ def _unreadable_in(connection: Connection, column: Column[Any]) -> Iterator[str]
             yield f"{table.name} {', '.join(map(str, key))}: {column.name} cannot be read."
 
 
+def _ambiguous(connection: Connection) -> Iterator[str]:
+    """Values of an SQLite file that Python reads as the log has them, but that SQL compares as others.
+
+    Any text is true in Python and most are false in SQL; a time in another form is sorted elsewhere.
+    """
+    if connection.dialect.name != "sqlite":
+        return
+    for column in (column for table in TABLES.values() for column in table.columns):
+        condition = _in_another_form(column)
+        if condition is not None and not UNPROVED.keys() & {column.table.name, str(column)}:
+            keys = select(*column.table.primary_key.columns).where(condition)
+            for key in connection.execute(keys):
+                row = f"{column.table.name} {', '.join(map(str, key))}"
+                yield f"{row}: {column.name} is not in the form in which this program stores it."
+
+
+def _in_another_form(column: Column[Any]) -> ColumnElement[bool] | None:
+    if isinstance(column.type, Boolean):
+        return type_coerce(column, NullType()).not_in([0, 1])
+    if isinstance(column.type, Utc):
+        return not_(type_coerce(column, String()).bool_op("GLOB")(TIME))
+    return None
+
+
 def _differences(session: Session, study: Study, folded: FoldedStudy) -> Iterator[str]:
     study = session.get_one(Study, study.id, populate_existing=True)
     persons = dict(map(tuple, session.execute(select(Person.id, Person.pseudonym))))
@@ -158,14 +184,17 @@ def _differences(session: Session, study: Study, folded: FoldedStudy) -> Iterato
     yield from frozen.of_texts(session, study)
     yield from frozen.of_design(session, study, folded.design)
     yield from sealed.of_reports(session, study)
+    yield from _ambiguous(session.connection())
 
 
 def _of_baseline(folded: FoldedStudy) -> Iterator[str]:
     """Annotations and rows that differed from the log when the baseline was taken."""
     for table, there, here in folded.replaced:
-        where = f"{table} {_name(there)} at the baseline"
+        where = f"{table} {_name(there or here or {})} at the baseline"
         if here is None:
             yield f"{where}: the row is gone, the log has it."
+        elif there is None:
+            yield f"{where}: the row is not in the log."
         else:
             yield from (f"{where}: {difference}" for difference in _columns(here, there))
     for number, before, after in folded.restated:

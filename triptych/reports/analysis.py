@@ -31,6 +31,7 @@ from triptych.stats.analysis.pay import PayNumbers, pay_numbers, work_times
 from triptych.stats.analysis.ratings import Ratings, Variable, option_numbers
 from triptych.stats.analysis.statistics import Number
 from triptych.stats.analysis.study import BesideRatings, LengthOf, StudyNumbers, length_of
+from triptych.stats.numbers import written
 from triptych.stats.spans import SpanAgreement, span_agreement
 from triptych.stats.undefined import Undefined, or_undefined
 
@@ -221,9 +222,10 @@ def differences(folder: Path) -> Iterator[str]:
         if hashlib.sha256((folder / name).read_bytes()).hexdigest() != digest:
             yield f"{name} is not the file of this snapshot."
     where = ("part", "criterion", "system", "baseline", "statistic")
-    printed: dict[tuple[str, ...], dict[str, str]] = {
-        tuple(row[name] for name in where): row for row in read_rows(folder / "results.csv")
-    }
+    rows = read_rows(folder / "results.csv")
+    places = [tuple(row[name] for name in where) for row in rows]
+    yield from (f"{place} is in the report {n} times." for place, n in Counter(places).items() if n > 1)
+    printed: dict[tuple[str, ...], dict[str, str]] = dict(zip(places, rows, strict=True))
     again: dict[tuple[str, ...], Number] = {number.place: number for number in recomputed(folder)}
     yield from (f"{place} is not in the report." for place in again.keys() - printed.keys())
     yield from (f"{place} is not recomputed." for place in printed.keys() - again.keys())
@@ -231,8 +233,10 @@ def differences(folder: Path) -> Iterator[str]:
         row, number = printed[place], again[place]
         if row["snapshot"] != SNAPSHOT:
             yield f"{place} belongs to another snapshot."
-        if (row["printed"], bool(row["value"])) != (number.printed, number.value is not None):
-            yield f"{place}: the report says {row['printed']}, its files give {number.printed}."
+        value = written(float(row["value"]), number.style) if row["value"] else row["printed"]
+        said = dict.fromkeys((row["printed"], value))
+        if list(said) != [number.printed] or bool(row["value"]) != (number.value is not None):
+            yield f"{place}: the report says {' and '.join(said)}, its files give {number.printed}."
 
 
 def main(folder: Path) -> int:

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triptych.errors import NotFound
+from triptych.storage import host
 
-FILE = "running.json"
+FILE = host.RUNNING
 PREFIX = "triptych-home_"
 _keys: list[str] = []  # of this process
 

@@ -14,7 +14,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache, partial
@@ -155,7 +155,10 @@ def backend_of(url: str) -> str:
 
 
 def open_engine(url: str) -> Engine:
-    """An engine with our settings on every connection. Raises UnsafeDatabase for an unsafe folder or another kind."""
+    """An engine with our settings on every connection.
+
+    Raises UnsafeDatabase for an unsafe folder, another kind of database, or one of another user.
+    """
     if backend_of(url) == "postgresql":
         engine = create_engine(
             url,
@@ -172,6 +175,10 @@ def open_engine(url: str) -> Engine:
         return engine
     path = sqlite_path(url)
     host.refuse_unsafe_folder(path.parent)
+    # SQLite applies a write-ahead log, and deletes any file that a journal names
+    logs = [path.with_name(f"{path.name}-{kind}") for kind in ("wal", "journal")]
+    for used in filter(Path.exists, [path.parent, path, *logs]):
+        host.refuse_foreign(used)
     _note_version()
     engine = create_engine(
         url,
@@ -296,7 +303,7 @@ def _begin(connection: PoolProxiedConnection) -> None:
 
 
 @contextmanager
-def _turn() -> Iterator[None]:
+def turn() -> Iterator[None]:
     """Waits for this thread's turn among the writers of this process. Raises DatabaseBusy if it waits too long."""
     if not _write_lock.acquire(timeout=QUEUE_SECONDS + _patience.seconds):
         raise DatabaseBusy(BUSY)
@@ -339,7 +346,7 @@ def _to_write(engine: Engine) -> Iterator[Connection]:
 
     The connection comes first: where all are in use, waiting for one must not keep others from writing.
     """
-    with engine.connect() as connection, _turn() if engine.dialect.name == "sqlite" else nullcontext():
+    with engine.connect() as connection, turn() if engine.dialect.name == "sqlite" else nullcontext():
         facts = connection.info
         facts[WRITES] = True
         try:
@@ -483,17 +490,19 @@ def lock_server(engine: Engine) -> IO[str] | None:
     if engine.dialect.name != "sqlite":
         return None
     path = sqlite_path(str(engine.url))
-    for used in filter(Path.exists, [path.parent, path]):
-        host.refuse_foreign(used)
     lock = path.with_suffix(".lock")
     place = host.noted(lock)
     last = f" The app was last started at {place.address}." if place else ""
-    return host.lock_file(
+    handle = host.lock_file(
         lock,
         f"Another Triptych is using {path.name}: stop the app first, or wait for the command or script that is using "
         f"it."
         f"{last} Commands that only read, and scripts, work while the app runs; several processes need PostgreSQL.",
     )
+    # of an app that was killed: scripts would send their calls to its port, which may be another user's by now
+    with suppress(OSError):
+        path.with_name(host.RUNNING).unlink(missing_ok=True)
+    return handle
 
 
 def version_in(path: Path) -> str | None:
@@ -645,9 +654,9 @@ def refuse_damaged(copy: Path, name: str) -> None:
 def overwrite_sqlite(engine: Engine, source: Path) -> None:
     """Replaces the database's content with that of the file, in one transaction of SQLite's backup interface.
 
-    A concurrent reader sees one state or the other; writers of this process wait. Raises DatabaseUnavailable.
+    A concurrent reader sees one state or the other. To be called within `turn`. Raises DatabaseUnavailable.
     """
-    with explained(), engine.connect() as connection, closing(sqlite3.connect(source)) as new, _write_lock:
+    with explained(), engine.connect() as connection, closing(sqlite3.connect(source)) as new:
         new.backup(_driver_connection(connection))
 
 

@@ -25,6 +25,7 @@ FORGETFUL = {
 }
 COMMUNITY_CLOUD = Path("/mount/src")  # where it puts an app
 ADVICE = "Give it to the user who runs the app, or set TRIPTYCH_HOME to another folder."
+RUNNING = "running.json"  # address and key of the running app, for scripts
 MAX_NOTE = 2000  # characters
 NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "sshfs", "fuse.sshfs", "9p", "davfs", "glusterfs", "ceph"}
 SYNCHRONISED = ("onedrive", "dropbox", "icloud", "google drive", "googledrive", "nextcloud", "com~apple~clouddocs")
@@ -122,9 +123,10 @@ def forgetful() -> str:
     return next(named, streamlit_cloud)
 
 
-def is_foreign(place: Path) -> bool:
-    """Whether a user other than this one and the administrator owns a folder or file."""
-    return os.name != "nt" and os.geteuid() != 0 and place.stat().st_uid not in (0, os.geteuid())
+def is_foreign(place: Path, *, follow_symlinks: bool = True) -> bool:
+    """Whether a user other than this one and the administrator owns a folder, a file, or the link to one."""
+    owner = place.stat(follow_symlinks=follow_symlinks).st_uid
+    return os.name != "nt" and os.geteuid() != 0 and owner not in (0, os.geteuid())
 
 
 def refuse_foreign(place: Path) -> None:

@@ -16,10 +16,10 @@ from triptych.errors import UnsafeDatabase
 from triptych.storage import database, host
 
 # secrets, and traces that may quote people: not readable for the group either
-OWNERS_ALONE = ("cookie.secret", "running.json", "errors")
+OWNERS_ALONE = ("cookie.secret", host.RUNNING, "errors")
 # created by the app in the data folder; people may have their own files next to them
 MADE_IN_HOME = (
-    *("cookie.secret", "running.json", "errors", "errors/*.txt", "backups"),
+    *(*OWNERS_ALONE, "errors/*.txt", "backups"),
     *("backups/triptych-*", "backups/scheduled-*", "backups/before-restore-*", "backups/damaged-*"),
 )
 

@@ -55,8 +55,8 @@ _SECRETS = "Links, logins and one-time secrets belong to the installation; who t
 _DRAFT = "A draft is saved every few seconds, without an event; submissions are in the log."
 _NUMBER = "A number chosen by the database. Rows are matched by what they belong to, and references are followed."
 _REPORT = (
-    "A report is a copy, which may be deleted. It is compared with its own hashes and the event that it names; no log "
-    "records who made it and when."
+    "A report is a copy, which may be deleted. Its data are compared with its own hashes and the event that it names; "
+    "its pages, tables and figures have no hash, and no log records who made it and when."
 )
 # table, or table.column → why the log does not contain it; `docs/security.md` prints this list
 UNPROVED: dict[str, str] = {
