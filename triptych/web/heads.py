@@ -49,7 +49,6 @@ class UnreadLimit(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self.transport.set_write_buffer_limits(high=0)  # hear of every byte that waits
         if self.transport.get_write_buffer_size():  # of an answer before the handshake of a websocket
             self._look_again()
 
@@ -66,6 +65,7 @@ class UnreadLimit(asyncio.Protocol):
         super().connection_lost(exc)
 
     def _look_again(self) -> None:
+        self._look_no_more()
         self.unread = self.transport.get_write_buffer_size()
         self.next_look = self.loop.call_later(READ_SECONDS, self._look)
 
