@@ -22,7 +22,7 @@ MAX_WAIT_SECONDS = 60.0
 
 @dataclass
 class Pace:
-    """The number that a study's open pages last received (`told`), when, and the processor seconds spent since."""
+    """The number that a study's open pages last received, when, and the processor seconds spent since."""
 
     told: int
     since: float
