@@ -362,9 +362,9 @@ def commit(session: Session) -> None:
 
 
 def wait_for_others(session: Session, name: str) -> None:
-    """Waits until no other transaction is open that called this with the same name, from here to the commit.
+    """Waits for the end of other transactions that called this with the same name; later ones wait for this one.
 
-    For what no stored row can be locked for: the first of several. On SQLite writers take turns anyway.
+    Needed where there is no row to lock yet, such as before a first try. On SQLite writers take turns anyway.
     """
     if session.get_bind().dialect.name == "postgresql":
         key = int.from_bytes(sha256(name.encode("utf-8", "surrogatepass")).digest()[:8], signed=True)
