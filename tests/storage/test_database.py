@@ -160,6 +160,19 @@ def test_prepared_statements_outlive_a_read(postgres_engine):
         assert session.scalar(query) == 1
 
 
+def test_a_few_rows_are_found_by_an_index_in_a_small_table(postgres_engine):
+    engine = database.open_engine(postgres_engine.url.render_as_string(hide_password=False))
+    with writing(engine) as session:
+        session.execute(text("CREATE TEMP TABLE work (id INTEGER PRIMARY KEY, words TEXT) ON COMMIT DROP"))
+        session.execute(text("INSERT INTO work SELECT n, 'words' FROM generate_series(1, 2000) AS n"))
+        session.execute(text("ANALYZE work"))
+        own = "EXPLAIN SELECT words FROM work WHERE id IN (SELECT 100 * n FROM generate_series(1, 15) AS n)"
+        plan = session.scalars(text(own)).all()
+    engine.dispose()
+
+    assert not [line for line in plan if "Seq Scan" in line], plan
+
+
 def test_a_connection_is_transactional_again_after_an_own_commit(postgres_engine):
     url = postgres_engine.url.render_as_string(hide_password=False)
     engine = create_engine(url, pool_size=1, max_overflow=0)
