@@ -15,6 +15,7 @@ import pytest
 from helpers import compiled_statements
 from helpers.database_files import copied
 from helpers.forking import forking
+from helpers.postgres_databases import EmptyDatabases
 from helpers.studies import (
     PUBLIC_DATA,
     SMALL_RUBRIC,
@@ -140,7 +141,7 @@ def ready_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def postgres_admin(postgres: str) -> Iterator[Connection]:
-    """A connection that creates databases. One of them, `ready`, is empty and migrated; the others are copies of it."""
+    """A connection that creates databases. One of them, `ready`, is empty and migrated."""
     admin = create_engine(f"{postgres}/postgres", isolation_level="AUTOCOMMIT")
     with admin.connect() as connection:
         connection.execute(text("CREATE DATABASE ready"))
@@ -173,11 +174,14 @@ def module_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     engine.dispose()
 
 
+@pytest.fixture(scope="session")
+def empty_databases(postgres: str, postgres_admin: Connection) -> EmptyDatabases:
+    return EmptyDatabases(postgres, postgres_admin)
+
+
 @pytest.fixture
-def postgres_engine(postgres: str, postgres_admin: Connection) -> Iterator[Engine]:
-    name = f"t{uuid.uuid4().hex}"
-    postgres_admin.execute(text(f"CREATE DATABASE {name} TEMPLATE ready"))
-    engine = database.open_engine(f"{postgres}/{name}")
+def postgres_engine(empty_databases: EmptyDatabases) -> Iterator[Engine]:
+    engine = database.open_engine(empty_databases.next())
     yield engine
     engine.dispose()
 

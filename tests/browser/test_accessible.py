@@ -232,7 +232,7 @@ def test_every_tab_of_results(app, auditor):
     page.goto(f"{app.url}/results?study={DONE}")
     browser.settled(page)
     for tab in page.get_by_test_id("stTab").all():
-        tab.click()
+        browser.open_tab(tab)
         auditor.look(f"results, {tab.inner_text().strip()}")
 
 

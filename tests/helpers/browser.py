@@ -58,7 +58,7 @@ SIZE = {"width": 1440, "height": 900}
 WORKBENCH = ".tw [data-tw-submit], .tw [data-tw-continue]"
 STILL_FOR = 250
 PATIENCE = 20_000  # for a busy machine; every wait is for an event, not for time
-LISTS_OPENED = 5  # times
+TRIES = 5
 
 # Idle and connected, nothing greyed out or on its way, for a quarter of a second without a break.
 STILL = """
@@ -231,12 +231,22 @@ def choose(box: Any, option: str) -> None:
 
 def in_list(box: Any, option: str, use: Callable[[Any, float], Any]) -> None:
     """Opens the list of a select box for `use` of an option; again where a page that moved or ran again closed it."""
-    for _ in range(LISTS_OPENED):
+    for _ in range(TRIES):
         box.press("ArrowDown")  # a list that is open stays so; a click would close it
         with suppress(playwright.TimeoutError):
-            use(box.page.get_by_role("option", name=option).first, PATIENCE / LISTS_OPENED)
+            use(box.page.get_by_role("option", name=option).first, PATIENCE / TRIES)
             return
     raise AssertionError(f"The list of {box} never stayed open.")
+
+
+def open_tab(tab: Any) -> None:
+    """Selects a tab of the page; again where the click was lost as the page moved or ran again."""
+    for _ in range(TRIES):
+        tab.click()
+        with suppress(AssertionError):
+            expect(tab).to_have_attribute("aria-selected", "true", timeout=PATIENCE / TRIES)
+            return
+    raise AssertionError(f"{tab} was never selected.")
 
 
 def radio(page: Any, question: str, value: object) -> Any:

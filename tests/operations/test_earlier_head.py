@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from helpers.reported import Reported
-from sqlalchemy import Engine, delete, update
+from sqlalchemy import Engine, delete, select, update
 
 from triptych.cli import main as program
 from triptych.errors import NotFound
@@ -37,7 +37,7 @@ def cut(engine, study: Study) -> None:
     """Removes the last event, and sets the head back."""
     with writing(engine) as session:
         last = study.event_number
-        before = session.query(Event.hash).filter(Event.study_id == study.id, Event.number == last - 1).scalar()
+        before = session.scalar(select(Event.hash).where(Event.study_id == study.id, Event.number == last - 1))
         session.execute(delete(Event).where(Event.study_id == study.id, Event.number == last))
         session.execute(update(Study).values(event_number=last - 1, event_hash=before))
     with reading(engine) as session:

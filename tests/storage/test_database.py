@@ -160,7 +160,7 @@ def test_prepared_statements_outlive_a_read(postgres_engine):
         assert session.scalar(query) == 1
 
 
-def test_a_few_rows_are_found_by_an_index_in_a_small_table(postgres_engine):
+def test_an_index_finds_few_rows_of_a_small_table(postgres_engine):
     engine = database.open_engine(postgres_engine.url.render_as_string(hide_password=False))
     with writing(engine) as session:
         session.execute(text("CREATE TEMP TABLE work (id INTEGER PRIMARY KEY, words TEXT) ON COMMIT DROP"))
