@@ -26,6 +26,7 @@ from triptych.storage import events
 from triptych.storage.database import wait_for_others
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
+    PREFIX,
     Access,
     Invitation,
     Kind,
@@ -53,7 +54,6 @@ INVITATION_LIFE = timedelta(days=90)
 LONGEST_NAME = 80
 LONGEST_PANEL_ID = 200
 LONGEST_TYPED = 1000  # of a name; normalising combining marks takes time that grows with the square of their number
-PREFIX = {Role.annotator: "A", Role.lead: "L", Role.viewer: "V"}  # of pseudonyms
 NOT_OPEN = {
     StudyState.draft: message("Nobody can join this study now: it is not open yet."),
     StudyState.paused: message("Nobody can join this study now: its lead has paused it."),
