@@ -267,7 +267,8 @@ def _further_links(
             raise NotAllowed(f"{pseudonym} is excluded or was turned away, so there is nothing to remind them of.")
         secret = accounts.issue_link(session, study, person.id, replaces=not is_reminder)
         events.record(session, study.id, kind, actor, subject=pseudonym)
-        facts = (person.name or "", person.email, Role.annotator, pseudonym, secret, groups.get(pseudonym, ""))
+        name, email = (person.name, person.email) if roster.is_named(study, membership) else (None, None)
+        facts = (name or "", email, Role.annotator, pseudonym, secret, groups.get(pseudonym, ""))
         invited.append(Invited(*facts, reminder=is_reminder))
     return invited
 

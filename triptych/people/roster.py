@@ -79,9 +79,18 @@ def members_of(session: Session, study: Study) -> list[Member]:
     )
     version, erased = settings_of(study).consent.version, _erased(session, study)
     return [
-        _member(membership, person, until, panel, version, erased)
+        _member(membership, person, until, panel, version, erased, is_named(study, membership))
         for membership, person, until, panel in session.execute(query)
     ]
+
+
+def is_named(study: Study, membership: Membership) -> bool:
+    """Whether leads of the study see the person's name, address and panel id.
+
+    Not after a withdrawal, even if another study knows them, and not in a demo study, which all leads of an
+    installation lead and the annotators of any may try.
+    """
+    return membership.withdrawn_at is None and not study.demo
 
 
 def _member(
@@ -91,9 +100,9 @@ def _member(
     panel_id: str | None,
     version: str,
     erased: frozenset[str],
+    named: bool,
 ) -> Member:
     agreed = "agreed" if membership.consent_version == version else "outdated"
-    named = membership.withdrawn_at is None  # after a withdrawal the name is hidden, even if another study knows it
     return Member(
         pseudonym=person.pseudonym,
         role=membership.role,
