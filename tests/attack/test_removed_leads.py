@@ -15,6 +15,7 @@ from triptych.people import accounts, invitations, roster, tokens, viewers
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Event, Membership, Role, Study, StudyState
 from triptych.study import lifecycle
+from triptych.study.duplicate import duplicate
 from triptych.study.persons import Who
 
 
@@ -67,6 +68,20 @@ def test_no_action_is_stored_after_the_removal(engine, make_study, act: Callable
     with reading(engine) as session:
         log = select(Event.actor).where(Event.study_id == study.id).order_by(Event.number.desc())
         assert session.scalars(log).first() == staying.pseudonym
+
+
+def test_no_draft_is_deleted_after_the_removal(engine, make_study):
+    with writing(engine) as session:
+        study, staying, leaving = two_leads(session, make_study)
+        draft = duplicate(session, study, "A draft", staying)
+        roster.add_lead(session, draft, leaving.name or "", staying.pseudonym)
+    remove(engine, draft, staying, leaving)
+
+    with pytest.raises(NotFound), writing(engine) as session:
+        lifecycle.delete_draft(session, draft, leaving)
+
+    with reading(engine) as session:
+        assert lifecycle.by_slug(session, draft.slug).title == "A draft"
 
 
 def test_no_action_begun_before_the_removal_is_stored_after_it(postgres_engine, make_study):
