@@ -666,6 +666,7 @@ def join_from_panel(
             _("The panel's address carries no usable participant id. Open the study from the panel again.")
         )
     places.refuse_without_proof(study, external_id, proof)
+    wait_for_others(session, f"{external_id} of the panel {panel}")  # who may arrive in another study at this moment
     _lock(session, study)
     identity = _identity_on_panel(session, study, panel, external_id)
     person = session.get(Person, identity.person_id) if identity else None
