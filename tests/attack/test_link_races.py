@@ -165,7 +165,7 @@ def test_a_link_that_was_ended_opens_nothing(engine, make_study, made_for_anothe
     )
 
 
-def test_an_id_of_a_panel_that_comes_to_several_studies_at_once_is_one_person(engine, make_study):
+def test_a_panel_id_arriving_in_several_studies_is_one_person(engine, make_study):
     """On PostgreSQL all but one arrival failed with an unexpected error."""
     with writing(engine) as session:
         studies = [make_study(session, annotators=0, title=f"Study {n}", access=Access.panel) for n in range(TIMES)]

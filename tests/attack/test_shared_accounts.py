@@ -149,7 +149,7 @@ def test_a_panel_opens_no_study_whose_leads_differ_since(session, make_study):
     assert accounts.join_from_panel(session, theirs, "prolific", "5f1", "s4").id == first.id
 
 
-def test_a_link_to_a_demo_study_opens_no_study_of_others(session, make_study):
+def test_a_demo_link_opens_no_study_of_others(session, make_study):
     """Any lead may have issued it before the account joined the other study."""
     (demo, _), (theirs, _) = make_both(session, make_study, Access.open)
     anna = accounts.annotator_called(session, demo, "Anna")
