@@ -23,6 +23,7 @@ BLIND = (
     "From now on, system names appear on every page and in every export of this study, for all its leads. Anything "
     "that leads rate or decide after this is not blind. This is logged and cannot be undone."
 )
+BLIND_COPIES = "You will also know which system is which in these blind studies with the same responses: {titles}."
 
 
 def study_tools(board: Board, who: Who) -> None:
@@ -39,11 +40,19 @@ def study_tools(board: Board, who: Who) -> None:
     if study.unblinded_at is None:
         with st.popover("Unblind"):
             overview = board.overview
-            losses = f"Unblinding at {overview.done} of {counted(overview.expected, 'annotation')}. {BLIND}"
+            reach = f"Unblinding at {overview.done} of {counted(overview.expected, 'annotation')}."
+            losses = f"{reach} {BLIND}{_named(study, who)}"
             certainty = certain(who, "Show the system names", losses, f"unblind-{study.slug}")
             if certainty:
                 state.run_command(lifecycle.unblind, study, certainty)
                 st.rerun()
+
+
+def _named(study: Study, who: Who) -> str:
+    """A sentence about the blind copies of the study, whose systems become known with its own."""
+    with state.reading() as session:
+        titles = [f"“{copy.title}”" for copy in lifecycle.blind_copies(session, study, who)]
+    return f" {BLIND_COPIES.format(titles=', '.join(titles))}" if titles else ""
 
 
 def log_look(study: Study, frame: Frame, pseudonym: str) -> None:

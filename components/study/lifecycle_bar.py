@@ -81,6 +81,6 @@ def _copies(study: Study, free: Sequence[Round], who: Who) -> None:
             st.switch_page(SETUP, query_params={"study": draft.slug})
         st.rerun()
     if duplicate_form.delete_form(study):
-        if state.run_command(lifecycle.delete_draft, study, done="The draft was deleted."):
+        if state.run_command(lifecycle.delete_draft, study, who, done="The draft was deleted."):
             clear()
         st.switch_page("lead/studies.py")

@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 from helpers.studies import personal_link
-from sqlalchemy import Engine, func, select
+from sqlalchemy import Engine, func, select, update
 
 from triptych.errors import Conflict, ImportRefused, NotAllowed, NotFound
 from triptych.people import accounts, invitations, passcodes, roster, signing_in, tokens
 from triptych.storage.database import reading, writing
 from triptych.storage.events import EventKind
-from triptych.storage.models import Event, Login, Person, Role, Study, Token
+from triptych.storage.models import Access, Event, Login, Membership, Person, Role, Study, Token
+from triptych.study import lifecycle
 
 TIMES = 6
 
@@ -162,3 +163,21 @@ def test_a_link_that_was_ended_opens_nothing(engine, make_study, made_for_anothe
     assert (
         at_once(lambda _: signing_in.invited_lead(engine, secret, "correct horse battery")).count(NotAllowed) == TIMES
     )
+
+
+def test_a_panel_id_arriving_in_several_studies_is_one_person(engine, make_study):
+    """On PostgreSQL all but one arrival failed with an unexpected error."""
+    with writing(engine) as session:
+        studies = [make_study(session, annotators=0, title=f"Study {n}", access=Access.panel) for n in range(TIMES)]
+        lead = studies[0][1].person_id
+        session.execute(update(Membership).values(person_id=lead))
+    together = Barrier(TIMES)
+
+    def arrive(number: int) -> int:
+        together.wait()
+        with writing(engine) as session:
+            study = lifecycle.by_slug(session, studies[number][0].slug)
+            return accounts.join_from_panel(session, study, "prolific", "5f1", "s1").id
+
+    assert len({*at_once(arrive)}) == 1
+    assert people(engine, Role.annotator) == 1

@@ -10,6 +10,7 @@ from helpers.studies import join
 from sqlalchemy import update
 from starlette.applications import Starlette
 
+from triptych.people import invitations, roster
 from triptych.people.tokens import Scope, make
 from triptych.privacy import personal_data, withdrawal
 from triptych.storage.database import writing
@@ -53,6 +54,25 @@ def test_a_lead_reads_no_name_after_a_withdrawal(sqlite_engine, make_study):
         held = personal_data.of_member(session, study, anna.pseudonym)
 
         assert (held["name"], held["email"]) == (None, None)
+        assert personal_data.about(session, anna.person_id)["name"] == "Anna Q"
+
+
+def test_no_lead_reads_a_name_in_a_demo_study(sqlite_engine, make_study):
+    """Annotators of any study may try a demo study, and every lead of the installation leads it."""
+    with writing(sqlite_engine) as session:
+        demo, lead, (anna, _) = make_study(session, demo=True, access=Access.panel)
+        session.execute(update(Person).where(Person.id == anna.person_id).values(name="Anna Q", email="q@example.org"))
+        [renewed] = invitations.renew(session, demo, [anna.pseudonym], lead.pseudonym)
+        join(session, make_study(session)[0], anna)
+        session.add(PanelIdentity(person_id=anna.person_id, panel="prolific", external_id="id of a panel"))
+        session.flush()
+
+        held = personal_data.of_member(session, demo, anna.pseudonym)
+        [listed] = [each for each in roster.members_of(session, demo) if each.pseudonym == anna.pseudonym]
+
+        assert (renewed.name, renewed.email) == ("", None)
+        assert (held["name"], held["email"], held["panel_ids"]) == (None, None, [])
+        assert (listed.name, listed.email, listed.panel_id) == (None, None, None)
         assert personal_data.about(session, anna.person_id)["name"] == "Anna Q"
 
 

@@ -34,7 +34,7 @@ from triptych.operations import earlier_head, fold, verify
 from triptych.operations.fold import PLAIN
 from triptych.people import accounts
 from triptych.storage import events
-from triptych.storage.database import open_engine
+from triptych.storage.database import open_engine, writing
 from triptych.storage.events import CARRIED, EventKind
 from triptych.storage.models import Event, Study, Utc
 from triptych.storage.rows import DESIGN, TABLES, TAKING_PART, UNPROVED, WORK
@@ -481,6 +481,32 @@ def test_a_value_that_nothing_reads_is_named(busy, tmp_path, capsys, table, colu
     assert main.main(["data", "verify"]) == 1
 
     assert f"{table} {number}: {column} cannot be read." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("study", "state", "wrong"),
+        ("study", "created_at", "infinity"),
+        ("membership", "joined_at", "0044-03-15 BC"),
+        ("item", "meta", DEEP + "]" * len(DEEP)),
+    ],
+)
+def test_a_value_of_postgresql_that_nothing_reads_is_named(
+    postgres_engine, make_study, monkeypatch, capsys, table, column, value
+):
+    """It knows times that Python does not; the message was about a value that cannot be stored."""
+    with writing(postgres_engine) as session:
+        make_study(session)
+    with postgres_engine.begin() as connection:
+        connection.exec_driver_sql(f'ALTER TABLE "{table}" DROP CONSTRAINT IF EXISTS "ck_{column}_known"')
+        change = f'UPDATE "{table}" SET "{column}" = %s WHERE id = (SELECT min(id) FROM "{table}")'  # noqa: S608
+        connection.exec_driver_sql(change, (value,))
+    monkeypatch.setenv("TRIPTYCH_DATABASE_URL", postgres_engine.url.render_as_string(hide_password=False))
+
+    assert main.main(["data", "verify"]) == 1
+
+    assert f"{table} 1: {column} cannot be read." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

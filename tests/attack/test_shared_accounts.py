@@ -6,6 +6,7 @@ import hmac
 from typing import Any
 
 import pytest
+from helpers.studies import add_person, sure
 from sqlalchemy import select
 from sqlmodel import Session
 
@@ -107,3 +108,54 @@ def test_a_panels_id_opens_no_account_of_other_leads(session, make_study):
     assert accounts.join_from_panel(session, theirs, "prolific", "5f1", "s4", signature).id == first.id
     [own] = personal_data.of_member(session, mine, pretended.pseudonym)["panel_ids"]
     assert (own["id"], own["session"]) == ("5f1", "s3")
+
+
+def share(session: Session, make_study: Any, access: Access) -> tuple[tuple[Study, Who], tuple[Study, Who]]:
+    """Two studies of the same two leads, so that an account may be in both."""
+    (mine, me), (theirs, lead) = make_both(session, make_study, access)
+    lead_too(session, mine, lead)
+    lead_too(session, theirs, me)
+    return (mine, me), (theirs, lead)
+
+
+@pytest.mark.parametrize("change", ["another lead here", "a lead less there"])
+def test_a_link_opens_no_study_whose_leads_differ_since(session, make_study, change):
+    """The leads of its study may have kept it, or issue a further one."""
+    (mine, me), (theirs, lead) = share(session, make_study, Access.invited)
+    anna = accounts.annotator_called(session, mine, "Anna")
+    accounts.enrol(session, theirs, anna.id, anna.pseudonym)
+    link = roster.new_link(session, mine, anna.pseudonym, lead.pseudonym)
+    if change == "another lead here":
+        lead_too(session, mine, add_person(session, "new", Role.lead))
+    else:
+        roster.remove_lead(session, theirs, me.pseudonym, sure(lead))
+
+    with pytest.raises(NotAllowed, match="a study with other leads"):
+        accounts.accept_invitation(session, link)
+    with pytest.raises(NotAllowed, match="the same people lead both"):
+        roster.new_link(session, mine, anna.pseudonym, lead.pseudonym)
+    assert accounts.accept_invitation(session, roster.new_link(session, theirs, anna.pseudonym, lead.pseudonym))
+
+
+def test_a_panel_opens_no_study_whose_leads_differ_since(session, make_study):
+    """A lead stands for the panel: they know its ids, and the key of their signatures."""
+    (mine, _), (theirs, _) = share(session, make_study, Access.panel)
+    first = accounts.join_from_panel(session, mine, "prolific", "5f1", "s1")
+    assert accounts.join_from_panel(session, theirs, "prolific", "5f1", "s2").id == first.id
+    lead_too(session, mine, add_person(session, "new", Role.lead))
+
+    with pytest.raises(NotAllowed, match="a study with other leads"):
+        accounts.join_from_panel(session, mine, "prolific", "5f1", "s3")
+    assert accounts.join_from_panel(session, theirs, "prolific", "5f1", "s4").id == first.id
+
+
+def test_a_demo_link_opens_no_study_of_others(session, make_study):
+    """Any lead may have issued it before the account joined the other study."""
+    (demo, _), (theirs, _) = make_both(session, make_study, Access.open)
+    anna = accounts.annotator_called(session, demo, "Anna")
+    link = accounts.issue_link(session, demo, anna.id)
+    demo.demo = True
+    accounts.enrol(session, theirs, anna.id, anna.pseudonym)
+
+    with pytest.raises(NotAllowed, match="a study with other leads"):
+        accounts.accept_invitation(session, link)

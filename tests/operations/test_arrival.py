@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Barrier
+from typing import Any
 
 import pytest
 from helpers.busy import come_in, make_busy
 from helpers.capsules import rebuilt, with_event, with_sql
 from helpers.ratings import submit
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join, sure
-from sqlalchemy import Engine, func, select
+from sqlalchemy import Engine, func, select, text
 from sqlmodel import Session
 
 from triptych.errors import Conflict, ImportRefused
@@ -298,3 +301,66 @@ def test_an_author_of_comments_takes_no_pseudonym_in_use(journey, tmp_path):
     with source.connect() as old, reading(journey.second) as session:
         assert journey.lead.pseudonym in arrival._renamed(session, old)
     source.dispose()
+
+
+def wait_for_a_lock(engine: Engine, meanwhile: Future[Any]) -> None:
+    """Until somebody waits for a lock of PostgreSQL, or the other thread is done."""
+    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+    with reading(engine) as session:
+        while not meanwhile.done() and not session.execute(waiting).scalar_one():
+            pass
+
+
+def test_a_study_arrives_while_an_annotator_submits(postgres_engine, make_study, journey):
+    """Each waited for a table that the other held, until PostgreSQL ended one of them."""
+    lead = lead_of(postgres_engine, "Ada")
+    with writing(postgres_engine) as session:
+        study, _, (anna, _) = make_study(session)
+    with ThreadPoolExecutor(1) as threads, writing(postgres_engine) as session:
+        submit(session, session.get_one(Study, study.id), anna)  # the study's row is written at the commit
+        arriving = threads.submit(capsule.import_study, journey.file, postgres_engine, lead)
+        wait_for_a_lock(postgres_engine, arriving)
+        database.commit(session)
+
+    assert arriving.result().slug == SLUG
+    assert not any(faults(postgres_engine).values())
+
+
+def test_a_study_arrives_while_one_of_its_name_is_created(postgres_engine, make_study, journey, monkeypatch):
+    """With a rubric that is here already, the new study's name was chosen before the arrival took it."""
+    lead = lead_of(postgres_engine, "Ada")
+    with writing(postgres_engine) as session:
+        make_study(session)
+    rename, creating = arrival._renamed, []
+
+    def create() -> str:
+        with writing(postgres_engine) as session:
+            plan = lifecycle.StudyPlan(title="A busy study")
+            return lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(1), "L", lead.person_id).slug
+
+    def create_meanwhile(*args: Any) -> dict[str, str]:
+        creating.append(threads.submit(create))
+        wait_for_a_lock(postgres_engine, creating[0])
+        return rename(*args)
+
+    monkeypatch.setattr(arrival, "_renamed", create_meanwhile)
+    with ThreadPoolExecutor(1) as threads:
+        arrived = capsule.import_study(journey.file, postgres_engine, lead)
+
+    assert (arrived.slug, creating[0].result()) == (SLUG, f"{SLUG}-2")
+
+
+def test_a_study_arrives_once_from_two_imports(postgres_engine, journey):
+    """Alembic, which makes the tables to compare with, mixed up both files."""
+    lead = lead_of(postgres_engine, "Ada")
+    together = Barrier(2)
+
+    def bring(_: int) -> str:
+        together.wait()
+        try:
+            return capsule.import_study(journey.file, postgres_engine, lead).slug
+        except Conflict:
+            return ""
+
+    with ThreadPoolExecutor(2) as threads:
+        assert sorted(threads.map(bring, range(2))) == ["", SLUG]

@@ -15,8 +15,9 @@ from streamlit.testing.v1 import AppTest
 from components.results.more import ANALYSES, LENGTHS
 from components.shell import live, state
 from triptych.storage import database, events
-from triptych.storage.models import Kind, Person, Role, Study
+from triptych.storage.models import Kind, Person, Role, Study, StudyState
 from triptych.study import lifecycle
+from triptych.study.duplicate import duplicate
 from triptych.web.session import web_engine
 
 HOSTILE = "![x](http://evil.example/x.png) <b>bold</b> $x$ :material/star:"
@@ -131,6 +132,16 @@ def test_names_stay_blind_until_a_logged_unblinding(visit, lab):
     with database.reading(web_engine()) as session:
         last = events.since(session, study.id, 0)[-1]
     assert (last.kind, last.actor) == ("unblinded", lead.pseudonym)
+
+
+def test_unblinding_names_the_blind_copies_that_it_reveals(visit, lab):
+    study, lead, _ = lab
+    with database.writing(web_engine()) as session:
+        copy = duplicate(session, study, "The main round", lead)
+        lifecycle.set_state(session, copy, StudyState.open, lead.pseudonym)
+
+    assert "with the same responses: “The main round”." in words(visit(lead, "results.py", study=study.slug))
+    assert "with the same responses" not in words(visit(lead, "results.py", study=copy.slug))
 
 
 def test_a_lead_sees_no_study_of_another_lead(visit, lab, make_study):

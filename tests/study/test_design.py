@@ -191,8 +191,8 @@ def test_a_draft_can_be_deleted_and_a_launched_study_cannot(session, draft, lead
     other = duplicate.duplicate(session, draft, "Other", lead)
     launch(session, other)
     with pytest.raises(Conflict):
-        lifecycle.delete_draft(session, other)
-    lifecycle.delete_draft(session, draft)
+        lifecycle.delete_draft(session, other, lead)
+    lifecycle.delete_draft(session, draft, lead)
     session.commit()
 
     assert [study.title for study in lifecycle.for_lead(session, lead)] == ["Other"]
@@ -209,7 +209,7 @@ def test_people_of_a_deleted_draft_only_are_deleted_with_it(session, draft, lead
     accounts.create_lead(session, "Emil", "a long passcode 42")
     roster.add_lead(session, draft, "Emil", lead.pseudonym)
 
-    assert lifecycle.delete_draft(session, draft) == 2
+    assert lifecycle.delete_draft(session, draft, lead) == 2
     session.commit()
 
     assert set(session.scalars(select(Person.name))) == {lead.name, "Ben", "Emil"}

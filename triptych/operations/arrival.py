@@ -17,7 +17,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import JSON, Column, Connection, Engine, Float, Table, func, or_, select
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlmodel import Session
 
 from triptych.annotate.outcomes import LATER, HowItEnded, how_it_ended
@@ -36,6 +36,9 @@ LARGEST_NUMBER = 2**31 - 1  # largest row number on PostgreSQL
 LONGEST_PSEUDONYM = 80
 LEFT_BEHIND = ("rubric", "snapshot")  # not copied: the rubric may be here; reports can be made again
 SHORT_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,79}")
+SHORT_WAIT, USUAL_WAIT = "SET LOCAL lock_timeout = 200", "SET LOCAL lock_timeout = DEFAULT"  # ms
+MOST_TRIES = 50
+NOT_AVAILABLE = "55P03"  # PostgreSQL's state of a lock that was not granted in time
 DEMO = "The file holds a demo study, which all leads of an installation lead and may delete. Nothing was imported."
 REMOVALS = {Role.lead: EventKind.lead_removed, Role.viewer: EventKind.viewer_removed}
 UNUSABLE = (ValidationError, InvalidRubric, LookupError, ValueError, TypeError, AttributeError)
@@ -61,7 +64,7 @@ class Arrived:
 def arrive(session: Session, source: Engine, who: Who) -> Arrived:
     """Import the only study of a checked database. This lead leads it; its other leads are not imported.
 
-    Raises Conflict if the study is here already, and ImportRefused for rows that this database refuses.
+    Raises Conflict if the study is here already, ImportRefused for rows that this database refuses, and DatabaseBusy.
     """
     try:
         with source.connect() as old:
@@ -85,11 +88,13 @@ def _arrived(session: Session, old: Connection, who: Who) -> Arrived:
     former = dict(old.execute(select(move.STUDY)).mappings().one())
     if former["demo"]:
         raise ImportRefused(DEMO)
+    # before the tables are held: both wait for others who create studies, and who need the tables
+    own = (*_short_name(session, former), _rubric(session, old))
+    _hold_still(session)
     _refuse_second(session, old)
-    _hold_still(new)
     shift = max(new.execute(select(func.coalesce(func.max(table.c.id), 0))).scalar_one() for table in _numbered())
     names = _renamed(session, old)
-    home = _Home(shift, names, *_short_name(session, former), _rubric(session, old))
+    home = _Home(shift, names, *own)
     for table in move.TABLES:
         if table.name not in LEFT_BEHIND:
             _copy(old, new, table, former["slug"], home)
@@ -126,12 +131,28 @@ def _numbered() -> tuple[Table, ...]:
     return tuple(table for table in move.TABLES if table.autoincrement_column is not None)
 
 
-def _hold_still(new: Connection) -> None:
-    """Prevent others from using row numbers in the meantime; SQLite has only one writer anyway."""
-    if new.dialect.name == "postgresql":
-        quote = new.dialect.identifier_preparer.quote
-        names = ", ".join(quote(table.name) for table in move.TABLES)
-        new.exec_driver_sql(" ".join(("LOCK TABLE", names, "IN SHARE ROW EXCLUSIVE MODE")))
+def _hold_still(session: Session) -> None:
+    """Prevent others from using row numbers in the meantime; SQLite has only one writer anyway.
+
+    A writer may wait for a table that is held already, so each try ends before PostgreSQL finds a deadlock and ends one
+    of both. Raises DatabaseBusy.
+    """
+    new = session.connection()
+    if new.dialect.name != "postgresql":
+        return
+    names = ", ".join(new.dialect.identifier_preparer.quote(table.name) for table in move.TABLES)
+    new.exec_driver_sql(SHORT_WAIT)
+    for _ in range(MOST_TRIES):
+        try:
+            with session.begin_nested():  # whose savepoint begins with the session's next use of its connection
+                session.connection().exec_driver_sql(" ".join(("LOCK TABLE", names, "IN SHARE ROW EXCLUSIVE MODE")))
+        except OperationalError as error:
+            if getattr(error.orig, "sqlstate", None) != NOT_AVAILABLE:
+                raise
+        else:
+            new.exec_driver_sql(USUAL_WAIT)
+            return
+    raise database.DatabaseBusy(database.BUSY)
 
 
 def _renamed(session: Session, old: Connection) -> dict[str, str]:
@@ -158,10 +179,10 @@ def _new_pseudonym(name: str) -> str:
 def _short_name(session: Session, former: Mapping[str, Any]) -> tuple[str, str]:
     """Short name and series: unchanged if both are free here, otherwise the next free ones."""
     slug, series = former["slug"], former["series"]
+    free = lifecycle.free_slug(session, slug)  # which also waits for others who name a study
     taken = select(Study.id).where(or_(Study.slug.in_([slug, series]), Study.series.in_([slug, series])))
     if not SHORT_NAME.fullmatch(slug) or not SHORT_NAME.fullmatch(series) or session.scalars(taken).first() is not None:
-        slug = lifecycle.free_slug(session, slug)
-        return slug, slug
+        return free, free
     return slug, series
 
 

@@ -6,14 +6,31 @@ last event, and `earlier_head` compares the log with those.
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice, zip_longest
 from typing import Any
 
-from sqlalchemy import Boolean, Column, ColumnElement, Connection, Select, String, and_, case, not_, select, type_coerce
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    Column,
+    ColumnElement,
+    Connection,
+    Enum,
+    Select,
+    String,
+    Text,
+    and_,
+    case,
+    cast,
+    not_,
+    select,
+    type_coerce,
+)
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.types import NullType
 from sqlmodel import Session
@@ -123,10 +140,8 @@ def _readable(session: Session, differences: Iterator[str]) -> Iterator[str]:
 
 
 def unreadable(session: Session) -> Iterator[str]:
-    """Values of an SQLite file that cannot be read as their column's type, by table, row and column."""
+    """Values that cannot be read as their column's type, by table, row and column."""
     connection = session.connection()
-    if connection.dialect.name != "sqlite":
-        return
     for table in TABLES.values():
         for column in table.columns:
             try:
@@ -136,14 +151,24 @@ def unreadable(session: Session) -> Iterator[str]:
 
 
 def _unreadable_in(connection: Connection, column: Column[Any]) -> Iterator[str]:
-    table, kind = column.table, column.type.dialect_impl(connection.dialect)
-    read = kind.result_processor(connection.dialect, None) or (lambda value: value)
-    as_stored = [type_coerce(part, NullType()) for part in (*table.primary_key.columns, column)]
-    for *key, value in connection.execute(select(*as_stored).where(column.is_not(None))):
+    table = column.table
+    on_postgres = connection.dialect.name == "postgresql"
+    as_stored = cast(column, Text) if on_postgres else type_coerce(column, NullType())
+    keys = [type_coerce(part, NullType()) for part in table.primary_key.columns]
+    read = _reader(connection, column)
+    for *key, value in connection.execute(select(*keys, as_stored).where(column.is_not(None))):
         try:
             read(value)
         except UNREADABLE:
             yield f"{table.name} {', '.join(map(str, key))}: {column.name} cannot be read."
+
+
+def _reader(connection: Connection, column: Column[Any]) -> Callable[[Any], Any]:
+    """Reads a stored value, or on PostgreSQL its text: its driver reads times and JSON, and would end the query."""
+    kind = column.type.dialect_impl(connection.dialect)
+    if connection.dialect.name == "postgresql" and not isinstance(kind, Enum):
+        return {Utc: datetime.fromisoformat, JSON: json.loads}.get(type(column.type), str)
+    return kind.result_processor(connection.dialect, None) or (lambda value: value)
 
 
 def _ambiguous(connection: Connection) -> Iterator[str]:

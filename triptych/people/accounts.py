@@ -9,13 +9,12 @@ therefore must not, are in `people/signing_in`.
 from __future__ import annotations
 
 import unicodedata
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, bindparam, delete, or_, select, update
+from sqlalchemy import ColumnElement, Select, bindparam, delete, select, update
 from sqlmodel import Session
 
 from triptych import clock, settings
@@ -26,6 +25,7 @@ from triptych.storage import events
 from triptych.storage.database import wait_for_others
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
+    PREFIX,
     Access,
     Invitation,
     Kind,
@@ -53,7 +53,6 @@ INVITATION_LIFE = timedelta(days=90)
 LONGEST_NAME = 80
 LONGEST_PANEL_ID = 200
 LONGEST_TYPED = 1000  # of a name; normalising combining marks takes time that grows with the square of their number
-PREFIX = {Role.annotator: "A", Role.lead: "L", Role.viewer: "V"}  # of pseudonyms
 NOT_OPEN = {
     StudyState.draft: message("Nobody can join this study now: it is not open yet."),
     StudyState.paused: message("Nobody can join this study now: its lead has paused it."),
@@ -62,6 +61,9 @@ NOT_OPEN = {
 SIGNED_OUT = message("You are signed out. Sign in again; what you wrote is kept in this browser.")
 OTHER_LEADS = message(
     "Your account belongs to a study with other leads. To take part in {study}, sign out and start it under your name."
+)
+OPENS_OTHERS = message(
+    "Your account is also in a study with other leads, so this link does not open it. Ask the lead of your study."
 )
 WRONG_PASSCODE = message("This name and passcode do not match.")
 WRONG_CODE = message("This name and return code do not match in this study.")
@@ -447,14 +449,30 @@ def _has_other_leads(session: Session, study: Study, person_id: int) -> bool:
     The leads of a study can sign in as its annotators, with a personal link or as a panel. An account in studies of
     several leads would let each of them read and rate in the others' studies.
     """
+    leads = _leads_by_study(session, study, person_id)
+    return any(those != leads[study.id] for those in leads.values())
+
+
+def opens_studies_of_others(session: Session, study: Study, person_id: int) -> bool:
+    """Whether a lead of the study does not lead another study that the person annotates, demo studies aside.
+
+    Leads can change after the person joined, and the leads of the study can sign in as the person.
+    """
+    leads = _leads_by_study(session, study, person_id)
+    if study.demo:
+        leads[study.id] = set(session.scalars(select(Person.id).where(Person.role == Role.lead)))
+    return any(leads[study.id] - those for those in leads.values())
+
+
+def _leads_by_study(session: Session, study: Study, person_id: int) -> dict[int, set[int]]:
+    """Ids of the leads of the study and of those that the person annotates, demo studies aside."""
     annotating = (Membership.person_id == person_id) & (Membership.role == Role.annotator)
     own = select(Study.id).join(Membership, Membership.study_id == Study.id).where(annotating, ~Study.demo)
+    leads: dict[int, set[int]] = {study_id: set() for study_id in (study.id, *session.scalars(own))}
     leading = select(Membership.study_id, Membership.person_id).where(Membership.role == Role.lead)
-    leading = leading.where(or_(Membership.study_id.in_(own), Membership.study_id == study.id))
-    leads: defaultdict[int, set[int]] = defaultdict(set)
-    for study_id, lead_id in session.execute(leading):
+    for study_id, lead_id in session.execute(leading.where(Membership.study_id.in_(leads))):
         leads[study_id].add(lead_id)
-    return any(leads[study_id] != leads[study.id] for study_id in session.scalars(own))
+    return leads
 
 
 def annotator_called(session: Session, study: Study, name: str, email: str | None = None) -> Person:
@@ -529,13 +547,15 @@ def invited_to(session: Session, secret: str) -> Study:
 def accept_invitation(session: Session, secret: str) -> Person:
     """The annotator or viewer of a personal link; their earlier links to the study stop working.
 
-    Raises NotAllowed as `invited` does, and for a link of a lead.
+    Raises NotAllowed as `invited` does, for a link of a lead, and for an account in studies of other leads.
     """
     person = invited(session, secret)
     if person.role == Role.lead:
         raise NotAllowed("This link is for a lead, who chooses a passcode first.")
-    used = select(Invitation).where(Invitation.secret_hash == passcodes.secret_hash(secret))
-    link = session.scalars(used).one()
+    used = select(Invitation, Study).join(Study, Study.id == Invitation.study_id)
+    link, study = session.execute(used.where(Invitation.secret_hash == passcodes.secret_hash(secret))).one()
+    if opens_studies_of_others(session, study, person.id):
+        raise NotAllowed(_(OPENS_OTHERS))
     same = (Invitation.person_id == link.person_id) & (Invitation.study_id == link.study_id)
     earlier = same & (Invitation.id < link.id) & Invitation.revoked_at.is_(None)
     session.execute(update(Invitation).where(earlier).values(revoked_at=clock.now()))
@@ -636,8 +656,8 @@ def join_from_panel(
     leads.
 
     Somebody who withdrew from every study returns to those as the same person, and joins another as a new person.
-    Raises NotAllowed if the study takes nobody from a panel, or if the id is unusable or lacks the required proof,
-    StudyNotOpen for a newcomer, and StudyFull.
+    Raises NotAllowed if the study takes nobody from a panel, if the id is unusable or lacks the required proof, and for
+    an account in studies of other leads; StudyNotOpen for a newcomer, and StudyFull.
     """
     if study.access != Access.panel:
         raise NotAllowed(_("This study has no panel."))
@@ -646,11 +666,14 @@ def join_from_panel(
             _("The panel's address carries no usable participant id. Open the study from the panel again.")
         )
     places.refuse_without_proof(study, external_id, proof)
+    wait_for_others(session, f"{external_id} of the panel {panel}")  # who may arrive in another study at this moment
     _lock(session, study)
     identity = _identity_on_panel(session, study, panel, external_id)
     person = session.get(Person, identity.person_id) if identity else None
     if person is not None and person.disabled_at is not None:
         raise NotAllowed(_("This account is disabled. Write to the study's contact on the panel."))
+    if person is not None and opens_studies_of_others(session, study, person.id):
+        raise NotAllowed(_(OPENS_OTHERS))
     if person is None or not _is_member(session, study, person.id):
         _refuse_unless_open(study)
     if study.state == StudyState.open:

@@ -262,13 +262,13 @@ def _further_links(
     groups, invited, is_reminder = settings_of(study).annotator_groups, [], kind == EventKind.reminded
     for pseudonym in sorted(pseudonyms):  # sorted, so that two leads lock people in the same order
         membership, person = roster.find(session, study, pseudonym)
-        roster.refuse_without_use(membership, person)
-        roster.refuse_if_elsewhere(session, study, person, actor)
+        roster.refuse_link(session, study, membership, person, actor)
         if membership.excluded_at or membership.turned_away_as:
             raise NotAllowed(f"{pseudonym} is excluded or was turned away, so there is nothing to remind them of.")
         secret = accounts.issue_link(session, study, person.id, replaces=not is_reminder)
         events.record(session, study.id, kind, actor, subject=pseudonym)
-        facts = (person.name or "", person.email, Role.annotator, pseudonym, secret, groups.get(pseudonym, ""))
+        name, email = (person.name, person.email) if roster.is_named(study, membership) else (None, None)
+        facts = (name or "", email, Role.annotator, pseudonym, secret, groups.get(pseudonym, ""))
         invited.append(Invited(*facts, reminder=is_reminder))
     return invited
 

@@ -79,9 +79,18 @@ def members_of(session: Session, study: Study) -> list[Member]:
     )
     version, erased = settings_of(study).consent.version, _erased(session, study)
     return [
-        _member(membership, person, until, panel, version, erased)
+        _member(membership, person, until, panel, version, erased, is_named(study, membership))
         for membership, person, until, panel in session.execute(query)
     ]
+
+
+def is_named(study: Study, membership: Membership) -> bool:
+    """Whether leads of the study see the person's name, address and panel id.
+
+    Not after a withdrawal, even if another study knows them, and not in a demo study, which all leads of an
+    installation lead and the annotators of any may try.
+    """
+    return membership.withdrawn_at is None and not study.demo
 
 
 def _member(
@@ -91,9 +100,9 @@ def _member(
     panel_id: str | None,
     version: str,
     erased: frozenset[str],
+    named: bool,
 ) -> Member:
     agreed = "agreed" if membership.consent_version == version else "outdated"
-    named = membership.withdrawn_at is None  # after a withdrawal the name is hidden, even if another study knows it
     return Member(
         pseudonym=person.pseudonym,
         role=membership.role,
@@ -202,19 +211,19 @@ def refuse_if_elsewhere(session: Session, study: Study, person: Person, actor: s
 def new_link(session: Session, study: Study, pseudonym: str, actor: str) -> str:
     """The secret of a new personal link for somebody in the study; their earlier ones stop working.
 
-    Raises NotFound; NotAllowed for a disabled account, a judge, somebody who withdrew, a lead with a passcode, and
-    somebody in a study that this lead does not lead.
+    Raises NotFound, and NotAllowed as `refuse_link`.
     """
     membership, person = _anybody(session, study, pseudonym)
-    refuse_without_use(membership, person)
-    refuse_if_elsewhere(session, study, person, actor)
+    refuse_link(session, study, membership, person, actor)
     secret = accounts.issue_link(session, study, person.id)
     events.record(session, study.id, EventKind.link_issued, actor, subject=pseudonym)
     return secret
 
 
-def refuse_without_use(membership: Membership, person: Person) -> None:
-    """Raises NotAllowed for somebody who could not use a personal link."""
+def refuse_link(session: Session, study: Study, membership: Membership, person: Person, actor: str) -> None:
+    """Raises NotAllowed for a disabled account, a judge, somebody who withdrew, a lead with a passcode, and somebody in
+    a study that this lead, or another lead of this study, does not lead.
+    """
     pseudonym = person.pseudonym
     if person.kind != Kind.human or membership.withdrawn_at is not None:
         raise NotAllowed(f"{pseudonym} no longer takes part in the study, or is not a person who can open a link.")
@@ -222,6 +231,12 @@ def refuse_without_use(membership: Membership, person: Person) -> None:
         raise NotAllowed(f"{pseudonym} is disabled. Enable the account first.")
     if person.role == Role.lead and person.passcode_hash is not None:
         raise NotAllowed(f"{pseudonym} signs in with a name and a passcode and needs no link.")
+    refuse_if_elsewhere(session, study, person, actor)
+    if accounts.opens_studies_of_others(session, study, person.id):
+        raise NotAllowed(
+            f"{pseudonym} also takes part in a study that other leads of this study do not lead, and a link opens both "
+            f"studies. It can be created while the same people lead both."
+        )
 
 
 def end_link(session: Session, study: Study, pseudonym: str, actor: str) -> None:

@@ -21,7 +21,7 @@ from triptych.annotate.entry_test import BEFORE_WORK
 from triptych.annotate.logged import LoggedAnnotation
 from triptych.annotate.outcomes import answered_again, as_given
 from triptych.formats.long_csv import Cell, write_csv
-from triptych.people import tokens
+from triptych.people import roster, tokens
 from triptych.people.accounts import panel_of, panels_of
 from triptych.privacy import withdrawal
 from triptych.rubric.answers import LETTERS
@@ -60,8 +60,7 @@ def about(session: Session, person_id: int, study: Study | None = None) -> dict[
     if study is not None:
         parts = parts.where(Membership.study_id == study.id)
     studies = session.execute(parts).all()
-    # leads do not see the name after a withdrawal, even if another study has it
-    named = study is None or any(membership.withdrawn_at is None for membership, _ in studies)
+    named = study is None or any(roster.is_named(study, membership) for membership, _ in studies)
     return {
         "pseudonym": person.pseudonym,
         "name": person.name if named else None,

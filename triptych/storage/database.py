@@ -111,6 +111,7 @@ SAFE_SQLITE = (3, 51, 3)
 NO_ADDRESS = "This is not the address of a database. Write postgresql://USER:PASSWORD@HOST/NAME or sqlite:///FILE."
 log = logging.getLogger("triptych.storage.database")
 _write_lock = threading.Lock()
+_alembic_lock = threading.Lock()  # it keeps the connection that it migrates in a global
 
 
 class DatabaseUnavailable(TriptychError):
@@ -707,7 +708,8 @@ def _run_migrations(connection: Connection, target: str) -> None:
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     config.attributes["connection"] = connection
-    command.upgrade(config, target)
+    with _alembic_lock:
+        command.upgrade(config, target)
 
 
 def _record_baselines(connection: Connection) -> None:

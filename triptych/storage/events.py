@@ -17,15 +17,16 @@ from enum import StrEnum
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Table, bindparam, func, or_, select
+from sqlalchemy import ColumnElement, Select, Table, bindparam, exists, func, or_, select
 from sqlalchemy import inspect as state_of
 from sqlalchemy.orm.attributes import set_committed_value
 from sqlmodel import Session
 
 from triptych import clock
-from triptych.errors import StudyNotOpen, TriptychError
+from triptych.errors import NotFound, StudyNotOpen, TriptychError
 from triptych.storage import arrivals, rows, writes
 from triptych.storage.models import (
+    PREFIX,
     Assignment,
     Comment,
     EntryAttempt,
@@ -34,6 +35,7 @@ from triptych.storage.models import (
     Item,
     Membership,
     Person,
+    Role,
     RubricText,
     Study,
     StudyState,
@@ -48,6 +50,7 @@ UNREADABLE = (LookupError, ValueError, TypeError, AttributeError, OverflowError,
 UNREADABLE_LOG = "The log contains a value that cannot be read."
 PROGRAM = "Triptych"  # the actor of events that no person caused
 CLOSED_MEANWHILE = "This study was closed a moment ago; nothing more can be stored."
+REMOVED_MEANWHILE = "You no longer lead this study, so nothing was stored."
 
 
 class EventKind(StrEnum):
@@ -239,7 +242,10 @@ def record_baseline(session: Session, study_id: int) -> None:
 
 
 def write_pending(session: Session) -> None:
-    """Chains and writes what the transaction has recorded so far. Raises StudyNotOpen if the study was closed since."""
+    """Chains and writes what the transaction has recorded so far.
+
+    Raises StudyNotOpen if the study was closed since, NotFound if it acts for a lead who was removed since.
+    """
     for study_id, recorded in sorted(session.info.pop(PENDING, {}).items()):
         session.flush()
         _append(session, study_id, recorded, _rows_of(session, study_id, recorded))
@@ -280,6 +286,7 @@ def _append(session: Session, study_id: int, recorded: Sequence[_Recorded], carr
     study = session.identity_map.get(session.identity_key(Study, study_id))
     if study is not None and head.state == StudyState.closed != study.state and not state_of(study).modified:
         raise StudyNotOpen(CLOSED_MEANWHILE)
+    _refuse_removed_leads(session, study_id, recorded)
     number, previous = head.event_number, head.event_hash
     chained = []
     for event, values_digest in zip(recorded, digests, strict=True):
@@ -296,6 +303,25 @@ def _append(session: Session, study_id: int, recorded: Sequence[_Recorded], carr
         # stored by the statement above: the object mapper must not write the row again
         set_committed_value(study, "event_number", number)
         set_committed_value(study, "event_hash", previous)
+
+
+def _refuse_removed_leads(session: Session, study_id: int, recorded: Sequence[_Recorded]) -> None:
+    """Raises NotFound if a lead acted who is not in the study; every lead acts in a demo study.
+
+    A removal locks the study's row first, so that here it has been committed or waits for this transaction.
+    """
+    removed_now = {event.row["subject"] for event in recorded if event.row["kind"] == EventKind.lead_removed}
+    actors = {event.row["actor"] for event in recorded} - removed_now
+    leads = [
+        actor for actor in actors if actor.startswith(f"{PREFIX[Role.lead]}-")
+    ]  # an annotator's command costs no query
+    if not leads:
+        return
+    has_part = exists().where(Membership.study_id == study_id, Membership.person_id == Person.id)
+    in_demo = exists().where(Study.id == study_id, Study.demo)
+    strangers = select(Person.id).where(Person.pseudonym.in_(leads), Person.role == Role.lead, ~has_part, ~in_demo)
+    if session.scalars(strangers).first() is not None:
+        raise NotFound(REMOVED_MEANWHILE)
 
 
 @cache

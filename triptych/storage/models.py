@@ -69,6 +69,9 @@ class Role(StrEnum):
     viewer = "viewer"
 
 
+PREFIX = {Role.annotator: "A", Role.lead: "L", Role.viewer: "V"}  # of pseudonyms
+
+
 class StudyState(StrEnum):
     draft = "draft"
     open = "open"

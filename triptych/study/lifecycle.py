@@ -10,7 +10,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Subquery, and_, bindparam, delete, func, or_, select
+from sqlalchemy import ColumnElement, Select, and_, bindparam, delete, func, or_, select
 from sqlmodel import Session
 
 from triptych import clock
@@ -245,8 +245,7 @@ def unblind(session: Session, study: Study, certainty: Certainty) -> None:
     study = lock(session, study.id)
     if study.unblinded_at is not None:
         return
-    blind = _blind_original(session, study, certainty.who)
-    if blind is not None:
+    for blind in _blind_with_responses_of(session, study, certainty.who, Study.id < study.id):
         raise Conflict(f"“{blind.title}” has the same responses and is still blind. Unblind it first.")
     study.unblinded_at = clock.now()
     session.flush()
@@ -259,22 +258,22 @@ def unblind(session: Session, study: Study, certainty: Certainty) -> None:
     )
 
 
-def _blind_original(session: Session, study: Study, who: Who) -> Study | None:
-    """An older study of this lead that was launched, is blind, and has responses of this one."""
+def blind_copies(session: Session, study: Study, who: Who) -> Sequence[Study]:
+    """Newer studies of this lead that are blind and have responses of this one: it names their systems, too."""
+    return _blind_with_responses_of(session, study, who, Study.id > study.id)
 
-    def responses(of_study: ColumnElement[bool]) -> Subquery:
-        query = select(Item.study_id, Item.external_id, System.name, func.coalesce(Candidate.text, "").label("text"))
-        joined = query.join(Candidate, Candidate.item_id == Item.id).join(System, System.id == Candidate.system_id)
-        return joined.where(of_study, Item.purpose == Purpose.main).subquery()
 
+def _blind_with_responses_of(session: Session, study: Study, who: Who, others: ColumnElement[bool]) -> Sequence[Study]:
+    """Those of the other studies of this lead that were launched, are blind, and have responses of this one."""
+    parts = (Item.external_id, System.name, func.coalesce(Candidate.text, "").label("text"))
+    responses = select(*parts).join(Candidate, Candidate.item_id == Item.id)
+    responses = responses.join(System, System.id == Candidate.system_id).where(Item.purpose == Purpose.main)
+    own = responses.where(Item.study_id == study.id).subquery()
+    same = and_(*(column == part for column, part in zip(own.c, parts, strict=True)))
+    shares = responses.join(own, same).where(Item.study_id == Study.id).correlate(Study).exists()
     led = select(Membership.study_id).where(Membership.person_id == who.person_id, Membership.role == Role.lead)
-    is_older = (Study.id < study.id) & Study.opened_at.is_not(None) & Study.unblinded_at.is_(None) & ~Study.demo
-    older = select(Study.id).where(is_older, Study.id.in_(led))
-    own, others = responses(Item.study_id == study.id), responses(Item.study_id.in_(older))
-    same = and_(*(own.c[name] == others.c[name] for name in ("external_id", "name", "text")))
-    return session.scalars(
-        select(Study).join(others, others.c.study_id == Study.id).join(own, same).order_by(Study.id).limit(1)
-    ).first()
+    is_blind = Study.opened_at.is_not(None) & Study.unblinded_at.is_(None) & ~Study.demo
+    return session.scalars(select(Study).where(others, is_blind, Study.id.in_(led), shares).order_by(Study.id)).all()
 
 
 def by_slug(session: Session, slug: str) -> Study:
@@ -341,12 +340,13 @@ def refuse_unless_writable(study: Study) -> None:
             )
 
 
-def delete_draft(session: Session, study: Study) -> int:
+def delete_draft(session: Session, study: Study, who: Who) -> int:
     """Deletes a draft and all people who are in no other study; returns how many people.
 
-    Follow it with `erasure.wipe`, outside of the transaction. Raises Conflict for a study that was ever open.
+    Follow it with `erasure.wipe`, outside of the transaction. Raises Conflict for a study that was ever open, NotFound
+    for a lead who was removed meanwhile: no log is left that could refuse it.
     """
-    study = lock(session, study.id)
+    study = led_by(session, who, lock(session, study.id).slug)
     if study.state != StudyState.draft:
         raise Conflict("Only a draft can be deleted: a launched study is kept, with its ratings.")
     events.write_pending(session)  # at the commit, the study of these events would no longer exist
