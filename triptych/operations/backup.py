@@ -188,15 +188,16 @@ def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) ->
         part = private_folder / "copy.db"
         with _explained("Nothing was restored"):
             differing = _prepare(source, part)
-            # what others stored after the backup of the current state would be in neither database
-            with database.turn():
-                before = _state_before(engine, alone)
-                with _put_back(engine, before):
+            # what others stored after the backup of the current state would be in neither database; the connections
+            # are its own, since those of the app may all wait for this turn to end
+            with database.turn(), opened(database.sqlite_path(str(engine.url))) as current:
+                before = _state_before(current, alone)
+                with _put_back(current, before):
                     # logged before the database is replaced, so that an interrupted restore is in the log
                     with opened(part) as copy:
                         again = _keep_out(copy, before)
                         heads = _note(copy, source.name, before, actor)
-                    database.overwrite_sqlite(engine, part)
+                    database.overwrite_sqlite(current, part)
     forget()  # clears this process's cached ratings
     return Restored(source.name, before.path, heads, again, differing)
 
