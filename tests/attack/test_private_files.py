@@ -14,6 +14,7 @@ import pytest
 from helpers.studies import ROOT
 
 from bench.server import is_healthy, start_server, wait_until
+from triptych import settings
 from triptych.operations import doctor
 from triptych.storage import private
 
@@ -89,7 +90,7 @@ def test_a_folder_that_others_can_write_to_is_named(tmp_path, open_to):
     server = start_server(tmp_path, {"TRIPTYCH_HOME": str(home)}, start=CARELESS)
     try:
         wait_until(lambda: is_healthy(server.url), server, "answer")
-        lines = [line for line in server.output().splitlines() if "Others can write to the data folder" in line]
+        lines = [line for line in server.output().splitlines() if "Others can write to the data folder or its backups" in line]
         assert len(lines) == (open_to != 0o755)
     finally:
         server.kill()
@@ -140,6 +141,18 @@ def test_the_doctor_names_what_others_can_read(tmp_path):
 
     assert str(tmp_path / "triptych.db") in problem.text
     assert "chmod 600" in problem.text
+
+
+def test_a_link_to_a_folder_of_backups_that_others_can_write_to_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRIPTYCH_HOME", str(tmp_path / "home"))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    elsewhere.chmod(0o777)
+    (settings.local_folder() / "backups").symlink_to(elsewhere)
+    [problem] = [finding for finding in doctor.permissions(tmp_path) if finding.problem]
+
+    assert "chmod 700" in problem.text
+    assert mode(elsewhere) == 0o777
 
 
 def test_the_doctor_says_where_permissions_mean_nothing(tmp_path, monkeypatch):

@@ -106,10 +106,17 @@ class _Before:
 
 
 def folder() -> Path:
-    """The private folder for backups, next to the database."""
+    """The private folder for backups, next to the database, or the folder that a link there names.
+
+    Raises UnsafeDatabase for a folder of another user or none, such as that of a disk which is not connected.
+    """
     host.refuse_foreign(settings.local_folder())
     made = settings.local_folder() / "backups"
-    made.mkdir(mode=0o777 & ~private.umask(), exist_ok=True)
+    try:
+        made.mkdir(mode=0o777 & ~private.umask(), exist_ok=True)
+    except FileExistsError as error:
+        raise UnsafeDatabase(f"{made} is no folder. Is the disk connected that a link there names?") from error
+    host.refuse_foreign(made)
     return made
 
 
