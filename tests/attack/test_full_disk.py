@@ -79,7 +79,7 @@ def test_a_leads_file_needs_no_disk(tmp_path, forked):
 def test_an_upgrade_without_room_leaves_no_half_copy(tmp_path, monkeypatch):
     engine = database.open_engine(f"sqlite:///{tmp_path / 'triptych.db'}")
     database.create_version(engine, "0013")
-    names = []
+    names: list[str] = []
 
     def fill(_: Path, copy: Path) -> None:
         copy.write_bytes(b"half")
