@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import IO
 
 import pytest
 from helpers.studies import ROOT
@@ -29,6 +30,7 @@ WORK = {
 SCRIPT = """
 import os, sys
 from pathlib import Path
+from typing import IO
 from triptych import settings
 from triptych.operations import arrival, backup, capsule
 from triptych.storage import database
@@ -81,9 +83,10 @@ def test_a_copy_in_use_is_not_deleted():
 
 def test_a_folder_is_not_deleted_before_it_is_locked(monkeypatch):
     """Another process deleted it between the making of the lock file and its locking."""
-    lock, begun = host._lock, []
+    lock = host._lock
+    begun: list[IO[str]] = []
 
-    def while_others_start(handle) -> None:
+    def while_others_start(handle: IO[str]) -> None:
         if not begun:
             begun.append(handle)
             working.delete_abandoned()
