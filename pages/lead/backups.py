@@ -22,7 +22,11 @@ with chosen_study(who) as (session, study):
     schedule = backup_schedule.state_of(session)
 if backups.make_button():
     run(lambda: f"{backup.make(state.engine()).name} was created.")
-stored = backup.listed()
+try:
+    stored = backup.listed()
+except TriptychError as refusal:
+    st.error(str(refusal))
+    st.stop()
 backups.last_backup(stored, schedule)
 chosen = backups.choose_schedule(schedule.schedule)
 if chosen != schedule.schedule:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import IO
 
 import pytest
 from helpers.studies import ROOT
@@ -15,7 +16,7 @@ from sqlalchemy import Engine
 from triptych import settings
 from triptych.operations import backup, capsule
 from triptych.privacy import erasure
-from triptych.storage import working
+from triptych.storage import host, working
 from triptych.storage.database import writing
 from triptych.storage.models import Study
 
@@ -29,6 +30,7 @@ WORK = {
 SCRIPT = """
 import os, sys
 from pathlib import Path
+from typing import IO
 from triptych import settings
 from triptych.operations import arrival, backup, capsule
 from triptych.storage import database
@@ -77,6 +79,23 @@ def test_a_copy_in_use_is_not_deleted():
         assert second.is_dir()
     assert not first.exists()
     assert not second.exists()
+
+
+def test_a_folder_is_not_deleted_before_it_is_locked(monkeypatch):
+    """Another process deleted it between the making of the lock file and its locking."""
+    lock = host._lock
+    begun: list[IO[str]] = []
+
+    def while_others_start(handle: IO[str]) -> None:
+        if not begun:
+            begun.append(handle)
+            working.delete_abandoned()
+        lock(handle)
+
+    monkeypatch.setattr(host, "_lock", while_others_start)
+    with working.folder() as folder:
+        assert folder.is_dir()
+    assert begun
 
 
 def test_no_copy_needs_the_folder_for_temporary_files(sqlite_engine, study, tmp_path, monkeypatch):

@@ -15,6 +15,7 @@ from helpers.ratings import assigned
 from sqlalchemy import Engine, event, text
 from starlette.applications import Starlette
 
+from triptych.operations import backup
 from triptych.people import accounts
 from triptych.storage import database
 from triptych.storage.database import BUSY, WAITING, DatabaseBusy, patient, sqlite_path, writing
@@ -90,6 +91,19 @@ def test_a_writer_waits_for_a_connection_before_its_turn(sqlite_engine):
     database.wipe(sqlite_engine, [])
 
     assert locked == [False, False]
+
+
+def test_a_restore_takes_no_connection_of_others_in_its_turn(sqlite_engine, make_study):
+    """Writers that waited for the turn had all of them."""
+    with writing(sqlite_engine) as session:
+        make_study(session)
+    path = backup.make(sqlite_engine).path
+    locked = []
+    event.listen(sqlite_engine, "checkout", lambda *_: locked.append(database._write_lock.locked()))
+
+    backup.restore(sqlite_engine, path, "command line")
+
+    assert True not in locked
 
 
 def test_a_request_that_no_thread_takes_up_is_busy_too(monkeypatch):

@@ -110,11 +110,20 @@ def fake_row_before(rows: str) -> str:
     return re.sub(r"([^\r\n]+,mean,)[^\r]+\r\n", r"\g<1>1.0,number,1.00\r\n\g<0>", rows, count=1)
 
 
-@pytest.mark.parametrize(
-    ("fake", "sentence"), [(fake_value, "the report says .* and 0.97"), (fake_row_before, "is in the report 2 times")]
-)
+def fake_column_before(rows: str) -> str:
+    return re.sub("(?m)^", "1.00,", rows).replace("1.00,", "printed,", 1).removesuffix("1.00,")
+
+
+FAKES = [
+    (fake_value, "the report says .* and 0.97"),
+    (fake_row_before, "is in the report 2 times"),
+    (fake_column_before, "has other columns"),
+]
+
+
+@pytest.mark.parametrize(("fake", "sentence"), FAKES)
 def test_a_reports_script_names_a_faked_result(reported: Reported, tmp_path: Path, monkeypatch, fake, sentence):
-    """It compared only the printed number, and of two rows for one number the last."""
+    """It compared only the printed number, and of two rows or columns for one number the last."""
     report = reported.report
     assert again(report, tmp_path / "report", monkeypatch) == []
     rows = fake(report.files["results.csv"].decode())

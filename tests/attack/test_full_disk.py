@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import resource
+import sqlite3
 import sys
+from contextlib import closing
+from pathlib import Path
 
 import aiohttp
 import pytest
@@ -71,3 +74,37 @@ def test_a_leads_file_needs_no_disk(tmp_path, forked):
 
     with running_app(tmp_path, start=forked) as server:
         assert asyncio.run(upload(server)) == 204
+
+
+def test_an_upgrade_without_room_leaves_no_half_copy(tmp_path, monkeypatch):
+    engine = database.open_engine(f"sqlite:///{tmp_path / 'triptych.db'}")
+    database.create_version(engine, "0013")
+    names: list[str] = []
+
+    def fill(_: Path, copy: Path) -> None:
+        copy.write_bytes(b"half")
+        names.extend(path.name for path in tmp_path.glob("*-before-*"))
+        full = sqlite3.OperationalError("database or disk is full")
+        full.sqlite_errorcode = sqlite3.SQLITE_FULL
+        raise full
+
+    monkeypatch.setattr(database, "copy_pages", fill)
+    with pytest.raises(database.DatabaseUnavailable, match="disk of the database is full"):
+        database.migrate(engine)
+    engine.dispose()
+
+    [unfinished] = names
+    assert unfinished.endswith(".part.db")
+    assert not list(tmp_path.glob("*-before-*"))
+    assert database.stored_version(engine) == "0013"
+
+
+def test_a_full_disk_makes_no_table_of_a_backup_unknown(tmp_path):
+    """SQLite had no room to move the program's own tables from its write-ahead log, so a good backup was refused."""
+    backup, own = tmp_path / "backup.db", tmp_path / "own.db"
+    with closing(sqlite3.connect(backup)) as file, closing(sqlite3.connect(own)) as unwritten:
+        unwritten.execute("PRAGMA journal_mode=wal")
+        for made in (file, unwritten):
+            made.execute("CREATE TABLE study (id)")
+
+        assert database.unknown_parts(backup, own) == []

@@ -91,6 +91,20 @@ def test_commands_write_into_no_database_of_another_user(home, somebody_elses, m
     assert "triptych.db belongs to another user" in capsys.readouterr().err
 
 
+def test_no_backup_goes_to_a_folder_of_another_user(home, tmp_path, somebody_elses, make_study):
+    engine = database.open_engine(settings.database_url())
+    database.migrate(engine)
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (home / "backups").symlink_to(theirs)
+    somebody_elses(theirs)
+
+    with pytest.raises(UnsafeDatabase, match="backups belongs to another user"):
+        backup.make(engine)
+
+    assert list(theirs.iterdir()) == []
+
+
 def test_an_empty_secret_signs_nothing(home, monkeypatch):
     """As a power failure leaves it."""
     monkeypatch.delenv(settings.SECRET, raising=False)
@@ -122,7 +136,7 @@ def test_a_link_in_place_of_a_copy_overwrites_nothing(home, tmp_path, monkeypatc
         file.execute("CREATE TABLE precious (a)")
     engine = database.open_engine(settings.database_url())
     database.create_version(engine, "0013")
-    (home / f"triptych-before-{database.HEAD}-{moment:%Y%m%d-%H%M%S}.db").symlink_to(victim)
+    (home / f"triptych-before-{database.HEAD}-{moment:%Y%m%d-%H%M%S}.part.db").symlink_to(victim)
     monkeypatch.setattr(database.clock, "now", lambda: moment)
 
     with pytest.raises(FileExistsError):

@@ -14,6 +14,7 @@ import pytest
 from helpers.studies import ROOT
 
 from bench.server import is_healthy, start_server, wait_until
+from triptych import settings
 from triptych.operations import doctor
 from triptych.storage import private
 
@@ -140,6 +141,18 @@ def test_the_doctor_names_what_others_can_read(tmp_path):
 
     assert str(tmp_path / "triptych.db") in problem.text
     assert "chmod 600" in problem.text
+
+
+def test_a_linked_folder_of_backups_open_to_others_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRIPTYCH_HOME", str(tmp_path / "home"))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    elsewhere.chmod(0o777)
+    (settings.local_folder() / "backups").symlink_to(elsewhere)
+    [problem] = [finding for finding in doctor.permissions(tmp_path) if finding.problem]
+
+    assert "chmod 700" in problem.text
+    assert mode(elsewhere) == 0o777
 
 
 def test_the_doctor_says_where_permissions_mean_nothing(tmp_path, monkeypatch):

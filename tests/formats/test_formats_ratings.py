@@ -43,6 +43,14 @@ def messages(ratings: FinishedRatings) -> list[str]:
 # Tables
 
 
+@pytest.mark.parametrize("again", ["value", "Value", "criterion"])
+def test_a_second_column_of_values_is_not_ignored(again):
+    header = f"item_id,system,annotator,criterion,value,{again}"
+
+    with pytest.raises(ImportRefused, match=f"Two columns are called '{again.lower()}'"):
+        table(f"{header}\n1,A,ann,quality,3,5\n")
+
+
 def test_a_long_table_keeps_ids_and_values_as_written():
     ratings = table(LONG + "007,m 1,w1,fluency,4\n7,m 1,w1,fluency,4.50\n")
     assert rated(ratings) == [("007", "m 1", "w1", "fluency", "4"), ("7", "m 1", "w1", "fluency", "4.50")]

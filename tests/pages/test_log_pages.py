@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from components.shell import log_table
 from components.shell.words import moment
+from triptych import settings
 from triptych.annotate import comments
 from triptych.operations import backup, backup_schedule
 from triptych.results import adjudication
@@ -231,6 +232,14 @@ def test_a_backup_is_made_and_restored_on_the_page(visit, lab):
     with reading(web_engine()) as session:
         assert session.get_one(Study, study.id).title == study.title
         assert events.since(session, study.id, 0)[-1].kind == "restored from a backup"
+
+
+def test_a_folder_of_backups_on_an_absent_disk_is_named(visit, lab):
+    study, lead, _, _ = lab
+    (settings.local_folder() / "backups").symlink_to("absent")
+    app = visit(lead, "backups.py", study=study.slug)
+    assert not app.exception
+    assert "backups is no folder" in app.error[0].value
 
 
 def test_a_lead_sets_how_often_the_app_backs_up(visit, lab):

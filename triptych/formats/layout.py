@@ -25,6 +25,7 @@ ITEM_GROUP = "item_group"  # for related items: turns of a dialogue, questions o
 PLAIN_META = ("split", ITEM_GROUP)
 # the two fields of a check; a reference without a purpose is only a text
 CHECK_META = ("purpose", "reference")
+RATING_NAMES = ("criterion", "value", "rating", "score", "label")  # of a table with one rating per row
 ANNOTATOR_NAMES = ("annotator", "annotator_id", "pseudonym")
 
 ITEM_ROLES = {

@@ -16,7 +16,7 @@ from itertools import islice, pairwise
 
 from triptych.errors import ImportRefused
 from triptych.formats.decode import decode
-from triptych.formats.layout import CONTAINER_NAMES, TEXT_NAMES, is_known, known_columns, simple
+from triptych.formats.layout import CONTAINER_NAMES, RATING_NAMES, TEXT_NAMES, is_known, known_columns, simple
 from triptych.formats.long_csv import is_escaped, restore_cell
 from triptych.formats.model import MAX_COLUMNS, MAX_UPLOAD, Contents, Findings, ReadOptions, Record, Source
 
@@ -195,7 +195,7 @@ def _distinct(header: Sequence[str], findings: Findings) -> list[str]:
     repeated = {name for name, count in Counter(simple(name) for name in names if name).items() if count > 1}
     candidates = {name for name in repeated if name in TEXT_NAMES}
     for name in sorted(repeated - candidates):
-        if is_known(name):
+        if is_known(name) or name in RATING_NAMES:
             raise ImportRefused(f"Two columns are called '{name}'. Give each column a different name.")
     if len(candidates) > 1 or (candidates and any(simple(name) in CONTAINER_NAMES for name in names)):
         raise ImportRefused(f"Columns are repeated: {', '.join(sorted(candidates))}. Name them cand:<system>.")

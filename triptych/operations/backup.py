@@ -106,10 +106,17 @@ class _Before:
 
 
 def folder() -> Path:
-    """The private folder for backups, next to the database."""
+    """The private folder for backups, next to the database, or the folder that a link there names.
+
+    Raises UnsafeDatabase for a folder of another user or none, such as that of a disk which is not connected.
+    """
     host.refuse_foreign(settings.local_folder())
     made = settings.local_folder() / "backups"
-    made.mkdir(mode=0o777 & ~private.umask(), exist_ok=True)
+    try:
+        made.mkdir(mode=0o777 & ~private.umask(), exist_ok=True)
+    except FileExistsError as error:
+        raise UnsafeDatabase(f"{made} is no folder. Is the disk connected that a link there names?") from error
+    host.refuse_foreign(made)
     return made
 
 
@@ -188,15 +195,16 @@ def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) ->
         part = private_folder / "copy.db"
         with _explained("Nothing was restored"):
             differing = _prepare(source, part)
-            # what others stored after the backup of the current state would be in neither database
-            with database.turn():
-                before = _state_before(engine, alone)
-                with _put_back(engine, before):
+            # what others stored after the backup of the current state would be in neither database; the connections
+            # are its own, since those of the app may all wait for this turn to end
+            with database.turn(), opened(database.sqlite_path(str(engine.url))) as current:
+                before = _state_before(current, alone)
+                with _put_back(current, before):
                     # logged before the database is replaced, so that an interrupted restore is in the log
                     with opened(part) as copy:
                         again = _keep_out(copy, before)
                         heads = _note(copy, source.name, before, actor)
-                    database.overwrite_sqlite(engine, part)
+                    database.overwrite_sqlite(current, part)
     forget()  # clears this process's cached ratings
     return Restored(source.name, before.path, heads, again, differing)
 

@@ -165,10 +165,12 @@ def permissions(place: Path) -> Iterator[Diagnosis]:
     for path in wrong:
         run = f"Run: chmod {private.right_mode(path):o} {shlex.quote(str(path))}, or start the app"
         yield Diagnosis("permissions", f"{path} is not as private as it should be. {run}", problem=True)
-    open_bits = stat.S_IMODE(place.stat().st_mode) & private.umask()
-    if open_bits and place not in wrong:
-        run = f"Run: chmod {stat.S_IMODE(place.stat().st_mode) & ~open_bits:o} {shlex.quote(str(place))}"
-        yield Diagnosis("permissions", f"others can read {place}. {run}", problem=private.is_written_by_others(place))
+    for folder in private.folders():
+        mode = stat.S_IMODE(folder.stat().st_mode)
+        if mode & private.umask() and folder not in wrong:
+            run = f"Run: chmod {mode & ~private.umask():o} {shlex.quote(str(folder))}"
+            problem = private.is_written_by_others(folder)
+            yield Diagnosis("permissions", f"others can read {folder}. {run}", problem=problem)
     if not wrong:
         who = "this user and their group" if settings.group_may() else "this user alone"
         yield Diagnosis("permissions", f"the app's files are for {who}")

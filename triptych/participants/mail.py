@@ -128,11 +128,12 @@ def news_of(session: Session, study: Study) -> News:
 
 def send(server: MailServer, subject: str, text: str, addresses: Sequence[str]) -> str:
     """Send a separate mail to each address; returns the reason for a failure, without an address, or nothing."""
+    title = " ".join(subject.replace("=?", "= ?").split())  # "=?" begins an encoded text, even with line breaks in it
     try:
         with _connected(server) as connection:
             for address in addresses:
                 mail = EmailMessage()
-                mail["From"], mail["To"], mail["Subject"] = server.sender, address, " ".join(subject.split())
+                mail["From"], mail["To"], mail["Subject"] = server.sender, address, title
                 mail.set_content(text)
                 connection.send_message(mail)
     except (OSError, smtplib.SMTPException, ValueError) as error:

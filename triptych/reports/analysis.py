@@ -222,6 +222,9 @@ def differences(folder: Path) -> Iterator[str]:
         if hashlib.sha256((folder / name).read_bytes()).hexdigest() != digest:
             yield f"{name} is not the file of this snapshot."
     where = ("part", "criterion", "system", "baseline", "statistic")
+    with (folder / "results.csv").open(encoding="utf-8", newline="") as file:
+        if next(csv.reader(file), None) != ["snapshot", *where, "value", "style", "printed"]:
+            yield "results.csv has other columns than the program writes."
     rows = read_rows(folder / "results.csv")
     places = [tuple(row[name] for name in where) for row in rows]
     yield from (f"{place} is in the report {n} times." for place, n in Counter(places).items() if n > 1)

@@ -14,7 +14,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache, partial
@@ -570,19 +570,21 @@ def unknown_parts(path: Path, *ours: Path) -> list[str]:
     A view, column, index or constraint that computes something can take any amount of memory and time when it is used;
     nothing but the schema is read here. Raises sqlite3.Error for a schema much longer than ours.
     """
-    unknown = _fragments(path).difference(*map(_fragments, ours))
+    # parts of our own may still be in their write-ahead logs, if the disk is full
+    written = [_fragments(closing(sqlite3.connect(own))) for own in ours]
+    unknown = _fragments(unchanged(path)).difference(*written)
     return [
         f"The database has the {kind} {name!r} in a form which this program never creates."
         for kind, name in sorted({(kind, name) for kind, name, _ in unknown})
     ]
 
 
-def _fragments(path: Path) -> set[tuple[str, str, str]]:
-    """(type, name, part) of all that the file defines, in no order, which depends on the migrations that were run.
+def _fragments(opened: AbstractContextManager[sqlite3.Connection]) -> set[tuple[str, str, str]]:
+    """(type, name, part) of all that a file defines, in no order, which depends on the migrations that were run.
 
     Parts are the pieces of the SQL definition between brackets and commas.
     """
-    with unchanged(path) as file:
+    with opened as file:
         file.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, LONGEST_STATEMENT)
         file.set_progress_handler(lambda: 1, MAX_STEPS)
         return {
@@ -617,8 +619,14 @@ def migrate(engine: Engine) -> None:
         return
     path = sqlite_path(str(engine.url))
     saved = path.with_name(f"{path.stem}-before-{HEAD}-{clock.now():%Y%m%d-%H%M%S}.db")
-    saved.touch(0o666, exist_ok=False)  # SQLite would follow a link that somebody laid there, to another database
-    copy_sqlite(path, saved)
+    part = saved.with_suffix(".part.db")
+    part.touch(0o666, exist_ok=False)  # SQLite would follow a link that somebody laid there, to another database
+    try:
+        with explained():
+            copy_sqlite(path, part)
+        part.rename(saved)
+    finally:
+        part.unlink(missing_ok=True)
     try:
         _upgrade(engine)
     except Exception:

@@ -85,6 +85,12 @@ def is_written_by_others(folder: Path) -> bool:
     return bool(folder.stat().st_mode & umask() & 0o022) and is_held(folder)
 
 
+def folders() -> list[Path]:
+    """The data folder and the one for backups, which may be a link to a folder elsewhere."""
+    home = settings.local_folder()
+    return [folder for folder in (home, home / "backups") if folder.exists()]
+
+
 def refuse_unusable() -> None:
     """Raises UnsafeDatabase for a data folder or a database that this user cannot read and write, with the reason."""
     path: Path | str = "The data folder"

@@ -17,6 +17,7 @@ from triptych.storage import host
 
 PREFIX = ".working-"
 LOCK = "lock"  # lock file, held during the work
+COPIES = "copies"  # folder of the copies, which exists only while the lock is held, or after its process was killed
 PLACES = ("", "backups/")  # below the data folder
 
 
@@ -26,12 +27,17 @@ def folder(around: Path | None = None) -> Iterator[Path]:
     delete_abandoned()
     new = tempfile.TemporaryDirectory(prefix=PREFIX, dir=around or settings.local_folder())
     with new as made, host.lock_file(Path(made) / LOCK, "A new folder is in use."):
-        yield Path(made)
+        copies = Path(made) / COPIES
+        copies.mkdir()
+        try:
+            yield copies
+        finally:
+            shutil.rmtree(copies)
 
 
 def delete_abandoned() -> None:
     """Deletes the folders of processes that were killed."""
     for place in PLACES:
-        for lock in settings.local_folder().glob(f"{place}{PREFIX}*/{LOCK}"):
-            if not host.is_locked(lock):
-                shutil.rmtree(lock.parent, ignore_errors=True)
+        for copies in settings.local_folder().glob(f"{place}{PREFIX}*/{COPIES}"):
+            if not host.is_locked(copies.with_name(LOCK)):
+                shutil.rmtree(copies.parent, ignore_errors=True)

@@ -141,9 +141,10 @@ def _open(bound: str | None) -> tuple[Engine, IO[str] | None]:
         log.warning(
             "Others could access these files or folders; their permissions were repaired: %s", ", ".join(repaired)
         )
-    if private.is_written_by_others(settings.local_folder()):
+    if any(map(private.is_written_by_others, private.folders())):
         log.warning(
-            "Others can write to the data folder, and could replace the database. To restrict it: %s server doctor",
+            "Others can write to the data folder or its backups, and could replace them. To restrict it: %s server "
+            "doctor",
             settings.program(),
         )
     working.delete_abandoned()
