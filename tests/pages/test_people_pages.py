@@ -403,6 +403,17 @@ def test_the_page_says_when_the_study_is_done(visit, make_study):
     assert "Invite one more" not in labels(page)
 
 
+def test_the_page_counts_accounts_that_its_links_refuse(visit, make_study, people_study):
+    """A lead who is added to one of two studies of the same annotators could open their accounts."""
+    study, lead, anna = people_study
+    with database.writing(web_engine()) as session:
+        other, _, _ = make_study(session, access="invited", title="Another")
+        join(session, other, anna)
+    page = visit(lead, "people.py", study=study.slug)
+    (warning,) = [message.value for message in page.warning if "Let the same people lead" in message.value]
+    assert "do not let in 1 annotator who" in warning
+
+
 def test_an_annotator_reads_what_is_stored_and_withdraws(monkeypatch, people_study):
     study, _, anna = people_study
     with database.writing(web_engine()) as session:

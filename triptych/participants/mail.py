@@ -21,7 +21,7 @@ from sqlmodel import Session
 from triptych import clock
 from triptych.participants.notices import notices
 from triptych.participants.participant import participants
-from triptych.people import roster
+from triptych.people import accounts, roster
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
@@ -115,7 +115,8 @@ def news_of(session: Session, study: Study) -> News:
     )
     marked = set(session.scalars(select(Setting.key).where(Setting.key.startswith(f"mailed {study.id} "))))
     sentences, marks = [], []
-    for notice in notices(study, view, people, unfilled(session, study)):
+    shut_out = len(accounts.shut_out(session, study))
+    for notice in notices(study, view, people, unfilled(session, study), shut_out):
         fresh = [mark for mark in (f"mailed {study.id} {of}" for of in notice.about) if mark not in marked]
         if fresh:
             sentences.append(notice.sentence)

@@ -12,6 +12,10 @@ from triptych.stats.numbers import counted
 from triptych.storage.models import Study, StudyState
 
 MAX_NAMED = 3  # people in a notice
+SHUT_OUT = (
+    "This study's links do not let in {annotators} who also take part in another study, since a lead of this study "
+    "does not lead that one. Let the same people lead both studies."
+)
 
 
 class LeadNotice(NamedTuple):
@@ -23,14 +27,23 @@ class LeadNotice(NamedTuple):
 
 
 def notices(
-    study: Study, view: Overview, people: Sequence[Participant], open_places: Unfilled | None = None
+    study: Study,
+    view: Overview,
+    people: Sequence[Participant],
+    open_places: Unfilled | None = None,
+    shut_out: int = 0,
 ) -> Iterator[LeadNotice]:
-    """The current notices, about the study first. open_places: places that nobody present can fill."""
+    """The current notices, about the study first.
+
+    open_places: places that nobody present can fill; shut_out: annotators whose accounts the study's links do not open.
+    """
     if view.done >= view.expected > 0 and study.state != StudyState.closed:
         places = f"All {counted(view.expected, 'place')} are filled"
         yield LeadNotice("success", f"{places}: the study is complete and can be closed.", ("done",))
     if open_places:
         yield LeadNotice("warning", open_places.sentence, ("open places",))
+    if shut_out:
+        yield LeadNotice("warning", SHUT_OUT.format(annotators=counted(shut_out, "annotator")), ("other leads",))
     flagged = [person for person in people if person.is_flagged]
     if flagged:
         named = " ".join(f"{person.pseudonym}: {' '.join(person.flags)}" for person in flagged[:MAX_NAMED])

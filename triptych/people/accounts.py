@@ -15,6 +15,7 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, bindparam, delete, select, update
+from sqlalchemy.orm import aliased
 from sqlmodel import Session
 
 from triptych import clock, settings
@@ -464,13 +465,28 @@ def opens_studies_of_others(session: Session, study: Study, person_id: int) -> b
     return any(leads[study.id] - those for those in leads.values())
 
 
+def shut_out(session: Session, study: Study) -> set[int]:
+    """Ids of the study's annotators whose accounts its links do not open, see `opens_studies_of_others`."""
+    here, there = aliased(Membership), aliased(Membership)
+    annotating = (here.role == Role.annotator) & (there.role == Role.annotator) & here.withdrawn_at.is_(None)
+    shared = select(there.study_id, there.person_id).join(here, here.person_id == there.person_id)
+    shared = shared.join(Study, Study.id == there.study_id).where(annotating, here.study_id == study.id, ~Study.demo)
+    studies = session.execute(shared).all()
+    leads = _leads_of(session, {study.id, *(other for other, _ in studies)})
+    return {person_id for other, person_id in studies if leads[study.id] - leads[other]}
+
+
 def _leads_by_study(session: Session, study: Study, person_id: int) -> dict[int, set[int]]:
     """Ids of the leads of the study and of those that the person annotates, demo studies aside."""
     annotating = (Membership.person_id == person_id) & (Membership.role == Role.annotator)
     own = select(Study.id).join(Membership, Membership.study_id == Study.id).where(annotating, ~Study.demo)
-    leads: dict[int, set[int]] = {study_id: set() for study_id in (study.id, *session.scalars(own))}
+    return _leads_of(session, {study.id, *session.scalars(own)})
+
+
+def _leads_of(session: Session, studies: Collection[int]) -> dict[int, set[int]]:
+    leads: dict[int, set[int]] = {study_id: set() for study_id in studies}
     leading = select(Membership.study_id, Membership.person_id).where(Membership.role == Role.lead)
-    for study_id, lead_id in session.execute(leading.where(Membership.study_id.in_(leads))):
+    for study_id, lead_id in session.execute(leading.where(Membership.study_id.in_(studies))):
         leads[study_id].add(lead_id)
     return leads
 

@@ -312,11 +312,9 @@ def _refuse_removed_leads(session: Session, study_id: int, recorded: Sequence[_R
     """
     removed_now = {event.row["subject"] for event in recorded if event.row["kind"] == EventKind.lead_removed}
     actors = {event.row["actor"] for event in recorded} - removed_now
-    leads = [
-        actor for actor in actors if actor.startswith(f"{PREFIX[Role.lead]}-")
-    ]  # an annotator's command costs no query
+    leads = [actor for actor in actors if actor.startswith(f"{PREFIX[Role.lead]}-")]
     if not leads:
-        return
+        return  # no query for annotators' commands
     has_part = exists().where(Membership.study_id == study_id, Membership.person_id == Person.id)
     in_demo = exists().where(Study.id == study_id, Study.demo)
     strangers = select(Person.id).where(Person.pseudonym.in_(leads), Person.role == Role.lead, ~has_part, ~in_demo)
