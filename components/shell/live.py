@@ -24,19 +24,19 @@ MAX_WAIT_SECONDS = 60.0
 class Pace:
     """The number that a study's open pages last received, when, and the processor seconds spent since."""
 
-    told: int
+    drawn: int
     since: float
     spent: float = 0.0
 
-    def tell(self, number: int, now: float) -> int:
+    def advance(self, number: int, now: float) -> int:
         """The number to draw: the last one, until the pages have kept within their share of a core.
 
         A restored backup lowers the number; the lower one is then used at once.
         """
         waited = now - self.since >= min(self.spent / CPU_SHARE, MAX_WAIT_SECONDS)
-        if number < self.told or (number > self.told and waited):
-            self.told, self.since, self.spent = number, now, 0.0
-        return self.told
+        if number < self.drawn or (number > self.drawn and waited):
+            self.drawn, self.since, self.spent = number, now, 0.0
+        return self.drawn
 
 
 _paces: dict[str, Pace] = {}
@@ -79,7 +79,7 @@ def follow_at_a_pace(name: str, version: Callable[[], int], seen: int) -> None:
     def due() -> int:
         number, now = version(), time.monotonic()
         with _lock:
-            drawn = _paces.setdefault(name, Pace(number, now)).tell(number, now)
+            drawn = _paces.setdefault(name, Pace(number, now)).advance(number, now)
         return drawn if drawn > seen or number < seen else seen
 
     follow(due, seen)

@@ -233,25 +233,25 @@ def test_a_new_event_redraws_the_page_and_nothing_else_does(monkeypatch):
 
 
 def test_pages_of_a_study_space_out_slow_redraws():
-    pace = live.Pace(told=7, since=100.0)
-    assert pace.tell(8, 100.0) == 8
+    pace = live.Pace(drawn=7, since=100.0)
+    assert pace.advance(8, 100.0) == 8
     pace.spent = 1.0
     waits = 1.0 / live.CPU_SHARE
-    assert (pace.tell(9, 99.0 + waits), pace.tell(9, 101.0 + waits), pace.spent) == (8, 9, 0.0)
+    assert (pace.advance(9, 99.0 + waits), pace.advance(9, 101.0 + waits), pace.spent) == (8, 9, 0.0)
     pace.spent = 1e6
     assert (
-        pace.tell(10, pace.since + live.MAX_WAIT_SECONDS - 1),
-        pace.tell(10, pace.since + live.MAX_WAIT_SECONDS),
+        pace.advance(10, pace.since + live.MAX_WAIT_SECONDS - 1),
+        pace.advance(10, pace.since + live.MAX_WAIT_SECONDS),
     ) == (9, 10)
     pace.spent = 1e6
-    assert pace.tell(3, pace.since) == 3
+    assert pace.advance(3, pace.since) == 3
 
 
 def test_a_page_redraws_for_later_numbers_or_a_restored_backup(monkeypatch):
     drawn = []
     monkeypatch.setattr(live.st, "rerun", lambda scope: drawn.append(scope))
     monkeypatch.setattr(live.st, "fragment", lambda run_every: lambda function: function)
-    monkeypatch.setattr(live, "_paces", {"study": live.Pace(told=7, since=time.monotonic(), spent=1e6)})
+    monkeypatch.setattr(live, "_paces", {"study": live.Pace(drawn=7, since=time.monotonic(), spent=1e6)})
     for number, seen in ((7, 7), (9, 7), (9, 9)):
         live.follow_at_a_pace("study", partial(int, number), seen)
     assert drawn == []
