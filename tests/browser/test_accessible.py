@@ -156,6 +156,7 @@ def open_all_sections(page: Any) -> None:
 def test_the_sign_in_page(app, auditor):
     auditor.page.goto(app.url)
     auditor.page.get_by_label("Your name", exact=True).wait_for()
+    expect(auditor.page.get_by_role("button", name="Fullscreen")).to_have_count(0)  # of the logo
     auditor.look("sign-in")
 
 
