@@ -14,14 +14,17 @@ from helpers.ratings import submit
 from helpers.studies import add_person, full_answers, sure
 from sqlalchemy import select
 
+from triptych import clock
 from triptych.errors import NotAllowed
 from triptych.operations import backup, verify
 from triptych.operations.backup import BackupFailed
+from triptych.people import accounts
 from triptych.results.frame.upkeep import build_frame, frame_of
 from triptych.storage import database, events
 from triptych.storage.database import reading, writing
 from triptych.storage.events import EventKind
-from triptych.storage.models import Event, Role, Setting, Study
+from triptych.storage.models import Event, Membership, Role, Setting, Study
+from triptych.study.persons import Who
 
 WRITERS = 16
 LIMIT_SECONDS = 120.0  # of a wait, on a busy machine
@@ -138,6 +141,23 @@ def test_only_a_sole_lead_restores_a_backup_from_the_page(sqlite_engine, lab, ma
         assert not backup.may_restore(session, other)
     with pytest.raises(NotAllowed, match="studies that you do not lead"):
         backup.restore_as(sqlite_engine, made.name, sure(other))
+
+
+def test_a_lead_restores_a_backup_from_before_they_led(sqlite_engine, lab):
+    study, lead, _ = lab
+    with writing(sqlite_engine) as session:
+        later = accounts.create_lead(session, "Later", "correct horse battery")
+    made = backup.make(sqlite_engine)
+    with writing(sqlite_engine) as session:
+        session.add(Membership(study_id=study.id, person_id=later.id, role=Role.lead, joined_at=clock.now()))
+        session.flush()
+        who = Who(later.id, later.pseudonym, Role.lead, later.name, 0)
+        assert backup.may_restore(session, who)
+
+    backup.restore_as(sqlite_engine, made.name, sure(who))
+
+    with reading(sqlite_engine) as session:
+        assert events.since(session, study.id, 0)[-1].actor == later.pseudonym
 
 
 def damaged(path):

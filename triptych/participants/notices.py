@@ -13,8 +13,8 @@ from triptych.storage.models import Study, StudyState
 
 MAX_NAMED = 3  # people in a notice
 SHUT_OUT = (
-    "This study's links do not let in {annotators}, because of another study that they take part in, and that a lead of "
-    "this study does not lead. Let the same people lead both studies."
+    "This study's links do not let in {annotators}, because of another study that they take part in, and that a lead "
+    "of this study does not lead. Let the same people lead both studies."
 )
 
 

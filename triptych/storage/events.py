@@ -308,10 +308,12 @@ def _append(session: Session, study_id: int, recorded: Sequence[_Recorded], carr
 def _refuse_removed_leads(session: Session, study_id: int, recorded: Sequence[_Recorded]) -> None:
     """Raises NotFound if a lead acted who is not in the study; every lead acts in a demo study.
 
-    A removal locks the study's row first, so that here it has been committed or waits for this transaction.
+    A removal locks the study's row first, so that here it has been committed or waits for this transaction. Somebody
+    who became a lead after a backup may restore it.
     """
     removed_now = {event.row["subject"] for event in recorded if event.row["kind"] == EventKind.lead_removed}
-    actors = {event.row["actor"] for event in recorded} - removed_now
+    acts = [event.row for event in recorded if event.row["kind"] != EventKind.restored_from_backup]
+    actors = {row["actor"] for row in acts} - removed_now
     leads = [actor for actor in actors if actor.startswith(f"{PREFIX[Role.lead]}-")]
     if not leads:
         return  # no query for annotators' commands
