@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 from helpers.ratings import submit
@@ -10,6 +11,7 @@ from helpers.studies import add_person
 from starlette.applications import Starlette
 
 from triptych.people import roster
+from triptych.privacy import personal_data
 from triptych.storage import database
 from triptych.storage.database import DatabaseUnavailable
 from triptych.storage.models import Person, Role, Study
@@ -91,6 +93,38 @@ def test_a_person_holds_few_files_of_their_own_data(led, engine, monkeypatch):
     monkeypatch.setenv("TRIPTYCH_BUDGETS", "downloads=2 all_downloads=1")
 
     assert alongside((app, "/my-data.json"), 2, [0, 1]) == [429, 200, 200]
+
+
+def test_a_person_has_few_files_built_at_a_time(led, engine, monkeypatch):
+    """Forty at once took 2.7 GB for an annotator with drafts of 250 KB: they were counted when they were built."""
+    app, _ = led
+    app.router.routes.extend(personal.PERSONAL_ROUTES)
+    begun, ended = threading.Semaphore(0), threading.Event()
+
+    def build(*_):
+        begun.release()
+        ended.wait(20)
+        return {"pseudonym": "P"}
+
+    monkeypatch.setattr(personal, "web_engine", lambda: engine)
+    monkeypatch.setattr(personal, "current_login", export.current_login)
+    monkeypatch.setattr(personal_data, "about", build)
+    monkeypatch.setenv("TRIPTYCH_BUDGETS", "downloads=2")
+
+    async def ask() -> int:
+        return await download((app, "/my-data.json"), 0, asyncio.Semaphore(0), is_read=True)
+
+    async def attempt() -> list[int]:
+        tasks = [asyncio.create_task(ask()) for _ in range(2)]
+        for _ in tasks:
+            await asyncio.to_thread(begun.acquire, timeout=20)
+        third = asyncio.create_task(ask())
+        await asyncio.wait([third], timeout=3)
+        ended.set()
+        return [await third, *await asyncio.gather(*tasks)]
+
+    assert asyncio.run(attempt()) == [429, 200, 200]
+    assert not begun.acquire(blocking=False)
 
 
 def test_a_download_from_an_unavailable_database_is_to_be_repeated(led, monkeypatch):
