@@ -187,8 +187,13 @@ def _workbook(request: Request, session: Session, study: Study) -> tuple[str, st
     """The workbook for one annotator."""
     from triptych.annotate import workbooks
 
-    name, data = workbooks.file_of(session, study, request.path_params["number"])
-    return name, "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", lambda *_: iter([data])
+    number = request.path_params["number"]
+
+    def blocks(session: Session, study: Study) -> Iterator[bytes]:
+        yield workbooks.file_of(session, study, number)
+
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+    return workbooks.file_name(session, study, number), kind, blocks
 
 
 def _capsule(_: Request, session: Session, study: Study) -> tuple[str, str, Blocks]:
