@@ -25,7 +25,7 @@ from triptych.people import accounts
 from triptych.storage import database
 from triptych.storage.database import BUSY, WAITING, DatabaseBusy, patient, sqlite_path, writing
 from triptych.storage.models import Person
-from triptych.web import routes, work
+from triptych.web import api, routes, work
 from triptych.web.session import COOKIE, HEADER, HEADER_VALUE
 
 
@@ -151,6 +151,36 @@ def test_a_login_holds_one_of_the_threads_that_all_share(monkeypatch):
         await asyncio.to_thread(begun.wait, 20)
         try:
             return await asyncio.wait_for(ask_as("second"), 3)
+        finally:
+            ended.set()
+            await asyncio.gather(*many)
+
+    assert asyncio.run(ask_after_many()) == (200, b"done")
+
+
+def test_a_lead_holds_one_of_the_threads_of_scripts(monkeypatch):
+    """Twenty dry runs of one lead kept the scripts of others waiting for a minute."""
+    begun, ended = threading.Event(), threading.Event()
+
+    def wait_for_the_end(_call, proof, _request, _content):
+        if proof.secret == "1":
+            begun.set()
+            ended.wait(20)
+        return Response("done")
+
+    monkeypatch.setattr(api, "proof_in", lambda request: api.Proof(request.headers["authorization"]))
+    monkeypatch.setattr(api, "_identified", lambda _, proof: int(proof.secret))
+    monkeypatch.setattr(api, "_answered", wait_for_the_end)
+    app = Starlette(routes=api.API_ROUTES)
+
+    async def ask_as(lead: bytes) -> tuple[int, bytes]:
+        return await sent(app, "GET", "/api/v1/asking", [(b"authorization", lead)])
+
+    async def ask_after_many() -> tuple[int, bytes]:
+        many = [asyncio.create_task(ask_as(b"1")) for _ in range(5)]
+        await asyncio.to_thread(begun.wait, 20)
+        try:
+            return await asyncio.wait_for(ask_as(b"2"), 3)
         finally:
             ended.set()
             await asyncio.gather(*many)
