@@ -129,22 +129,25 @@ def test_a_request_that_no_thread_takes_up_is_busy_too(monkeypatch):
     assert headers[b"retry-after"] == b"3"
 
 
-def test_a_login_holds_one_of_the_threads_that_all_share(monkeypatch):
+@pytest.mark.parametrize("declared", [2, work.USUAL_BODY + 1])
+def test_a_login_holds_one_of_the_threads_that_all_share(monkeypatch, declared):
     """Two hundred drafts of 250 KB, within their budgets, kept others from saving for ten seconds."""
     begun, ended = threading.Event(), threading.Event()
 
-    def wait_for_the_end(login, _):
+    def wait_for_the_end(login, _=None):
         if login == "first":
             begun.set()
             ended.wait(20)
         return Response("done")
 
     monkeypatch.setattr(work, "login_secret", lambda cookie: cookie)
+    monkeypatch.setattr(work, "_longest_body", lambda login: wait_for_the_end(login) and work.MAX_BODY)
     app = Starlette(routes=[Route("/", partial(work.command, wait_for_the_end), methods=["POST"])])
 
     async def ask_as(login: str) -> tuple[int, bytes]:
         cookie = b"cookie", f"{COOKIE}={login}".encode()
-        return await sent(app, "POST", "/", [(HEADER.encode(), HEADER_VALUE.encode()), cookie], b"{}")
+        length = b"content-length", str(declared).encode()
+        return await sent(app, "POST", "/", [(HEADER.encode(), HEADER_VALUE.encode()), cookie, length], b"{}")
 
     async def ask_after_many() -> tuple[int, bytes]:
         many = [asyncio.create_task(ask_as("first")) for _ in range(10)]

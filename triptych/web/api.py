@@ -98,8 +98,9 @@ async def answer(call: Call, request: Request) -> Response:
         lead = await _in_thread(_identified, call, proof)
         if length > call.most_bytes:
             return unread(refused(413, "too_long", f"Such a request has at most {call.most_bytes // 2**20} MB."))
+        body = await request.body()
         async with _turns.setdefault(lead, asyncio.Lock()):
-            return await _in_thread(_answered, call, proof, request, await request.body())
+            return await _in_thread(_answered, call, proof, request, body)
     except DatabaseUnavailable:
         raise  # the script retries
     except TriptychError as error:

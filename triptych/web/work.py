@@ -78,15 +78,16 @@ async def command(
     if wait:
         headers = {"Retry-After": str(budgets.seconds(wait))}
         return unread(refused(429, "budget", budgets.later(wait)), headers)
-    limit = USUAL_BODY
+    limit, turn = USUAL_BODY, _turns.setdefault(secret, asyncio.Lock())
     if declared > USUAL_BODY:
-        limit = await _in_thread(threads or _threads, _longest_body, secret)
+        async with turn:
+            limit = await _in_thread(threads or _threads, _longest_body, secret)
         if not limit:
             return unread(refused(401, "signed_out", _(accounts.SIGNED_OUT)))
     if declared > limit:
         return unread(refused(413, "invalid", f"The message is longer than {limit // KB} KB."))
     body, began = await request.body(), time.monotonic()
-    async with _turns.setdefault(secret, asyncio.Lock()):
+    async with turn:
         response, is_again = await _in_thread(threads or _threads, _parsed, answer, secret, body)
         if is_again:
             # answering a check again is faster, as its first answer counts; without this pause, the timing would
