@@ -64,7 +64,7 @@ def desk(sqlite_engine, make_study):
         session = opened[-1].__enter__()
         study, lead, people = make_study(session, items=items, **plan)
         made = workbooks.make(session, study, people[0].pseudonym, count, lead.pseudonym)
-        return session, study, lead, people, Sheet(workbooks.file_of(session, study, made.id)[1])
+        return session, study, lead, people, Sheet(workbooks.file_of(session, study, made.id))
 
     yield lay
     for transaction in opened:
@@ -124,7 +124,7 @@ def test_a_workbook_holds_no_system_file_id_or_formula(desk, sqlite_engine, make
         lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
         join(session, study, annotator)
         made = workbooks.make(session, study, annotator.pseudonym, 1, lead.pseudonym)
-        data = workbooks.file_of(session, study, made.id)[1]
+        data = workbooks.file_of(session, study, made.id)
         tokens = session.execute(select(Assignment.token)).scalars().all()
         candidates = session.execute(select(Candidate.sha256)).scalars().all()
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -334,7 +334,7 @@ def test_a_workbook_of_each_shipped_rubric_can_be_stored(sqlite_engine, key):
         lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
         join(session, study, who)
         made = workbooks.make(session, study, who.pseudonym, 1, lead.pseudonym)
-        sheet = Sheet(workbooks.file_of(session, study, made.id)[1])
+        sheet = Sheet(workbooks.file_of(session, study, made.id))
         rubric = lifecycle.design_of(session, study).rubric
         asked = rubric.asked(study_round)
         for row in range(len(sheet.rows)):
@@ -488,7 +488,7 @@ def test_without_consent_in_the_workbook_nothing_is_stored(desk, monkeypatch):
     study.settings = {"consent": {"text": "I take part of my own free will."}}
     session.flush()
     (line,) = workbooks.listed(session, study)
-    sheet = Sheet(workbooks.file_of(session, study, line.id)[1]).fill()
+    sheet = Sheet(workbooks.file_of(session, study, line.id)).fill()
     assert "Do you agree" in errors(workbooks.check(session, study, sheet.saved()))[0][1]
     page = sheet.book["Guidelines"]
     row = next(row for row in range(1, 9) if page.cell(row, 1).value == "Do you agree to take part?")

@@ -5,23 +5,28 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import closing
+from functools import partial
 from typing import Any, cast
 
 import pytest
+from helpers.asgi import sent
 from helpers.ratings import assigned
 from sqlalchemy import Engine, event, text
 from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
 
 from triptych.operations import backup
 from triptych.people import accounts
 from triptych.storage import database
 from triptych.storage.database import BUSY, WAITING, DatabaseBusy, patient, sqlite_path, writing
 from triptych.storage.models import Person
-from triptych.web import routes, work
-from triptych.web.session import HEADER, HEADER_VALUE
+from triptych.web import api, routes, work
+from triptych.web.session import COOKIE, HEADER, HEADER_VALUE
 
 
 @pytest.fixture
@@ -41,17 +46,17 @@ def wait_less(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def answer_of(app: Starlette, method: str, path: str) -> tuple[int, dict[str, str], dict[bytes, bytes]]:
     """Status, JSON body and headers."""
-    sent: list = []
+    messages: list = []
     scope = {"type": "http", "method": method, "path": path, "root_path": "", "query_string": b""}
 
     async def send(message) -> None:
-        sent.append(message)
+        messages.append(message)
 
     async def receive() -> dict:
         return {"type": "http.request", "body": b"{}", "more_body": False}
 
     asyncio.run(app({**scope, "headers": [(HEADER.encode(), HEADER_VALUE.encode())]}, receive, send))
-    return sent[0]["status"], json.loads(sent[1]["body"]), dict(sent[0]["headers"])
+    return messages[0]["status"], json.loads(messages[1]["body"]), dict(messages[0]["headers"])
 
 
 def write(engine: Engine) -> None:
@@ -122,6 +127,68 @@ def test_a_request_that_no_thread_takes_up_is_busy_too(monkeypatch):
 
     assert (status, body) == (503, {"refused": "busy", "message": BUSY})
     assert headers[b"retry-after"] == b"3"
+
+
+@pytest.mark.parametrize("declared", [2, work.USUAL_BODY + 1])
+def test_a_login_holds_one_of_the_threads_that_all_share(monkeypatch, declared):
+    """Two hundred drafts of 250 KB, within their budgets, kept others from saving for ten seconds."""
+    begun, ended = threading.Event(), threading.Event()
+
+    def wait_for_the_end(login, _=None):
+        if login == "first":
+            begun.set()
+            ended.wait(20)
+        return Response("done")
+
+    monkeypatch.setattr(work, "login_secret", lambda cookie: cookie)
+    monkeypatch.setattr(work, "_longest_body", lambda login: wait_for_the_end(login) and work.MAX_BODY)
+    app = Starlette(routes=[Route("/", partial(work.command, wait_for_the_end), methods=["POST"])])
+
+    async def ask_as(login: str) -> tuple[int, bytes]:
+        cookie = b"cookie", f"{COOKIE}={login}".encode()
+        length = b"content-length", str(declared).encode()
+        return await sent(app, "POST", "/", [(HEADER.encode(), HEADER_VALUE.encode()), cookie, length], b"{}")
+
+    async def ask_after_many() -> tuple[int, bytes]:
+        many = [asyncio.create_task(ask_as("first")) for _ in range(10)]
+        await asyncio.to_thread(begun.wait, 20)
+        try:
+            return await asyncio.wait_for(ask_as("second"), 3)
+        finally:
+            ended.set()
+            await asyncio.gather(*many)
+
+    assert asyncio.run(ask_after_many()) == (200, b"done")
+
+
+def test_a_lead_holds_one_of_the_threads_of_scripts(monkeypatch):
+    """Twenty dry runs of one lead kept the scripts of others waiting for a minute."""
+    begun, ended = threading.Event(), threading.Event()
+
+    def wait_for_the_end(_call, proof, _request, _content):
+        if proof.secret == "1":
+            begun.set()
+            ended.wait(20)
+        return Response("done")
+
+    monkeypatch.setattr(api, "proof_in", lambda request: api.Proof(request.headers["authorization"]))
+    monkeypatch.setattr(api, "_identified", lambda _, proof: int(proof.secret))
+    monkeypatch.setattr(api, "_answered", wait_for_the_end)
+    app = Starlette(routes=api.API_ROUTES)
+
+    async def ask_as(lead: bytes) -> tuple[int, bytes]:
+        return await sent(app, "GET", "/api/v1/asking", [(b"authorization", lead)])
+
+    async def ask_after_many() -> tuple[int, bytes]:
+        many = [asyncio.create_task(ask_as(b"1")) for _ in range(5)]
+        await asyncio.to_thread(begun.wait, 20)
+        try:
+            return await asyncio.wait_for(ask_as(b"2"), 3)
+        finally:
+            ended.set()
+            await asyncio.gather(*many)
+
+    assert asyncio.run(ask_after_many()) == (200, b"done")
 
 
 def test_the_list_of_own_items_holds_no_turn_to_write(sqlite_engine, make_study, monkeypatch):

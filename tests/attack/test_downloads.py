@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 from helpers.ratings import submit
 from helpers.studies import add_person
 from starlette.applications import Starlette
 
+from triptych.annotate import workbooks
 from triptych.people import roster
+from triptych.privacy import personal_data
 from triptych.storage import database
 from triptych.storage.database import DatabaseUnavailable
 from triptych.storage.models import Person, Role, Study
 from triptych.web import budgets, export, personal, routes
 
+WORKBOOK = "/workbook/{study}/1.xlsx"
 DOWNLOADS = budgets.USUAL["downloads"].at_once
 
 
@@ -91,6 +95,48 @@ def test_a_person_holds_few_files_of_their_own_data(led, engine, monkeypatch):
     monkeypatch.setenv("TRIPTYCH_BUDGETS", "downloads=2 all_downloads=1")
 
     assert alongside((app, "/my-data.json"), 2, [0, 1]) == [429, 200, 200]
+
+
+@pytest.mark.parametrize(
+    "path, module, function, built",
+    [("/my-data.json", personal_data, "about", {"pseudonym": "P"}), (WORKBOOK, workbooks, "file_of", b"")],
+    ids=["personal data", "workbook"],
+)
+def test_a_person_has_few_files_built_at_a_time(led, engine, monkeypatch, path, module, function, built):
+    """They were counted when they were built: forty at once took 2.7 GB for an annotator with drafts of 250 KB, and a
+    hundred workbooks of a lead let nobody open a page for minutes.
+    """
+    app, export_path = led
+    app.router.routes.extend(personal.PERSONAL_ROUTES)
+    begun, ended = threading.Semaphore(0), threading.Event()
+
+    def build(*_):
+        begun.release()
+        ended.wait(20)
+        return built
+
+    monkeypatch.setattr(personal, "web_engine", lambda: engine)
+    monkeypatch.setattr(personal, "current_login", export.current_login)
+    monkeypatch.setattr(module, function, build)
+    monkeypatch.setattr(workbooks, "file_name", lambda *_: "workbook.xlsx")
+    monkeypatch.setenv("TRIPTYCH_BUDGETS", "downloads=2")
+
+    async def ask() -> int:
+        return await download(
+            (app, path.format(study=export_path.split("/")[2])), 0, asyncio.Semaphore(0), is_read=True
+        )
+
+    async def attempt() -> list[int]:
+        tasks = [asyncio.create_task(ask()) for _ in range(2)]
+        for _ in tasks:
+            await asyncio.to_thread(begun.acquire, timeout=20)
+        third = asyncio.create_task(ask())
+        await asyncio.wait([third], timeout=3)
+        ended.set()
+        return [await third, *await asyncio.gather(*tasks)]
+
+    assert asyncio.run(attempt()) == [429, 200, 200]
+    assert not begun.acquire(blocking=False)
 
 
 def test_a_download_from_an_unavailable_database_is_to_be_repeated(led, monkeypatch):

@@ -192,6 +192,14 @@ def test_kinds_that_no_page_sends_do_not_reach_streamlit(kind):
     assert handed_on(message.SerializeToString()) == []
 
 
+def test_no_operation_that_only_streamlit_offers_reaches_it():
+    """Such as writing files of its own into the app's folder."""
+    message = BackMsg()
+    message.backend_operation_request.install_skills.SetInParent()
+
+    assert handed_on(message.SerializeToString()) == []
+
+
 @pytest.mark.parametrize("message", [announced(MOST_ENTRIES - 2), rerun(), LONG, BackMsg(app_heartbeat=True)])
 def test_messages_of_pages_are_handed_on(message):
     assert handed_on(message.SerializeToString()) == [message.SerializeToString()]
@@ -220,5 +228,27 @@ def test_values_that_no_widget_has_fill_no_log(tmp_path, forked):
     with running_app(tmp_path, {"TRIPTYCH_BUDGETS": "refusal_lines=3/0.01"}, start=forked) as server:
         asyncio.run(_fail_again_and_again(server, 8))
         lines = [line for line in server.output().splitlines() if "error_util" in line]
+
+    assert len(lines) == 3
+
+
+async def _ask_for_what_is_not_there(server: Server, times: int) -> None:
+    """A stranger asks for a part of a page that does not exist, with more of an address than Streamlit reads."""
+    async with aiohttp.ClientSession() as http:
+        page = PageSession(http, server.url, query="&".join(f"a{number}=1" for number in range(3000)))
+        await page.open()
+        missing = BackMsg()
+        missing.rerun_script.fragment_id = "missing"
+        for _ in range(times):
+            await page.socket.send_bytes(missing.SerializeToString())
+            await page.run()
+        await page.close()
+
+
+def test_requests_for_what_is_not_there_fill_no_log(tmp_path, forked):
+    build_world(tmp_path, items=5)
+    with running_app(tmp_path, {"TRIPTYCH_BUDGETS": "refusal_lines=3/0.01"}, start=forked) as server:
+        asyncio.run(_ask_for_what_is_not_there(server, 4))
+        lines = [line for line in server.output().splitlines() if " streamlit." in line]
 
     assert len(lines) == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 
 from helpers.downloads import get
@@ -80,7 +81,7 @@ def test_a_pseudonym_from_elsewhere_names_the_file(sqlite_engine, make_study, mo
     """A capsule's pseudonyms are printable, but not always ASCII."""
     with writing(sqlite_engine) as session:
         _, _, (who, _) = make_study(session)
-        session.get_one(Person, who.person_id).pseudonym = 'Ω"; filename="x.exe'
+    who = replace(who, pseudonym='Ω"; filename="x.exe')
     monkeypatch.setattr(personal, "web_engine", lambda: sqlite_engine)
     monkeypatch.setattr(personal, "current_login", lambda request: who)
     answer = asyncio.run(get(Starlette(routes=personal.PERSONAL_ROUTES), "/my-data.json"))

@@ -53,7 +53,7 @@ def test_a_workbook_is_made_stored_or_cancelled(visit, lab):
     assert f"{first.pseudonym} · workbook 1 · given out" in words(app)
 
     with database.reading(web_engine()) as session:
-        sheet = Sheet(workbooks.file_of(session, study, 1)[1]).fill()
+        sheet = Sheet(workbooks.file_of(session, study, 1)).fill()
     sheet.put(0, "rating:fluency", "9")
     text = upload(app, sheet.saved())
     assert "One cell or row must be corrected" in text.replace("\\", "")

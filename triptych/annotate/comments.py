@@ -46,6 +46,7 @@ from triptych.study import lifecycle, lint
 from triptych.study.persons import Who
 
 LONGEST_COMMENT = 2000  # characters
+MAX_ANSWERS = 20  # to one comment of a lead; pages draw each of them
 
 
 @dataclass(frozen=True)
@@ -114,8 +115,8 @@ def ask(session: Session, study: Study, item: str, pseudonym: str, text: str, wh
 def answer(session: Session, study: Study, who: Who, token: str, text: str) -> None:
     """Stores an annotator's answer to a comment on one of their annotations, even after the study is closed.
 
-    Raises NotFound for somebody else's annotation, Conflict where there is no comment, NotAllowed for a text that is
-    empty or too long, or after they withdrew.
+    Raises NotFound for somebody else's annotation, Conflict where there is no comment or it has MAX_ANSWERS, NotAllowed
+    for a text that is empty or too long, or after they withdrew.
     """
     membership = locked_membership(session, study.id, who)
     work = assignments.by_token(session, who, token)
@@ -123,7 +124,8 @@ def answer(session: Session, study: Study, who: Who, token: str, text: str) -> N
         raise NotFound(_(assignments.NOT_YOURS))
     if membership.withdrawn_at is not None:
         raise NotAllowed(_("You have withdrawn from this study, so nothing more of yours is stored."))
-    if session.scalars(select(Comment.id).where(Comment.assignment_id == work.id).limit(1)).first() is None:
+    latest = select(Comment.author).where(Comment.assignment_id == work.id).order_by(Comment.id.desc())
+    if all(author == who.pseudonym for author in session.scalars(latest.limit(MAX_ANSWERS))):
         raise Conflict(_("No comment waits for an answer here."))
     _store(session, study, work.id, _read_text(text), who)
 

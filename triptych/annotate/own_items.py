@@ -7,7 +7,7 @@ from datetime import datetime
 from statistics import mean
 from typing import Any, Literal
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import case, func, or_, select
 from sqlmodel import Session
 
 from triptych.annotate import progress
@@ -64,7 +64,9 @@ def own_items(session: Session, study: Study, who: Who) -> OwnItems:
     shown = own_assignments() & Assignment.purpose.in_(WORK) & or_(Assignment.state.in_(SEEN), at_screen)
     first_turn = select(Turn.text).where(Turn.item_id == Item.id, Turn.position == 0).scalar_subquery()
     begins = func.substr(func.coalesce(func.nullif(Item.context, ""), first_turn), 1, MARKUP * BEGINS)
-    query = select(Assignment.id, Assignment.token, Assignment.state, Assignment.draft, begins)
+    # the note of a submitted item is a column; all drafts together may be long
+    draft = case((Assignment.state == AssignmentState.reserved, Assignment.draft))
+    query = select(Assignment.id, Assignment.token, Assignment.state, draft, begins)
     ordered = query.join(Item, Item.id == Assignment.item_id).where(shown).order_by(Assignment.id)
     own = {"study": study.id, "person": who.person_id}
     rows = [_ItemRow(*row) for row in session.execute(ordered, own)]

@@ -208,12 +208,17 @@ def _refuse_long_texts(book: WorkbookContents) -> None:
             )
 
 
-def file_of(session: Session, study: Study, workbook_id: int) -> tuple[str, bytes]:
-    """(file name, file) of a workbook as given to its annotator, with empty answer cells. Raises NotFound, Conflict."""
+def file_name(session: Session, study: Study, workbook_id: int) -> str:
+    """The name of a workbook's file. Raises NotFound, Conflict."""
+    workbook, who = _workbook(session, study, workbook_id)
+    return f"workbook-{workbook.id}-{who.pseudonym}.xlsx"
+
+
+def file_of(session: Session, study: Study, workbook_id: int) -> bytes:
+    """A workbook as given to its annotator, with empty answer cells. Raises as `file_name`."""
     workbook, who = _workbook(session, study, workbook_id)
     with language.using(languages.of_person(session, who.person_id, study, None)):
-        book = _book(session, study, workbook, who, _asks_consent(session, study, who))
-        return f"workbook-{workbook.id}-{who.pseudonym}.xlsx", write_book(book)
+        return write_book(_book(session, study, workbook, who, _asks_consent(session, study, who)))
 
 
 def cancel(session: Session, study: Study, workbook_id: int, actor: str) -> int:

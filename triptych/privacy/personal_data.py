@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, false, select
+from sqlalchemy.orm import defer
 from sqlmodel import Session
 
 from triptych.annotate.answer_rows import highlight_rows
@@ -134,7 +135,7 @@ def _part(session: Session, membership: Membership, study: Study) -> dict[str, A
         "turned_away_as": membership.turned_away_as,
         "excluded_reason": membership.excluded_reason,
         "entry_test": _attempts(session, membership),
-        "annotations": _annotations(session, study, membership.person_id) if annotator else [],
+        "annotations": _annotations(session, study, membership.person_id, drafts=True) if annotator else [],
     }
 
 
@@ -150,11 +151,13 @@ def _attempts(session: Session, membership: Membership) -> list[dict[str, Any]]:
     ]
 
 
-def _annotations(session: Session, study: Study, person_id: int) -> list[dict[str, Any]]:
+def _annotations(session: Session, study: Study, person_id: int, *, drafts: bool) -> list[dict[str, Any]]:
+    """The person's work in a study; its drafts, which together may be long, on request."""
     own_work = (Assignment.study_id == study.id) & (Assignment.person_id == person_id)
     readers = (_ratings, _highlights, _set_aside, _comments)
     ratings, highlights, aside, comments = (read(session, own_work) for read in readers)
-    work = session.scalars(select(Assignment).where(own_work).order_by(Assignment.reserved_at, Assignment.id)).all()
+    query = select(Assignment).where(own_work).order_by(Assignment.reserved_at, Assignment.id)
+    work = session.scalars(query if drafts else query.options(defer(Assignment.draft))).all()
     titles = _titles(session, study)
     again = {
         number: _again(session, number, new, titles)
@@ -173,7 +176,7 @@ def _annotations(session: Session, study: Study, person_id: int) -> list[dict[st
             "language": assignment.language,
             "reason": assignment.reason,
             "note": assignment.note,
-            "draft": assignment.draft,
+            "draft": assignment.draft if drafts else None,
             "responses_set_aside": aside[assignment.id],
             "ratings": ratings[assignment.id],
             "highlights": highlights[assignment.id],
@@ -310,7 +313,7 @@ def parts_of(session: Session, who: Who) -> list[Part]:
 
 
 def _in_short(session: Session, who: Who, membership: Membership, study: Study) -> Part:
-    work = _annotations(session, study, who.person_id)
+    work = _annotations(session, study, who.person_id, drafts=False)
     annotations = sum(bool(annotation["ratings"]) for annotation in work)
     highlights = sum(len(annotation["highlights"]) for annotation in work)
     explanations = sum(bool(rating["text"]) for annotation in work for rating in annotation["ratings"])

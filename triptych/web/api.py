@@ -16,6 +16,7 @@ from datetime import timedelta
 from functools import lru_cache, partial
 from typing import Any, TypeVar, cast
 from urllib.parse import unquote
+from weakref import WeakValueDictionary
 
 from pydantic import BaseModel, ValidationError
 from sqlalchemy import delete, select
@@ -48,6 +49,8 @@ NO_STORE = {"Cache-Control": "no-store"}
 T = TypeVar("T")
 # only two, so that demanding scripts leave the processor to annotators
 _threads = ThreadPoolExecutor(2, thread_name_prefix="scripts")
+# by lead: their calls run one after another, so that nobody holds both threads
+_turns: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
 
 @dataclass(frozen=True)
@@ -92,10 +95,12 @@ async def answer(call: Call, request: Request) -> Response:
     if wait:
         return _too_much(wait)
     try:
-        await _in_thread(_identified, call, proof)
+        lead = await _in_thread(_identified, call, proof)
         if length > call.most_bytes:
             return unread(refused(413, "too_long", f"Such a request has at most {call.most_bytes // 2**20} MB."))
-        return await _in_thread(_answered, call, proof, request, await request.body())
+        body = await request.body()
+        async with _turns.setdefault(lead, asyncio.Lock()):
+            return await _in_thread(_answered, call, proof, request, body)
     except DatabaseUnavailable:
         raise  # the script retries
     except TriptychError as error:
@@ -132,13 +137,14 @@ def _asker(session: Session, call: Call, proof: Proof) -> Asker:
     return asker
 
 
-def _identified(call: Call, proof: Proof) -> None:
-    """Authenticate before a body is read, and record the use of the token."""
+def _identified(call: Call, proof: Proof) -> int:
+    """The lead who calls, authenticated before a body is read; records the use of the token."""
     with reading(web_engine()) as session:
         asker = _asker(session, call, proof)
     if asker.bearer and tokens.is_to_be_noted(asker.bearer):
         with writing(web_engine()) as session:
             tokens.note_use(session, asker.bearer)
+    return asker.who.person_id
 
 
 def _answered(call: Call, proof: Proof, request: Request, content: bytes) -> Response:

@@ -41,23 +41,26 @@ _under_way: Counter[tuple[str, int]] = Counter()  # number of downloads by budge
 
 
 class Download(StreamingResponse):
-    """A file: its bytes, or pieces that are written while they are sent.
+    """A file: a function that builds it, or pieces that are written while they are sent.
 
-    Only a few are sent at a time, and more get 429: for one person, since bytes wait in memory, and for everybody
-    together, since pieces hold a database connection until the client has read them.
+    Only a few are built and sent at a time, and more get 429: for one person, since files wait in memory, and for
+    everybody together, since pieces hold a database connection until the client has read them.
     """
 
     def __init__(
-        self, who: Who, content: bytes | Generator[bytes, None, None], kind: str, headers: Mapping[str, str]
+        self,
+        who: Who,
+        content: Callable[[], bytes] | Generator[bytes, None, None],
+        kind: str,
+        headers: Mapping[str, str],
     ) -> None:
         super().__init__(iter(()), media_type=kind, headers={**NO_STORE, **headers})
         self.counts = [("downloads", who.person_id)]
-        if isinstance(content, bytes):
-            self.headers["Content-Length"] = str(len(content))
-            self.pieces = (piece for piece in [content])
-        else:
+        if isinstance(content, Generator):
             self.counts.append(("all_downloads", 0))
             self.pieces = content
+        else:
+            self.pieces = (build() for build in [content])
         self.body_iterator = iterate_in_threadpool(self.pieces)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -177,15 +180,20 @@ def _page(request: Request) -> Response:
     except NotFound as error:
         return refusal(404, str(error))
     policy = {"Content-Security-Policy": f"{READ_ONLY}; {ancestors()}"}
-    return Download(who, page.encode(), "text/html; charset=utf-8", policy)
+    return Download(who, page.encode, "text/html; charset=utf-8", policy)
 
 
 def _workbook(request: Request, session: Session, study: Study) -> tuple[str, str, Blocks]:
     """The workbook for one annotator."""
     from triptych.annotate import workbooks
 
-    name, data = workbooks.file_of(session, study, request.path_params["number"])
-    return name, "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", lambda *_: iter([data])
+    number = request.path_params["number"]
+
+    def blocks(session: Session, study: Study) -> Iterator[bytes]:
+        yield workbooks.file_of(session, study, number)
+
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+    return workbooks.file_name(session, study, number), kind, blocks
 
 
 def _capsule(_: Request, session: Session, study: Study) -> tuple[str, str, Blocks]:

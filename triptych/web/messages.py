@@ -14,8 +14,8 @@ from triptych.storage.database import DatabaseUnavailable
 
 LONGEST = 64 * 2**10  # bytes, for anyone but leads: pages have short forms, and the workbench sends its texts by HTTP
 MOST_ENTRIES = 2000
-STOP, RERUN, FILES, HEARTBEAT, OPERATION = 7, 11, 16, 17, 19  # field numbers of the kinds that our pages send
-KINDS = {STOP: 0, RERUN: 2, FILES: 2, HEARTBEAT: 0, OPERATION: 2}  # and protobuf's wire type of each
+STOP, RERUN, FILES, HEARTBEAT = 7, 11, 16, 17  # field numbers of the kinds that our pages send
+KINDS = {STOP: 0, RERUN: 2, FILES: 2, HEARTBEAT: 0}  # and protobuf's wire type of each
 WIDGETS = 2  # a field of RERUN
 IDS = (b"$$ID", b"$$STREAMLIT_INTERNAL_KEY")  # prefixes of widget ids
 UNREADABLE_CODE, TOO_BIG_CODE, LATER_CODE = 1002, 1009, 1013  # close codes

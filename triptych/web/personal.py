@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from triptych.errors import NotFound
 from triptych.languages.language import _
-from triptych.privacy import personal_data
+from triptych.privacy import personal_data, withdrawal
 from triptych.storage.database import reading
 from triptych.storage.models import Role
 from triptych.study import lifecycle
@@ -64,13 +64,20 @@ def _answer(data_of: PersonalData, request: Request) -> Response:
     if form not in FORMS:
         return refusal(404, f"There is no such file; there are {', '.join(FORMS)}.")
     media_type, write = FORMS[form]
+    pseudonym = request.path_params.get("pseudonym", who.pseudonym)
     try:
         with reading(web_engine()) as session:
-            data = data_of(session, who, request)
+            if data_of is _about_member:
+                withdrawal.annotator(session, lifecycle.led_by(session, who, request.path_params["slug"]), pseudonym)
     except NotFound as error:
         return refusal(404, str(error))
-    name = quote(f"{data['pseudonym']}.{form}", safe="")  # a pseudonym of an imported study may not be ASCII
-    return Download(who, write(data), media_type, {"Content-Disposition": f"attachment; filename*=utf-8''{name}"})
+
+    def build() -> bytes:
+        with reading(web_engine()) as session:
+            return write(data_of(session, who, request))
+
+    name = quote(f"{pseudonym}.{form}", safe="")  # a pseudonym of an imported study may not be ASCII
+    return Download(who, build, media_type, {"Content-Disposition": f"attachment; filename*=utf-8''{name}"})
 
 
 PERSONAL_ROUTES = [

@@ -37,8 +37,6 @@ PLAIN_HTTP = (
 )
 EVERYWHERE = (None, "", "0.0.0.0", "::")  # noqa: S104 (only compared with)
 SHUTDOWN_SECONDS = 10.0  # for which a stopping server waits for transactions
-# loggers that write a line for each value that no widget sends; the traces of such errors are limited too
-OF_PAGES = ("streamlit.error_util", "streamlit.components.v2.bidi_component.serialization")
 log = logging.getLogger("triptych.web")
 
 
@@ -88,9 +86,12 @@ def running(option: Callable[[str], Any]) -> Iterator[None]:
 
 
 def limit_lines_of_pages() -> None:
-    """Keep visitors from filling the log by messages that make a page fail in Streamlit, each time it runs."""
-    for name in OF_PAGES:
-        logging.getLogger(name).addFilter(lambda _: not budgets.spending("refusal_lines").take("pages"))
+    """Keep visitors from filling the log by messages to which Streamlit writes a line each time. Call it once Streamlit
+    has made its loggers.
+    """
+    for name in list(logging.root.manager.loggerDict):
+        if name.startswith("streamlit."):
+            logging.getLogger(name).addFilter(lambda _: not budgets.spending("refusal_lines").take("pages"))
 
 
 def refuse_other_options(option: Callable[[str], Any]) -> None:

@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager
 from contextvars import copy_context
 from functools import partial
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from sqlalchemy import Engine
 from sqlmodel import Session
@@ -50,6 +51,8 @@ BYTES_PER_CHARACTER = 4 * len(LETTERS)
 # Four: with more, the thread that holds the study's row on PostgreSQL waits for all others to release the interpreter,
 # and they wait for the row (`python -m bench two-processes`)
 _threads = ThreadPoolExecutor(4, thread_name_prefix="desk")
+# by login: its messages run one after another, so that nobody holds the threads that all share
+_turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
 
 def refused(status: int, reason: str, message: str, **more: Any) -> JSONResponse:
@@ -75,19 +78,21 @@ async def command(
     if wait:
         headers = {"Retry-After": str(budgets.seconds(wait))}
         return unread(refused(429, "budget", budgets.later(wait)), headers)
-    limit = USUAL_BODY
+    limit, turn = USUAL_BODY, _turns.setdefault(secret, asyncio.Lock())
     if declared > USUAL_BODY:
-        limit = await _in_thread(threads or _threads, _longest_body, secret)
+        async with turn:
+            limit = await _in_thread(threads or _threads, _longest_body, secret)
         if not limit:
             return unread(refused(401, "signed_out", _(accounts.SIGNED_OUT)))
     if declared > limit:
         return unread(refused(413, "invalid", f"The message is longer than {limit // KB} KB."))
     body, began = await request.body(), time.monotonic()
-    response, is_again = await _in_thread(threads or _threads, _parsed, answer, secret, body)
-    if is_again:
-        # answering a check again is faster, as its first answer counts; without this pause, the timing would reveal
-        # checks to annotators who answer again
-        await asyncio.sleep(-(time.monotonic() - began) % AGAIN_SECONDS)
+    async with turn:
+        response, is_again = await _in_thread(threads or _threads, _parsed, answer, secret, body)
+        if is_again:
+            # answering a check again is faster, as its first answer counts; without this pause, the timing would
+            # reveal checks to annotators who answer again
+            await asyncio.sleep(-(time.monotonic() - began) % AGAIN_SECONDS)
     return response
 
 
