@@ -167,12 +167,12 @@ def _in_database(path: Path, left: Mapping[str, Event]) -> list[str]:
 def _in_archive(path: Path, left: Mapping[str, Event]) -> list[str]:
     """People who have left but are in the archive's database; without one, whose pseudonym is in one of its files."""
     with zips.opened(path) as archive:
-        names = archive.namelist()
+        names = list(dict.fromkeys(archive.namelist()))
         inner = [name for name in names if Path(name).suffix in DATABASES]
         if sum(entry.file_size for entry in archive.infolist()) > (MAX_DATABASES if inner else MAX_TEXTS):
             raise BadZipFile("it would fill the memory or the disk")
         if not inner:
-            texts = [archive.read(name) for name in names]
+            texts = [zips.read(archive, name) for name in names]
             return [pseudonym for pseudonym in left if any(pseudonym.encode() in text for text in texts)]
         with working.folder() as folder:
             unpacked = [Path(archive.extract(name, folder)) for name in inner]
