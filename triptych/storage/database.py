@@ -644,6 +644,19 @@ def unchanged(path: Path) -> Iterator[sqlite3.Connection]:
         yield file
 
 
+_COMPUTING = re.compile(r"\b(AS|VIRTUAL)\b", re.IGNORECASE)  # in views, computed columns and virtual tables
+
+
+def refuse_computing(file: sqlite3.Connection) -> None:
+    """Raises sqlite3.DatabaseError for a file whose tables compute something when they are read.
+
+    One call of a function may take hours, which no number of steps limits.
+    """
+    definitions = file.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
+    if any(_COMPUTING.search(str(sql)) for (sql,) in definitions):
+        raise sqlite3.DatabaseError("a table may compute without end")
+
+
 def copy_sqlite(source: Path, target: Path) -> None:
     """Makes a consistent copy with SQLite's backup interface, and checks it. Raises UnsafeDatabase."""
     copy_pages(source, target)
