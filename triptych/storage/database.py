@@ -674,9 +674,15 @@ def copy_pages(source: Path, target: Path, *, as_it_is: bool = False) -> None:
 
 
 def refuse_damaged(copy: Path, name: str) -> None:
-    """Raises UnsafeDatabase for a damaged copy of the file of this name. The check computes what its tables define."""
+    """Raises UnsafeDatabase for a damaged copy of the file of this name, or one that the app's connections cannot read.
+
+    The check computes what its tables define.
+    """
     with closing(sqlite3.connect(copy)) as file:
+        encoding = file.execute("PRAGMA encoding").fetchone()[0]
         answer = file.execute("PRAGMA integrity_check").fetchone()[0]
+    if encoding != "UTF-8":
+        raise UnsafeDatabase(f"{name} has its texts in {encoding}, but the app reads and writes UTF-8.")
     if answer != "ok":
         raise UnsafeDatabase(f"The copy of {name} is damaged: {answer}.")
 
