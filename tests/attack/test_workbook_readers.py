@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import io
 import zipfile
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -35,7 +37,7 @@ def related(*targets: str) -> str:
     return f"<Relationships>{''.join(relations)}</Relationships>"
 
 
-def book(sheets: str = SHEET, targets: tuple[str, ...] = ("worksheets/s.xml",), **members: str | bytes) -> bytes:
+def book(sheets: str = SHEET, targets: Sequence[str] = ("worksheets/s.xml",), **members: Any) -> bytes:
     """A workbook. members: name of a member → its content; `s` is the sheet."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -55,7 +57,7 @@ def in_utf16() -> bytes:
 
 
 ALIKE = "".join(f'<sheet name="S{n}" r:id="r1"/>' for n in range(50))
-WIDE = {f"xl/worksheets/s{n}.xml": rows('<row r="120"><c r="XFD120"/></row>') for n in range(2)}
+WIDE: dict[str, Any] = {f"xl/worksheets/s{n}.xml": rows('<row r="120"><c r="XFD120"/></row>') for n in range(2)}
 WORKBOOKS = {
     "a long row number": book(s=rows(f'<row>{CELL}</row><row r="4000000000">{CELL}</row>')),
     "a long column": book(s=rows('<row><c r="AAAAA1"/></row>')),
