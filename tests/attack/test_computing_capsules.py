@@ -12,19 +12,20 @@ from helpers.capsules import with_sql
 from triptych.errors import ImportRefused, NotFound
 from triptych.operations import backup, capsule, earlier_head
 from triptych.operations.backup import BackupFailed
+from triptych.privacy import erasure
 from triptych.storage import database
 from triptych.storage.database import writing
 
 TEXT = "printf('%.*c', 100, 'x')"  # a thousandth of what it could be
 CONSTRAINT = (
-    "PRAGMA writable_schema = 1; UPDATE sqlite_master SET sql = replace(sql, 'PRIMARY KEY', "
+    "PRAGMA writable_schema = 1; UPDATE sqlite_master SET rootpage = 0, sql = replace(sql, 'PRIMARY KEY', "
     f"'CHECK (length({TEXT.replace(chr(39), chr(39) * 2)}) > 0), PRIMARY KEY') WHERE name = 'turn'"
 )
 
 STEPS = 5_000_000  # of a query that could be endless
 ENDLESS = f"WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < {STEPS}) SELECT max(x)"
 LONG_STATEMENT = (
-    "PRAGMA writable_schema = 1; UPDATE sqlite_master SET sql = replace(sql, '''training''', "
+    "PRAGMA writable_schema = 1; UPDATE sqlite_master SET rootpage = 0, sql = replace(sql, '''training''', "
     "'''training''' || replace(hex(zeroblob(5000)), '00', ', ''training''')) WHERE name = 'item'"
 )
 MANY_TABLES = (
@@ -145,3 +146,25 @@ def test_an_earlier_database_computes_no_long_text(tmp_path):
 
     with pytest.raises(NotFound, match="cannot be read"):
         earlier_head.read(str(path))
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        "CREATE TABLE {table} (id, event_number, event_hash, slug AS (instr('long', 'g')), pseudonym AS (1))",
+        "CREATE VIRTUAL TABLE {table} USING fts5(event_number, event_hash, slug, pseudonym, content = 'endless')",
+    ],
+    ids=["computed column", "virtual table"],
+)
+def test_no_table_that_computes_something_is_read(tmp_path, definition):
+    """One call of a function, such as instr of two long texts, takes hours and is one step."""
+    path = tmp_path / "earlier.db"
+    with closing(sqlite3.connect(path)) as file:
+        for table in ("study", "person", "event"):
+            file.executescript(definition.format(table=table))
+
+    with pytest.raises(NotFound, match="cannot be read") as refused:
+        earlier_head.read(str(path))
+    assert "compute" in str(refused.value.__cause__)
+    with pytest.raises(sqlite3.DatabaseError, match="compute"):
+        erasure._in_database(path, {})

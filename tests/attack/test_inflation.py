@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import struct
 import tracemalloc
 import zipfile
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,7 +15,8 @@ import pytest
 from triptych.errors import ImportRefused, NotFound
 from triptych.formats import ReadOptions, parquet, read_items
 from triptych.formats.ratings import read_files
-from triptych.operations import capsule, earlier_head
+from triptych.operations import capsule, earlier_head, sealed
+from triptych.privacy import erasure
 
 ROWS = 600
 LONG = "x" * 400_000
@@ -128,6 +131,69 @@ def test_a_zip_that_inflates_at_once_is_not_opened(tmp_path, method, big, read):
         assert tracemalloc.get_traced_memory()[1] < 10 * 2**20
     finally:
         tracemalloc.stop()
+
+
+def understated(name: str) -> bytes:
+    """A zip of some kB with a file of 60 MB that, as its directory says, has 10 bytes."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, bytes(60 * 2**20))
+    data = bytearray(packed.getvalue())
+    struct.pack_into("<I", data, data.rindex(b"PK\x01\x02") + 24, 10)
+    return bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("report/snapshot.json", sealed.changed_files),
+        ("codebook.json", lambda archive: list(earlier_head._in_file(Path(archive.filename)))),
+        ("ratings.csv", lambda archive: erasure._in_archive(Path(archive.filename), {})),
+    ],
+    ids=["list of hashes", "last event", "erasure"],
+)
+def test_a_zip_that_understates_a_size_takes_no_memory(tmp_path, name, read):
+    path = tmp_path / "given.zip"
+    path.write_bytes(understated(name))
+    tracemalloc.start()
+    try:
+        with zipfile.ZipFile(path) as archive, pytest.raises((zipfile.BadZipFile, ValueError)):
+            read(archive)
+        assert tracemalloc.get_traced_memory()[1] < 10 * 2**20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_a_file_of_a_report_is_hashed_once(tmp_path, monkeypatch):
+    """A directory may name one list, and several lists one file, thousands of times."""
+    with zipfile.ZipFile(tmp_path / "given.zip", "w") as archive:
+        archive.writestr("a/ratings.csv", "1")
+        for _ in range(3):
+            archive.writestr("a/snapshot.json", '{"files": {"ratings.csv": "0"}}')
+        archive.writestr("manifest.json", '{"sha256": {"a/ratings.csv": "0"}}')
+    hashed = []
+
+    def noted(file):
+        hashed.append(file.name)
+        return "0"
+
+    monkeypatch.setattr(sealed, "_hash", noted)
+    with zipfile.ZipFile(tmp_path / "given.zip") as archive:
+        assert sealed.changed_files(archive) == []
+
+    assert hashed == ["a/ratings.csv"]
+
+
+def test_a_report_of_more_than_four_gigabytes_is_not_hashed(tmp_path, monkeypatch):
+    monkeypatch.setattr(sealed, "MAX_INFLATED", 1000, raising=False)
+    path = tmp_path / "given.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("ratings.csv", bytes(2000))
+        archive.writestr("manifest.json", '{"sha256": {"ratings.csv": "0"}}')
+
+    with pytest.raises(NotFound, match="cannot be read"):
+        earlier_head.read(str(path))
 
 
 @pytest.mark.parametrize(

@@ -200,3 +200,16 @@ def test_a_backup_on_a_read_only_disk_is_restored(sqlite_engine, study, tmp_path
     monkeypatch.setattr(database.sqlite3, "connect", as_read_only)
     assert backup.restore(sqlite_engine, kept, ACTOR, alone=True).name == "backup.db"
     assert [path.name for path in kept.parent.iterdir()] == ["backup.db"]
+
+
+def test_a_backup_in_utf16_is_not_restored(sqlite_engine, study, tmp_path):
+    """The app's open connections could read nothing any more, until it is started again."""
+    given = tmp_path / "given.db"
+    with closing(sqlite3.connect(backup.make(sqlite_engine).path)) as made, closing(sqlite3.connect(given)) as file:
+        file.execute("PRAGMA encoding = 'UTF-16le'")
+        file.executescript("\n".join(made.iterdump()))
+
+    with pytest.raises(BackupFailed, match="has its texts in UTF-16le"):
+        backup.restore(sqlite_engine, given, ACTOR, alone=True)
+
+    assert titles(sqlite_engine) == [study.title]

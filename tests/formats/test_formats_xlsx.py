@@ -195,7 +195,7 @@ HOSTILE = {
     "repeated text by an entity": (lambda: repeated_text_bomb("0&#57;"), "repeats long texts"),
     "far corner": (far_corner, "row 1,048,576"),
     "entities": (entity_bomb, "XML entities"),
-    "entities in UTF-16": (lambda: entity_bomb("utf-16"), "XML entities"),
+    "entities in UTF-16": (lambda: entity_bomb("utf-16"), "damaged"),
     "nested zip": (nested_zip, "another zip"),
     "300 members": (many_members, "at most 200"),
     "lying sizes": (lying_sizes, "does not match the zip's directory"),

@@ -3,6 +3,8 @@
 An .xlsx file is a zip of XML. A small file can contain gigabytes, entities, or a cell in the last corner of the sheet
 that makes a reader allocate the whole sheet. So every member is inflated here within limits, and every sheet is
 examined. Readers get only the checked content, in a new zip (two programs may read one zip differently).
+Where the reader of the cells may read something else than is examined here, the workbook is refused: it allocates what
+it reads, and ends the whole program if there is not enough memory.
 Limits: 200 members, 64 MiB inflated, 100 : 1 where that is more than 8 MiB, 100,000 cells.
 """
 
@@ -12,7 +14,7 @@ import io
 import posixpath
 import re
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from xml.etree.ElementTree import ParseError
@@ -20,7 +22,6 @@ from xml.etree.ElementTree import ParseError
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring, iterparse
 from openpyxl.utils.cell import coordinate_to_tuple, range_boundaries
-from openpyxl.utils.exceptions import CellCoordinatesException
 
 from triptych.errors import ImportRefused
 from triptych.formats.zips import unzipped
@@ -34,6 +35,9 @@ MAX_AREA = 2_000_000
 MAX_TAGS = 3_000_000
 MAX_TEXT = 64 * 2**20
 UNKNOWN = -1
+ROW = re.compile("[1-9][0-9]{0,6}")
+PLACE = re.compile(f"[A-Za-z]{{1,3}}{ROW.pattern}")
+CELLS = b"sheetData"  # without this word nothing in a member is read as cells
 WITH_MARKUP = re.compile(rb"<(?:\w+:)?v\b[^<>]*>[^<]*(?:&|<(?!/))")  # a value that two programs may read differently
 NO_TABLE = ": that is not a table of items. Save the sheet as CSV UTF-8 instead."
 
@@ -54,12 +58,13 @@ class Members(dict[str, bytes]):
         return buffer.getvalue()
 
 
-@dataclass
+@dataclass(eq=False)
 class SheetSurvey:
     """Properties in a sheet's XML that its values do not show. Rows from 1; `merged`: (first, last, reference)."""
 
     name: str
     hidden: bool
+    area: int = 0
     hidden_rows: set[int] = field(default_factory=set)
     merged: list[tuple[int, int, str]] = field(default_factory=list)
     without_value: list[tuple[int, str]] = field(default_factory=list)
@@ -75,7 +80,8 @@ def guarded(data: bytes) -> Members:
     max_bytes = min(MAX_INFLATED, max(RATIO_FROM_BYTES, MAX_RATIO * len(data)))
     members = unzipped(data, "The workbook", MAX_MEMBERS, max_bytes, NO_TABLE)
     names = {name.casefold() for name in members}
-    if len(names) != len(members) or "xl/workbook.xml" not in names:
+    is_ambiguous = len(names) != len(members) or any("\\" in name for name in members)
+    if is_ambiguous or "xl/workbook.xml" not in names:
         raise ImportRefused(
             "This zip is not an Excel workbook (.xlsx). Save the table from Excel as .xlsx or CSV UTF-8."
         )
@@ -93,14 +99,15 @@ def survey(members: Members) -> list[SheetSurvey]:
 
     Raises ImportRefused for more than 100,000 cells, cells too far apart, or one long text shown in many cells.
     """
-    sheets = []
-    cells = shown = 0
+    cells = shown = area = 0
     with _in_words():
-        strings = fromstring(members.part("xl/sharedStrings.xml"), forbid_dtd=True).findall(".//{*}si")
-        lengths = dict(enumerate(sum(map(len, string.itertext())) for string in strings))
+        if any(b"\0" in content for content in members.values()):
+            raise ValueError("XML in UTF-16, in which the reader of the cells sees other elements")
+        lengths = _lengths_of_texts(members.part("xl/sharedStrings.xml"))
         longest = max(lengths.values(), default=0)
-        for sheet, path in _sheet_paths(members):
-            for shared in _look_through(sheet, members.part(path)):
+        named = _sheet_paths(members)
+        for sheet, path in [*named.items(), *_other_sheets(members, named.values())]:
+            for shared in _look_through(sheet, members.part(path), MAX_AREA - area):
                 cells += 1
                 shown += 0 if shared is None else lengths.get(shared, longest)
                 if cells > MAX_CELLS:
@@ -108,12 +115,22 @@ def survey(members: Members) -> list[SheetSurvey]:
                         f"The workbook has more than {MAX_CELLS:,} cells. "
                         "Save the sheet as CSV UTF-8, it may be longer."
                     )
-            sheets.append(sheet)
+            area += sheet.area
     if shown > MAX_TEXT:
         raise ImportRefused("The workbook repeats long texts to more than 64 MB. Save the sheet as CSV UTF-8 instead.")
-    if all(sheet.hidden for sheet in sheets):
+    if all(sheet.hidden for sheet in named):
         raise ImportRefused("The workbook has no visible sheet.")
-    return sheets
+    return list(named)
+
+
+def _lengths_of_texts(content: bytes) -> dict[int, int]:
+    """Number of each shared text → its length. Raises ValueError where the reader of the cells counts differently."""
+    table = fromstring(content, forbid_dtd=True)
+    texts = table.findall(".//{*}si")
+    sizes = [part.get("uniqueCount", "0") for part in (table, *table.findall(".//{*}sst"))]
+    if any(text.find(".//{*}si") is not None for text in texts) or any(_number(n, MAX_TAGS) >= MAX_TAGS for n in sizes):
+        raise ValueError("the shared texts")
+    return dict(enumerate(sum(map(len, text.itertext())) for text in texts))
 
 
 @contextmanager
@@ -126,17 +143,29 @@ def _in_words() -> Iterator[None]:
         raise ImportRefused("The workbook is damaged: its XML cannot be read.") from error
 
 
-def _sheet_paths(members: Members) -> Iterable[tuple[SheetSurvey, str]]:
-    """Every sheet of the workbook with the member that holds it."""
+def _sheet_paths(members: Members) -> dict[SheetSurvey, str]:
+    """Every sheet of the workbook → the member that holds it. Raises ValueError where that is not plain."""
     relations = fromstring(members.part("xl/_rels/workbook.xml.rels"), forbid_dtd=True).findall(".//{*}Relationship")
     targets = {relation.get("Id"): posixpath.join("/xl", relation.get("Target", "")) for relation in relations}
+    paths = {}
     for sheet in fromstring(members.part("xl/workbook.xml"), forbid_dtd=True).findall(".//{*}sheet"):
-        relation_id = next((value for key, value in sheet.items() if key.endswith("}id")), None)
-        path = posixpath.normpath(targets.get(relation_id, "")).lstrip("/")
-        yield SheetSurvey(sheet.get("name", ""), sheet.get("state", "visible") != "visible"), path
+        (relation_id,) = (value for key, value in sheet.items() if key.endswith("}id"))
+        survey_of = SheetSurvey(sheet.get("name", ""), sheet.get("state", "visible") != "visible")
+        paths[survey_of] = posixpath.normpath(targets.get(relation_id, "")).lstrip("/")
+    if len({path.casefold() for path in paths.values()}) != len(paths):
+        raise ValueError("two sheets in one member, which would be read again and again")
+    return paths
 
 
-def _look_through(sheet: SheetSurvey, content: bytes) -> Iterator[int | None]:
+def _other_sheets(members: Members, paths: Collection[str]) -> Iterator[tuple[SheetSurvey, str]]:
+    """Members that no sheet names here, but perhaps for the reader of the cells."""
+    named = {path.casefold() for path in paths}
+    for name, content in members.items():
+        if name.casefold() not in named and CELLS in content:
+            yield SheetSurvey(name, hidden=True), name
+
+
+def _look_through(sheet: SheetSurvey, content: bytes, max_area: int) -> Iterator[int | None]:
     """Fills in the survey of one sheet; yields each cell's index in the list of shared texts, None without one.
 
     UNKNOWN is yielded for an index that the reader of the cells may read as another number.
@@ -146,13 +175,14 @@ def _look_through(sheet: SheetSurvey, content: bytes) -> Iterator[int | None]:
     for event, element in iterparse(io.BytesIO(content), ("start", "end"), forbid_dtd=True):
         name = element.tag.rpartition("}")[2]
         if event == "start" and name == "row":
-            row, column = _number(element.get("r"), row + 1), 0
+            row, column = _row(element.get("r"), row + 1), 0
             if element.get("hidden") in ("1", "true"):
                 sheet.hidden_rows.add(row)
         elif event == "end" and name == "c":
-            row, column = _place(element.get("r"), (row, column + 1))
-            last_row, last_column = max(last_row, row), max(last_column, column)
-            if last_row * last_column > MAX_AREA:
+            row_of_cell, column = _place(element.get("r"), (row, column + 1))
+            last_row, last_column = max(last_row, row_of_cell), max(last_column, column)
+            sheet.area = last_row * last_column
+            if sheet.area > max_area:
                 raise ImportRefused(
                     f"Sheet '{sheet.name}' reaches to row {last_row:,}, column {last_column:,}. "
                     "Delete cells far outside the table, or save the sheet as CSV UTF-8."
@@ -160,7 +190,7 @@ def _look_through(sheet: SheetSurvey, content: bytes) -> Iterator[int | None]:
             kind, values = element.get("t"), [value.text for value in element.findall("{*}v")]
             value = next(iter(values), None)
             if kind == "e" or (kind != "str" and not value and element.find("{*}f") is not None):
-                sheet.without_value.append((row, element.get("r", "")))
+                sheet.without_value.append((row_of_cell, element.get("r", "")))
             yield None if kind != "s" else _number(value, UNKNOWN) if is_plain and len(values) == 1 else UNKNOWN
         elif event == "end" and name == "mergeCell":
             first, last = range_boundaries(element.get("ref", ""))[1::2]
@@ -170,12 +200,22 @@ def _look_through(sheet: SheetSurvey, content: bytes) -> Iterator[int | None]:
             element.clear()
 
 
-def _place(reference: str | None, otherwise: tuple[int, int]) -> tuple[int, int]:
-    """Row and column of a cell, from 1."""
-    try:
-        place: tuple[int, int] = coordinate_to_tuple(reference or "?")
-    except (CellCoordinatesException, ValueError):
+def _row(reference: str | None, otherwise: int) -> int:
+    """The number of a row. Raises ValueError for one that may be read as another."""
+    if reference is None:
         return otherwise
+    if not ROW.fullmatch(reference):
+        raise ValueError(reference)
+    return int(reference)
+
+
+def _place(reference: str | None, otherwise: tuple[int, int]) -> tuple[int, int]:
+    """Row and column of a cell, from 1. Raises ValueError for a reference that may be read as another."""
+    if reference is None:
+        return otherwise
+    if not PLACE.fullmatch(reference):
+        raise ValueError(reference)
+    place: tuple[int, int] = coordinate_to_tuple(reference)
     return place
 
 

@@ -30,6 +30,15 @@ def opened(file: Path | IO[bytes]) -> Iterator[zipfile.ZipFile]:
         yield archive
 
 
+def read(archive: zipfile.ZipFile, name: str) -> bytes:
+    """One member's content, which is inflated no further than the size that the zip declares.
+
+    `ZipFile.read` inflates up to 2 GB before it compares sizes.
+    """
+    with archive.open(name) as file:
+        return file.read(archive.getinfo(name).file_size + 1)
+
+
 def unzipped(data: bytes, kind: str, max_members: int, max_bytes: int, remedy: str) -> dict[str, bytes]:
     """Name → content of every member; the sizes that a zip declares are not believed.
 

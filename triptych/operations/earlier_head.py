@@ -80,9 +80,9 @@ def _in_file(path: Path) -> Iterator[EarlierHead]:
     elif path.suffix == ".zip":
         with zips.opened(path) as archive:
             _refuse_changed(path, archive)
-            for name in archive.namelist():
+            for name in dict.fromkeys(archive.namelist()):
                 if name.rpartition("/")[2] in NAMING and archive.getinfo(name).file_size <= LARGEST_BYTES:
-                    yield from _in_json(json.loads(archive.read(name)))
+                    yield from _in_json(json.loads(zips.read(archive, name)))
     elif path.suffix == ".json" or beside.is_file():
         yield from _in_json(json.loads((path if path.suffix == ".json" else beside).read_text(encoding="utf-8")))
     else:
@@ -107,8 +107,8 @@ def _refuse_changed(path: Path, archive: ZipFile) -> None:
 def _heads_in(path: Path) -> Iterator[EarlierHead]:
     """The last event of every study in an SQLite file, which may be on a read-only disk."""
     with database.unchanged(path) as file:
-        # the table may be a view that computes endlessly
         file.set_progress_handler(lambda: 1, MAX_STEPS)
+        database.refuse_computing(file)
         for slug, number, hashed in file.execute("SELECT slug, event_number, event_hash FROM study ORDER BY id"):
             yield EarlierHead(number, (hashed,), slug)
 

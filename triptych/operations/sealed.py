@@ -9,6 +9,7 @@ import hashlib
 import io
 import json
 from collections.abc import Iterator
+from functools import cache, partial
 from typing import IO, Any
 from zipfile import BadZipFile, ZipFile
 
@@ -22,6 +23,7 @@ from triptych.storage.models import Event, Snapshot, Study
 LISTS = {"snapshot.json": "files", "manifest.json": "sha256"}
 SNAPSHOT = "snapshot.json"
 LARGEST_BYTES = 20_000_000  # of a file with a list of hashes
+MAX_INFLATED = 2**32  # bytes of all files; the database of a capsule may have 2 GB
 UNREADABLE = (
     *(BadZipFile, OSError, ValueError, LookupError, AttributeError, TypeError),
     *(NotImplementedError, RecursionError, RuntimeError),
@@ -30,24 +32,31 @@ UNREADABLE = (
 
 def changed_files(archive: ZipFile) -> list[str]:
     """Names of the listed files that are missing or whose hash differs. Raises one of UNREADABLE."""
+    if sum(entry.file_size for entry in archive.infolist()) > MAX_INFLATED:
+        raise ValueError("the files are too large")
+    hash_in = cache(partial(_hash_in, archive))  # several lists may name the same file
     changed = []
-    for name in archive.namelist():
+    for name in dict.fromkeys(archive.namelist()):
         folder, slash, base = name.rpartition("/")
         for listed, sha256 in _listed_by(archive, name).get(LISTS[base], {}).items() if base in LISTS else ():
-            try:
-                with archive.open(f"{folder}{slash}{listed}") as file:
-                    is_same = _hash(file) == sha256
-            except KeyError:
-                is_same = False
-            changed += [] if is_same else [listed]
+            changed += [] if hash_in(f"{folder}{slash}{listed}") == sha256 else [listed]
     return changed
 
 
 def _listed_by(archive: ZipFile, name: str) -> dict[str, Any]:
     if archive.getinfo(name).file_size > LARGEST_BYTES:
         raise ValueError(name)
-    content: dict[str, Any] = json.loads(archive.read(name))
+    content: dict[str, Any] = json.loads(zips.read(archive, name))
     return content
+
+
+def _hash_in(archive: ZipFile, name: str) -> str | None:
+    """The SHA-256 of a member; None if there is none."""
+    try:
+        with archive.open(name) as file:
+            return _hash(file)
+    except KeyError:
+        return None
 
 
 def _hash(file: IO[bytes]) -> str:
@@ -76,7 +85,7 @@ def _faults(file: bytes, sha256: str, made_of: tuple[Any, str]) -> list[str]:
     with zips.opened(io.BytesIO(file)) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith(f"/{SNAPSHOT}"))
         faults = [f"{changed} differs from the file that was stored." for changed in changed_files(archive)]
-        content = archive.read(name)
+        content = zips.read(archive, name)
     if hashlib.sha256(content).hexdigest() != sha256:
         faults.append("its file belongs to another report.")
     listing = json.loads(content)

@@ -644,6 +644,19 @@ def unchanged(path: Path) -> Iterator[sqlite3.Connection]:
         yield file
 
 
+_COMPUTING = re.compile(r"\b(AS|VIRTUAL)\b", re.IGNORECASE)  # in views, computed columns and virtual tables
+
+
+def refuse_computing(file: sqlite3.Connection) -> None:
+    """Raises sqlite3.DatabaseError for a file whose tables compute something when they are read.
+
+    One call of a function may take hours, which no number of steps limits.
+    """
+    definitions = file.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
+    if any(_COMPUTING.search(str(sql)) for (sql,) in definitions):
+        raise sqlite3.DatabaseError("a table may compute without end")
+
+
 def copy_sqlite(source: Path, target: Path) -> None:
     """Makes a consistent copy with SQLite's backup interface, and checks it. Raises UnsafeDatabase."""
     copy_pages(source, target)
@@ -661,9 +674,15 @@ def copy_pages(source: Path, target: Path, *, as_it_is: bool = False) -> None:
 
 
 def refuse_damaged(copy: Path, name: str) -> None:
-    """Raises UnsafeDatabase for a damaged copy of the file of this name. The check computes what its tables define."""
+    """Raises UnsafeDatabase for a damaged copy of the file of this name, or one that the app's connections cannot read.
+
+    The check computes what its tables define.
+    """
     with closing(sqlite3.connect(copy)) as file:
+        encoding = file.execute("PRAGMA encoding").fetchone()[0]
         answer = file.execute("PRAGMA integrity_check").fetchone()[0]
+    if encoding != "UTF-8":
+        raise UnsafeDatabase(f"{name} has its texts in {encoding}, but the app reads and writes UTF-8.")
     if answer != "ok":
         raise UnsafeDatabase(f"The copy of {name} is damaged: {answer}.")
 
