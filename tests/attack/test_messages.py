@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -212,6 +215,14 @@ def test_while_the_database_is_unavailable_nobody_counts_as_a_lead():
     assert refusal.value.code == LATER_CODE
 
 
+@contextmanager
+def short_log(home: Path, forked: Any) -> Iterator[Server]:
+    """A server whose log takes three lines about visitors' messages."""
+    build_world(home, items=5)
+    with running_app(home, {"TRIPTYCH_BUDGETS": "refusal_lines=3/0.01"}, start=forked) as server:
+        yield server
+
+
 async def _fail_again_and_again(server: Server, times: int) -> None:
     """A stranger sends a number where the page has a text."""
     async with aiohttp.ClientSession() as http:
@@ -224,8 +235,7 @@ async def _fail_again_and_again(server: Server, times: int) -> None:
 
 
 def test_values_that_no_widget_has_fill_no_log(tmp_path, forked):
-    build_world(tmp_path, items=5)
-    with running_app(tmp_path, {"TRIPTYCH_BUDGETS": "refusal_lines=3/0.01"}, start=forked) as server:
+    with short_log(tmp_path, forked) as server:
         asyncio.run(_fail_again_and_again(server, 8))
         lines = [line for line in server.output().splitlines() if "error_util" in line]
 
@@ -246,8 +256,7 @@ async def _ask_for_what_is_not_there(server: Server, times: int) -> None:
 
 
 def test_requests_for_what_is_not_there_fill_no_log(tmp_path, forked):
-    build_world(tmp_path, items=5)
-    with running_app(tmp_path, {"TRIPTYCH_BUDGETS": "refusal_lines=3/0.01"}, start=forked) as server:
+    with short_log(tmp_path, forked) as server:
         asyncio.run(_ask_for_what_is_not_there(server, 4))
         lines = [line for line in server.output().splitlines() if " streamlit." in line]
 

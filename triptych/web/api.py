@@ -16,7 +16,6 @@ from datetime import timedelta
 from functools import lru_cache, partial
 from typing import Any, TypeVar, cast
 from urllib.parse import unquote
-from weakref import WeakValueDictionary
 
 from pydantic import BaseModel, ValidationError
 from sqlalchemy import delete, select
@@ -39,7 +38,7 @@ from triptych.storage.database import DatabaseUnavailable, reading, writing
 from triptych.storage.models import StoredAnswer
 from triptych.web import budgets
 from triptych.web.session import web_engine
-from triptych.web.work import refused, unread
+from triptych.web.work import refused, turn_of, unread
 
 MAX_KEY_CHARACTERS = 200
 ANSWERS_LIVE = timedelta(days=1)
@@ -49,8 +48,6 @@ NO_STORE = {"Cache-Control": "no-store"}
 T = TypeVar("T")
 # only two, so that demanding scripts leave the processor to annotators
 _threads = ThreadPoolExecutor(2, thread_name_prefix="scripts")
-# by lead: their calls run one after another, so that nobody holds both threads
-_turns: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
 
 @dataclass(frozen=True)
@@ -99,7 +96,7 @@ async def answer(call: Call, request: Request) -> Response:
         if length > call.most_bytes:
             return unread(refused(413, "too_long", f"Such a request has at most {call.most_bytes // 2**20} MB."))
         body = await request.body()
-        async with _turns.setdefault(lead, asyncio.Lock()):
+        async with turn_of(lead):
             return await _in_thread(_answered, call, proof, request, body)
     except DatabaseUnavailable:
         raise  # the script retries

@@ -31,21 +31,23 @@ FORMS = {
     "json": ("application/json", personal_data.as_json),
     "csv": ("text/csv; charset=utf-8", personal_data.as_csv),
 }
-PersonalData = Callable[[Session, Who, Request], dict[str, Any]]
+DataOf = tuple[str, Callable[[Session], dict[str, Any]]]  # a pseudonym, and what reads the person's data
+FindData = Callable[[Session, Who, Request], DataOf]
 
 
-def _about_me(session: Session, who: Who, _: Request) -> dict[str, Any]:
+def _about_me(_session: Session, who: Who, _request: Request) -> DataOf:
     """Everything about the person who is signed in."""
-    return personal_data.about(session, who.person_id)
+    return who.pseudonym, lambda session: personal_data.about(session, who.person_id)
 
 
-def _about_member(session: Session, who: Who, request: Request) -> dict[str, Any]:
-    """What one study stores about one of its annotators, for its leads."""
-    study = lifecycle.led_by(session, who, request.path_params["slug"])
-    return personal_data.of_member(session, study, request.path_params["pseudonym"])
+def _about_member(session: Session, who: Who, request: Request) -> DataOf:
+    """What one study stores about one of its annotators, for its leads. Raises NotFound."""
+    study, pseudonym = lifecycle.led_by(session, who, request.path_params["slug"]), request.path_params["pseudonym"]
+    withdrawal.annotator(session, study, pseudonym)
+    return pseudonym, lambda later: personal_data.of_member(later, study, pseudonym)
 
 
-def _answer(data_of: PersonalData, request: Request) -> Response:
+def _answer(find: FindData, request: Request) -> Response:
     """401 without sign-in, 403 for annotators who request others' data, 404 for people outside this lead's studies.
 
     429 for an account with too many requests.
@@ -55,7 +57,7 @@ def _answer(data_of: PersonalData, request: Request) -> Response:
         return refusal(401, _("Sign in first."))
     if who.role == Role.viewer:
         return refusal(403, "A viewer can see only the results of a study.")
-    if data_of is _about_member and who.role != Role.lead:
+    if find is _about_member and who.role != Role.lead:
         return refusal(403, "Your own data are on the page My data.")
     wait = budgets.spending("personal_data").take(f"person {who.person_id}")
     if wait:
@@ -64,17 +66,15 @@ def _answer(data_of: PersonalData, request: Request) -> Response:
     if form not in FORMS:
         return refusal(404, f"There is no such file; there are {', '.join(FORMS)}.")
     media_type, write = FORMS[form]
-    pseudonym = request.path_params.get("pseudonym", who.pseudonym)
     try:
         with reading(web_engine()) as session:
-            if data_of is _about_member:
-                withdrawal.annotator(session, lifecycle.led_by(session, who, request.path_params["slug"]), pseudonym)
+            pseudonym, read = find(session, who, request)
     except NotFound as error:
         return refusal(404, str(error))
 
     def build() -> bytes:
         with reading(web_engine()) as session:
-            return write(data_of(session, who, request))
+            return write(read(session))
 
     name = quote(f"{pseudonym}.{form}", safe="")  # a pseudonym of an imported study may not be ASCII
     return Download(who, build, media_type, {"Content-Disposition": f"attachment; filename*=utf-8''{name}"})

@@ -51,8 +51,7 @@ BYTES_PER_CHARACTER = 4 * len(LETTERS)
 # Four: with more, the thread that holds the study's row on PostgreSQL waits for all others to release the interpreter,
 # and they wait for the row (`python -m bench two-processes`)
 _threads = ThreadPoolExecutor(4, thread_name_prefix="desk")
-# by login: its messages run one after another, so that nobody holds the threads that all share
-_turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+_turns: WeakValueDictionary[str | int, asyncio.Lock] = WeakValueDictionary()
 
 
 def refused(status: int, reason: str, message: str, **more: Any) -> JSONResponse:
@@ -78,7 +77,7 @@ async def command(
     if wait:
         headers = {"Retry-After": str(budgets.seconds(wait))}
         return unread(refused(429, "budget", budgets.later(wait)), headers)
-    limit, turn = USUAL_BODY, _turns.setdefault(secret, asyncio.Lock())
+    limit, turn = USUAL_BODY, turn_of(secret)
     if declared > USUAL_BODY:
         async with turn:
             limit = await _in_thread(threads or _threads, _longest_body, secret)
@@ -94,6 +93,14 @@ async def command(
             # reveal checks to annotators who answer again
             await asyncio.sleep(-(time.monotonic() - began) % AGAIN_SECONDS)
     return response
+
+
+def turn_of(asker: str | int) -> asyncio.Lock:
+    """The lock under which the messages of a login, or the calls of a lead's scripts, run one after another.
+
+    So nobody holds the threads that all share. asker: a login's secret or a lead's id.
+    """
+    return _turns.setdefault(asker, asyncio.Lock())
 
 
 async def _in_thread(threads: ThreadPoolExecutor, command: Callable[..., T], *arguments: Any) -> T:
