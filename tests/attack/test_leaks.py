@@ -21,11 +21,11 @@ from sqlalchemy import JSON, Column, select
 from sqlmodel import AutoString
 
 from triptych import clock
+from triptych.archive import make
+from triptych.archive.covered import Covered
 from triptych.cli.people import acting_lead
 from triptych.operations import capsule
 from triptych.privacy import erasure
-from triptych.reports.archive import make
-from triptych.reports.archive.covered import Covered
 from triptych.storage import database
 from triptych.storage.models import (
     FailedSignIn,

@@ -27,6 +27,7 @@ ROOMS = (
     "triptych/web",
     "triptych/cli",
     "triptych/scripting",
+    "triptych/archive",
     "triptych/reports",
     "triptych/operations",
     "triptych/simulate",

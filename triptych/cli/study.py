@@ -32,7 +32,7 @@ from triptych.study.persons import Who
 from triptych.study.settings import USUAL_CHECKS, USUAL_ORDER, USUAL_UNIT, Formats
 
 if TYPE_CHECKING:
-    from triptych.reports.archive.make import Archive, ArchiveChoice
+    from triptych.archive.make import Archive, ArchiveChoice
 
 READ_THEM = "Review them, delete the rows that must not be published, and pass the file to --release."
 NOTHING_WRITTEN = "Nothing was written. Add --write to create the study."
@@ -169,7 +169,7 @@ def archive(
     study: str, folder: str | None, licence: str | None, blind: bool, list_texts: str | None, release: str | None
 ) -> Reply:
     """Write a finished study as static pages, or list the annotators' texts that could be in them."""
-    from triptych.reports.archive import make  # numpy, which no other command here needs
+    from triptych.archive import make  # numpy, which no other command here needs
 
     if list_texts is not None:
         with database.reading(to_read()) as session:
@@ -193,7 +193,7 @@ def archive(
 
 def _archived(session: Session, slug: str, choice: ArchiveChoice, folder: str) -> Archive:
     """Write the files before logging the archive, so that an unwritable folder leaves no event in the log."""
-    from triptych.reports.archive import make
+    from triptych.archive import make
 
     database.see_one_state(session)
     made = make.archive_study(

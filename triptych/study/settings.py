@@ -51,7 +51,7 @@ class Codes(SettingsPart):
 
 
 Sharing = Literal["not_asked", "nothing", "ratings", "texts"]
-# what an archive of the study (`reports/archive`) may contain; shown with the consent text, with readers and duration
+# what an archive of the study (`archive`) may contain; shown with the consent text, with readers and duration
 SHARED: dict[Sharing, str] = {
     "nothing": message(
         "Only results over all annotators are published. Your ratings, one by one, are not given to anybody else."

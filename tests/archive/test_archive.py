@@ -17,12 +17,12 @@ from helpers.reports import SECRET_WORDS, opened, some_answers
 from helpers.studies import SMALL_RUBRIC, SYSTEMS, add_person, draft_items, join, sure
 from sqlalchemy import select, update
 
+from triptych.archive import make
+from triptych.archive.make import ArchiveChoice, archive_study, texts_to_read
 from triptych.errors import Conflict, ImportRefused, NotAllowed
 from triptych.operations.verify import verify
 from triptych.people import accounts
 from triptych.privacy import erasure, withdrawal
-from triptych.reports.archive import make
-from triptych.reports.archive.make import ArchiveChoice, archive_study, texts_to_read
 from triptych.storage import database
 from triptych.storage.models import Candidate, Item, Person, Role, StudyState
 from triptych.study import lifecycle

@@ -12,14 +12,7 @@ from dataclasses import dataclass
 from sqlmodel import Session
 
 from triptych import settings
-from triptych.errors import NotAllowed
-from triptych.formats.writers.codebook import COLUMNS, codebook
-from triptych.formats.writers.model import ExportOptions, File, FinishedAnnotation, FinishedItem, FinishedTurn
-from triptych.formats.writers.tables import ITEMS, spoken
-from triptych.formats.writers.writing import as_json, csv_file, json_file
-from triptych.reports import data, html
-from triptych.reports import tables as printed
-from triptych.reports.archive.content import (
+from triptych.archive.content import (
     HIGHLIGHTS_HEADER,
     ITEM_IDS,
     ITEM_TEXTS,
@@ -29,6 +22,13 @@ from triptych.reports.archive.content import (
     FreeText,
     content_of,
 )
+from triptych.errors import NotAllowed
+from triptych.formats.writers.codebook import COLUMNS, codebook
+from triptych.formats.writers.model import ExportOptions, File, FinishedAnnotation, FinishedItem, FinishedTurn
+from triptych.formats.writers.tables import ITEMS, spoken
+from triptych.formats.writers.writing import as_json, csv_file, json_file
+from triptych.reports import data, html
+from triptych.reports import tables as printed
 from triptych.reports.build import criterion_sections, figures_by_criterion
 from triptych.reports.cells import Table
 from triptych.reports.html import ReportSection, TitledText

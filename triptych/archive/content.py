@@ -13,6 +13,7 @@ from typing import NamedTuple
 from sqlalchemy import select
 from sqlmodel import Session
 
+from triptych.archive.covered import Covered, covered
 from triptych.errors import Conflict, ImportRefused
 from triptych.exchange import exports
 from triptych.formats.long_csv import Cell, restore_cell, write_csv
@@ -25,7 +26,6 @@ from triptych.formats.writers.model import (
     FinishedRating,
 )
 from triptych.formats.writers.tables import ITEMS
-from triptych.reports.archive.covered import Covered, covered
 from triptych.storage.models import Assignment, Study, System
 
 RATINGS_HEADER = (
