@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
 import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.ratings import submit
@@ -25,6 +29,7 @@ from triptych.storage.database import reading, writing
 from triptych.storage.events import EventKind
 from triptych.storage.models import Event, Membership, Role, Setting, Study
 from triptych.study.persons import Who
+from triptych.web.session import web_engine
 
 WRITERS = 16
 LIMIT_SECONDS = 120.0  # of a wait, on a busy machine
@@ -203,6 +208,48 @@ def test_a_file_that_is_no_good_backup_restores_nothing(sqlite_engine, lab, tmp_
     with reading(sqlite_engine) as session:
         assert backup.heads_of(session) == before
     assert not [path for path in backup.folder().iterdir() if path.name.startswith(".")]
+
+
+def changed_to(**values: Any) -> Callable[[Path], None]:
+    """Writes values into the file beside the backup, in place of the first values of these names."""
+
+    def change(path: Path) -> None:
+        beside = path.with_name(f"{path.name}.json")
+        text = beside.read_text()
+        for name, value in values.items():
+            text = re.sub(f'"{name}": ("[^"]*"|[0-9]+)', lambda _, pair=f'"{name}": {value}': pair, text, count=1)
+        beside.write_text(text)
+
+    return change
+
+
+def odd_name(path: Path) -> None:
+    path.with_name("x\udcff.db").write_bytes(b"x")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda path: path.with_name("nowhere.db").symlink_to("absent.db"),
+        lambda path: path.with_name("circle.db").symlink_to("circle.db"),
+        lambda path: path.with_name("folder.db").mkdir(),
+        odd_name,
+        changed_to(made_at='"2025-01-01T00:00:00"'),
+        changed_to(made_at='"9999-12-31T23:59:59-23:59"'),
+        changed_to(slug='["x"]'),
+        changed_to(slug='"\\ud800"'),
+        changed_to(number="1e999"),
+        changed_to(hash="null"),
+    ],
+    ids=["nowhere", "circle", "folder", "name", "no zone", "far", "list", "half a letter", "number", "no hash"],
+)
+def test_an_odd_file_among_backups_hides_none(visit, lab, spoil):
+    study, lead, *_ = lab
+    made = [backup.make(web_engine()) for _ in range(2)]
+    spoil(made[1].path)
+
+    assert {stored.name for stored in backup.listed()} == {stored.name for stored in made}
+    assert not visit(lead, "backups.py", study=study.slug).exception
 
 
 def test_a_damaged_database_is_moved_aside_and_replaced(sqlite_engine, lab, tmp_path):

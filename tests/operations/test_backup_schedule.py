@@ -65,6 +65,22 @@ def test_only_scheduled_backups_beyond_the_number_kept_are_deleted(daily):
     assert len(list(backup.folder().iterdir())) == 6  # each with the file beside it
 
 
+def test_an_old_backup_that_stays_is_no_failure(daily, monkeypatch):
+    for _ in range(2):
+        back_up_if_due(web_engine())
+        daily(24)
+
+    def fail(made):
+        raise PermissionError("It may not be deleted.")
+
+    monkeypatch.setattr(backup, "delete", fail)
+    back_up_if_due(web_engine())
+    daily(2)
+    back_up_if_due(web_engine())
+    with reading(web_engine()) as session:
+        assert (len(names()), state_of(session).failure) == (3, "")
+
+
 def test_a_clock_that_was_ahead_stops_no_backup(daily):
     daily(100_000)
     for _ in range(2):

@@ -15,10 +15,12 @@ from triptych.exchange import exports
 from triptych.formats.writers.model import ExportOptions
 from triptych.operations import backup, earlier_head
 from triptych.operations import capsule as capsules
+from triptych.people import accounts
 from triptych.reports.build import Report
-from triptych.storage import events
+from triptych.storage import database, events
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Event, Study
+from triptych.study.persons import Who
 
 
 @pytest.fixture
@@ -105,6 +107,24 @@ def test_a_study_under_the_name_of_another_is_found(
 
     assert program.main(["data", "verify", "--against", source]) == 1
     assert "in the log of the-true-one, but the file is of the study a-small-study" in capsys.readouterr().out
+
+
+def test_an_imported_copy_does_not_vouch_for_its_namesake(studied, reported, make_study, tmp_path):
+    session, study = studied
+    (head,) = earlier_head.read(report(session, study, tmp_path, reported.report))
+    packed = capsule(session, study, tmp_path, reported.report)
+    with backup.opened(tmp_path / "other.db") as other:
+        database.migrate(other)
+        with writing(other) as elsewhere:
+            make_study(elsewhere)
+            lead = accounts.create_lead(elsewhere, "Dr Second", "correct horse battery")
+            who = Who(lead.id, lead.pseudonym, lead.role, lead.name, 0)
+        assert capsules.import_study(Path(packed), other, who).slug == "a-small-study-2"
+        with reading(other) as elsewhere:
+            compared = earlier_head.compare(elsewhere, head)
+
+    assert compared.holds
+    assert "the study called a-small-study here is another one" in compared.sentence
 
 
 def test_a_file_that_names_no_study_is_compared_as_before(studied, tmp_path):

@@ -176,6 +176,10 @@ BROKEN = {
     "a list": ("- one\n- two\n", ["bad.yaml: a rubric is a mapping that starts with `key:`, `title:` and `summary:`."]),
     "an empty file": ("", ["bad.yaml: a rubric is a mapping"]),
     "a tag that would run code": ("key: !!python/object/apply:os.getcwd []\n", ["bad.yaml, line 1: not valid YAML"]),
+    "an escape that is none": (
+        replaced("title: Small", 'title: "\\UFFFFFFFF"'),
+        ["bad.yaml: not valid YAML", "in quotes"],
+    ),
     "a date that is none": (replaced("title: Small", "title: 2024-13-45"), ["bad.yaml: not valid YAML", "in quotes"]),
     "brackets without end": ("[" * 20_000, ["bad.yaml: nested too deeply for a rubric."]),
 }

@@ -8,18 +8,18 @@ contains names: protect it like the database.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 import sqlite3
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from stat import S_ISREG
 
+from pydantic import AwareDatetime, TypeAdapter
 from sqlalchemy import Engine, select, text
 from sqlalchemy.exc import DatabaseError
 from sqlmodel import Session
@@ -45,7 +45,6 @@ ON_POSTGRES = (
     "-T template0 -O triptych_owner restored && pg_restore --exit-on-error -d restored FILE. docs/deploying.md "
     "explains how to check it and replace the old one."
 )
-NO_LIST = (ValueError, KeyError, TypeError, RecursionError)  # errors of an unreadable file next to a backup
 PG_PASSWORD = "PGPASSWORD"  # noqa: S105 (a name)
 LEAVING = (*DEPARTURES, EventKind.lead_removed, EventKind.viewer_removed)
 
@@ -61,6 +60,15 @@ class Head:
     slug: str
     number: int
     hash: str
+
+
+@dataclass(frozen=True)
+class _Beside:
+    """The file next to a backup."""
+
+    made_at: AwareDatetime
+    sha256: str
+    studies: tuple[Head, ...]
 
 
 @dataclass(frozen=True)
@@ -105,6 +113,9 @@ class _Before:
     ways_in: WaysIn = field(default_factory=WaysIn)
 
 
+BESIDE = TypeAdapter(_Beside)
+
+
 def folder() -> Path:
     """The private folder for backups, next to the database, or the folder that a link there names.
 
@@ -132,8 +143,8 @@ def make(engine: Engine, name: str = "triptych") -> Backup:
             part = private_folder / target.name
             heads = _dump(engine, part) if kind == "postgresql" else _copy(engine, part)
             _secure(part)
-            beside = {"made_at": at.isoformat(), "sha256": file_hash(part), "studies": [asdict(head) for head in heads]}
-            _beside(target).write_text(json.dumps(beside, indent=1), encoding="utf-8")
+            beside = _Beside(at, file_hash(part), heads)
+            _beside(target).write_bytes(BESIDE.dump_json(beside, indent=1))
             part.rename(target)  # a file with a backup's name is complete
     finally:
         if not target.exists():
@@ -143,7 +154,8 @@ def make(engine: Engine, name: str = "triptych") -> Backup:
 
 def listed() -> list[Backup]:
     """The backups in the folder, newest first."""
-    backups = [_read(path) for ending in ENDINGS.values() for path in folder().glob(f"*.{ending}")]
+    files = (path for ending in ENDINGS.values() for path in folder().glob(f"*.{ending}"))
+    backups = [backup for path in files if path.name.isprintable() and (backup := _read(path))]
     return sorted(backups, key=lambda backup: backup.at, reverse=True)
 
 
@@ -297,13 +309,18 @@ def _beside(path: Path) -> Path:
     return path.with_name(f"{path.name}.json")
 
 
-def _read(path: Path) -> Backup:
-    stat = path.stat()
+def _read(path: Path) -> Backup | None:
+    """None for what is no file, such as a link to nothing, or was deleted just now."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    if not S_ISREG(stat.st_mode):
+        return None
     at, heads = datetime.fromtimestamp(stat.st_mtime, UTC), tuple[Head, ...]()
-    with suppress(OSError, *NO_LIST):
-        beside: dict[str, Any] = json.loads(_beside(path).read_text(encoding="utf-8"))
-        heads = tuple(Head(**head) for head in beside["studies"])
-        at = datetime.fromisoformat(beside["made_at"])
+    with suppress(OSError, ValueError, OverflowError):  # the file next to it may hold anything
+        beside = BESIDE.validate_json(_beside(path).read_bytes())
+        at, heads = beside.made_at.astimezone(UTC), beside.studies
     return Backup(path, at, stat.st_size, heads)
 
 
@@ -313,11 +330,11 @@ def _was_changed(path: Path) -> bool:
     A write-ahead log next to the backup counts as a change, since SQLite would apply it to the backup.
     """
     try:
-        beside: dict[str, Any] = json.loads(_beside(path).read_text(encoding="utf-8"))
-        return beside["sha256"] != file_hash(path) or _has_unwritten(path)
+        beside = BESIDE.validate_json(_beside(path).read_bytes())
+        return beside.sha256 != file_hash(path) or _has_unwritten(path)
     except FileNotFoundError:
         return False
-    except NO_LIST:
+    except ValueError:
         return True
 
 

@@ -89,11 +89,12 @@ def back_up_if_due(engine: Engine) -> None:
     failure = ""
     try:
         made = backup.make(engine, NAME)
-        log.info("A scheduled backup was made, %d bytes.", made.size)
-        _delete_oldest(made, state.schedule.kept)
     except (TriptychError, OSError) as error:
         failure = str(error)
         log.warning("The scheduled backup failed.", exc_info=error)
+    else:
+        log.info("A scheduled backup was made, %d bytes.", made.size)
+        _delete_oldest(made, state.schedule.kept)
     with writing(engine) as session:
         session.execute(delete(Setting).where(Setting.key == FAILED))
         if failure:
@@ -123,7 +124,10 @@ def _delete_oldest(made: Backup, count: int) -> None:
 
     others = [old for old in backup.listed() if old.name.startswith(f"{NAME}-") and old.name != made.name]
     for old in others[count - 1 :]:
-        backup.delete(old)
+        try:
+            backup.delete(old)
+        except OSError as error:
+            log.warning("The old backup %s cannot be deleted.", old.name, exc_info=error)
 
 
 @contextmanager

@@ -151,13 +151,22 @@ def compare(session: Session, head: EarlierHead) -> HeadComparison:
             "the two studies took the other's name or log.",
         )
     if slug is not None and head.number in (None, number):
-        return HeadComparison(True, f"Event {number} of {slug} is in the log as it was then.")
+        return HeadComparison(
+            True, f"Event {number} of {slug} is in the log as it was then.{_namesake(session, head.slug, slug)}"
+        )
     whose = f" of {head.slug}" if head.slug else ""
     which = f"Event {head.number}{whose} with hash {head.hashes[0][:12]}" if head.number else "No such hash"
     verb = "is no longer in any log" if head.number else "is in any log"
     return HeadComparison(
         False, f"{which} {verb}: the log was truncated or rewritten since, or it belongs to another database."
     )
+
+
+def _namesake(session: Session, former: str | None, slug: str) -> str:
+    """A sentence about the study that has the former name of an imported one, which somebody may take for that one."""
+    if former in (None, slug) or session.scalars(select(Study.id).where(Study.slug == former)).first() is None:
+        return ""
+    return f" It was called {former} in another database; the study called {former} here is another one."
 
 
 def _former_slugs(session: Session, slug: str, number: int) -> list[str]:

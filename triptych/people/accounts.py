@@ -286,11 +286,12 @@ def prolong(session: Session, who: Who, end: datetime) -> None:
 def passcode_is_fresh(session: Session, who: Who, typed_at: datetime | None) -> bool:
     """Whether the lead gave their passcode less than 15 minutes ago: at `typed_at`, or when this login began.
 
-    Where there is single sign-on, a login may have begun without it.
+    Where there is single sign-on, a login may have begun without it. A time far in the future, from a clock that was
+    wrong, does not count.
     """
     login = None if settings.identity_header() else session.get(Login, who.login_id)
     times = [typed_at, login.created_at if login else None]
-    return any(time is not None and clock.now() - time < PASSCODE_LIFE for time in times)
+    return any(time is not None and abs(clock.now() - time) < PASSCODE_LIFE for time in times)
 
 
 def live_logins(session: Session, login_secrets: Collection[str]) -> set[str]:

@@ -143,7 +143,8 @@ def begin_try(session: Session, account: str) -> None:
     """
     wait_for_others(session, f"tries of {account}")
     now, of_account = clock.now(), FailedSignIn.account_hash == secret_hash(account)
-    session.execute(delete(FailedSignIn).where(FailedSignIn.at <= now - PERIOD))
+    # a time in the future is from a clock that was wrong
+    session.execute(delete(FailedSignIn).where((FailedSignIn.at <= now - PERIOD) | (FailedSignIn.at > now)))
     failures, last = session.execute(select(func.count(), func.max(FailedSignIn.at)).where(of_account)).one()
     wait = (last + wait_after(failures) - now).total_seconds() if failures else 0
     if wait > 0:

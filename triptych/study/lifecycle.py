@@ -322,7 +322,7 @@ def open_to_all(session: Session) -> list[Study]:
 
 def still_takes_work(study: Study) -> bool:
     """Whether a paused study was paused so recently that it still accepts the items on annotators' screens."""
-    return study.paused_at is not None and clock.now() - study.paused_at < TAKEN_AFTER_PAUSING
+    return study.paused_at is not None and abs(clock.now() - study.paused_at) < TAKEN_AFTER_PAUSING
 
 
 def refuse_unless_writable(study: Study) -> None:

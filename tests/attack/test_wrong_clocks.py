@@ -1,0 +1,52 @@
+"""A computer's clock that was ahead for a while: after it is set right, nobody is locked out and nothing stays open."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from triptych import clock
+from triptych.people import accounts, passcodes
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Study, StudyState
+from triptych.study import lifecycle
+
+AHEAD = timedelta(hours=8)
+
+
+@pytest.fixture
+def ahead(monkeypatch):
+    """The clock is eight hours ahead; returns a function that sets it right."""
+    right = clock.of_this_computer
+    monkeypatch.setattr(clock, "of_this_computer", lambda: right() + AHEAD)
+    return lambda: monkeypatch.setattr(clock, "of_this_computer", right)
+
+
+def test_one_wrong_passcode_locks_nobody_out(sqlite_engine, ahead):
+    with writing(sqlite_engine) as session:
+        passcodes.begin_try(session, "Ada")
+    ahead()
+    with writing(sqlite_engine) as session:
+        passcodes.begin_try(session, "Ada")
+
+
+def test_a_login_needs_its_passcode_for_irreversible_actions(sqlite_engine, ahead):
+    with writing(sqlite_engine) as session:
+        ada = accounts.create_lead(session, "Ada", "correct horse battery")
+        secret = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, ada))
+    ahead()
+    with reading(sqlite_engine) as session:
+        who = accounts.who_is(session, secret)
+        assert who is not None
+        assert not accounts.passcode_is_fresh(session, who, None)
+
+
+def test_a_paused_study_takes_no_more_work(sqlite_engine, make_study, ahead):
+    with writing(sqlite_engine) as session:
+        study, lead, _ = make_study(session)
+        lifecycle.set_state(session, study, StudyState.paused, lead.pseudonym)
+        assert lifecycle.still_takes_work(study)
+    ahead()
+    with reading(sqlite_engine) as session:
+        assert not lifecycle.still_takes_work(session.get_one(Study, study.id))
