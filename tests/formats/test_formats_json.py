@@ -165,6 +165,11 @@ def test_half_a_character_is_an_error() -> None:
     file.items[0].context_text.encode()
 
 
+@pytest.mark.parametrize("field", ["meta", "extra_texts"])
+def test_half_a_character_in_a_name_is_an_error(field: str) -> None:
+    assert "lone surrogate" in errors(read(ITEM | {field: {"\ud83d": "a"}}))[0].message
+
+
 def test_the_replacement_character_is_a_warning() -> None:
     file = read(ITEM | {"context": "Caf\ufffd"})
     assert file.ok

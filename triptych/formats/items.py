@@ -373,7 +373,7 @@ def _named(reading: Reading, rows: Sequence[Record], columns: dict[str, str], co
             if row.values.get(column) not in (record.values.get(column), "", None):
                 reading.findings.warning(f"differs from row {record.row} of the same item; left out.", row.row, column)
     return {
-        name: clean(plain(value), reading.findings, record.row, column)
+        clean(name, reading.findings, record.row, column): clean(plain(value), reading.findings, record.row, column)
         for column, name, value in values
         if value not in (None, "")
     }
