@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import replace
 from datetime import timedelta
 
-from helpers.downloads import get
 from helpers.studies import join
 from sqlalchemy import update
-from starlette.applications import Starlette
 
 from triptych.people import invitations, roster
 from triptych.people.tokens import Scope, make
@@ -17,7 +13,6 @@ from triptych.privacy import personal_data, withdrawal
 from triptych.storage.database import writing
 from triptych.storage.models import Access, PanelIdentity, Person, Role
 from triptych.study.persons import Who
-from triptych.web import personal
 
 
 def test_a_lead_gets_nothing_of_an_account_from_elsewhere(sqlite_engine, make_study):
@@ -75,16 +70,3 @@ def test_no_lead_reads_a_name_in_a_demo_study(sqlite_engine, make_study):
         assert (held["name"], held["email"], held["panel_ids"]) == (None, None, [])
         assert (listed.name, listed.email, listed.panel_id) == (None, None, None)
         assert personal_data.about(session, anna.person_id)["name"] == "Anna Q"
-
-
-def test_a_pseudonym_from_elsewhere_names_the_file(sqlite_engine, make_study, monkeypatch):
-    """A capsule's pseudonyms are printable, but not always ASCII."""
-    with writing(sqlite_engine) as session:
-        _, _, (who, _) = make_study(session)
-    who = replace(who, pseudonym='Ω"; filename="x.exe')
-    monkeypatch.setattr(personal, "web_engine", lambda: sqlite_engine)
-    monkeypatch.setattr(personal, "current_login", lambda request: who)
-    answer = asyncio.run(get(Starlette(routes=personal.PERSONAL_ROUTES), "/my-data.json"))
-    assert answer.headers["content-disposition"] == (
-        "attachment; filename*=utf-8''%CE%A9%22%3B%20filename%3D%22x.exe.json"
-    )

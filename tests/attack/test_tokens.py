@@ -244,6 +244,17 @@ def test_a_request_sent_again_acts_once(served):
         assert "join=" not in str([row.answer for row in session.scalars(select(StoredAnswer))])
 
 
+def test_a_stored_answer_is_not_for_the_token_after_a_revoked_one(served):
+    """SQLite gives a row that follows a deleted one its number."""
+    path, body = f"{STUDIES}/{served.world.slug}/invitations", {"people": [{"name": "Ulf"}]}
+    assert served.ask("POST", path, served.token(), body, Idempotency_Key="k3").status == 200
+    _revoke(served, "")
+
+    answer = served.ask("POST", path, served.token(), {"people": [{"name": "Una"}]}, Idempotency_Key="k3")
+
+    assert answer.status == 200
+
+
 def test_a_stored_answer_is_not_for_a_removed_lead(served):
     with writing(served.engine) as session:
         study = lifecycle.by_slug(session, served.world.slug)

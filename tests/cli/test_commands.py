@@ -212,6 +212,22 @@ def test_wrong_arguments_are_refused_with_the_usage(run, words):
     assert (code, output, "Usage: .venv/bin/python -m triptych" in complaint) == (2, "", True)
 
 
+@pytest.mark.parametrize("words", [["completion", "bash"], ["--help"]])
+def test_a_pipe_that_nobody_reads_ends_a_command_silently(words):
+    reading, writing_end = os.pipe()
+    os.close(reading)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    ended = subprocess.run(
+        [sys.executable, "-m", "triptych", *words],
+        cwd=ROOT,
+        env=environment,
+        stdout=writing_end,
+        stderr=subprocess.PIPE,
+    )
+    os.close(writing_end)
+    assert (ended.returncode, ended.stderr) == (1, b"")
+
+
 def test_a_shell_completes_commands(run, monkeypatch):
     for shell in ("bash", "zsh", "fish"):
         assert "_TRIPTYCH_COMPLETE" in run("completion", shell)[1]

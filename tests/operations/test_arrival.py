@@ -249,6 +249,23 @@ def test_a_file_makes_no_study_that_all_leads_lead(tmp_path, ready_sqlite):
         engine.dispose()
 
 
+@pytest.mark.parametrize("name", ["f\u0456rst", "first ", 'x"; filename="y'])
+def test_a_pseudonym_that_looks_like_anothers_is_refused(tmp_path, ready_sqlite, name):
+    first, fresh = (home(tmp_path / f"{name}.db", ready_sqlite) for name in ("first", "fresh"))
+    with writing(first) as session:
+        plan = lifecycle.StudyPlan(title="A study")
+        study = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(3), "L-1")
+        lifecycle.set_state(session, study, StudyState.open, "L-1")
+        join(session, study, add_person(session, name))
+    lead = lead_of(fresh, "Dr Fresh")
+
+    with pytest.raises(ImportRefused, match="the pseudonym 'P-"):
+        capsule.import_study(exported(first, study.slug, tmp_path / "study.zip"), fresh, lead)
+
+    for engine in (first, fresh):
+        engine.dispose()
+
+
 def contents(engine: Engine) -> list[tuple[str, int | None]]:
     with reading(engine) as session:
         return [(table.name, session.scalar(select(func.count()).select_from(table))) for table in capsule.move.TABLES]

@@ -145,3 +145,11 @@ def test_a_file_without_a_last_event_is_refused(tmp_path):
     for source in (str(empty), str(tmp_path / "absent.db"), "a word"):
         with pytest.raises(NotFound, match="It does not contain a last event"):
             earlier_head.read(source)
+
+
+def test_a_text_of_thousands_of_hashes_names_no_last_event(tmp_path):
+    """The events of an export, for example, of which every one would do."""
+    log = tmp_path / "events.jsonl"
+    log.write_text("\n".join(f"{number:064x}" for number in range(2000)))
+    with pytest.raises(NotFound, match="does not contain a last event"):
+        earlier_head.read(str(log))

@@ -21,7 +21,7 @@ REFUSED, BROKEN, INTERRUPTED = 2, 3, 130
 # exit code: its meaning, printed in docs/commands.md
 EXIT_CODES = {
     0: "Done, or the check found nothing.",
-    1: "A check found a problem: `data verify`, `server doctor`.",
+    1: "A check found a problem: `data verify`, `server doctor`. Or the output is a pipe that nobody reads any more.",
     REFUSED: "Refused, with the reason on standard error: wrong arguments, an unreadable file, a rule of the study, a "
     "database that does not respond. Nothing was stored.",
     BROKEN: "A bug in the program; the message names the stored trace.",

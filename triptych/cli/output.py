@@ -33,6 +33,7 @@ class Reply:
             stream.write(json.dumps(self.values, ensure_ascii=True) + "\n")
         else:
             stream.writelines(f"{visible(line)}\n" for line in self.lines)
+        stream.flush()  # a pipe that nobody reads ends the command here, without a message
 
 
 def note(text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import io
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from triptych.errors import ImportRefused
@@ -40,9 +40,12 @@ def read_parquet(data: bytes, contents: Contents, options: ReadOptions, findings
         _refuse_size(metadata)
         file = pq.ParquetFile(io.BytesIO(data), read_dictionary=_texts_in(metadata))
         columns = tuple(file.schema_arrow.names)
+        _refuse_repeated(columns)
         rows = [Record(n, values) for n, values in enumerate(_rows(file), 1)]
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ImportRefused("The file is damaged, or is not a Parquet file.") from error
+    except ValueError as error:  # pyarrow's of an object that has a field twice
+        raise ImportRefused("A column has two fields of one name. Give each field a different name.") from error
     except OverflowError as error:
         raise ImportRefused("The file has a date outside the years 1 to 9999. Save it as text.") from error
     if not rows:
@@ -65,6 +68,12 @@ def _refuse_size(metadata: Any) -> None:
         raise ImportRefused(
             f"The file has texts in the encoding {GROWING}, which is not supported. Save it with another encoding."
         )
+
+
+def _refuse_repeated(columns: Sequence[str]) -> None:
+    for name in columns:
+        if columns.count(name) > 1:
+            raise ImportRefused(f"Two columns are called '{name}'. Give each column a different name.")
 
 
 def _texts_in(metadata: Any) -> list[str]:

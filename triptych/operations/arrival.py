@@ -35,6 +35,7 @@ from triptych.study.settings import settings_of
 LARGEST_NUMBER = 2**31 - 1  # largest row number on PostgreSQL
 LONGEST_PSEUDONYM = 80
 LEFT_BEHIND = ("rubric", "snapshot")  # not copied: the rubric may be here; reports can be made again
+PSEUDONYM = re.compile(r"\w+([ -]\w+)*", re.ASCII)  # "command line" and the keys of reasons are in its place in a log
 SHORT_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,79}")
 SHORT_WAIT, USUAL_WAIT = "SET LOCAL lock_timeout = 200", "SET LOCAL lock_timeout = DEFAULT"  # ms
 MOST_TRIES = 50
@@ -156,11 +157,14 @@ def _hold_still(session: Session) -> None:
 
 
 def _renamed(session: Session, old: Connection) -> dict[str, str]:
-    """Pseudonym in the file → new pseudonym, for people whose pseudonym is taken here."""
+    """Pseudonym in the file → new pseudonym, for people whose pseudonym is taken here.
+
+    Raises ValueError for one that this program does not make: other letters may look like those of somebody else's.
+    """
     columns = Person.pseudonym, Comment.author, Event.actor, Event.subject
     named = {name for column in columns for name in old.execute(select(column).distinct()).scalars()} - {""}
     for name in named:
-        if not isinstance(name, str) or len(name) > LONGEST_PSEUDONYM or not name.isprintable():
+        if not isinstance(name, str) or len(name) > LONGEST_PSEUDONYM or not PSEUDONYM.fullmatch(name):
             raise ValueError(f"the pseudonym {name!r:.90}")
     here = set(session.scalars(select(Person.pseudonym)))
     renamed: dict[str, str] = {}

@@ -30,6 +30,7 @@ DATABASES = {".db", ".sqlite"}
 # members of our zip files, and files, that contain the last event
 NAMING = ("snapshot.json", "codebook.json", "manifest.json")
 LARGEST_BYTES = 20_000_000
+MAX_HASHES = 1000  # of a text without a seal; any of them may be the last event
 MAX_STEPS = 10_000_000  # SQLite's steps for reading the studies of a database
 NO_HEAD = "It does not contain a last event. Pass a report, an export, a capsule, a backup, or the hash itself."
 
@@ -91,7 +92,7 @@ def _in_file(path: Path) -> Iterator[EarlierHead]:
         seals = dict.fromkeys(SEAL.findall(text))
         hashes = tuple(dict.fromkeys(HASH.findall(text)))
         yield from (EarlierHead(int(number), (hashed,), slug) for slug, number, hashed in seals)
-        if hashes and not seals:
+        if not seals and 0 < len(hashes) <= MAX_HASHES:
             yield EarlierHead(None, hashes)
 
 

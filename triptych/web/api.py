@@ -149,6 +149,8 @@ def _answered(call: Call, proof: Proof, request: Request, content: bytes) -> Res
     key = request.headers.get(KEY, "") if call.write and call.method != "GET" else ""
     if len(key) > MAX_KEY_CHARACTERS or not (key.isascii() and key.isprintable()):
         raise ImportRefused(f"{KEY} is a text of at most {MAX_KEY_CHARACTERS} ASCII characters.")
+    if key:
+        key = f"{proof.account} {key}"  # two tokens may use the same key
     digest = hashlib.sha256(b"\0".join([call.name.encode(), str(request.url.path).encode(), content])).hexdigest()
     try:
         result = _run(call, proof, message, key, digest)
@@ -206,11 +208,6 @@ def _run(call: Call, proof: Proof, message: BaseModel, key: str, digest: str) ->
         return result
 
 
-def _key_of(asker: Asker, key: str) -> str:
-    """The stored form of an idempotency key, which includes the token: two tokens may use the same key."""
-    return f"{asker.bearer.token_id if asker.bearer else 'home'} {key}"
-
-
 def _answer_before(
     session: Session, call: Call, proof: Proof, message: BaseModel, key: str, digest: str
 ) -> dict[str, Any] | None:
@@ -220,7 +217,7 @@ def _answer_before(
     asker = _asker(session, call, proof)
     if isinstance(message, OfStudy):
         asking.study_of(session, asker, message.study)  # they may have lost access to it since
-    own = (StoredAnswer.person_id == asker.who.person_id) & (StoredAnswer.key == _key_of(asker, key))
+    own = (StoredAnswer.person_id == asker.who.person_id) & (StoredAnswer.key == key)
     stored = session.scalars(select(StoredAnswer).where(own)).first()
     if stored is None:
         return None
@@ -237,7 +234,7 @@ def _store(session: Session, asker: Asker, key: str, digest: str, result: BaseMo
     session.add(
         StoredAnswer(
             person_id=asker.who.person_id,
-            key=_key_of(asker, key),
+            key=key,
             request_hash=digest,
             answer=result.model_dump(mode="json"),
             stored_at=clock.now(),

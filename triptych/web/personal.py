@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from typing import Any
-from urllib.parse import quote
 
 from sqlmodel import Session
 from starlette.requests import Request
@@ -76,8 +75,8 @@ def _answer(find: FindData, request: Request) -> Response:
         with reading(web_engine()) as session:
             return write(read(session))
 
-    name = quote(f"{pseudonym}.{form}", safe="")  # a pseudonym of an imported study may not be ASCII
-    return Download(who, build, media_type, {"Content-Disposition": f"attachment; filename*=utf-8''{name}"})
+    headers = {"Content-Disposition": f'attachment; filename="{pseudonym}.{form}"'}
+    return Download(who, build, media_type, headers)
 
 
 PERSONAL_ROUTES = [
