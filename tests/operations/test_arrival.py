@@ -192,6 +192,7 @@ def test_it_arrives_in_postgresql_and_travels_on(journey, postgres_engine, make_
 
 HOSTILE = {
     "UPDATE person SET pseudonym = 'P-' || char(10) || 'x' WHERE pseudonym = 'P-first'": "pseudonym",
+    "UPDATE person SET pseudonym = '1' WHERE pseudonym = 'P-first'": "pseudonym",
     "DELETE FROM event WHERE number > 3": "missing",
     "UPDATE study SET settings = '{\"pay\": 3}'": "failed verification",
     "DROP TABLE highlight": "cannot be read",

@@ -117,6 +117,15 @@ def test_a_drafts_title_settings_rubric_and_items_can_change(session, draft):
     assert draft.design_hash is None
 
 
+@pytest.mark.parametrize("column", ["access", "round", "presentation"])
+def test_a_value_that_no_page_offers_is_refused(session, lead, draft, column):
+    with pytest.raises(NotAllowed, match=f"'xx' is no value of {column}"):
+        amend(session, draft, **{column: "xx"})
+    with pytest.raises(NotAllowed, match=f"'xx' is no value of {column}"):
+        plan = lifecycle.StudyPlan(**{"title": "A study", column: "xx"})
+        lifecycle.create_from_file(session, plan, SMALL_RUBRIC, file(), lead)
+
+
 def test_a_form_that_changes_nothing_records_no_event(session, draft):
     now = {"title": draft.title, "raters_per_item": 3, "settings": {"codes": {"finished": ""}}}
     assert not amend(session, draft, **now)

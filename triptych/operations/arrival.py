@@ -35,7 +35,8 @@ from triptych.study.settings import settings_of
 LARGEST_NUMBER = 2**31 - 1  # largest row number on PostgreSQL
 LONGEST_PSEUDONYM = 80
 LEFT_BEHIND = ("rubric", "snapshot")  # not copied: the rubric may be here; reports can be made again
-PSEUDONYM = re.compile(r"\w+([ -]\w+)*", re.ASCII)  # "command line" and the keys of reasons are in its place in a log
+PSEUDONYM = re.compile(r"[A-Z]+-\w+", re.ASCII)
+IN_ITS_PLACE = re.compile(r"\w+([ -]\w+)*", re.ASCII)  # in a log: "command line" and the keys of reasons
 SHORT_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,79}")
 SHORT_WAIT, USUAL_WAIT = "SET LOCAL lock_timeout = 200", "SET LOCAL lock_timeout = DEFAULT"  # ms
 MOST_TRIES = 50
@@ -163,8 +164,10 @@ def _renamed(session: Session, old: Connection) -> dict[str, str]:
     """
     columns = Person.pseudonym, Comment.author, Event.actor, Event.subject
     named = {name for column in columns for name in old.execute(select(column).distinct()).scalars()} - {""}
+    people = set(old.execute(select(Person.pseudonym)).scalars())
     for name in named:
-        if not isinstance(name, str) or len(name) > LONGEST_PSEUDONYM or not PSEUDONYM.fullmatch(name):
+        form = PSEUDONYM if name in people else IN_ITS_PLACE
+        if not isinstance(name, str) or len(name) > LONGEST_PSEUDONYM or not form.fullmatch(name):
             raise ValueError(f"the pseudonym {name!r:.90}")
     here = set(session.scalars(select(Person.pseudonym)))
     renamed: dict[str, str] = {}

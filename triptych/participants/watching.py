@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from sqlalchemy import select
 from sqlmodel import Session
@@ -21,7 +22,7 @@ from triptych.results.item_review import FINAL, Look
 from triptych.results.warnings import Finding
 from triptych.storage.models import Membership, Person, Role, Study
 
-PSEUDONYM = re.compile(r"\b[AL]-[0-9A-Z]{5}\b")
+PSEUDONYM = "[AL]-[0-9A-Z]{5}"
 SOMEBODY = "a lead"
 
 
@@ -35,9 +36,11 @@ class Watched:
 
     def sentence(self, text: str) -> str:
         """The text without pseudonyms."""
-        for pseudonym, shown in self.numbers.items():
-            text = text.replace(pseudonym, shown)
-        return PSEUDONYM.sub(SOMEBODY, text)
+        return self._pseudonyms.sub(lambda match: self.numbers.get(match[0], SOMEBODY), text)
+
+    @cached_property
+    def _pseudonyms(self) -> re.Pattern[str]:
+        return re.compile(rf"\b(?:{'|'.join([*map(re.escape, self.numbers), PSEUDONYM])})\b")
 
     def findings(self, findings: Iterable[Finding]) -> list[Finding]:
         """The findings without pseudonyms and without links to ratings."""

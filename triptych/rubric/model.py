@@ -14,6 +14,7 @@ from triptych.rubric.scales import Best, Key, RubricPart, Scale, Words, once, sh
 from triptych.rubric.wording import length_in_words, texts_of, translated
 from triptych.storage.models import Round
 
+Presentation = Literal["side_by_side", "succession"]
 QUOTE_IT = 'this is read as true/false; put it in quotes, as in "true"'
 
 
@@ -250,7 +251,7 @@ class Rubric(RubricPart):
     deviations: str = Field(default="", description="where the wording is not the original protocol's")
     language: str = Field(default="en", description="language of the texts, BCP 47")
     judged: Literal["response", "conversation"] = "response"
-    presentation: Literal["side_by_side", "succession"] = "side_by_side"
+    presentation: Presentation = "side_by_side"
     context: Context = Context()
     speakers: tuple[Speaker, ...] = ()
     instructions: Words

@@ -161,6 +161,7 @@ def _refuse(session: Session, study: Study, parts: Parts, settings: dict[str, An
     """Checks all changes before any is written."""
     columns = {"title": study.title, "raters_per_item": study.raters_per_item, **parts.columns}
     lifecycle.refuse_unusable(columns["title"], columns["raters_per_item"])
+    lifecycle.refuse_unknown(parts.columns)
     if study.state != State.draft:
         _refuse_after_launch(study, parts, settings)
     if parts.rubric_yaml is not None or parts.round is not None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, get_args
 
 from sqlalchemy import ColumnElement, Select, and_, bindparam, delete, func, or_, select
 from sqlmodel import Session
@@ -19,7 +19,7 @@ from triptych.formats.layout import ITEM_GROUP
 from triptych.formats.model import ItemDraft, ItemFile
 from triptych.languages.language import _
 from triptych.rubric.files import parse_rubric
-from triptych.rubric.model import Rubric
+from triptych.rubric.model import Presentation, Rubric
 from triptych.storage import events
 from triptych.storage.database import wait_for_others
 from triptych.storage.events import EventKind
@@ -61,6 +61,8 @@ LONGEST_TITLE = 120
 MOST_RATERS = 100
 MOST_ITEMS = 1_000_000  # largest limit of items per annotator
 TAKEN_AFTER_PAUSING = timedelta(minutes=30)
+# column → its values
+CHOICES = {"access": tuple(Access), "round": tuple(Round), "presentation": get_args(Presentation)}
 _BY_SLUG = select(Study).where(Study.slug == bindparam("slug"))  # built at import: it runs for every annotation
 ALLOWED_NEXT = {
     StudyState.draft: {StudyState.open},
@@ -403,9 +405,18 @@ def refuse_unusable(title: str, raters_per_item: int) -> None:
         raise NotAllowed(f"An item is rated by 1 to {MOST_RATERS} annotators.")
 
 
+def refuse_unknown(chosen: Mapping[str, str | None]) -> None:
+    """Raises NotAllowed for an unknown value of a column in CHOICES, which only a changed page can send."""
+    for column, values in CHOICES.items():
+        value = chosen.get(column)
+        if value is not None and value not in values:
+            raise NotAllowed(f"{value[:40]!r} is no value of {column}; choose {', '.join(values)}.")
+
+
 def refuse_unusable_plan(plan: StudyPlan) -> None:
     """Raises NotAllowed for a plan that no study can have."""
     refuse_unusable(plan.title, plan.raters_per_item)
+    refuse_unknown({column: getattr(plan, column) for column in CHOICES})
     if plan.items_per_annotator is not None and not 1 <= plan.items_per_annotator <= MOST_ITEMS:
         raise NotAllowed(f"One annotator has 1 to {MOST_ITEMS:,} items; leave it empty for no limit.")
 
