@@ -102,6 +102,34 @@ def test_sixty_uploads_of_a_stranger_take_no_memory(served):
     assert served.server.resident_mb() - before < 100
 
 
+def test_a_leads_pages_hold_uploads_up_to_a_limit(tmp_path, forked):
+    """In all of them together."""
+    world = build_world(tmp_path, items=3)
+
+    async def upload(server: Server, page: PageSession, number: int) -> int:
+        async with page.http.get(f"{server.url}/_stcore/health") as answer:
+            headers = {"X-Xsrftoken": answer.cookies["_streamlit_xsrf"].value, "Origin": server.url}
+        form = aiohttp.FormData()
+        form.add_field("file", b"x" * MB, filename="f.csv")
+        place = server.url + UPLOAD.format(session=page.session_id, file=f"f{number}")
+        async with page.http.put(place, data=form, headers=headers) as answer:
+            return answer.status
+
+    async def fill(server: Server) -> list[int]:
+        jar = aiohttp.CookieJar(unsafe=True)
+        async with aiohttp.ClientSession(cookies=world.lead, cookie_jar=jar) as http:
+            pages = [PageSession(http, server.url) for _ in range(2)]
+            for page in pages:
+                await page.open()
+            statuses = [await upload(server, pages[number % 2], number) for number in range(5)]
+            for page in pages:
+                await page.close()
+            return statuses
+
+    with running_app(tmp_path, {"TRIPTYCH_BUDGETS": f"held_bytes={3.5 * MB:.0f}"}, start=forked) as server:
+        assert asyncio.run(fill(server)) == [204] * 3 + [429] * 2
+
+
 def test_a_lead_uploads(served):
     """With the token of Streamlit's own check, which stays on; a session that does not exist is the next refusal."""
     token = ask(served.url, "GET", "/_stcore/health").headers["set-cookie"].partition(";")[0].partition("=")[2]

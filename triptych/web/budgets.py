@@ -11,9 +11,10 @@ import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Protocol
 
 from triptych import settings
 from triptych.languages.language import ngettext
@@ -21,6 +22,7 @@ from triptych.settings import UnsafeSettings
 
 MB = 2**20
 MAX_KEYS = 10_000
+MAX_SESSIONS = 1000  # that had uploads, before those that ended are forgotten
 IPV6_NETWORK_BITS = 64  # a visitor usually owns a network of this size
 WORD = re.compile(r"([a-z_]+)=([0-9]+(?:\.[0-9]+)?)(?:/([0-9]+(?:\.[0-9]+)?))?")
 
@@ -46,6 +48,7 @@ USUAL = {
     "account_messages": Budget(200, 20),
     "requests": Budget(300, 30),
     "body_bytes": Budget(200 * MB, 2 * MB),
+    "held_bytes": Budget(400 * MB, 0),
     "personal_data": Budget(120, 1),
     "downloads": Budget(4, 0),
     "all_downloads": Budget(12, 0),
@@ -140,3 +143,31 @@ def later(wait: float) -> str:
 def seconds(wait: float) -> int:
     """Whole seconds until there is enough again, at least 1."""
     return max(int(-(-wait // 1)), 1)
+
+
+class Upload(Protocol):
+    """A file that Streamlit holds."""
+
+    @property
+    def data(self) -> bytes: ...
+
+
+Uploads = Mapping[str, Mapping[str, Upload]]  # session → file id → file
+
+
+class HeldUploads:
+    """How much of each person's uploads Streamlit holds in memory: until their page runs without them or is closed."""
+
+    def __init__(self, uploads: Callable[[], Uploads]) -> None:
+        self._uploads = uploads
+        self._senders: dict[str, str] = {}  # session → person
+
+    def have_room(self, person: str, session: str, length: int) -> bool:
+        """Whether the person may send this many bytes more to a session."""
+        held = self._uploads()
+        if len(self._senders) > MAX_SESSIONS:
+            self._senders = {one: sender for one, sender in self._senders.items() if one in held}
+        self._senders[session] = person
+        sessions = [one for one, sender in self._senders.items() if sender == person]
+        total = sum(len(file.data) for one in sessions for file in tuple(held.get(one, {}).values()))
+        return total + length <= all_budgets()["held_bytes"].at_once

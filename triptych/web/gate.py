@@ -15,7 +15,7 @@ import asyncio
 import hmac
 import logging
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from typing import NamedTuple
@@ -33,7 +33,9 @@ from triptych.scripting import home
 from triptych.scripting.address import BASE
 from triptych.storage.database import DatabaseUnavailable
 from triptych.storage.models import Role
+from triptych.study.persons import Who
 from triptych.web import budgets, messages, origins
+from triptych.web.budgets import HeldUploads, Uploads
 from triptych.web.origins import Reach
 from triptych.web.session import cookie_in, holds_for, login_secret, who_holds
 from triptych.web.sockets import LoginSockets, OpenSocket
@@ -44,6 +46,7 @@ PROOF = b"x-triptych-proxy"
 UPLOADS = "/_stcore/upload_file/"
 SIGN_IN = "/auth/ticket"
 LOGIN = b"x-triptych-login"  # identifies the owner of a session to Streamlit, see .streamlit/config.toml
+HELD_SECONDS = 60.0
 SOCKET_SECONDS = 60.0  # time before an address with too many open sockets may try again
 GONE_SECONDS = 2.0
 log = logging.getLogger("triptych.web")
@@ -104,10 +107,11 @@ def keep_uploads_in_memory() -> None:
 
 
 class Gate:
-    """ASGI middleware; `base_path` is Streamlit's server.baseUrlPath."""
+    """ASGI middleware; `base_path` is Streamlit's server.baseUrlPath, `uploads` returns the uploads that it holds."""
 
-    def __init__(self, app: ASGIApp, base_path: str = "") -> None:
+    def __init__(self, app: ASGIApp, base_path: str = "", uploads: Callable[[], Uploads] = dict) -> None:
         self.app = app
+        self.held = HeldUploads(uploads)
         self.prefix = f"/{base_path.strip('/')}" if base_path.strip("/") else ""
         self.health = HEALTH | {f"{self.prefix}{path}" for path in HEALTH}
         self.open_sockets: Counter[str] = Counter()
@@ -246,12 +250,16 @@ class Gate:
             return
         cookie = _cookie(scope, arrival)
         try:
-            may_upload = await _is_lead(cookie)
+            lead = await _lead(cookie)
         except DatabaseUnavailable as error:
             raise Refused(503, "away", str(error), wait=3) from error
-        if not may_upload:
+        if lead is None:
             raise Refused(403, "lead", "Only a signed-in lead may upload files.")
-        _take("body_bytes", budgets.key_of(login_secret(cookie), ""), int(arrival.length or 0))
+        length = int(arrival.length or 0)
+        session = scope["path"].partition(UPLOADS)[2].partition("/")[0]
+        if not self.held.have_room(lead, session, length):
+            raise Refused(429, "held", "Your open pages hold too many uploads. Close some of them.", HELD_SECONDS)
+        _take("body_bytes", lead, length)
 
     async def _open(self, scope: Scope, arrival: RequestHeaders, receive: Receive, send: Send) -> None:
         """Serve a socket within its budgets. Raises Refused."""
@@ -323,10 +331,15 @@ def _take(name: str, key: str, amount: float = 1) -> None:
         raise Refused(429, "budget", budgets.later(wait), wait)
 
 
+async def _lead(cookie: str | None) -> str | None:
+    """A key for the lead signed in by this cookie; None for anybody else. Raises DatabaseUnavailable."""
+    who = await run_in_threadpool(who_holds, cookie) if login_secret(cookie) else None
+    return _key(who) if who and who.role == Role.lead else None
+
+
 async def _is_lead(cookie: str | None) -> bool:
     """Whether this cookie belongs to a signed-in lead. Raises DatabaseUnavailable."""
-    who = await run_in_threadpool(who_holds, cookie) if login_secret(cookie) else None
-    return who is not None and who.role == Role.lead
+    return await _lead(cookie) is not None
 
 
 async def _person(cookie: str | None) -> str | None:
@@ -337,7 +350,11 @@ async def _person(cookie: str | None) -> str | None:
         who = await run_in_threadpool(who_holds, cookie)
     except DatabaseUnavailable:
         return budgets.key_of(login_secret(cookie), "")
-    return f"person {who.person_id}" if who else None
+    return _key(who) if who else None
+
+
+def _key(who: Who) -> str:
+    return f"person {who.person_id}"
 
 
 def _cookie(scope: Scope, arrival: RequestHeaders) -> str | None:
