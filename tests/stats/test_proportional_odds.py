@@ -123,6 +123,19 @@ def test_large_effects_are_found() -> None:
     assert estimate.mean == pytest.approx(2, abs=0.5)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_systems_with_equal_ratings_have_no_interval(seed: int) -> None:
+    """Their difference and its error were rounding, and p was the ratio of both."""
+    ratings, item, annotator, system = study(seed, items=20)
+    rated = ratings[system > 0], item[system > 0], annotator[system > 0]
+    twice = [np.concatenate([column, column[system[system > 0] == 2]]) for column in rated]
+    names = np.concatenate([system[system > 0], np.full(len(twice[0]) - len(rated[0]), 3)])
+
+    estimate = proportional_odds(*twice, names).differences[-1].estimate
+
+    assert (estimate.mean, estimate.test, estimate.headline.low) == (0, None, None)
+
+
 def test_item_of_one_value_stays_finite() -> None:
     ratings, item, annotator, system = study(34)
     ratings[item == 0] = 5

@@ -26,7 +26,7 @@ MOST_VALUES = 21
 PRIOR_SD = 2.0  # logits, of item and annotator effects
 NOT_FITTED = "Not defined: proportional odds cannot be fitted. A system may have ratings at one end of the scale only."
 _MOST_STEPS = 60
-_SETTLED = 1e-8  # logits; converged when the last step changes no effect by more
+_SETTLED = 1e-8  # logits; converged when the last step changes no effect by more; smaller values are rounding
 _FARTHEST = 15.0  # logits; a system with a larger effect has ratings at one end of the scale only
 
 Codes = NDArray[np.int64]
@@ -80,7 +80,8 @@ def proportional_odds(
         variance = cluster_variance(n * influence, item, annotator)
         errors = np.sqrt((variance.item, variance.two_way)).tolist()
         clustered = Clustered(errors[0], errors[1], *freedom, n_items, n_annotators)
-        estimate = estimate_of(float(fit.systems[later] - fit.systems[baseline]), n, clustered, 0.0, confidence)
+        mean = float(fit.systems[later] - fit.systems[baseline])
+        estimate = estimate_of(mean if abs(mean) > _SETTLED else 0.0, n, clustered, _SETTLED, confidence)
         differences.append(LogitDifference(names[later], names[baseline], estimate))
     sentence = (
         "Proportional odds: the same ratings, using only their order, in logits. A secondary analysis; the difference "
