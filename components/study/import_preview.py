@@ -71,7 +71,7 @@ def _first_items(file: ItemFile, rubric: Rubric, study: Study) -> None:
     way = st.segmented_control("Shown", WAYS, default=WAYS[0], required=True, label_visibility="collapsed", key="first")
     first = file.items[:FIRST_ITEMS]
     if way == WAYS[0]:
-        ids = [item.external_id for item in first]
+        ids = [state.plain(item.external_id) for item in first]
         place = st.segmented_control("Item", range(len(ids)), default=0, required=True, format_func=ids.__getitem__)
         view = views.view_of(study, rubric, first, place)
         workbench(view, key=f"first-{views.name_of(view)}")

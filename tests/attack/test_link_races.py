@@ -13,10 +13,13 @@ from sqlalchemy import Engine, func, select, update
 
 from triptych.errors import Conflict, ImportRefused, NotAllowed, NotFound
 from triptych.people import accounts, invitations, passcodes, roster, signing_in, tokens
+from triptych.scripting.calls import CALLS
+from triptych.scripting.messages import PersonalLinks
 from triptych.storage.database import reading, writing
 from triptych.storage.events import EventKind
 from triptych.storage.models import Access, Event, Login, Membership, Person, Role, Study, Token
 from triptych.study import lifecycle
+from triptych.web import api
 
 TIMES = 6
 
@@ -163,6 +166,26 @@ def test_a_link_that_was_ended_opens_nothing(engine, make_study, made_for_anothe
     assert (
         at_once(lambda _: signing_in.invited_lead(engine, secret, "correct horse battery")).count(NotAllowed) == TIMES
     )
+
+
+def test_a_request_sent_at_once_is_answered_alike(engine, make_study, monkeypatch):
+    """On PostgreSQL the others were refused, as if the invitation had failed."""
+    monkeypatch.setattr(api, "web_engine", lambda: engine)
+    with writing(engine) as session:
+        study = make_study(session, annotators=0)[0]
+        accounts.create_lead(session, "Ada", "correct horse battery")
+        roster.add_lead(session, study, "Ada", "P-lead")
+    invite = next(call for call in CALLS if call.name == "invite")
+    message = invite.request.model_validate({"study": study.slug, "people": [{"name": "Zoe"}]})
+    together = Barrier(TIMES)
+
+    def ask(_: int) -> str:
+        together.wait()
+        answer = api._run(invite, api.Proof("", "Ada"), message, "home k1", "digest")
+        return PersonalLinks.model_validate(answer, from_attributes=True).people[0].pseudonym
+
+    assert len({*at_once(ask)}) == 1
+    assert people(engine, Role.annotator) == 1
 
 
 def test_a_panel_id_arriving_in_several_studies_is_one_person(engine, make_study):

@@ -17,6 +17,7 @@ from triptych.storage.database import writing
 from triptych.storage.models import Access, Login, Person, Role, Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who
+from triptych.study.settings import PanelAddress
 
 
 @pytest.fixture
@@ -90,6 +91,19 @@ def test_no_lead_gets_a_link_into_studies_of_others(session, make_study, issue):
         issue(session, mine, people, me.pseudonym)
     lead_too(session, theirs, me)
     assert issue(session, mine, people, me.pseudonym)
+
+
+def test_no_panel_has_the_name_of_another_studys_ids(session, make_study):
+    """Such a study kept this id's owner out of the other one, at each visit."""
+    (mine, _), (theirs, _) = make_both(session, make_study, Access.panel)
+    accounts.join_from_panel(session, mine, "prolific", "5f1", "s1")
+    accounts.join_from_panel(session, mine, f"prolific ({theirs.slug})", "5f1", "s1")
+
+    person = accounts.join_from_panel(session, theirs, "prolific", "5f1", "s2")
+
+    assert studies_of(session, person) == {"Theirs"}
+    with pytest.raises(ValueError, match="pattern"):
+        PanelAddress(name=f"prolific\n{theirs.slug}")
 
 
 def test_a_panels_id_opens_no_account_of_other_leads(session, make_study):

@@ -193,6 +193,14 @@ def test_a_file_is_previewed_then_becomes_a_study(with_rubric):
     assert "Launch …" in labels(app)
 
 
+def test_ids_of_items_are_no_markdown(with_rubric):
+    """They name the buttons of the preview, and Markdown there asked for an image elsewhere."""
+    app = upload(with_rubric(), "items.csv", GOOD.replace(b"\n007,", b"\n![d](http://evil.example/d.png),"))
+    (choice,) = (group for group in app.button_group if group.label == "Item")
+
+    assert choice.options[0].startswith("\\!\\[d\\]\\(")
+
+
 def test_the_first_items_are_drawn_without_system_names(with_rubric):
     app = upload(with_rubric(), "items.csv", GOOD)
     (drawn,) = (element.proto.json for element in app.get("bidi_component") if "preview-0" in element.proto.json)

@@ -639,8 +639,11 @@ def mark_of_panel_id(study_id: int, external_id: str) -> str:
 
 
 def panels_of(study: Study, panel: str) -> tuple[str, str]:
-    """The names under which ids of this panel are stored: for this study alone, and for all studies of its leads."""
-    return f"{panel} ({study.slug})", panel
+    """The names under which ids of this panel are stored: for this study alone, and for all studies of its leads.
+
+    A panel's own name has no line end, so no other study can have a panel of the first name.
+    """
+    return f"{panel}\n{study.slug}", panel
 
 
 def _identity_on_panel(session: Session, study: Study, panel: str, external_id: str) -> PanelIdentity | None:

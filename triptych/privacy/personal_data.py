@@ -83,7 +83,10 @@ def _panel_ids(session: Session, person_id: int, study: Study | None) -> list[di
     if study is not None:
         panels = panels_of(study, panel_of(study).name)
         ids = ids.where(PanelIdentity.panel.in_(panels) if study.access == Access.panel else false())
-    return [{"panel": own.panel, "id": own.external_id, "session": own.session_id} for own in session.scalars(ids)]
+    return [
+        {"panel": own.panel.partition("\n")[0], "id": own.external_id, "session": own.session_id}
+        for own in session.scalars(ids)
+    ]
 
 
 def _tokens(session: Session, person_id: int) -> list[dict[str, Any]]:

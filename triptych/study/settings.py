@@ -110,7 +110,7 @@ class PanelAddress(SettingsPart):
     None for 1.5 × as many as the items need. free_after_minutes: a place without a first answer is freed after it.
     """
 
-    name: str = Field(default="prolific", min_length=1, max_length=40)
+    name: str = Field(default="prolific", pattern=r"^[^\n]+$", max_length=40, description="a name on one line")
     id_param: Parameter = "PROLIFIC_PID"
     session_param: Parameter = "SESSION_ID"
     return_url: str = Field(

@@ -19,7 +19,6 @@ from urllib.parse import unquote
 
 from pydantic import BaseModel, ValidationError
 from sqlalchemy import delete, select
-from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -34,7 +33,7 @@ from triptych.scripting.asking import Asker
 from triptych.scripting.calls import CALLS, Call
 from triptych.scripting.messages import OfStudy, PersonalLink, PersonalLinks, Zip, what_does_not_fit
 from triptych.scripting.refusals import word_and_status
-from triptych.storage.database import DatabaseUnavailable, reading, writing
+from triptych.storage.database import DatabaseUnavailable, reading, wait_for_others, writing
 from triptych.storage.models import StoredAnswer
 from triptych.web import budgets
 from triptych.web.session import web_engine
@@ -152,12 +151,7 @@ def _answered(call: Call, proof: Proof, request: Request, content: bytes) -> Res
     if key:
         key = f"{proof.account} {key}"  # two tokens may use the same key
     digest = hashlib.sha256(b"\0".join([call.name.encode(), str(request.url.path).encode(), content])).hexdigest()
-    try:
-        result = _run(call, proof, message, key, digest)
-    except IntegrityError:
-        if not key:
-            raise
-        result = _run(call, proof, message, key, digest)  # a concurrent identical request stored its reply first
+    result = _run(call, proof, message, key, digest)
     if isinstance(result, Zip):
         return Response(result.content, media_type="application/zip", headers=NO_STORE)
     body = result if isinstance(result, dict) else result.model_dump(mode="json")
@@ -197,6 +191,8 @@ def _run(call: Call, proof: Proof, message: BaseModel, key: str, digest: str) ->
     if call.write is None:
         return cast(BaseModel, seen)
     with writing(web_engine()) as session:
+        if key:
+            wait_for_others(session, f"requests with {KEY} {key}")
         # checked again: meanwhile the request may have been answered or the token revoked
         before = _answer_before(session, call, proof, message, key, digest)
         if before is not None:
