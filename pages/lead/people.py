@@ -21,7 +21,7 @@ from triptych.annotate import exclusions
 from triptych.participants.mail import failure_of
 from triptych.participants.notices import notices
 from triptych.participants.participant import Participant, participants
-from triptych.people import accounts, roster
+from triptych.people import roster
 from triptych.people.invitations import Invited
 from triptych.privacy import erasure, withdrawal
 from triptych.results.frame.counted import kinds_by_default
@@ -29,7 +29,6 @@ from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.progress import overview
 from triptych.results.quality import flags_of
-from triptych.results.unfilled import unfilled
 from triptych.storage.models import StudyState
 from triptych.study.settings import settings_of
 
@@ -74,8 +73,7 @@ with chosen_study(who) as (session, study):
     view = overview(session, study, Counted(kinds_by_default(study)))
     mail_failure = failure_of(session, study)
     people = participants(session, study, everybody, frame, view, flags_of(session, study, frame))
-    shut_out = len(accounts.shut_out(session, study))
-    news = [*notices(study, view, people, unfilled(session, study), shut_out)]
+    news = [*notices(session, study, view, people)]
 what_is_left()
 access_address(study)
 links(study)

@@ -244,7 +244,7 @@ def test_a_request_sent_again_acts_once(served):
         assert "join=" not in str([row.answer for row in session.scalars(select(StoredAnswer))])
 
 
-def test_a_stored_answer_is_not_for_the_token_after_a_revoked_one(served):
+def test_a_stored_answer_is_not_for_a_later_token(served):
     """SQLite gives a row that follows a deleted one its number."""
     path, body = f"{STUDIES}/{served.world.slug}/invitations", {"people": [{"name": "Ulf"}]}
     assert served.ask("POST", path, served.token(), body, Idempotency_Key="k3").status == 200

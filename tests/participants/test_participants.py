@@ -11,14 +11,13 @@ from helpers.studies import add_person, join
 
 from triptych import clock
 from triptych.annotate import exclusions
-from triptych.participants.notices import notices
+from triptych.participants.notices import LeadNotice, notices
 from triptych.participants.participant import Participant, Phase, participants
 from triptych.people import accounts, invitations, roster
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.progress import Overview, overview
 from triptych.results.quality import flags_of
-from triptych.results.unfilled import unfilled
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Login, Role, Study
 from triptych.study.settings import changed, stored
@@ -31,6 +30,12 @@ def seen(engine, study, flags: dict[str, tuple[str, ...]] | None = None) -> tupl
         members = roster.members_of(session, here)
         flags = flags_of(session, here, frame) if flags is None else flags
         return here, view, participants(session, here, members, frame, view, flags)
+
+
+def noticed(engine, study, flags: dict[str, tuple[str, ...]]) -> list[LeadNotice]:
+    here, view, people = seen(engine, study, flags)
+    with reading(engine) as session:
+        return list(notices(session, here, view, people))
 
 
 def phases(engine, study) -> dict[str, str]:
@@ -89,14 +94,12 @@ def test_a_flag_is_shown_until_its_person_has_stopped(sqlite_engine, make_study)
     with writing(sqlite_engine) as session:
         study, lead, (anna, ben) = make_study(session)
     flags: dict[str, tuple[str, ...]] = {anna.pseudonym: ("Too fast.",), ben.pseudonym: ("Too slow.",)}
-    here, view, people = seen(sqlite_engine, study, flags)
-    assert {person.state for person in people} == {"Flagged"}
-    (notice,) = notices(here, view, people)
+    assert {person.state for person in seen(sqlite_engine, study, flags)[2]} == {"Flagged"}
+    (notice,) = noticed(sqlite_engine, study, flags)
     assert notice.sentence == f"2 people are flagged. {anna.pseudonym}: Too fast. {ben.pseudonym}: Too slow."
     with writing(sqlite_engine) as session:
         exclusions.exclude(session, session.get_one(Study, study.id), ben.pseudonym, "slow", lead.pseudonym)
-    here, view, people = seen(sqlite_engine, study, flags)
-    assert [notice.about for notice in notices(here, view, people)] == [(anna.pseudonym,)]
+    assert [notice.about for notice in noticed(sqlite_engine, study, flags)] == [(anna.pseudonym,)]
 
 
 @pytest.mark.parametrize("raters", [1, 2])
@@ -106,8 +109,7 @@ def test_a_full_study_is_done(sqlite_engine, make_study, raters):
         join(session, study, add_person(session, "late"))
         for _ in range(2):
             submit(session, study, anna)
-    here, view, people = seen(sqlite_engine, study, {})
-    assert [notice.kind for notice in notices(here, view, people)] == ["success"] * (raters == 1)
+    assert [notice.kind for notice in noticed(sqlite_engine, study, {})] == ["success"] * (raters == 1)
 
 
 def test_a_place_nobody_present_can_fill_is_said(sqlite_engine, make_study):
@@ -115,8 +117,6 @@ def test_a_place_nobody_present_can_fill_is_said(sqlite_engine, make_study):
         study, _, (anna,) = make_study(session, items=2, annotators=1, raters_per_item=2)
         for _ in range(2):
             submit(session, study, anna)
-    here, view, people = seen(sqlite_engine, study, {})
-    with reading(sqlite_engine) as session:
-        (notice,) = notices(here, view, people, unfilled(session, here))
+    (notice,) = noticed(sqlite_engine, study, {})
     assert notice.about == ("open places",)
     assert "cannot be filled by current annotators" in notice.sentence

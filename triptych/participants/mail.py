@@ -21,13 +21,12 @@ from sqlmodel import Session
 from triptych import clock
 from triptych.participants.notices import notices
 from triptych.participants.participant import participants
-from triptych.people import accounts, roster
+from triptych.people import roster
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.progress import overview
 from triptych.results.quality import flags_of
-from triptych.results.unfilled import unfilled
 from triptych.settings import Encryption, MailServer
 from triptych.stats.numbers import counted
 from triptych.storage.database import reading, writing
@@ -115,8 +114,7 @@ def news_of(session: Session, study: Study) -> News:
     )
     marked = set(session.scalars(select(Setting.key).where(Setting.key.startswith(f"mailed {study.id} "))))
     sentences, marks = [], []
-    shut_out = len(accounts.shut_out(session, study))
-    for notice in notices(study, view, people, unfilled(session, study), shut_out):
+    for notice in notices(session, study, view, people):
         fresh = [mark for mark in (f"mailed {study.id} {of}" for of in notice.about) if mark not in marked]
         if fresh:
             sentences.append(notice.sentence)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
+from sqlmodel import Session
+
 from triptych.participants.participant import Participant
+from triptych.people import accounts
 from triptych.results.progress import Overview
-from triptych.results.unfilled import Unfilled
+from triptych.results.unfilled import unfilled
 from triptych.stats.numbers import counted
 from triptych.storage.models import Study, StudyState
 
@@ -26,23 +29,14 @@ class LeadNotice(NamedTuple):
     about: tuple[str, ...]
 
 
-def notices(
-    study: Study,
-    view: Overview,
-    people: Sequence[Participant],
-    open_places: Unfilled | None = None,
-    shut_out: int = 0,
-) -> Iterator[LeadNotice]:
-    """The current notices, about the study first.
-
-    open_places: places that nobody present can fill; shut_out: annotators whose accounts the study's links do not open.
-    """
+def notices(session: Session, study: Study, view: Overview, people: Sequence[Participant]) -> Iterator[LeadNotice]:
+    """The current notices, about the study first."""
     if view.done >= view.expected > 0 and study.state != StudyState.closed:
         places = f"All {counted(view.expected, 'place')} are filled"
         yield LeadNotice("success", f"{places}: the study is complete and can be closed.", ("done",))
-    if open_places:
+    if open_places := unfilled(session, study):
         yield LeadNotice("warning", open_places.sentence, ("open places",))
-    if shut_out:
+    if shut_out := len(accounts.shut_out(session, study)):
         yield LeadNotice("warning", SHUT_OUT.format(annotators=counted(shut_out, "annotator")), ("other leads",))
     flagged = [person for person in people if person.is_flagged]
     if flagged:
