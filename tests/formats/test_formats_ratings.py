@@ -140,6 +140,14 @@ def test_highlights_tables_are_recognised_and_minus_one_means_no_place():
     assert ratings.ignored == ("occurrences",)
 
 
+@pytest.mark.parametrize(
+    ("values", "warned"),
+    [(("1e-7", "9e-7"), True), (("0.1234560", "0.1234569"), True), (("0.12345678", "0.9"), False), (("1", "2"), False)],
+)
+def test_numbers_that_rounding_changes_have_a_remark(values: tuple[str, ...], warned: bool):
+    assert any("rounded to 6 decimals" in remark for remark in proposal(*values).remarks) == warned
+
+
 def test_control_characters_are_removed_with_a_warning():
     ratings = table(LONG + "1\x00,m,w\x07,c,4\n")
     assert rated(ratings) == [("1", "m", "w", "c", "4")]

@@ -67,6 +67,13 @@ def test_groups_that_cannot_be_compared(groups: list[str]) -> None:
         group_difference(np.zeros((4, 3)), groups)
 
 
+def test_equal_tastes_have_no_groups() -> None:
+    """What is left of them is rounding, of which p was made."""
+    table = np.random.default_rng(1).normal(0, 1e-16, (8, 3)) + np.array([0.5, -0.25, -0.25])
+    with pytest.raises(UndefinedStatistic, match="no annotator's taste differs"):
+        group_difference(table, list("aabbccdd"))
+
+
 def test_camps_by_taste_are_found() -> None:
     camps = camps_by_taste(profile(2, 20, camp=2.5), range(20))
     assert camps.p < 0.05

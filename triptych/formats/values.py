@@ -24,6 +24,8 @@ JSON_TURNS = "{n} cell(s) hold a JSON list of turns; they were read as conversat
 
 _SUSPECT = re.compile("[\x00-\x08\x0b-\x1f\ufffd\ud800-\udfff]")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_TYPED_NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?", re.ASCII)
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PYTHON_LIST = re.compile(r"\s*\[\s*(?:[\[({]\s*)?'")
 
@@ -60,6 +62,17 @@ def clean(text: str, findings: Findings, row: int, column: str | None) -> str:
     if halves:
         findings.error("holds half of a character (a lone surrogate such as \\ud83d).", row, column)
     return text
+
+
+def typed_number(text: str) -> float | None:
+    """The number in a text that somebody typed, with a decimal point or comma.
+
+    None for anything else, and for 1,000, which may be one or a thousand.
+    """
+    text = text.strip()
+    if not _TYPED_NUMBER.fullmatch(text) or _THOUSANDS.fullmatch(text):
+        return None
+    return float(text.replace(",", "."))
 
 
 def as_text(value: Json, findings: Findings) -> str:

@@ -25,6 +25,8 @@ _SHARED = 5  # units below which two annotators' correlation is left out
 PERMUTATIONS = 199
 _FACTOR_ROUNDS = 20
 _NULL_DRAWS = 999
+_SMALLEST_DIFFERENCE = 1e-9  # points; smaller ones are rounding
+_ROUNDING = 1e-12  # as a share of all scatter
 
 
 @dataclass(frozen=True)
@@ -60,14 +62,16 @@ def group_difference(profile: Floats, group: Column, seed: int = 0) -> float:
     """p of the test whether declared groups of annotators differ in taste; profile: (A, q), group: (A,) labels.
 
     Permutes the labels; the statistic is the squared distance of the groups' mean profiles from the common mean,
-    weighted by size. Raises UndefinedStatistic below two groups or where every group has one annotator.
+    weighted by size. Raises UndefinedStatistic below two groups, where every group has one annotator, or where all
+    tastes are equal.
     """
     code, labels = codes(group)
     if len(labels) < 2 or len(labels) == len(code):
         raise UndefinedStatistic("Not defined: it needs two groups of annotators, one of them with two or more.")
+    centred = _centred(profile)
     random = np.random.default_rng(seed)
-    observed = _between(profile, code)
-    as_far = sum(_between(profile, random.permutation(code)) >= observed * (1 - 1e-12) for _ in range(PERMUTATIONS))
+    enough = _between(centred, code) - _ROUNDING * float((centred**2).sum())
+    as_far = sum(_between(centred, random.permutation(code)) >= enough for _ in range(PERMUTATIONS))
     return (1 + as_far) / (1 + PERMUTATIONS)
 
 
@@ -80,9 +84,7 @@ def camps_by_taste(profile: Floats, names: Sequence[Label], seed: int = 0) -> Ca
     """
     if len(names) < FEWEST_FOR_TASTES:
         raise UndefinedStatistic(f"Not looked for: camps by taste need {FEWEST_FOR_TASTES} annotators or more.")
-    centred = profile - profile.mean(axis=0)
-    if not np.abs(centred).max() > 1e-9:
-        raise UndefinedStatistic("Not defined: no annotator's taste differs from the others'.")
+    centred = _centred(profile)
     axes, size, _ = np.linalg.svd(centred, full_matrices=False)
     scores = axes[:, 0] * size[0]
     null = np.random.default_rng(seed).normal(size=(_NULL_DRAWS, len(scores)))
@@ -127,11 +129,19 @@ def camps_by_agreement(values: Column, items: Column, annotators: Column, system
     return Camps(first, second, (1 + as_far) / (1 + PERMUTATIONS), inside, across)
 
 
-def _between(profile: Floats, code: np.ndarray) -> float:
-    """Sum over groups of (size x squared distance of the group's mean profile from the overall mean profile)."""
+def _centred(profile: Floats) -> Floats:
+    """The profiles minus the overall mean profile. Raises UndefinedStatistic where all are equal but for rounding."""
+    centred: Floats = profile - profile.mean(axis=0)
+    if not np.abs(centred).max() > _SMALLEST_DIFFERENCE:
+        raise UndefinedStatistic("Not defined: no annotator's taste differs from the others'.")
+    return centred
+
+
+def _between(centred: Floats, code: np.ndarray) -> float:
+    """Sum over groups of (size x squared distance of the group's mean profile from the overall one, which is 0)."""
     size = np.bincount(code)
-    means = np.stack([np.bincount(code, column) / size for column in profile.T], axis=1)
-    return float((size[:, None] * (means - profile.mean(axis=0)) ** 2).sum())
+    means = np.stack([np.bincount(code, column) / size for column in centred.T], axis=1)
+    return float((size[:, None] * means**2).sum())
 
 
 def _tightest(scores: Floats) -> tuple[Floats, np.ndarray]:

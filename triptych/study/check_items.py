@@ -15,6 +15,7 @@ from sqlmodel import Session
 from triptych.errors import ImportRefused, InvalidAnnotation
 from triptych.formats.layout import CHECK_META
 from triptych.formats.model import ItemDraft
+from triptych.formats.values import typed_number
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import Rubric
 from triptych.rubric.scales import Choice
@@ -159,10 +160,9 @@ def _on_scale(scale: Any, reference: Expected) -> str:
     parts = [part.strip() for part in reference.accepted.split("|")]
     if isinstance(scale, Choice):
         return "|".join(scale.check(part) for part in parts)
-    try:
-        number = float(reference.accepted.replace(",", "."))
-    except ValueError as error:
-        raise InvalidAnnotation(f"{reference.accepted!r} is not a number.") from error
+    number = typed_number(reference.accepted)
+    if number is None:
+        raise InvalidAnnotation(f"{reference.accepted!r} is not a number.")
     if scale.kind == "best":
         if number not in (0, 1):
             raise InvalidAnnotation("For the best response the reference is 1 (chosen) or 0 (not chosen).")

@@ -35,6 +35,7 @@ MAX_OPTIONS = 50
 FEW_OPTIONS = 12
 MAX_LABELS = 9
 DECIMALS = 6
+MIN_ROUNDED_STEPS = 1000  # of the last decimal; rounding changes the differences of numbers that span fewer
 FAR_RATIO = 10
 USUAL_ENDS = (5, 7, 10)
 OWN_SCALE = "Not on the scale on which people rated '{name}': analysed like a metric instead."
@@ -169,7 +170,7 @@ def _proposed(name: str, key: str, about: About, values: dict[str, int]) -> Prop
     if numeric and 2 * numeric >= sum(number for value, number in values.items() if value):
         missing = tuple(word for word in words if means_missing(word) or word.casefold() in UNSURE_WORDS)
         low, high, step, use = _scale(np.array(list(numbers.values())))
-        remarks = _far(np.array(list(numbers.values())))
+        remarks = _far(np.array(list(numbers.values()))) + _rounded(np.array(list(numbers.values())))
         return ProposedCriterion(name, key, use, about, True, values, low, high, step, (), missing, (), remarks)
     missing = tuple(word for word in words if means_missing(word))
     labels = tuple(sorted(value for value in values if value and not REASONED_MISSING.fullmatch(value)))
@@ -220,6 +221,14 @@ def _far(numbers: np.ndarray) -> tuple[str, ...]:
     return (
         (f"Far from the other values: {', '.join(far)}. Check the scale; such values influence means.",) if far else ()
     )
+
+
+def _rounded(numbers: np.ndarray) -> tuple[str, ...]:
+    """A remark about numbers so close together that rounding them changes their differences."""
+    close = float(np.ptp(numbers)) < 10.0**-DECIMALS * MIN_ROUNDED_STEPS
+    if not close or np.array_equal(np.round(numbers, DECIMALS), numbers):
+        return ()
+    return (f"These numbers are rounded to {DECIMALS} decimals, which changes their differences. Multiply them first.",)
 
 
 def _alike(labels: Sequence[str]) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from itertools import combinations
 from typing import Literal
 
 from triptych.errors import InvalidAnnotation
+from triptych.formats.values import typed_number
 from triptych.languages.language import _, message
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import Criterion, Rubric
@@ -210,10 +211,10 @@ def _point(scale: Likert, cell: str) -> float:
 
 
 def _number(text: str) -> float:
-    try:
-        return float(text.strip().replace(",", "."))
-    except ValueError as error:
-        raise InvalidAnnotation(f"{text!r} is not on the scale.") from error
+    number = typed_number(text)
+    if number is None:
+        raise InvalidAnnotation(f"{text!r} is not on the scale.")
+    return number
 
 
 def _picked(cell: str, letters: str) -> list[str]:
