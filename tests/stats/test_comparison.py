@@ -138,6 +138,20 @@ def test_signed_rank_agrees_with_scipy_on_item_means_with_ties(items):
     assert (result.items, result.unchanged) == (np.count_nonzero(changes), np.count_nonzero(changes == 0))
 
 
+@pytest.mark.parametrize("annotators", [3, 6, 7, 9])
+@pytest.mark.parametrize("unit", [1e-6, 1, 1e7])
+def test_signed_ranks_of_means_are_those_of_sums(annotators, unit):
+    """Equal differences of thirds are ties, whatever means they are between."""
+    for seed in range(20):
+        new, base = np.random.default_rng(seed).integers(1, 6, (2, 20, annotators))
+        values = zip((unit * new).ravel(), (unit * base).ravel(), strict=True)
+        result = signed_rank(pairs(*values, annotators=annotators), "new", "base")
+        sums = (new - base).sum(axis=1)
+        expected = stats.wilcoxon(sums[sums != 0])
+        assert (result.statistic, result.items) == (expected.statistic, np.count_nonzero(sums))
+        assert result.p == pytest.approx(expected.pvalue)
+
+
 def test_the_signed_rank_effect_is_the_rank_biserial_correlation():
     # Changes 1, 2, -3 have ranks 1, 2, 3: (3 - 3) / 6; 1, -2, 3: (4 - 2) / 6.
     assert signed_rank(pairs((2, 1), (3, 1), (1, 4)), "new", "base").effect == 0

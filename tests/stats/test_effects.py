@@ -53,16 +53,24 @@ def study(random, shifts=(0, 0, 0), change=0.0, taste=0.0, items=60, annotators=
 
 
 def test_position_shifts_agree_with_pencil_and_paper():
-    # Two annotators, two items, positions 0 and 1, system 0 always 2 better. Left minus right, system taken off:
-    # item 0: 4-(1+2)=1 and 5-(2+2)=1; item 1: 3+2-2=3 and 1+2-4=-1, so mean 1, shifts +-0.5.
-    columns = [(0, 0, 0, 0, 4), (0, 0, 1, 1, 1), (0, 1, 0, 0, 5), (0, 1, 1, 1, 2)]
-    columns += [(1, 0, 0, 1, 3), (1, 0, 1, 0, 2), (1, 1, 0, 1, 1), (1, 1, 1, 0, 4)]
+    # Two annotators, two items, each system once at each position of an item. Left minus right: 3, 0, 5, -4, whose mean
+    # is 1, so shifts +-0.5.
+    columns = [(0, 0, 0, 0, 4), (0, 0, 1, 1, 1), (0, 1, 0, 1, 3), (0, 1, 1, 0, 3)]
+    columns += [(1, 0, 0, 0, 6), (1, 0, 1, 1, 1), (1, 1, 0, 1, 1), (1, 1, 1, 0, 5)]
     item, annotator, position, system, value = np.array(columns).T
-    value = np.where(system == 0, 2, 0) + np.array([1, 0, 1, 0, 3, 0, -1, 0]) + 1.0
     result = position_effect(value, item, annotator, position, system)
     assert [each.position for each in result.shifts] == [0, 1]
     assert [each.interval.mean for each in result.shifts] == pytest.approx([0.5, -0.5])
     assert (result.annotations, result.freedom) == (4, (1, 1))
+
+
+def test_shifts_without_variation_between_items_have_no_test():
+    """Their covariance is rounding, by which Wald's statistic was divided."""
+    columns = [(0, 0, 0, 0, 4), (0, 0, 1, 1, 1), (0, 1, 0, 0, 4), (0, 1, 1, 1, 1)]
+    columns += [(1, 0, 0, 1, 4), (1, 0, 1, 0, 3), (1, 1, 0, 1, 0), (1, 1, 1, 0, 3)]
+    item, annotator, position, system, value = np.array(columns).T
+    with pytest.raises(UndefinedStatistic, match="too few items or annotators"):
+        position_effect(value, item, annotator, position, system)
 
 
 def test_planted_position_shifts_are_found():

@@ -20,7 +20,9 @@ from .undefined import UndefinedStatistic
 
 UNPAIRED = "Not defined: no annotator rated both systems on the same item."
 _EXACT_ITEMS = 13  # items up to which scipy's signed-rank test is exact in spite of ties
-_DIGITS = 9  # decimals; a difference beyond them is rounding
+# digits after the first one of the largest rating; what is beyond them is rounding. Means keep more of them, so that
+# equal differences of thirds are equal
+_MEAN_DIGITS, _DIFFERENCE_DIGITS = 12, 9
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class SideBySide:
         cell, size = row * len(names) + system, len(first) * len(names)
         sums, counts = np.bincount(cell, ratings, minlength=size), np.bincount(cell, minlength=size)
         means = np.divide(sums, counts, out=np.full(size, np.nan), where=counts > 0)
-        means = np.round(means, _DIGITS).reshape(len(first), len(names))
+        means = _rounded(means, ratings, _MEAN_DIGITS).reshape(len(first), len(names))
         return cls(means, item[first], annotator[first], tuple(names.tolist()))
 
     def of(self, systems: Sequence[Hashable]) -> np.ndarray:
@@ -90,7 +92,7 @@ class SideBySide:
         complete = ~np.isnan(ratings).any(axis=1)
         item = codes(self.items[complete])[0]
         sums = [np.bincount(item, column) for column in ratings[complete].T]
-        return np.round(np.column_stack(sums) / np.bincount(item)[:, None], _DIGITS)
+        return _rounded(np.column_stack(sums) / np.bincount(item)[:, None], self.ratings, _MEAN_DIGITS)
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,7 @@ def signed_rank(table: SideBySide, system: Hashable, baseline: Hashable) -> Sign
     means = table.item_means((system, baseline))
     if not len(means):
         raise UndefinedStatistic(UNPAIRED)
-    changes = np.round(means[:, 0] - means[:, 1], _DIGITS)
+    changes = _rounded(means[:, 0] - means[:, 1], table.ratings, _DIFFERENCE_DIGITS)
     changed = changes[changes != 0]
     if not len(changed):
         raise UndefinedStatistic("Not defined: the two systems are equal on every item.")
@@ -159,6 +161,11 @@ def signed_rank(table: SideBySide, system: Hashable, baseline: Hashable) -> Sign
     p = _exact(ranks, min(above, below)) if few else float(stats.wilcoxon(changed).pvalue)
     effect = (above - below) / (above + below)
     return SignedRank(min(above, below), p, effect, len(changed), len(changes) - len(changed))
+
+
+def _rounded(values: np.ndarray, ratings: np.ndarray, digits: int) -> np.ndarray:
+    largest = np.nanmax(np.abs(ratings), initial=0.0)
+    return np.round(values, digits - int(np.floor(np.log10(largest or 1.0))))
 
 
 def _exact(ranks: np.ndarray, smaller: float) -> float:

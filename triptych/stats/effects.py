@@ -104,13 +104,14 @@ def position_effect(
     others = np.eye(len(named[1]))[named[0]][:, 1:]
     columns, others, response = (_within(part, cells) for part in (columns, others, ratings[:, None]))
     columns, response = (part - others @ np.linalg.lstsq(others, part)[0] for part in (columns, response))
-    coefficients, scores = _least_squares(columns, response, np.abs(ratings).max())
+    largest = float(np.abs(ratings).max())
+    coefficients, scores = _least_squares(columns, response, largest)
     spread = np.vstack([np.eye(count - 1), -np.ones(count - 1)])
     shifts, influence = spread @ coefficients, len(ratings) * scores @ spread.T
     estimates = [
         estimate(shift + column, item, annotator, confidence) for shift, column in zip(shifts, influence.T, strict=True)
     ]
-    statistic, freedom, p = _all_zero(coefficients, scores, item, annotator, cells)
+    statistic, freedom, p = _all_zero(coefficients, scores, largest, item, annotator, cells)
     return PositionEffect(
         tuple(PositionShift(int(at), shift.headline) for at, shift in zip(distinct, estimates, strict=True)),
         statistic,
@@ -236,12 +237,17 @@ def _within(columns: np.ndarray, groups: np.ndarray) -> np.ndarray:
 
 
 def _all_zero(
-    coefficients: np.ndarray, scores: np.ndarray, item: np.ndarray, annotator: np.ndarray, cells: np.ndarray
+    coefficients: np.ndarray,
+    scores: np.ndarray,
+    largest: float,
+    item: np.ndarray,
+    annotator: np.ndarray,
+    cells: np.ndarray,
 ) -> tuple[float, tuple[int, float], float]:
-    """Wald's statistic of all coefficients, its degrees of freedom as F, and p; scores: (n, q)."""
+    """Wald's statistic of all coefficients, its degrees of freedom as F, and p; scores: (n, q); largest: as above."""
     covariance, freedom = _clustered(scores, item, annotator, cells)
-    q = len(coefficients)
-    if freedom < q or np.linalg.eigvalsh(covariance)[0] <= _ROUNDING * np.trace(covariance):
+    q, rounding = len(coefficients), max(_ROUNDING * np.trace(covariance), (_ROUNDING * largest) ** 2)
+    if freedom < q or np.linalg.eigvalsh(covariance)[0] <= rounding:
         raise UndefinedStatistic(f"Not defined: too few items or annotators to judge {q + 1} positions.")
     statistic = float(coefficients @ np.linalg.solve(covariance, coefficients))
     remaining = freedom - q + 1
