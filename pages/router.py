@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import partial
 
 import streamlit as st
@@ -16,6 +17,7 @@ from triptych.languages.language import _, message
 from triptych.people import accounts
 from triptych.storage.database import DatabaseUnavailable
 from triptych.study.persons import Who
+from triptych.web import budgets
 
 # the first is the start page
 PAGES_OF_ANNOTATORS = [
@@ -111,7 +113,8 @@ try:
         who = state.identify()
     finally:
         watch_line()
-    show(who)
+    with budgets.few_at_once(who.person_id) if who else nullcontext():
+        show(who)
 except DatabaseUnavailable as error:
     state.say(str(error), "warning")
     live.follow(state.database_answers, False)

@@ -13,15 +13,19 @@ import aiohttp
 import pytest
 from helpers.attackers import ask, cookie, handshake, open_socket
 from helpers.present import present
+from helpers.results_pages import ROUTER
 from sqlalchemy import select
 from starlette.types import Receive
+from streamlit.testing.v1 import AppTest
 
 from bench.client import PageFailed, PageSession, our_headers
 from bench.server import Server, running_app, start_server, wait_until
 from bench.world import World, build_world
+from components.shell import state
 from triptych.people import accounts, passcodes
 from triptych.storage import database
 from triptych.storage.models import Login, Person, Role
+from triptych.study.persons import Who
 from triptych.web import budgets
 from triptych.web.gate import Gate
 from triptych.web.session import COOKIE, cookie_value, login_secret
@@ -283,3 +287,20 @@ def test_a_page_whose_socket_was_refused_says_so(served):
 
     with pytest.raises((PageFailed, aiohttp.WSServerHandshakeError)):
         asyncio.run(open_page())
+
+
+def test_runs_of_a_persons_pages_are_counted(monkeypatch):
+    """A hundred open tabs of one lead stalled everybody for seconds, within the budgets of messages."""
+    who = Who(1, "L-1", Role.lead, "Ada", 0)
+    monkeypatch.setattr(state, "current_person", lambda: who)
+    few, people = budgets.few_at_once, []
+
+    @contextmanager
+    def noted(person: int) -> Iterator[None]:
+        with few(person):
+            people.append(person)
+            yield
+
+    monkeypatch.setattr(budgets, "few_at_once", noted)
+    assert AppTest.from_file(str(ROUTER), default_timeout=30).run().title
+    assert people == [who.person_id]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 from hypothesis import given, strategies
 
 from triptych.web import budgets
@@ -26,6 +29,25 @@ def test_so_much_at_once_then_so_much_per_second():
     assert spending.take("other") == 0
     clock.now = 1000
     assert [spending.take("k") for _ in range(4)] == [0, 0, 0, 0.5]
+
+
+def test_few_runs_of_one_person_are_under_way():
+    under_way, go_on = threading.Semaphore(0), threading.Event()
+
+    def run(person: int) -> None:
+        with budgets.few_at_once(person):
+            under_way.release()
+            go_on.wait()
+
+    with ThreadPoolExecutor(8) as threads:
+        runs = [threads.submit(run, 1) for _ in range(6)] + [threads.submit(run, 2)]
+        started = [under_way.acquire(timeout=20) for _ in range(4)]  # three of the first person, one of the second
+        another = under_way.acquire(timeout=0.2)
+        go_on.set()
+        for each in runs:
+            each.result()
+
+    assert (all(started), another) == (True, False)
 
 
 @given(

@@ -11,10 +11,12 @@ import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
+from weakref import WeakValueDictionary
 
 from triptych import settings
 from triptych.languages.language import ngettext
@@ -46,6 +48,7 @@ USUAL = {
     "all_anonymous_messages": Budget(2, 10),
     "account_sockets": Budget(100, 0),
     "account_messages": Budget(200, 20),
+    "account_runs": Budget(3, 0),
     "requests": Budget(300, 30),
     "body_bytes": Budget(200 * MB, 2 * MB),
     "held_bytes": Budget(400 * MB, 0),
@@ -143,6 +146,19 @@ def later(wait: float) -> str:
 def seconds(wait: float) -> int:
     """Whole seconds until there is enough again, at least 1."""
     return max(int(-(-wait // 1)), 1)
+
+
+_runs: WeakValueDictionary[int, threading.Semaphore] = WeakValueDictionary()
+_counting_runs = threading.Lock()
+
+
+@contextmanager
+def few_at_once(person_id: int) -> Iterator[None]:
+    """A run of a page for this person; it waits while a few others are under way, so that many tabs stall nobody."""
+    with _counting_runs:
+        runs = _runs.setdefault(person_id, threading.Semaphore(max(1, int(all_budgets()["account_runs"].at_once))))
+    with runs:
+        yield
 
 
 class Upload(Protocol):
