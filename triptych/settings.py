@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from triptych.errors import TriptychError
 
@@ -101,7 +101,15 @@ def _existing(folder: str) -> Path:
 
 def database_url() -> str:
     """TRIPTYCH_DATABASE_URL, else the SQLite file in the local folder."""
-    return with_driver(os.environ.get(DATABASE) or f"sqlite:///{local_folder() / 'triptych.db'}")
+    return with_driver(os.environ.get(DATABASE) or sqlite_url(local_folder() / "triptych.db"))
+
+
+def sqlite_url(path: Path) -> str:
+    """The address of an SQLite file. Raises UnsafeSettings for a name that is not UTF-8, which no address holds."""
+    try:
+        return f"sqlite:///{quote(str(path))}"
+    except UnicodeEncodeError as error:
+        raise UnsafeSettings(f"The name {str(path)!a} is not UTF-8; use another folder.") from error
 
 
 def uses_own_file() -> bool:

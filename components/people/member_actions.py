@@ -104,7 +104,7 @@ def _confirmed(label: str, consequence: str, member: Member) -> bool:
 def copies(remaining: Sequence[Copy]) -> bool | None:
     """Draw copies that still contain people who have left. Once confirmed, returns whether to delete reports too."""
     if not remaining:
-        st.text("No backup, capsule or report on this computer contains anyone who was erased or has withdrawn.")
+        st.text("No backup, capsule or report in the data folder is known to contain anyone who left.")
         return None
     st.text("These copies still contain people who have left since. A backup also contains everyone else's work.")
     rows = [

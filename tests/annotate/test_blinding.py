@@ -176,3 +176,17 @@ def test_the_store_key_is_another_for_another_person(sqlite_engine, make_study):
 
     assert blinding.store_key(assignment, first) != blinding.store_key(assignment, second)
     assert first.pseudonym not in blinding.store_key(assignment, first)
+
+
+def test_rubrics_of_changed_wordings_are_forgotten(sqlite_engine, make_study, monkeypatch):
+    """Each change of a content note after launch left another copy in memory for good."""
+    monkeypatch.setattr(blinding, "MAX_RUBRICS", 3)
+    with writing(sqlite_engine) as session:
+        study, _, _ = make_study(session)
+        rubric = lifecycle.design_of(session, study).rubric
+        for number in range(10):
+            study.settings = {"content_note": f"Note {number}"}
+            shown = blinding._cached_rubric(rubric, study, trained=False)
+
+    assert shown["content_note"] == "Note 9"
+    assert len(blinding._rubrics) <= 3

@@ -7,9 +7,12 @@ import os
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from helpers.studies import ROOT
@@ -85,6 +88,29 @@ def test_a_folder_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     for folder in (target, new):
         files.write_folder(str(folder), contents)
         assert {path.name for path in folder.rglob("*")} == {"index.html", "data", "ratings.csv"}
+
+
+def test_two_commands_do_not_mix_their_files_in_a_folder(tmp_path, monkeypatch):
+    entered, make_private = Barrier(2), tempfile.TemporaryDirectory
+
+    def together(**options):
+        entered.wait()  # both found an empty folder
+        return make_private(**options)
+
+    def write(number: int) -> str:
+        try:
+            files.write_folder(str(tmp_path), {f"{name}.csv": str(number).encode() for name in range(20)})
+        except NotAllowed as refusal:
+            return str(refusal)
+        return "written"
+
+    monkeypatch.setattr(tempfile, "TemporaryDirectory", together)
+    with ThreadPoolExecutor(2) as threads:
+        said = list(threads.map(write, range(2)))
+
+    assert said.count("written") < 2
+    assert all(outcome == "written" or "no longer empty" in outcome for outcome in said)
+    assert len({path.read_text() for path in tmp_path.iterdir()}) <= 1
 
 
 def test_a_folder_of_outputs_is_nobody_elses(tmp_path, monkeypatch):

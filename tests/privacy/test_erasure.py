@@ -325,7 +325,8 @@ def test_only_copies_holding_the_person_are_listed_and_deleted(sqlite_engine, ma
     with database.writing(sqlite_engine) as session:
         study, lead, (anna, ben) = make_study(session)
     old = backup(sqlite_engine, "old.db")
-    capsule = old.with_name("capsule.zip")
+    elsewhere = shutil.copy2(old, old.with_name("copy of old.bak"))
+    capsule = old.with_name("CAPSULE.ZIP")
     with zipfile.ZipFile(capsule, "w") as archive:
         archive.write(old, "study.db")
     foreign = old.with_name("notes.txt")
@@ -342,10 +343,10 @@ def test_only_copies_holding_the_person_are_listed_and_deleted(sqlite_engine, ma
 
     with database.writing(sqlite_engine) as session:
         copies = {copy.name: copy for copy in erasure.copies(session, study)}
-        assert set(copies) == {"old.db", "capsule.zip", "damaged.db", f"report {'a' * 12}"}
+        assert set(copies) == {"old.db", elsewhere.name, "CAPSULE.ZIP", "damaged.db", f"report {'a' * 12}"}
         assert copies["old.db"].path == old
         assert copies["old.db"].holds == (anna.pseudonym,)
-        assert erasure.delete_copies(session, study, lead.pseudonym) == 3
+        assert erasure.delete_copies(session, study, lead.pseudonym) == 4
         assert [copy.path for copy in erasure.copies(session, study)] == [None]
         assert erasure.delete_copies(session, study, lead.pseudonym, with_reports=True) == 1
         assert session.scalars(select(Snapshot.sha256)).all() == ["b" * 64]

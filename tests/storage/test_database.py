@@ -15,7 +15,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Engine, create_engine, insert, inspect, select, text, update
 from sqlalchemy.exc import IntegrityError
 
-from triptych import clock
+from triptych import clock, settings
 from triptych.errors import UnsafeDatabase
 from triptych.storage import database, host
 from triptych.storage.database import reading, writing
@@ -30,6 +30,20 @@ def test_every_connection_has_our_settings(sqlite_engine):
                 name: value for name, value in database.PRAGMAS.items() if accepted[name] is not None
             }
             assert (accepted["journal_mode"], accepted["synchronous"], accepted["foreign_keys"]) == ("wal", 2, 1)
+
+
+@pytest.mark.parametrize("name", ["a?x", "b%41b", "c#d", "e f", "ä"])
+def test_the_database_is_in_the_folder_of_this_name(tmp_path, monkeypatch, name):
+    """A part of the name was read as that of another folder, open to others."""
+    monkeypatch.setenv("TRIPTYCH_HOME", str(tmp_path / name))
+    monkeypatch.delenv("TRIPTYCH_DATABASE_URL", raising=False)
+
+    assert database.sqlite_path(settings.database_url()) == tmp_path / name / "triptych.db"
+
+
+def test_a_folder_that_no_address_can_name_is_refused():
+    with pytest.raises(settings.UnsafeSettings, match="not UTF-8"):
+        settings.sqlite_url(Path("/x/a\udcff/triptych.db"))
 
 
 def test_an_old_sqlite_is_noted_once(sqlite_engine, caplog, monkeypatch):

@@ -262,6 +262,7 @@ def store_key(assignment: Assigned, who: Who) -> str:
     return f"{person}.{hashlib.blake2b(f'{who.pseudonym}|{assignment.token}'.encode(), digest_size=12).hexdigest()}"
 
 
+MAX_RUBRICS = 100  # of a process; each changed wording is another one
 _rubrics: dict[tuple[str, str, str, str, str, str, bool], dict[str, Any]] = {}
 
 
@@ -270,9 +271,12 @@ def _cached_rubric(rubric: Rubric, study: Study, *, trained: bool) -> dict[str, 
     words = repr((_own_words(study), _content_note(rubric, study)))
     page = language.used()
     name = (study.created_at.isoformat(), study.seed, study.presentation, study.design_hash or "", page, words, trained)
-    if name not in _rubrics:
-        _rubrics[name] = rubric_in(rubric, study, trained=trained)
-    return _rubrics[name]
+    seen = _rubrics.get(name)
+    if seen is None:
+        for oldest in list(_rubrics)[: 1 - MAX_RUBRICS]:
+            _rubrics.pop(oldest, None)
+        seen = _rubrics[name] = rubric_in(rubric, study, trained=trained)
+    return seen
 
 
 def rubric_in(rubric: Rubric, study: Study, *, trained: bool = False) -> dict[str, Any]:

@@ -171,6 +171,8 @@ def write_folder(path: str, contents: Mapping[str, bytes]) -> None:
                 (part / name).parent.mkdir(parents=True, exist_ok=True)
                 (part / name).write_bytes(content)
             if around == target:
+                if [entry.name for entry in target.iterdir()] != [Path(private).name]:  # another command's, by now
+                    raise NotAllowed(f"{path} is no longer empty; something else writes into it.")
                 for entry in part.iterdir():
                     entry.rename(target / entry.name)
             else:

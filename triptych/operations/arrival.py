@@ -35,7 +35,7 @@ from triptych.study.settings import settings_of
 LARGEST_NUMBER = 2**31 - 1  # largest row number on PostgreSQL
 LONGEST_PSEUDONYM = 80
 LEFT_BEHIND = ("rubric", "snapshot")  # not copied: the rubric may be here; reports can be made again
-PSEUDONYM = re.compile(r"[A-Z]+-\w+", re.ASCII)
+PSEUDONYM = re.compile(r"[A-Z]+(-\w+)+", re.ASCII)
 IN_ITS_PLACE = re.compile(r"\w+([ -]\w+)*", re.ASCII)  # in a log: "command line" and the keys of reasons
 SHORT_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,79}")
 SHORT_WAIT, USUAL_WAIT = "SET LOCAL lock_timeout = 200", "SET LOCAL lock_timeout = DEFAULT"  # ms

@@ -238,7 +238,7 @@ def _copy(engine: Engine, part: Path) -> tuple[Head, ...]:
 @contextmanager
 def opened(path: Path) -> Iterator[Engine]:
     """An engine on a private SQLite file, which is closed afterwards."""
-    engine = database.open_engine(f"sqlite:///{path}")
+    engine = database.open_engine(settings.sqlite_url(path))
     try:
         yield engine
     finally:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from glob import escape
@@ -45,7 +46,9 @@ WIPED_TABLES = (
     *("token", "stored_answer"),
 )
 MAX_TEXTS, MAX_DATABASES = 2**28, 2**31  # bytes that an archive may take to search
-DATABASES, ARCHIVES, OPAQUE = {".db", ".sqlite"}, {".zip"}, {".dump", ".sql", ".gz", ".tar"}
+DATABASES, ARCHIVES = {".db", ".sqlite"}, {".zip"}
+OPAQUE = {".dump", ".sql", ".backup", ".bak", ".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z"}
+SIGNATURE = b"SQLite format 3\0"
 
 
 def erase(session: Session, study: Study, pseudonym: str, certainty: Certainty) -> int:
@@ -129,11 +132,10 @@ def _left(session: Session, study: Study) -> dict[str, Event]:
 
 def _files_holding(home: Path, left: Mapping[str, Event]) -> Iterator[Copy]:
     in_use = database.sqlite_path(settings.database_url())
-    endings = DATABASES | ARCHIVES | OPAQUE
     # the database may be in another folder, with copies that were made before updates next to it
     files = {*home.glob("*"), *home.glob("backups/**/*"), *in_use.parent.glob(f"{escape(in_use.stem)}-before-*.db")}
     copied = (path for path in files if path.resolve() != in_use.resolve() and path.is_file())
-    for path in sorted(path for path in copied if path.suffix in endings):
+    for path in sorted(path for path in copied if _is_database(path) or path.suffix.casefold() in ARCHIVES | OPAQUE):
         made_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
         before = [pseudonym for pseudonym, event in left.items() if made_at < event.at]
         holds = tuple(_held(path, left, before))
@@ -144,13 +146,22 @@ def _files_holding(home: Path, left: Mapping[str, Event]) -> Iterator[Copy]:
 def _held(path: Path, left: Mapping[str, Event], before: Sequence[str]) -> Iterable[str]:
     """People who have left but are in the file; if it cannot be read, those who left after it was made."""
     try:
-        if path.suffix in DATABASES:
+        if _is_database(path):
             return _in_database(path, left)
-        if path.suffix in ARCHIVES:
+        if path.suffix.casefold() in ARCHIVES:
             return _in_archive(path, left)
     except (sqlite3.Error, *DAMAGED, RuntimeError):  # RuntimeError: it has a password
         return before
     return before
+
+
+def _is_database(path: Path) -> bool:
+    """Whether a file has the name or the first bytes of an SQLite database."""
+    if path.suffix.casefold() in DATABASES:
+        return True
+    with suppress(OSError), path.open("rb") as file:
+        return file.read(len(SIGNATURE)) == SIGNATURE
+    return False
 
 
 def _in_database(path: Path, left: Mapping[str, Event]) -> list[str]:
@@ -166,7 +177,7 @@ def _in_archive(path: Path, left: Mapping[str, Event]) -> list[str]:
     """People who have left but are in the archive's database; without one, whose pseudonym is in one of its files."""
     with zips.opened(path) as archive:
         names = list(dict.fromkeys(archive.namelist()))
-        inner = [name for name in names if Path(name).suffix in DATABASES]
+        inner = [name for name in names if Path(name).suffix.casefold() in DATABASES]
         if sum(entry.file_size for entry in archive.infolist()) > (MAX_DATABASES if inner else MAX_TEXTS):
             raise BadZipFile("it would fill the memory or the disk")
         if not inner:

@@ -170,7 +170,7 @@ def to_home(folder: Path | None, lead: str, url: str) -> HttpConnection | HomeCo
 
 def database_of(folder: Path | None) -> str:
     """The URL of the database in a data folder; without a folder, of the one named by the environment."""
-    return settings.database_url() if folder is None else f"sqlite:///{folder / 'triptych.db'}"
+    return settings.database_url() if folder is None else settings.sqlite_url(folder / "triptych.db")
 
 
 def as_upload(name: str, content: bytes) -> dict[str, str]:
