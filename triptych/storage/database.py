@@ -542,7 +542,8 @@ def _version(connection: Connection) -> str | None:
 
 
 _FOREIGN_PARTS = {
-    "sqlite": text("SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view') ORDER BY name"),
+    # with writable_schema a type can be in capitals
+    "sqlite": text("SELECT type, name FROM sqlite_master WHERE type NOT IN ('table', 'index') ORDER BY name"),
     "postgresql": text(
         "SELECT 'trigger', trigger_name FROM information_schema.triggers WHERE trigger_schema = current_schema() "
         "UNION SELECT 'view', table_name FROM information_schema.views WHERE table_schema = current_schema() "
