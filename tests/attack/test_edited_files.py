@@ -6,15 +6,16 @@ import io
 import re
 import sqlite3
 import zipfile
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from helpers.reported import Reported
 from helpers.reports import again
-from sqlalchemy import Engine, select, text, update
+from sqlalchemy import Engine, select, update
+from sqlmodel import Session
 
 from triptych.cli import main as program
 from triptych.operations import backup, verify
@@ -53,6 +54,14 @@ def edited(data: bytes, name: str, change: Callable[[bytes], bytes | None]) -> b
 def differences(engine, study: Study) -> str:
     with reading(engine) as session:
         return "\n".join(verify.verify(session, session.get_one(Study, study.id)).differences)
+
+
+@contextmanager
+def rolled_back(engine: Engine, statements: str) -> Iterator[Session]:
+    """A session that has run the statements, which leave nothing behind."""
+    with engine.connect() as connection, Session(connection) as session:
+        connection.exec_driver_sql(statements)
+        yield session
 
 
 CHANGES = {"changed": lambda content: content.replace(b"accept", b"reject") + b"\n", "left out": lambda _: None}
@@ -158,16 +167,78 @@ def test_an_edited_backup_is_not_restored(sqlite_engine, study):
         backup.restore(sqlite_engine, path, "somebody", alone=True)
 
 
-@pytest.mark.parametrize(
-    "rule",
-    ["RULE better AS ON INSERT TO rating DO INSTEAD NOTHING", "POLICY own ON rating USING (number > 3)"],
-)
-def test_verify_names_a_rule_and_a_policy_of_postgres(postgres_engine, make_study, rule):
-    with writing(postgres_engine) as session:
-        made, *_ = make_study(session)
-        session.execute(text(f"CREATE {rule}"))
+FUNCTION = "CREATE FUNCTION public.f(integer) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT true'"
 
-    assert "which this program never creates" in differences(postgres_engine, made)
+
+@pytest.mark.parametrize(
+    ("edit", "part"),
+    [
+        (
+            "CREATE TRIGGER t BEFORE UPDATE ON public.rating "
+            "FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()",
+            "trigger 't'",
+        ),
+        ("CREATE RULE kept AS ON DELETE TO public.comment DO INSTEAD NOTHING", "rule 'kept'"),
+        ("CREATE POLICY own ON public.rating USING (true)", "policy 'own'"),
+        ("ALTER TABLE public.comment ENABLE ROW LEVEL SECURITY", "row security of 'comment'"),
+        ("CREATE TABLE public.child () INHERITS (public.rating)", "child table 'child'"),
+        ("CREATE VIEW other.comment AS SELECT * FROM public.comment", "view 'comment'"),
+        ("CREATE TABLE other.comment (LIKE public.comment) PARTITION BY LIST (id)", "partitioned table 'comment'"),
+        (f"{FUNCTION}; ALTER TABLE public.rating ADD CHECK (f(id))", "function 'public.f(integer)'"),
+        (f"{FUNCTION}; CREATE INDEX ON public.rating (f(id))", "function 'public.f(integer)'"),
+        (f"{FUNCTION}; ALTER TABLE public.rating ADD mark boolean DEFAULT f(1)", "function 'public.f(integer)'"),
+        (
+            f"{FUNCTION}; CREATE OPERATOR public.!! (FUNCTION = f, RIGHTARG = integer); "
+            "ALTER TABLE public.rating ADD CHECK (!! id)",
+            "operator 'public.!!(NONE,integer)'",
+        ),
+        (
+            f"{FUNCTION}; CREATE DOMAIN public.checked AS integer CHECK (f(VALUE)); "
+            "ALTER TABLE public.highlight ALTER start TYPE checked",
+            "type 'public.checked'",
+        ),
+        (
+            "CREATE FUNCTION public.length(varchar) RETURNS integer LANGUAGE sql AS 'SELECT 1'",
+            "function 'length(character varying)'",
+        ),
+        (
+            "CREATE FUNCTION same(varchar, varchar) RETURNS boolean LANGUAGE sql AS 'SELECT $1::text = $2::text'; "
+            "CREATE OPERATOR public.= (FUNCTION = same, LEFTARG = varchar, RIGHTARG = varchar)",
+            "operator '=(character varying,character varying)'",
+        ),
+    ],
+)
+def test_verify_names_what_changes_or_hides_rows_of_postgres(postgres_engine, make_study, edit, part):
+    """Also for a role that may only read, and of tables in another schema than the first that is searched."""
+    with writing(postgres_engine) as session:
+        study, *_ = make_study(session)
+    reader = "SET LOCAL search_path = other, public; SET LOCAL ROLE pg_read_all_data"
+
+    with rolled_back(postgres_engine, f"CREATE SCHEMA other; {edit}; {reader}") as session:
+        differences = verify.verify(session, session.get_one(Study, study.id)).differences
+
+    assert f"The database has the {part}, which this program never creates." in differences
+
+
+def test_verify_names_a_search_path_that_replaces_the_catalogs(postgres_engine, make_study):
+    """It hides triggers from every query for them."""
+    with writing(postgres_engine) as session:
+        study, *_ = make_study(session)
+    hiding = "CREATE SCHEMA other; CREATE VIEW other.pg_trigger AS SELECT * FROM pg_trigger WHERE false"
+
+    with rolled_back(postgres_engine, f"{hiding}; SET LOCAL search_path = other, pg_catalog, public") as session:
+        (line,) = verify.verify(session, session.get_one(Study, study.id)).differences
+
+    assert line.startswith("The database has the search path 'other, pg_catalog, public'")
+
+
+def test_verify_accepts_what_others_have_next_to_the_tables(postgres_engine, make_study):
+    """Monitoring and evaluation add views and functions, which change no row that the app reads or writes."""
+    with writing(postgres_engine) as session:
+        study, *_ = make_study(session)
+
+    with rolled_back(postgres_engine, f"{FUNCTION}; CREATE VIEW high AS SELECT * FROM rating WHERE f(id)") as session:
+        assert verify.verify(session, session.get_one(Study, study.id)).holds
 
 
 def test_verify_says_which_database_it_checked(sqlite_engine, study, capsys):

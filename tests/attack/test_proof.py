@@ -383,6 +383,21 @@ def test_a_trigger_and_a_view_are_named(rebuilt):
     ]
 
 
+@pytest.mark.parametrize("kind", ["Trigger", "View"])
+def test_a_trigger_or_view_in_another_spelling_is_named(busy, tmp_path, kind):
+    """SQLite reads the kinds of its parts in any case."""
+    path = tmp_path / "edited.db"
+    path.write_bytes(busy.read_bytes())
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("CREATE TRIGGER t AFTER INSERT ON rating BEGIN UPDATE rating SET number = 5; END")
+        file.execute("CREATE VIEW v AS SELECT * FROM rating")
+        file.execute("PRAGMA writable_schema=1")
+        file.execute("UPDATE sqlite_master SET type = ? WHERE type = lower(?)", (kind, kind))
+
+    with in_memory(path) as engine, Session(engine) as session:
+        assert any(f"the {kind} " in line for line in reported(session))
+
+
 @pytest.mark.parametrize(
     ("table", "edit"),
     [

@@ -541,19 +541,51 @@ def _version(connection: Connection) -> str | None:
     return connection.execute(select(VERSION.c.version_num)).scalar()
 
 
+# From the catalogs, since information_schema hides from a role what it may not change. PostgreSQL's own functions and
+# operators have numbers below 16384, and pg_depend does not list what depends on them.
+_FOREIGN_IN_POSTGRES = """
+WITH ours AS (
+    SELECT tableoid, oid, relname, relkind, relrowsecurity FROM pg_class
+    WHERE oid IN (SELECT to_regclass(name) FROM unnest(CAST(:tables AS text[])) AS name)
+)
+SELECT 'trigger', tgname FROM pg_trigger JOIN ours ON tgrelid = ours.oid WHERE NOT tgisinternal
+UNION SELECT 'rule', rulename FROM pg_rewrite JOIN ours ON ev_class = ours.oid WHERE relkind = 'r'
+UNION SELECT 'policy', polname FROM pg_policy JOIN ours ON polrelid = ours.oid
+UNION SELECT 'row security of', relname FROM ours WHERE relrowsecurity
+UNION SELECT 'child table', child.relname FROM pg_inherits JOIN ours ON inhparent = ours.oid
+    JOIN pg_class AS child ON child.oid = inhrelid
+UNION SELECT CASE relkind WHEN 'p' THEN 'partitioned table' WHEN 'f' THEN 'foreign table' ELSE 'view' END, relname
+    FROM ours WHERE relkind <> 'r'
+-- used by our columns, constraints, defaults and indexes
+UNION SELECT type, identity FROM ours
+    JOIN pg_depend AS part ON (part.classid, part.objid) = (ours.tableoid, ours.oid)
+        OR (part.refclassid, part.refobjid, part.deptype) = (ours.tableoid, ours.oid, 'a')
+    JOIN pg_depend AS used ON (used.classid, used.objid) = (part.classid, part.objid)
+    CROSS JOIN pg_identify_object(used.refclassid, used.refobjid, 0)
+    WHERE type IN ('function', 'operator', 'type')
+-- found by a query in place of PostgreSQL's own
+UNION SELECT 'function', CAST(CAST(oid AS regprocedure) AS text) FROM pg_proc AS found
+    WHERE oid >= '16384' AND '16384' > ALL(proargtypes) AND pg_function_is_visible(oid)
+        AND EXISTS (SELECT FROM pg_proc WHERE oid < '16384' AND proname = found.proname)
+UNION SELECT 'operator', CAST(CAST(oid AS regoperator) AS text) FROM pg_operator
+    WHERE oid >= '16384' AND oprleft < '16384' AND oprright < '16384' AND pg_operator_is_visible(oid)
+        AND oprname IN ('=', '<>', '<', '<=', '>', '>=')
+UNION SELECT 'search path', pg_catalog.current_setting('search_path')
+    WHERE (pg_catalog.current_schemas(true))[1] OPERATOR(pg_catalog.<>) 'pg_catalog'
+ORDER BY 1 DESC, 2
+"""
 _FOREIGN_PARTS = {
-    "sqlite": text("SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view') ORDER BY name"),
-    "postgresql": text(
-        "SELECT 'trigger', trigger_name FROM information_schema.triggers WHERE trigger_schema = current_schema() "
-        "UNION SELECT 'view', table_name FROM information_schema.views WHERE table_schema = current_schema() "
-        "UNION SELECT 'rule', rulename FROM pg_rules WHERE schemaname = current_schema() "
-        "UNION SELECT 'policy', policyname FROM pg_policies WHERE schemaname = current_schema()"
-    ),
+    # with writable_schema a type can be in capitals
+    "sqlite": text("SELECT type, name FROM sqlite_master WHERE type NOT IN ('table', 'index') ORDER BY name"),
+    "postgresql": text(_FOREIGN_IN_POSTGRES).bindparams(tables=[*Base.metadata.tables, VERSION.name]),
 }
 
 
 def foreign_parts(connection: Connection) -> list[str]:
-    """A sentence about each trigger, view, rule and policy: they change or hide rows, and this program creates none."""
+    """A sentence about each trigger, view, rule and the like: they change or hide rows, and this program creates none.
+
+    On PostgreSQL those that affect our tables or queries; others may have views of their own there.
+    """
     parts = connection.execute(_FOREIGN_PARTS[connection.dialect.name])
     return [f"The database has the {kind} {name!r}, which this program never creates." for kind, name in parts]
 
