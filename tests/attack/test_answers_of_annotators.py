@@ -121,6 +121,21 @@ def test_edits_claim_no_hour_for_each_item_of_it(sqlite_engine, make_study, move
         assert session.scalar(took) == pytest.approx(3600 + 4 * 2, abs=30)
 
 
+def test_an_edits_hour_is_not_claimed_for_the_open_item(sqlite_engine, make_study, move_clock):
+    with writing(sqlite_engine) as session:
+        study, _, (who, _) = make_study(session, items=3)
+        first = assigned(session, study, who)
+        move_clock(seconds=10)
+        submit(session, who, submission(first, "first-one", active_seconds=10))
+        second = assigned(session, study, who)
+        move_clock(hours=1)
+        submit(session, who, submission(first, "edit-of-it", version=2, base=1, active_seconds=10 + 3600))
+        move_clock(minutes=5)
+        submit(session, who, submission(second, "second-one", active_seconds=3900))
+        took = select(func.sum(Assignment.active_seconds)).where(Assignment.person_id == who.person_id)
+        assert session.scalar(took) == pytest.approx(10 + 3600 + 300, abs=30)
+
+
 @pytest.mark.parametrize("checks", [Checks(), Checks(repeat_percent=50)])
 def test_skipped_items_are_not_answered_beyond_the_limit(sqlite_engine, checks):
     """Somebody skipped all items of a study first, and could then answer each of them."""

@@ -223,6 +223,14 @@ def changed_to(**values: Any) -> Callable[[Path], None]:
     return change
 
 
+def linked(target: str) -> Callable[[Path], None]:
+    return lambda path: path.with_name("linked.db").symlink_to(target)
+
+
+def a_folder(path: Path) -> None:
+    path.with_name("folder.db").mkdir()
+
+
 def odd_name(path: Path) -> None:
     path.with_name("x\udcff.db").write_bytes(b"x")
 
@@ -230,9 +238,9 @@ def odd_name(path: Path) -> None:
 @pytest.mark.parametrize(
     "spoil",
     [
-        lambda path: path.with_name("nowhere.db").symlink_to("absent.db"),
-        lambda path: path.with_name("circle.db").symlink_to("circle.db"),
-        lambda path: path.with_name("folder.db").mkdir(),
+        linked("absent.db"),
+        linked("linked.db"),
+        a_folder,
         odd_name,
         changed_to(made_at='"2025-01-01T00:00:00"'),
         changed_to(made_at='"9999-12-31T23:59:59-23:59"'),

@@ -127,11 +127,11 @@ def test_large_effects_are_found() -> None:
 def test_systems_with_equal_ratings_have_no_interval(seed: int) -> None:
     """Their difference and its error were rounding, and p was the ratio of both."""
     ratings, item, annotator, system = study(seed, items=20)
-    rated = ratings[system > 0], item[system > 0], annotator[system > 0]
-    twice = [np.concatenate([column, column[system[system > 0] == 2]]) for column in rated]
-    names = np.concatenate([system[system > 0], np.full(len(twice[0]) - len(rated[0]), 3)])
+    again = np.flatnonzero(system == 2)  # as a further system
+    ratings, item, annotator = (np.concatenate([column, column[again]]) for column in (ratings, item, annotator))
+    system = np.concatenate([system, np.full(len(again), 3)])
 
-    estimate = proportional_odds(*twice, names).differences[-1].estimate
+    estimate = proportional_odds(ratings, item, annotator, system).differences[-1].estimate
 
     assert (estimate.mean, estimate.test, estimate.headline.low) == (0, None, None)
 

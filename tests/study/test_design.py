@@ -122,7 +122,7 @@ def test_a_value_that_no_page_offers_is_refused(session, lead, draft, column):
     with pytest.raises(NotAllowed, match=f"'xx' is no value of {column}"):
         amend(session, draft, **{column: "xx"})
     with pytest.raises(NotAllowed, match=f"'xx' is no value of {column}"):
-        plan = lifecycle.StudyPlan(**{"title": "A study", column: "xx"})
+        plan = replace(lifecycle.StudyPlan(title="A study"), **{column: "xx"})
         lifecycle.create_from_file(session, plan, SMALL_RUBRIC, file(), lead)
 
 

@@ -6,7 +6,7 @@ Nothing here knows a system or a candidate's id beyond the slot; texts are read 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Literal, TypeVar
 
@@ -113,17 +113,35 @@ def capped_seconds(reserved_at: datetime, seconds: float) -> float:
 def _seconds(session: Session, assignment: Assigned, message: FinalMessage) -> float:
     """Active seconds of the annotation that this message ends.
 
-    An edit adds at most the time since the person's last submission. Otherwise somebody who edits many items within an
-    hour could claim the whole hour for each of them.
+    An edit adds at most the time since the person's last submission, and what edits added is not claimed for the item
+    that was open meanwhile. Otherwise the same hour could be claimed for each of many items.
     """
     claimed = capped_seconds(assignment.reserved_at, message.active_seconds)
     if assignment.submitted_at is None:
-        return claimed
+        edits = _edited_since(session, assignment) if assignment.edited_others else timedelta()
+        return capped_seconds(assignment.reserved_at + edits, claimed)
     own = (Assignment.study_id == assignment.study_id) & (Assignment.person_id == assignment.person_id)
     theirs = select(func.max(Submission.received_at)).join(Assignment, Assignment.id == Submission.assignment_id)
     last = session.execute(theirs.where(own)).scalar_one() or assignment.submitted_at
     before = outcomes_of(session, [assignment.id])[assignment.id].seconds
     return min(claimed, before + capped_seconds(last, claimed))
+
+
+def _edited_since(session: Session, assignment: Assigned) -> timedelta:
+    """The time that the person's edits of other items added since this one was given out."""
+    query = (
+        select(Submission.assignment_id, Submission.received_at, Submission.active_seconds)
+        .join(Assignment, Assignment.id == Submission.assignment_id)
+        .where(Assignment.person_id == assignment.person_id, Assignment.study_id == assignment.study_id)
+        .where(Assignment.submitted_at > assignment.reserved_at)
+        .order_by(Submission.assignment_id, Submission.version)
+    )
+    added, before = 0.0, dict[int, float]()
+    for item, received_at, seconds in session.execute(query):
+        if item in before and received_at > assignment.reserved_at:
+            added += max(seconds - before[item], 0)
+        before[item] = seconds
+    return timedelta(seconds=added)
 
 
 def submit(session: Session, who: Who, message: SubmitMessage) -> Receipt:

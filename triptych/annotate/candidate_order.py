@@ -20,6 +20,9 @@ from triptych.storage.models import Assignment, AssignmentState, Candidate, Slot
 from triptych.study.persons import Who
 
 ITEM_WEIGHT = 4
+# Times that an annotator may see a system more often at one place than at another before that counts. Without it, who
+# recognises a system in one item could tell its place in the next.
+SLACK = 1
 CANDIDATE, TO_PERSON, WITH_ITEM = range(3)  # kinds of rows
 
 
@@ -74,17 +77,30 @@ def balanced_order(
     item_counts: Counter[tuple[int, int]],
     seed: str,
     other_than: tuple[int, ...] = (),
+    slack: int = SLACK,
 ) -> tuple[int, ...]:
     """The order that keeps system × position counts most even, for the annotator and (weight 4) for the item.
 
     systems: one per candidate; person_counts, item_counts: (system, position) → times shown there; other_than: an order
-    to avoid if there is another. Returns, per position, the index of the candidate in `systems`. Minimisation after
-    Pocock & Simon (1975); ties are broken by blake2b of the seed.
+    to avoid if there is another; slack: see SLACK, 0 before version 0.2.0. Returns, per position, the index of the
+    candidate in `systems`. Minimisation after Pocock & Simon (1975), for the annotator beyond an imbalance that is
+    allowed (Soares & Wu 1983, the big stick design); ties are broken by blake2b of the seed.
     """
     orders = [order for order in _orders(len(systems), seed) if order != other_than]
-    return min(
-        orders or [other_than],
-        key=lambda order: (_cost(order, systems, person_counts, item_counts), tie(seed, order)),
+    ahead = _ahead(systems, person_counts, slack)
+    return min(orders or [other_than], key=lambda order: (_cost(order, systems, ahead, item_counts), tie(seed, order)))
+
+
+def _ahead(systems: Sequence[int], counts: Counter[tuple[int, int]], slack: int) -> Counter[tuple[int, int]]:
+    """(system, position) → how much more often than at its rarest position it was shown there, beyond `slack`."""
+    places = range(len(systems))
+    least = {system: min(counts[system, place] for place in places) for system in systems}
+    return Counter(
+        {
+            (system, place): max(counts[system, place] - least[system] - slack, 0)
+            for system in systems
+            for place in places
+        }
     )
 
 
@@ -97,14 +113,11 @@ def _orders(count: int, seed: str) -> Iterable[tuple[int, ...]]:
 
 
 def _cost(
-    order: Sequence[int],
-    systems: Sequence[int],
-    person_counts: Counter[tuple[int, int]],
-    item_counts: Counter[tuple[int, int]],
+    order: Sequence[int], systems: Sequence[int], ahead: Counter[tuple[int, int]], item_counts: Counter[tuple[int, int]]
 ) -> int:
     """Growth of the sums of squared counts: (n + 1)² − n² = 2n + 1, without the constant."""
     cells = [(systems[place], position) for position, place in enumerate(order)]
-    return sum(person_counts[cell] + ITEM_WEIGHT * item_counts[cell] for cell in cells)
+    return sum(ahead[cell] + ITEM_WEIGHT * item_counts[cell] for cell in cells)
 
 
 def tie(seed: str, order: Sequence[int]) -> bytes:

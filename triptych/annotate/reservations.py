@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, bindparam, func, insert, literal_column, select, update
+from sqlalchemy.orm import aliased
 from sqlalchemy.sql.dml import ReturningInsert, ReturningUpdate
 from sqlmodel import Session
 
@@ -59,6 +60,8 @@ class Assigned:
     submitted_at: datetime | None
     arrangement: str | None
     candidates: int
+    # whether the person edited other items since this one was given out
+    edited_others: bool = False
 
 
 # Statements with named parameters are built at their first use, see `storage.writes`.
@@ -66,9 +69,12 @@ class Assigned:
 
 def select_assigned() -> Select[*tuple[Any, ...]]:
     """Select the columns of `Assigned`, in its order; the caller adds the condition."""
-    columns = [getattr(Assignment, field.name) for field in fields(Assigned) if field.name != "candidates"]
+    columns = [getattr(Assignment, field.name) for field in fields(Assigned)[:-2]]
     candidates = select(func.count()).where(Slot.assignment_id == Assignment.id)
-    return select(*columns, candidates.correlate(Assignment).scalar_subquery())
+    other = aliased(Assignment)
+    own = (other.person_id == Assignment.person_id) & (other.study_id == Assignment.study_id)
+    edited = select(other.id).where(own, other.submitted_at > Assignment.reserved_at)
+    return select(*columns, candidates.correlate(Assignment).scalar_subquery(), edited.correlate(Assignment).exists())
 
 
 def own_assignments() -> ColumnElement[bool]:

@@ -15,11 +15,12 @@ from itertools import chain
 from sqlalchemy import select
 from sqlmodel import Session
 
-from triptych.annotate.candidate_order import balanced_order
+from triptych.annotate.candidate_order import SLACK, balanced_order
 from triptych.formats.long_csv import Cell
 from triptych.formats.writers.writing import as_json
 from triptych.storage.models import Assignment, AssignmentState, Candidate, Item, Person, Slot, Study, System
 
+NO_SLACK = 0  # of assignments made before version 0.2.0
 HEADER = (
     "assignment",
     "annotator",
@@ -64,8 +65,8 @@ def assignment_rows(session: Session, study: Study, names: dict[int, str]) -> It
     """
     every = shown_in(session, study)
     codes = dict(map(tuple, session.execute(select(System.id, System.blind_code).where(System.study_id == study.id))))
-    orders = replayed(every, study.seed)
-    for assignment, order in zip(every, orders, strict=True):
+    orders, before = replayed(every, study.seed), replayed(every, study.seed, NO_SLACK)
+    for assignment, order, order_before in zip(every, orders, before, strict=True):
         listed = as_json([names[codes[system]] for system in assignment.systems])
         replay = (
             _tie_seed(study.seed, assignment),
@@ -80,7 +81,7 @@ def assignment_rows(session: Session, study: Study, names: dict[int, str]) -> It
             assignment.reserved_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
             listed,
             int(assignment.order_known),
-            None if order is None else int(order == assignment.systems),
+            None if order is None else int(assignment.systems in (order, order_before)),
             *(replay if study.unblinded_at else (None, None)),
         )
 
@@ -104,20 +105,22 @@ class _ShownBefore:
         return self.counts + Counter(chain.from_iterable(live))
 
 
-def replayed(every: Iterable[ShownAssignment], seed: str) -> Iterator[tuple[int, ...] | None]:
+def replayed(every: Iterable[ShownAssignment], seed: str, slack: int = SLACK) -> Iterator[tuple[int, ...] | None]:
     """The systems by slot of each assignment, recomputed from earlier ones; None if its order is unknown."""
     by_annotator: dict[str, _ShownBefore] = defaultdict(_ShownBefore)
     by_item: dict[int, _ShownBefore] = defaultdict(_ShownBefore)
     for assignment in every:
         by_person, here = by_annotator[assignment.annotator], by_item[assignment.item_number]
-        yield _order(assignment, by_person, here, seed) if assignment.order_known else None
+        yield _order(assignment, by_person, here, seed, slack) if assignment.order_known else None
         by_person.add(assignment)
         here.add(assignment)
 
 
-def _order(assignment: ShownAssignment, by_person: _ShownBefore, here: _ShownBefore, seed: str) -> tuple[int, ...]:
+def _order(
+    assignment: ShownAssignment, by_person: _ShownBefore, here: _ShownBefore, seed: str, slack: int
+) -> tuple[int, ...]:
     systems, at = sorted(assignment.systems), assignment.reserved_at
-    order = balanced_order(systems, by_person.at(at), here.at(at), _tie_seed(seed, assignment))
+    order = balanced_order(systems, by_person.at(at), here.at(at), _tie_seed(seed, assignment), slack=slack)
     return tuple(systems[place] for place in order)
 
 
