@@ -95,7 +95,7 @@ def test_undeclared_experts_are_hinted_at(experts):
     assert frozenset({"expert"}) in sides
 
 
-def test_a_hint_at_camps_by_taste_says_how_often_it_is_chance():
+def test_a_hint_at_tastes_mentions_chance():
     analysis = replace(apart(), frame=replace(apart().frame, settings=StudySettings()))
     hint = next(finding for finding in findings(analysis) if "camps with different preferences" in finding.sentence)
     assert hint.sentence.endswith(f". {BY_CHANCE}")

@@ -173,7 +173,7 @@ def test_row_order_names_and_units_of_the_metric_change_nothing(ratings, random)
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1e7])
-def test_resamples_do_not_depend_on_the_unit_or_the_order_of_rows(unit):
+def test_resamples_do_not_depend_on_unit_or_order(unit):
     random = np.random.default_rng(7)
     item, system = np.repeat(np.arange(20), 8), np.tile(np.arange(8), 20)
     rating, metric = random.integers(1, 6, (2, 160)) / 3.0
