@@ -13,7 +13,8 @@ from helpers.present import present
 
 from triptych.reports.methods_text import statistics
 from triptych.reports.numbers import Book
-from triptych.results.first_screen.ranking import first_verdict
+from triptych.results.criterion import headline
+from triptych.results.first_screen.ranking import first_verdict, in_order
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.verdicts import between_groups, sized, verdict
 from triptych.results.warnings import findings, not_run
@@ -91,3 +92,15 @@ def test_a_verdict_rounds_differences_as_tables_do(seed):
     each = analysis(make_frame(likert_rubric(), rows))
     (contrast,) = each.contrasts
     assert f"by {written(present(contrast.difference).mean, 'number')}" in sized(each, contrast)
+
+
+def test_equal_means_are_equal_in_words():
+    """0.1 + 0.2 + 0.3 is more than 0.3 + 0.2 + 0.1."""
+    rows = [
+        {"item": f"item-{at}", "annotator": "P-1", "system": system, "criterion": "c1", "value": value}
+        for system, values in ((1, (0.3, 0.2, 0.1)), (2, (0.1, 0.2, 0.3)))
+        for at, value in enumerate(values)
+    ]
+    each = analysis(make_frame(likert_rubric(), rows))
+    assert headline(each.criteria[0], each.names) == "All systems have the mean 0.20."
+    assert in_order(each, "primary") == [1, 2]
