@@ -250,8 +250,10 @@ def test_sentences_do_not_depend_on_the_order_of_rows(seed):
     """A shift of 0.125 was "+0.12" or "+0.13"."""
     random = np.random.default_rng(seed)
     item, annotator, system = (each.ravel() for each in np.indices((5, 4, 2)))
-    columns = random.integers(1, 6, 40), item, annotator, (system + item + annotator) % 2, system
-    expected = position_effect(*columns).sentence
-    for _ in range(10):
-        order = random.permutation(40)
-        assert position_effect(*(column[order] for column in columns)).sentence == expected
+    value, position = random.integers(1, 6, 40), (system + item + annotator) % 2
+
+    def sentence(order: np.ndarray) -> str:
+        columns = value[order], item[order], annotator[order], position[order], system[order]
+        return position_effect(*columns).sentence
+
+    assert {sentence(random.permutation(40)) for _ in range(10)} == {sentence(np.arange(40))}
