@@ -9,13 +9,16 @@ import numpy as np
 import pytest
 from helpers.analyses import analysis
 from helpers.frames import likert_rubric, make_frame
+from helpers.present import present
 
 from triptych.reports.methods_text import statistics
 from triptych.reports.numbers import Book
-from triptych.results.first_screen.ranking import first_verdict
+from triptych.results.criterion import headline
+from triptych.results.first_screen.ranking import first_verdict, in_order
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.results.verdicts import between_groups, verdict
+from triptych.results.verdicts import between_groups, sized, verdict
 from triptych.results.warnings import findings, not_run
+from triptych.stats.numbers import written
 from triptych.study.settings import StudySettings
 
 Rule = Callable[[int, int, int], bool]
@@ -68,3 +71,36 @@ def test_systems_that_cannot_be_compared_are_not_level():
     shape, rated, value, _ = DESIGNS["one annotator rates one system only"]
     headline = first_verdict(study(shape, rated, value)).headline
     assert headline == "No two systems that can be compared differ clearly on Criterion 1."
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_verdict_rounds_differences_as_tables_do(seed):
+    """A difference of 0.025 was "0.02" in one and "+0.03" in the other."""
+    random = np.random.default_rng(seed)
+    higher = random.permutation(40) < 1 + 2 * seed
+    rows: list[dict[str, Any]] = [
+        {
+            "item": f"item-{at // 5}",
+            "annotator": f"P-{at % 5}",
+            "system": system,
+            "criterion": "c1",
+            "value": float(base + (system == 2) * higher[at]),
+        }
+        for at, base in enumerate(random.integers(1, 7, 40).tolist())
+        for system in (1, 2)
+    ]
+    each = analysis(make_frame(likert_rubric(), rows))
+    (contrast,) = each.contrasts
+    assert f"by {written(present(contrast.difference).mean, 'number')}" in sized(each, contrast)
+
+
+def test_equal_means_are_equal_in_words():
+    """0.1 + 0.2 + 0.3 is more than 0.3 + 0.2 + 0.1."""
+    rows = [
+        {"item": f"item-{at}", "annotator": "P-1", "system": system, "criterion": "c1", "value": value}
+        for system, values in ((1, (0.3, 0.2, 0.1)), (2, (0.1, 0.2, 0.3)))
+        for at, value in enumerate(values)
+    ]
+    each = analysis(make_frame(likert_rubric(), rows))
+    assert headline(each.criteria[0], each.names) == "All systems have the mean 0.20."
+    assert in_order(each, "primary") == [1, 2]

@@ -47,6 +47,16 @@ def test_low_ratings_missing_for_one_system_are_said(rule):
     assert "beyond chance. If low ratings are missing, its mean is too high" in finding.sentence
 
 
+def test_a_gap_of_exactly_five_points_is_said():
+    """0.15 minus 0.1 is a little less than 0.05."""
+    frame, random = crossed(125, 4, systems=2), np.random.default_rng(1)
+    missing = np.concatenate([random.permutation(500) < count for count in (50, 75)])
+    ratings = frame.ratings.sort_values("system", kind="stable").reset_index(drop=True)
+    ratings = ratings.assign(missing=missing, value=ratings["value"].mask(missing))
+    (finding,) = unevenly_missing(analysed(replace(frame, ratings=ratings)))
+    assert "by 5 percentage points, beyond chance" in finding.sentence
+
+
 def test_ratings_missing_at_random_are_not_said():
     findings = 0
     for seed in range(20):

@@ -17,7 +17,7 @@ from helpers.study_pages import button
 from triptych.results.frame.model import Counted, Frame
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.verdicts import between_groups
-from triptych.results.warnings import findings
+from triptych.results.warnings import BY_CHANCE, findings
 from triptych.stats.analysis.collection import Collected
 from triptych.stats.crossed import CrossedEffects, Difference
 from triptych.storage import database, events
@@ -93,6 +93,12 @@ def test_undeclared_experts_are_hinted_at(experts):
     people = analysed(experts).people_names
     sides = {frozenset(people[code][:6] for code in side) for side in (camps.first, camps.second)}
     assert frozenset({"expert"}) in sides
+
+
+def test_a_hint_at_tastes_mentions_chance():
+    analysis = replace(apart(), frame=replace(apart().frame, settings=StudySettings()))
+    hint = next(finding for finding in findings(analysis) if "camps with different preferences" in finding.sentence)
+    assert hint.sentence.endswith(f". {BY_CHANCE}")
 
 
 def test_groups_silence_the_hint_and_are_listed():

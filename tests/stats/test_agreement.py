@@ -463,3 +463,12 @@ def test_neither_row_order_nor_names_change_the_table(ratings, random):
     before = attempt(agreement_table, *columns(ratings), "ordinal")
     after = attempt(agreement_table, *columns([(5 - unit, value) for unit, value in shuffled]), "ordinal")
     assert before == after
+
+
+def test_agreement_on_one_item_only_has_no_interval():
+    """Without that item percent agreement is 0, which has no place among log odds: the interval was 0 to 1."""
+    values = np.arange(40) % 7
+    values[1] = values[0]
+    table = agreement_table(np.repeat(np.arange(20), 2), values, "nominal")
+    assert table["percent"].value == 1 / 20
+    assert table["percent"].interval == Undefined("No interval: without one of the items, annotators agree on nothing.")

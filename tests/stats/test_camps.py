@@ -133,3 +133,14 @@ def test_published_experts_stand_apart_from_the_crowd(shared: Path) -> None:
     experts = {name for name in annotators if name.startswith("expert")}
     assert camps.p < 0.01
     assert experts in (set(camps.first), set(camps.second))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_camps_do_not_depend_on_the_order_of_rows(seed: int) -> None:
+    values, item, annotator, system = study(seed, 6, 3)
+    expected = camps_by_agreement(values, item, annotator, system)
+    random = np.random.default_rng(seed)
+    for _ in range(3):
+        order, names = random.permutation(len(values)), random.permutation(60)
+        result = camps_by_agreement(values[order], names[item[order]], annotator[order], system[order])
+        assert (result.first, result.second, result.p) == (expected.first, expected.second, expected.p)

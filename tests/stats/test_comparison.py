@@ -280,6 +280,18 @@ def test_undefined_strengths_give_a_reason(table, words):
         preferences(table, systems)
 
 
+def test_strengths_that_no_resample_changes_have_no_interval():
+    table = side_by_side(
+        (item, annotator, name, value)
+        for item in range(10)
+        for annotator, row in enumerate([(1, 2, 3, 4), (4, 3, 2, 1), (2, 1, 1, 2)])
+        for name, value in zip("abcd", row, strict=True)
+    )
+    result = preferences(table, "abcd", 50)
+    assert result.sentence == "No interval: all resamples give the same value, so there is no variation."
+    assert {(each.error, each.low, each.high) for each in result.strengths} == {(None, None, None)}
+
+
 def test_a_circle_of_wins_has_strengths():
     # a beat b, b beat c, a and c tied: the tie bounds a, the wins bound the share of ties.
     result = preferences(duels(("a", "b", 1, 0, 0), ("b", "c", 1, 0, 0), ("a", "c", 0, 0, 1)), "abc", 20)

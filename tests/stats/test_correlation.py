@@ -170,3 +170,17 @@ def test_row_order_names_and_units_of_the_metric_change_nothing(ratings, random)
                 (other.kendall.value, other.pearson.value), abs=1e-6
             )
             assert -1 <= each.pearson.value <= 1
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e7])
+def test_resamples_do_not_depend_on_unit_or_order(unit):
+    random = np.random.default_rng(7)
+    item, system = np.repeat(np.arange(20), 8), np.tile(np.arange(8), 20)
+    rating, metric = random.integers(1, 6, (2, 160)) / 3.0
+    for correlation in (segment_correlation, system_correlation):
+        expected = correlation(rating, item, system, metric)
+        for order in (np.arange(160), random.permutation(160)):
+            labels = item[order], system[order]
+            result = correlation(unit * rating[order], *labels, unit * metric[order])
+            for each, of in ((result.kendall, expected.kendall), (result.pearson, expected.pearson)):
+                assert present(each.interval) == pytest.approx(present(of.interval))

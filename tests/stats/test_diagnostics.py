@@ -278,3 +278,29 @@ def test_row_order_and_names_change_no_diagnostic(ratings, random):
     for at, row in each.items():
         assert row.alarm == other[at].alarm
         assert row.value == pytest.approx(other[at].value) if row.value is not None else other[at].value is None
+
+
+@pytest.mark.parametrize("unit", [1, 0.1, 1 / 3])
+def test_equal_severity_has_no_interval_of_rounding(unit):
+    values = unit * np.repeat(np.arange(12) % 5, 3) - unit * 5 / 3
+    item, annotator = np.repeat(np.arange(12), 3), np.tile(np.arange(3), 12)
+    assert [(of.difference, of.low, of.high) for of in severities(values, item, item, annotator)] == [
+        (0, None, None)
+    ] * 3
+
+
+@pytest.mark.parametrize("unit", [1, 0.1, 1 / 3, 7])
+def test_one_dissent_is_no_drift(unit):
+    """The largest excursion that these residuals allow was above its equal, the bound, by rounding."""
+    item, annotator = np.repeat(np.arange(10), 3), np.tile(np.arange(3), 10)
+    for dissent in (0, 27):
+        values = np.full(30, 3 * unit)
+        values[dissent] += unit
+        assert not any(of.flagged for of in drifts(values, item, item, annotator, item))
+
+
+def test_a_correlation_of_zero_has_no_sign():
+    values = np.array([*[1.0, 2.0] * 10, *[1.0, 1.0, 2.0, 2.0] * 5]) - 1e-17
+    unit, annotator = np.tile(np.arange(20), 2), np.repeat([0, 1], 20)
+    sentences = [each.sentence for each in agreement_with_others(-values * 0.1, unit, annotator)]
+    assert all("others 0.00 (" in sentence for sentence in sentences), sentences

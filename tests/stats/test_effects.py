@@ -243,3 +243,17 @@ def test_row_order_and_names_change_no_effect(ratings, random):
             if isinstance(order, Undefined)
             else math.isfinite(order.change.mean)
         )
+
+
+@pytest.mark.parametrize("seed", [0, 8, 9, 13])
+def test_sentences_do_not_depend_on_the_order_of_rows(seed):
+    """A shift of 0.125 was "+0.12" or "+0.13"."""
+    random = np.random.default_rng(seed)
+    item, annotator, system = (each.ravel() for each in np.indices((5, 4, 2)))
+    value, position = random.integers(1, 6, 40), (system + item + annotator) % 2
+
+    def sentence(order: np.ndarray) -> str:
+        columns = value[order], item[order], annotator[order], position[order], system[order]
+        return position_effect(*columns).sentence
+
+    assert {sentence(random.permutation(40)) for _ in range(10)} == {sentence(np.arange(40))}

@@ -149,3 +149,12 @@ def test_annotators_without_shared_items_give_a_reason():
         table[annotator * 30 : annotator * 30 + 30, annotator] = 4
     with pytest.raises(UndefinedStatistic, match="most that anyone shares is 0"):
         compare(table, np.full(90, 4))
+
+
+@pytest.mark.parametrize("unit", [1e-6, 0.1, 1e7 / 3])
+def test_the_unit_of_the_ratings_changes_nothing(unit):
+    random = np.random.default_rng(4)
+    table, quality = ratings(random)
+    judge = np.clip(np.round(4 + 1.3 * quality + random.normal(0, 0.7, len(quality))), 1, 7)
+    expected, result = compare(table, judge, measure="rmse"), compare(unit * table, unit * judge, measure="rmse")
+    assert [vars(each) for each in result.comparisons] == [vars(each) for each in expected.comparisons]

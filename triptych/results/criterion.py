@@ -216,11 +216,11 @@ def headline(result: CriterionResult, names: dict[int, str]) -> str:
         if not result.n:
             return "There is no rating yet."
         return "No rating has a value." if result.points else "These options have no order; see the shares."
-    means.sort(key=lambda pair: -pair[0].mean)
+    means.sort(key=lambda pair: -round(pair[0].mean, 9))
     high, low = means[0], means[-1]
     if len(means) == 1:
         return f"{high[1]}: {spoken(high[0], result.share)}."
-    if high[0].mean == low[0].mean:
+    if round(high[0].mean - low[0].mean, 9) == 0:
         return f"All systems have the mean {spoken_number(high[0].mean, result.share)}."
     return f"Highest: {high[1]}, {spoken(high[0], result.share)}. Lowest: {low[1]}, {spoken(low[0], result.share)}."
 

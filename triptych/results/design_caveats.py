@@ -134,7 +134,7 @@ def _most_apart(ratings: StudyRatings) -> Iterator[tuple[str, int, int, float, f
         return
     share = np.nanmean(missing, axis=0)
     more, less = int(systems[share.argmax()]), int(systems[share.argmin()])
-    if share.max() - share.min() < MISSING_GAP:
+    if round(share.max() - share.min(), 9) < MISSING_GAP:
         return
     known_rows, system_places = np.nonzero(~np.isnan(missing))
     items, annotators, groups = (

@@ -13,7 +13,7 @@ from triptych.stats.analysis.contrasts import Contrast, TestedDifference
 from triptych.stats.analysis.groups import GroupDifference
 from triptych.stats.equivalence import Equivalence
 from triptych.stats.intervals import ENOUGH_ANNOTATORS, Estimate, Interval
-from triptych.stats.numbers import p_words
+from triptych.stats.numbers import p_words, signed_words, written
 from triptych.stats.undefined import Undefined
 
 D = TypeVar("D", bound=TestedDifference)
@@ -119,7 +119,7 @@ def _group_sentence(analysis: StudyAnalysis, of: GroupDifference) -> str:
 
 
 def _signed(difference: TestedDifference, size: float) -> str:
-    return f"{100 * size:+.0f} percentage points" if difference.share else f"{size:+.2f}"
+    return signed_words(size, difference.share)
 
 
 def speaks_for_others(contrasts: Iterable[TestedDifference]) -> bool:
@@ -206,13 +206,17 @@ def sized(analysis: StudyAnalysis, contrast: Contrast) -> str:
     better = contrast.higher or contrast.system
     other = contrast.baseline if better == contrast.system else contrast.system
     sign = 1 if better == contrast.system else -1
-    digits, scale, unit = (0, 100, " percentage points") if contrast.share else (2, 1, "")
     limits = ""
     if interval.low is not None and interval.high is not None:
-        low, high = sorted((sign * scale * interval.low, sign * scale * interval.high))
-        limits = f" ({low:.{digits}f} to {high:.{digits}f})"
-    by = f"{abs(scale * interval.mean):.{digits}f}{unit}{limits}"
+        low, high = sorted((sign * interval.low, sign * interval.high))
+        limits = f" ({_plain(contrast, low)} to {_plain(contrast, high)})"
+    by = f"{_plain(contrast, abs(interval.mean))}{' percentage points' if contrast.share else ''}{limits}"
     return f"{analysis.name(better)} is higher than {analysis.name(other)} by {by}{_sure(contrast.p_holm)}."
+
+
+def _plain(contrast: Contrast, size: float) -> str:
+    """A size rounded as in tables, without a unit."""
+    return written(size, "share").removesuffix(" %") if contrast.share else written(size, "number")
 
 
 def _sure(p: float | None) -> str:
@@ -324,9 +328,8 @@ def _own(analysis: StudyAnalysis, criterion: str, tested: Sequence[Contrast]) ->
     higher, lower = sides if largest.higher == largest.system else sides[::-1]
     sign = 1 if higher == largest.system else -1
     low, high = sorted((sign * of for of in own), key=float)[:: len(own) - 1]
-    shown = (
-        f"{100 * low:+.0f} to {100 * high:+.0f} percentage points" if largest.share else f"{low:+.2f} to {high:+.2f}"
-    )
+    lowest, highest = (signed_words(of, largest.share) for of in (low, high))
+    shown = f"{lowest.removesuffix(' percentage points')} to {highest}"
     return f" Their own differences of {analysis.name(higher)} from {analysis.name(lower)} run from {shown}."
 
 

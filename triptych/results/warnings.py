@@ -22,7 +22,7 @@ from triptych.stats.coefficients import BANDS
 from triptych.stats.diagnostics import MISSING_SHARE
 from triptych.stats.effects import PositionEffect
 from triptych.stats.intervals import ENOUGH_ANNOTATORS
-from triptych.stats.numbers import p_words
+from triptych.stats.numbers import p_words, written
 from triptych.stats.undefined import Undefined
 
 BY_CHANCE = "In simulations without camps, such a hint appeared in up to 7 % of studies."
@@ -176,8 +176,8 @@ def _groups(analysis: StudyAnalysis) -> Iterator[Finding]:
         if isinstance(of_all, Undefined) or not defined:
             continue
         apart = max(abs(alpha - of_all) for _, alpha in defined)
-        listed = ", ".join(f"{alpha:.2f} inside {group}" for group, alpha in defined)
-        sentence = f"{analysis.title(criterion)}: alpha is {listed}, against {of_all:.2f} pooled."
+        listed = ", ".join(f"{written(alpha, 'number')} inside {group}" for group, alpha in defined)
+        sentence = f"{analysis.title(criterion)}: alpha is {listed}, against {written(of_all, 'number')} pooled."
         criteria = Filters(criteria=frozenset({criterion}))
         yield Finding(93 if apart > GROUPS_APART else 35, "groups", sentence, criteria)
     yield from _groups_differ(analysis)
@@ -217,13 +217,13 @@ def _camps(analysis: StudyAnalysis) -> Iterator[Finding]:
         camps = f"{listed} on one side, {others} others on the other"
         if hint.criterion == TASTES:
             yield Finding(
-                72, "camps", f"Annotators may form two camps with different preferences: {camps}. {{BY_CHANCE}}"
+                72, "camps", f"Annotators may form two camps with different preferences: {camps}. {BY_CHANCE}"
             )
             continue
         inside, across = hint.camps.inside or 0.0, hint.camps.across or 0.0
         sentence = (
             f"{analysis.title(hint.criterion)}: annotators may form two camps that agree within (mean correlation "
-            f"{inside:.2f}) but not across ({across:.2f}): {camps}. {BY_CHANCE}"
+            f"{written(inside, 'number')}) but not across ({written(across, 'number')}): {camps}. {BY_CHANCE}"
         )
         yield Finding(91, "camps", sentence, Filters(criteria=frozenset({hint.criterion})))
 
@@ -236,7 +236,9 @@ def _agreement(analysis: StudyAnalysis) -> Iterator[Finding]:
     others = [pair for pair in low if pair not in rests]
     for weight, group, then in ((75, rests, " Clear differences depend on these ratings."), (50, others, "")):
         if group:
-            listed = ", ".join(f"{analysis.title(each.criterion)} {alpha:.3f}" for each, alpha in group)
+            listed = ", ".join(
+                f"{analysis.title(each.criterion)} {written(alpha, 'thousandths')}" for each, alpha in group
+            )
             sentence = f"Annotators agree too little to rely on individual ratings (alpha below 0.667): {listed}.{then}"
             criteria = frozenset(each.criterion for each, _ in group)
             yield Finding(weight, "low agreement", sentence, Filters(criteria=criteria))

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, compress
 
 import numpy as np
 
 from .columns import Column, Floats, Label, codes, numbers
 from .crossed import CrossedEffects
+from .pairs import named
 from .undefined import UndefinedStatistic
 
 FEWEST_FOR_TASTES = 12
@@ -25,7 +26,8 @@ _SHARED = 5  # units below which two annotators' correlation is left out
 PERMUTATIONS = 199
 _FACTOR_ROUNDS = 20
 _NULL_DRAWS = 999
-_SMALLEST_DIFFERENCE = 1e-9  # points; smaller ones are rounding
+_SMALLEST_DIFFERENCE = 1e-9  # points, or correlations; smaller ones are rounding
+_DECIMALS = 9
 _ROUNDING = 1e-12  # as a share of all scatter
 
 
@@ -105,13 +107,14 @@ def camps_by_agreement(values: Column, items: Column, annotators: Column, system
     annotators, above forty, or where too few candidates are shared.
     """
     ratings, item, annotator, system = numbers(values, items, annotators, systems)
-    (person, names), (code, _) = codes(annotator), codes(system)
+    (person, names), code = named(annotator), codes(system)[0]
     if not FEWEST_FOR_AGREEMENT <= len(names) <= MOST_FOR_AGREEMENT:
         raise UndefinedStatistic(
             f"Not looked for: camps by agreement need {FEWEST_FOR_AGREEMENT} to {MOST_FOR_AGREEMENT} annotators."
         )
     table = _standardised(ratings, codes(item)[0], person, code)
     table = table[(~np.isnan(table)).sum(axis=1) > 1]
+    table = table[np.lexsort(np.round(table, _DECIMALS).T)]  # so that draws do not depend on the order of candidates
     pairs = np.array(list(combinations(range(len(names)), 2)))
     observed = _correlations(table, pairs)
     if np.isnan(observed).mean() > 0.5:
@@ -122,9 +125,9 @@ def camps_by_agreement(values: Column, items: Column, annotators: Column, system
     as_far = 0
     for _ in range(PERMUTATIONS):
         drawn = _beyond_one_factor(_correlations(_exchanged(table, random), pairs), pairs, len(names))
-        as_far += _best_split(drawn, pairs, len(names))[0] >= best
+        as_far += _best_split(drawn, pairs, len(names))[0] >= best - _SMALLEST_DIFFERENCE
     together = split[pairs[:, 0]] == split[pairs[:, 1]]
-    first, second = (tuple(names[split == side].tolist()) for side in (True, False))
+    first, second = (tuple(compress(names, split == side)) for side in (True, False))
     inside, across = float(np.nanmean(observed[together])), float(np.nanmean(observed[~together]))
     return Camps(first, second, (1 + as_far) / (1 + PERMUTATIONS), inside, across)
 

@@ -11,7 +11,7 @@ from .agreement import Level, alpha_interval, alphas, krippendorff_alpha, percen
 from .chance import WeightedStatistic, Weighting, fleiss, gwet, weight_table
 from .columns import Column, codes, numbers
 from .counts import NO_VARIATION, NOT_PAIRED, Statistic, UnitCounts, jackknife_interval
-from .numbers import joined_words
+from .numbers import joined_words, written
 from .undefined import Undefined, UndefinedStatistic, or_undefined
 
 BANDS = (0.667, 0.8)
@@ -118,7 +118,8 @@ def category_note(missing: float | Undefined, category: float | Undefined, optio
     if isinstance(missing, Undefined) or isinstance(category, Undefined) or abs(category - missing) <= _WORTH_SAYING:
         return ""
     alpha = "alpha" if level == "nominal" else "nominal alpha, which ignores order,"
-    return f"With “{option}” as a category of its own {alpha} is {category:.2f} instead of {missing:.2f}."
+    counted, left_out = (written(of, "number") for of in (category, missing))
+    return f"With “{option}” as a category of its own {alpha} is {counted} instead of {left_out}."
 
 
 def band_note(interval: tuple[float, float]) -> str:

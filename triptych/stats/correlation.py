@@ -171,8 +171,9 @@ def _pooled(products: np.ndarray, weights: np.ndarray | None, confidence: float)
 
 
 def _by_content(rows: np.ndarray) -> np.ndarray:
-    """Order of rows (r, q) by their values, so that draws do not depend on the order of the ratings."""
-    return np.lexsort(np.round(rows, _DIGITS).T)
+    """Order of rows (r, q) by their values, so that draws do not depend on the order or the unit of the ratings."""
+    largest = np.abs(rows).max(axis=0)
+    return np.lexsort(np.round(rows / np.where(largest > 0, largest, 1), _DIGITS).T)
 
 
 def _resampled_systems(

@@ -25,6 +25,7 @@ NOT_PAIRED = "No item was rated by two annotators."
 NO_VARIATION = "Not defined: no variation (every rating is the same)."
 NEARLY_CONSTANT = "No interval: almost every rating is the same."
 ONE_DISSENT = "No interval: annotators disagree on one item only."
+ONE_AGREEMENT = "No interval: without one of the items, annotators agree on nothing."
 TOO_FEW = "An interval needs at least two items rated by two annotators."
 ALL_ALIKE = "No interval: agreement is the same on all items, so there is no variation."
 _LARGEST_KEY = 2**62
@@ -172,9 +173,10 @@ def jackknife_interval(
         raise UndefinedStatistic(ALL_ALIKE)
     if without.max() >= 1 - _ROUNDING:
         raise UndefinedStatistic(ONE_DISSENT)
+    if min(value, without.min()) <= lowest + _ROUNDING:
+        raise UndefinedStatistic(ONE_AGREEMENT)
     middle, half = (1 + lowest) / 2, (1 - lowest) / 2
-    least = 1e-9 - 1  # a coefficient at its lower end still has a place on the scale
-    centre, centres = (np.arctanh(np.maximum((of - middle) / half, least)) for of in (value, without))
+    centre, centres = (np.arctanh((of - middle) / half) for of in (value, without))
     error = np.sqrt((count - 1) / count * ((centres - centres.mean()) ** 2).sum())
     reach = stdtrit(count - 1, (1 + confidence) / 2) * error
     low, high = np.tanh([centre - reach, centre + reach]) * half + middle

@@ -14,6 +14,7 @@ from scipy.special import ndtri
 
 from .columns import Column, codes, numbers, present
 from .intervals import mean_interval
+from .numbers import written
 from .rates import Rate, rate
 from .undefined import UndefinedStatistic
 
@@ -32,6 +33,7 @@ PERMUTATIONS = 1000
 _DRIFT_LEVEL = 0.99
 _ROUNDING = 1e-12
 _DECIMALS = 9
+_NEAR = 1e-9
 
 
 @dataclass(frozen=True)
@@ -146,11 +148,13 @@ def severities(
     items: (n,) the item of each unit; the other columns, and what is undefined, as in agreement_with_others.
     """
     own, others, item, annotator, labels = _beside_others(values, units, annotators, items)
+    apart = own - others
+    apart[np.abs(apart) <= _ROUNDING * max(1.0, np.abs(own).max())] = 0
     rows = []
     for at, label in enumerate(labels):
         own_rows = annotator == at
         if own_rows.any():
-            found = mean_interval((own - others)[own_rows], item[own_rows], annotator[own_rows], confidence)
+            found = mean_interval(apart[own_rows], item[own_rows], annotator[own_rows], confidence)
             rows.append(Severity(label, found.mean, found.low, found.high, found.n))
     return tuple(rows)
 
@@ -297,12 +301,13 @@ def _agreement_row(
     reach = float(ndtri((1 + confidence) / 2)) / np.sqrt(n - 3)
     centre = np.arctanh(np.clip(value, -1 + 1e-9, 1 - 1e-9))
     low, high = min(float(np.tanh(centre - reach)), value), max(float(np.tanh(centre + reach)), value)
-    words = f"Correlation with the mean of the others {value:.2f} ({low:.2f} to {high:.2f}) over {n} ratings"
+    shown, lowest, highest = (written(of, "number") for of in (value, low, high))
+    words = f"Correlation with the mean of the others {shown} ({lowest} to {highest}) over {n} ratings"
     if others is None:
         return AnnotatorAgreement(label, value, low, high, None, n, False, f"{words}.")
     alarm = value < LOW_CORRELATION and high < others
     return AnnotatorAgreement(
-        label, value, low, high, others, n, alarm, f"{words}; half of the others reach {others:.2f}."
+        label, value, low, high, others, n, alarm, f"{words}; half of the others reach {written(others, 'number')}."
     )
 
 
@@ -327,4 +332,5 @@ def _drift(label: object, residual: np.ndarray, time: np.ndarray, seed: int) -> 
     turn = int(np.abs(path).argmax()) + 1
     excursion, bound = float(np.abs(path).max() / scale), float(np.quantile(extremes, _DRIFT_LEVEL))
     before, after = float(mean + path[turn - 1] / turn), float(mean - path[turn - 1] / (n - turn))
-    return Drift(label, n, excursion, bound, turn, before, after, excursion > bound)
+    flagged = excursion > bound * (1 + _NEAR)  # the bound is often the largest excursion that is possible
+    return Drift(label, n, excursion, bound, turn, before, after, flagged)

@@ -17,7 +17,7 @@ from scipy.stats import rankdata, theilslopes
 from .columns import Column, Label, codes, numbers
 from .correlation import Correlations, segment_correlation
 from .intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR, Estimate, Interval, degrees_of_freedom, estimate
-from .numbers import p_words
+from .numbers import p_words, signed_words
 from .rates import Rate, rate
 from .undefined import UndefinedStatistic
 
@@ -200,7 +200,7 @@ def order_effect(
 
 
 def _change(size: float, share: bool) -> str:
-    return f"{100 * size:+.0f} percentage points" if share else f"{size:+.2f} points"
+    return signed_words(size, share) + ("" if share else " points")
 
 
 def length_effect(values: Column, items: Column, systems: Column, lengths: Column) -> Correlations:

@@ -92,7 +92,8 @@ def alt_test(
     scores = [_score(column, ratings, unit, annotator, measure) for column in (judge, ratings)]
     scored = ~np.isnan(scores[0])
     # Scores are compared after rounding: the same mean summed in another order must tie.
-    ahead = np.round(scores[0] - scores[1], 9)
+    largest = float(np.nanmax(np.abs(scores), initial=0)) or 1.0
+    ahead = np.round((scores[0] - scores[1]) / largest, 9)
     rows = []
     for at, label in enumerate(labels.tolist()):
         own_rows = scored & (annotator == at)

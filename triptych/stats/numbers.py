@@ -25,6 +25,13 @@ def p_words(p: float) -> str:
     return f"p {number}" if number.startswith("<") else f"p = {number}"
 
 
+def signed_words(difference: float, share: bool) -> str:
+    """A difference in a sentence, rounded as in tables: "+0.41", or of shares "+3 percentage points"."""
+    if not share:
+        return written(difference, "difference")
+    return written(difference, "points").replace(PERCENT["points"], "percentage points")
+
+
 def counted(number: int, noun: str, plural: str = "") -> str:
     """A number of things: "1 item", "2 items"; `plural` where it takes more than an s."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -22,11 +22,13 @@ from scipy.sparse.csgraph import connected_components
 
 from .columns import Floats, Label
 from .comparison import SideBySide
+from .correlation import ALL_ALIKE
 from .undefined import UndefinedStatistic
 
 _STEPS = 60
 _LONGEST_STEP = 2.0
 _SETTLED = 1e-10
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -220,6 +222,8 @@ def _resampled(
             None,
             "No interval: too few comparisons, many resamples of the items have a system without a loss or win.",
         )
+    if np.ptp(strengths, axis=0).max() <= _ROUNDING:
+        return None, ALL_ALIKE
     return strengths, f"{100 * confidence:g} % interval for these annotators."
 
 

@@ -70,7 +70,9 @@ def in_order(analysis: StudyAnalysis, by: Order) -> list[int]:
     results = [result for result in shown if by == "mean" or result.criterion.key == key]
     means = [_means(result) for result in results]
     heights = {code: [of[code] for of in means if code in of] for code in analysis.systems}
-    return sorted(analysis.systems, key=lambda code: -float(np.mean(heights[code])) if heights[code] else np.inf)
+    return sorted(
+        analysis.systems, key=lambda code: -round(float(np.mean(heights[code])), 9) if heights[code] else np.inf
+    )
 
 
 def first_verdict(analysis: StudyAnalysis) -> FirstVerdict:

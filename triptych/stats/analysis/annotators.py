@@ -277,8 +277,8 @@ def _flags(
         yield f"{equal.equal} of {equal.n} annotations have the same rating throughout."
     if isinstance(drift, Drift) and drift.flagged:
         yield (
-            f"Moves away from the others after {drift.turn} of {drift.n} annotations: from {drift.before:+.0%} of the "
-            f"scale to {drift.after:+.0%}."
+            f"Moves away from the others after {drift.turn} of {drift.n} annotations: from {drift.before:+z.0%} of the "
+            f"scale to {drift.after:+z.0%}."
         )
     if isinstance(missing, FlaggedRate) and missing.flagged:
         yield f"{missing.rate.hits} of {missing.rate.n} answers are marked missing."
