@@ -141,7 +141,7 @@ def test_a_login_holds_one_of_the_threads_that_all_share(monkeypatch, declared):
         return Response("done")
 
     monkeypatch.setattr(work, "login_secret", lambda cookie: cookie)
-    monkeypatch.setattr(work, "_longest_body", lambda login: wait_for_the_end(login) and work.MAX_BODY)
+    monkeypatch.setattr(work, "_sender_and_limit", lambda login, _: wait_for_the_end(login) and (login, work.MAX_BODY))
     app = Starlette(routes=[Route("/", partial(work.command, wait_for_the_end), methods=["POST"])])
 
     async def ask_as(login: str) -> tuple[int, bytes]:

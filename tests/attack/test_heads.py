@@ -151,8 +151,9 @@ def test_requests_without_sense_fill_no_log(server):
 
 
 async def _until_closed(begin: bytes, monkeypatch) -> bytes:
-    """What a server that waits a tenth of a second for a head answers to these bytes until it hangs up: the cookies."""
+    """What a server that waits a tenth of a second for a head or body answers to these bytes: the cookies."""
     monkeypatch.setattr(heads, "HEAD_SECONDS", 0.1)
+    monkeypatch.setattr(heads, "BODY_SECONDS", 0.1)
 
     async def app(scope, receive, send) -> None:
         body = dict(scope["headers"]).get(b"cookie", b"none")
@@ -176,6 +177,13 @@ async def _until_closed(begin: bytes, monkeypatch) -> bytes:
 @pytest.mark.parametrize("begin", [b"", b"GET / HTTP/1.1\r\nX: "])
 def test_a_head_that_does_not_come_ends_the_connection(begin, monkeypatch):
     assert asyncio.run(_until_closed(begin, monkeypatch)) == b""
+
+
+def test_a_body_that_does_not_come_ends_the_connection(monkeypatch):
+    """Bodies that stopped before their end stayed in memory for good."""
+    begin = b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 9\r\n\r\nabc"
+
+    assert asyncio.run(_until_closed(begin, monkeypatch)).startswith(b"HTTP/1.1 200")
 
 
 def test_a_second_head_that_does_not_come_ends_it_too(monkeypatch):

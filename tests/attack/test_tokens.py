@@ -282,6 +282,21 @@ def test_forged_tokens_use_up_nobodys_budget_but_the_strangers(tmp_path, forked)
         engine.dispose()
 
 
+def test_tokens_of_a_lead_share_the_bytes_of_bodies(tmp_path, forked):
+    """A lead made twenty, and each held bodies of 200 MB in memory."""
+    world = build_world(tmp_path, items=1)
+    with running_app(tmp_path, {"TRIPTYCH_BUDGETS": "body_bytes=1000/0.01"}, start=forked) as server:
+        engine = database.open_engine(f"sqlite:///{world.home / 'triptych.db'}")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("TRIPTYCH_HOME", str(tmp_path))
+            of_server, body = Served(server, world, engine), {"people": [{"name": "Zoe" * 200}]}
+            path = f"{STUDIES}/{world.slug}/invitations"
+            statuses = [of_server.ask("POST", path, of_server.token(), body).status for _ in range(2)]
+        engine.dispose()
+
+    assert statuses[1] == 429 != statuses[0]
+
+
 def test_no_token_is_stored_or_logged_as_it_is(served):
     token = served.token()
     served.ask("GET", STUDIES, token)

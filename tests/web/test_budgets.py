@@ -31,6 +31,18 @@ def test_so_much_at_once_then_so_much_per_second():
     assert [spending.take("k") for _ in range(4)] == [0, 0, 0, 0.5]
 
 
+def test_uploads_under_way_are_held_too(monkeypatch):
+    monkeypatch.setenv("TRIPTYCH_BUDGETS", "held_bytes=100")
+    held = budgets.HeldUploads(dict)
+
+    with held.under_way("person 1", 60):
+        room = [held.have_room("person 1", "tab", 40), held.have_room("person 1", "tab", 41)]
+        others = held.have_room("person 2", "tab of theirs", 100)
+
+    assert (room, others) == ([True, False], True)
+    assert held.have_room("person 1", "tab", 100)
+
+
 def test_few_runs_of_one_person_are_under_way():
     under_way, go_on = threading.Semaphore(0), threading.Event()
 

@@ -87,11 +87,12 @@ async def answer(call: Call, request: Request) -> Response:
         return _too_much(wait) if wait else _refusal(error)
     length = int(request.headers.get("content-length") or 0)
     wait = budgets.spending("requests").take(proof.account)
-    wait = wait or budgets.spending("body_bytes").take(proof.account, length)
     if wait:
         return _too_much(wait)
     try:
         lead = await _in_thread(_identified, call, proof)
+        if wait := budgets.spending("body_bytes").take(budgets.key_of_person(lead), length):
+            return _too_much(wait)
         if length > call.most_bytes:
             return unread(refused(413, "too_long", f"Such a request has at most {call.most_bytes // 2**20} MB."))
         body = await request.body()

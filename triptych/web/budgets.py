@@ -10,7 +10,7 @@ import ipaddress
 import re
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -119,6 +119,10 @@ def spending(name: str) -> Spending:
     return Spending(all_budgets()[name])
 
 
+def key_of_person(person_id: int) -> str:
+    return f"person {person_id}"
+
+
 def key_of(login: str | None, address: str) -> str:
     """The key of a login's account, otherwise of the address; for IPv6 of its network, which is one visitor's."""
     if login:
@@ -172,11 +176,12 @@ Uploads = Mapping[str, Mapping[str, Upload]]  # session → file id → file
 
 
 class HeldUploads:
-    """How much of each person's uploads Streamlit holds in memory: until their page runs without them or is closed."""
+    """Each person's uploads in memory; Streamlit holds them until their page runs without them or ends."""
 
     def __init__(self, uploads: Callable[[], Uploads]) -> None:
         self._uploads = uploads
         self._senders: dict[str, str] = {}  # session → person
+        self._under_way: Counter[str] = Counter()  # person → bytes of requests that have not ended
 
     def have_room(self, person: str, session: str, length: int) -> bool:
         """Whether the person may send this many bytes more to a session."""
@@ -186,4 +191,15 @@ class HeldUploads:
         self._senders[session] = person
         sessions = [one for one, sender in self._senders.items() if sender == person]
         total = sum(len(file.data) for one in sessions for file in tuple(held.get(one, {}).values()))
-        return total + length <= all_budgets()["held_bytes"].at_once
+        return total + self._under_way[person] + length <= all_budgets()["held_bytes"].at_once
+
+    @contextmanager
+    def under_way(self, person: str, length: int) -> Iterator[None]:
+        """Count an upload while it is received."""
+        self._under_way[person] += length
+        try:
+            yield
+        finally:
+            self._under_way[person] -= length
+            if not self._under_way[person]:
+                del self._under_way[person]

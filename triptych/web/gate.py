@@ -16,7 +16,7 @@ import hmac
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cached_property, partial
 from typing import NamedTuple
 
@@ -33,7 +33,6 @@ from triptych.scripting import home
 from triptych.scripting.address import BASE
 from triptych.storage.database import DatabaseUnavailable
 from triptych.storage.models import Role
-from triptych.study.persons import Who
 from triptych.web import budgets, messages, origins
 from triptych.web.budgets import HeldUploads, Uploads
 from triptych.web.origins import Reach
@@ -138,7 +137,8 @@ class Gate:
                 return await self._open(scope, arrival, receive, send)
             if is_script or scope["method"] not in UNCHANGING:
                 scope = self._from_our_page(scope, arrival)
-                await self._check_body(scope, arrival)
+                with await self._checked_body(scope, arrival):
+                    return await self.app(scope, receive, send)
         except Refused as refusal:
             return await _answer(refusal, scope, receive, send)
         return await self.app(scope, receive, send)
@@ -237,8 +237,9 @@ class Gate:
         headers = [(name, changed.get(name, value)) for name, value in scope["headers"]]
         return {**scope, "scheme": _for_type(scheme, scope), "headers": headers}
 
-    async def _check_body(self, scope: Scope, arrival: RequestHeaders) -> None:
-        """Raises Refused for uploads by anybody but leads, and for too many sign-ins, before the body is read.
+    async def _checked_body(self, scope: Scope, arrival: RequestHeaders) -> AbstractContextManager[None]:
+        """What counts the body while it is received. Raises Refused for uploads by anybody but leads, and for too many
+        sign-ins, before the body is read.
 
         A body without a stated length would bypass the budget; browsers and our own client always state it.
         """
@@ -247,7 +248,7 @@ class Gate:
         if scope["path"].removeprefix(self.prefix).startswith(SIGN_IN):  # its route also matches a line end after it
             _take("sign_ins", f"ticket {budgets.key_of(None, _address(scope))}")
         if UPLOADS not in scope["path"]:
-            return
+            return nullcontext()
         cookie = _cookie(scope, arrival)
         try:
             lead = await _lead(cookie)
@@ -260,6 +261,7 @@ class Gate:
         if not self.held.have_room(lead, session, length):
             raise Refused(429, "held", "Your open pages hold too many uploads. Close some of them.", HELD_SECONDS)
         _take("body_bytes", lead, length)
+        return self.held.under_way(lead, length)
 
     async def _open(self, scope: Scope, arrival: RequestHeaders, receive: Receive, send: Send) -> None:
         """Serve a socket within its budgets. Raises Refused."""
@@ -334,7 +336,7 @@ def _take(name: str, key: str, amount: float = 1) -> None:
 async def _lead(cookie: str | None) -> str | None:
     """A key for the lead signed in by this cookie; None for anybody else. Raises DatabaseUnavailable."""
     who = await run_in_threadpool(who_holds, cookie) if login_secret(cookie) else None
-    return _key(who) if who and who.role == Role.lead else None
+    return budgets.key_of_person(who.person_id) if who and who.role == Role.lead else None
 
 
 async def _is_lead(cookie: str | None) -> bool:
@@ -350,11 +352,7 @@ async def _person(cookie: str | None) -> str | None:
         who = await run_in_threadpool(who_holds, cookie)
     except DatabaseUnavailable:
         return budgets.key_of(login_secret(cookie), "")
-    return _key(who) if who else None
-
-
-def _key(who: Who) -> str:
-    return f"person {who.person_id}"
+    return budgets.key_of_person(who.person_id) if who else None
 
 
 def _cookie(scope: Scope, arrival: RequestHeaders) -> str | None:

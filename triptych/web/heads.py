@@ -23,6 +23,7 @@ from triptych.web.session import cookie_in, login_secret
 KB = 2**10
 LONGEST_HEAD = 64 * KB  # as in h11, uvicorn's other parser
 HEAD_SECONDS = 30.0
+BODY_SECONDS, SLOWEST_BODY = 30.0, 256 * KB  # a body may take this long, and a second more for each of so many bytes
 READ_SECONDS = 60.0
 LEAST_READ = 64 * KB  # in READ_SECONDS; slower than any line in use, and the answer waits in memory
 PIECE = 4 * KB  # of received bytes; the limits are checked after each piece
@@ -167,6 +168,7 @@ class LimitedHttp(UnreadLimit, HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self.bytes_of_head = 0
         self._stop_waiting()
+        self._await_body()
         login = self._login() if self.counted_for.startswith("address") else None
         if login:
             self._count_for(budgets.key_of(login, ""))
@@ -185,6 +187,7 @@ class LimitedHttp(UnreadLimit, HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self.bytes_of_head = 0
+        self._stop_waiting()
         super().on_message_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -227,6 +230,12 @@ class LimitedHttp(UnreadLimit, HttpToolsProtocol):
     def _await_head(self) -> None:
         if self.deadline is None:
             self.deadline = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+
+    def _await_body(self) -> None:
+        """End a connection whose body does not come: what came of it waits in memory."""
+        length = next((int(value) for name, value in self.headers if name.lower() == b"content-length"), 0)
+        if length:
+            self.deadline = self.loop.call_later(BODY_SECONDS + length / SLOWEST_BODY, self.transport.close)
 
     def _stop_waiting(self) -> None:
         if self.deadline is not None:

@@ -44,6 +44,7 @@ ANSWER_SECONDS = 9.5
 AGAIN_SECONDS = 0.1
 T = TypeVar("T")
 KB = 2**10
+SMALL_BODY = 16 * KB  # bytes of longer ones are counted for all logins of a person
 USUAL_BODY = 256 * KB
 MAX_BODY = 4096 * KB  # for texts of any length
 # enough for marking every word of every response; UTF-8 takes up to four bytes per character
@@ -73,16 +74,16 @@ async def command(
         return unread(refused(401, "signed_out", _(accounts.SIGNED_OUT)))
     declared = int(request.headers.get("content-length") or 0)  # the gate refuses requests without one
     key = budgets.key_of(secret, "")
-    wait = budgets.spending("requests").take(key) or budgets.spending("body_bytes").take(key, declared)
+    wait, limit, turn = budgets.spending("requests").take(key), USUAL_BODY, turn_of(secret)
+    if declared > SMALL_BODY and not wait:
+        async with turn:
+            key, limit = await _in_thread(threads or _threads, _sender_and_limit, secret, declared)
+        if not limit:
+            return unread(refused(401, "signed_out", _(accounts.SIGNED_OUT)))
+    wait = wait or budgets.spending("body_bytes").take(key, declared)
     if wait:
         headers = {"Retry-After": str(budgets.seconds(wait))}
         return unread(refused(429, "budget", budgets.later(wait)), headers)
-    limit, turn = USUAL_BODY, turn_of(secret)
-    if declared > USUAL_BODY:
-        async with turn:
-            limit = await _in_thread(threads or _threads, _longest_body, secret)
-        if not limit:
-            return unread(refused(401, "signed_out", _(accounts.SIGNED_OUT)))
     if declared > limit:
         return unread(refused(413, "invalid", f"The message is longer than {limit // KB} KB."))
     body, began = await request.body(), time.monotonic()
@@ -121,11 +122,17 @@ def unread(answer: JSONResponse, headers: Mapping[str, str] | None = None) -> JS
     return answer
 
 
-def _longest_body(secret: str) -> int:
-    """Maximum bytes of a message from this login, given the texts of its studies; 0 for a login that has ended."""
+def _sender_and_limit(secret: str, declared: int) -> tuple[str, int]:
+    """The budget key of the person with this login, and the longest message in bytes, given their studies' texts.
+
+    The latter is 0 for a login that has ended.
+    """
     with reading(web_engine()) as session:
         who = accounts.who_is(session, secret)
-        return min(USUAL_BODY + BYTES_PER_CHARACTER * assignments.longest_text(session, who), MAX_BODY) if who else 0
+        if who is None:
+            return "", 0
+        text = assignments.longest_text(session, who) if declared > USUAL_BODY else 0
+        return budgets.key_of_person(who.person_id), min(USUAL_BODY + BYTES_PER_CHARACTER * text, MAX_BODY)
 
 
 def _parsed(answer: Callable[[str | None, Any], Response], secret: str, body: bytes) -> tuple[Response, bool]:
