@@ -78,13 +78,13 @@ def passed(outcome: Outcome, on_start: Callable[[], None]) -> None:
 
 
 def failed(outcome: Outcome) -> None:
-    """The score, and those answers that may be shown."""
+    """The score, and the answers if they may be shown."""
     st.write(_reached(outcome))
     explained(outcome)
 
 
 def explained(outcome: Outcome) -> None:
-    """Each answer, with the right one and its reason if they may be shown."""
+    """Each answer, with the right one and its reason."""
     for answer in outcome.answers:
         with st.container(border=True, gap="xxsmall"):
             _explain(answer)
@@ -95,7 +95,7 @@ def _explain(answer: AnsweredQuestion) -> None:
     st.text(answer.text)
     given = _("Your answer: {answer}", answer=answer.given)
     right = _("Right answer: {answer}", answer=answer.right)
-    st.text(given if answer.correct or not answer.right else f"{given}\n{right}")
+    st.text(given if answer.correct else f"{given}\n{right}")
     if answer.reason:
         st.caption(plain(answer.reason))
 

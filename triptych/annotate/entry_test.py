@@ -67,7 +67,7 @@ class Question:
 
 @dataclass(frozen=True)
 class AnsweredQuestion:
-    """An answer after the attempt; right, reason: empty while the same question may be asked again."""
+    """An answer after the attempt; right: the right answer."""
 
     text: str
     given: str
@@ -78,7 +78,10 @@ class AnsweredQuestion:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an attempt ended: correct answers, questions asked, the pass mark, and how many attempts are left."""
+    """How an attempt ended: correct answers, questions asked, the pass mark, and how many attempts are left.
+
+    answers: empty while the same questions may be asked again, or if others may be.
+    """
 
     right: int
     asked: int
@@ -221,30 +224,25 @@ def outcome(session: Session, study: Study, membership: AnnotatorMembership) -> 
     if test.kind == "gold":
         items, next_items = (_gold_of(session, study, test, attempt.number + later) for later in (0, 1))
         shows_answers = shows_answers and not (tries_left and items == next_items)
-        answers = _of_items(session, rubric, _rated(study, membership, attempt), shows_answers)
+        answers = _of_items(session, rubric, _rated(study, membership, attempt)) if shows_answers else ()
     else:
-        answers = _of_questions(session, rubric, attempt, shows_answers and not tries_left)
+        answers = _of_questions(session, rubric, attempt) if shows_answers and not tries_left else ()
     return Outcome(attempt.right, attempt.asked, test.percent, passed, tries_left, answers)
 
 
-def _of_questions(
-    session: Session, rubric: Rubric, attempt: EntryAttempt, shows_answers: bool
-) -> tuple[AnsweredQuestion, ...]:
+def _of_questions(session: Session, rubric: Rubric, attempt: EntryAttempt) -> tuple[AnsweredQuestion, ...]:
     answers = {answer.question: answer for answer in _answers(session, attempt)}
     explained = []
     for question in rubric.entry_test.questions if rubric.entry_test else ():
         titles = {option.key: option.title for option in question.options}
         answer = answers.get(question.key)
         if answer is not None:
-            right, reason = (titles[question.answer], question.reason) if shows_answers else ("", "")
-            chosen = titles.get(answer.option, answer.option)
-            explained.append(AnsweredQuestion(question.text, chosen, right, reason, answer.correct))
+            chosen, right = titles.get(answer.option, answer.option), titles[question.answer]
+            explained.append(AnsweredQuestion(question.text, chosen, right, question.reason, answer.correct))
     return tuple(explained)
 
 
-def _of_items(
-    session: Session, rubric: Rubric, which: ColumnElement[bool], shows_answers: bool
-) -> tuple[AnsweredQuestion, ...]:
+def _of_items(session: Session, rubric: Rubric, which: ColumnElement[bool]) -> tuple[AnsweredQuestion, ...]:
     explained: list[AnsweredQuestion] = []
     numbers: dict[int, int] = {}
     for comparison in checks.compared(session, which):
@@ -256,9 +254,8 @@ def _of_items(
             letter = LETTERS[comparison.position]
             text = _("Item {number}, response {letter}: {criterion}", number=number, letter=letter, criterion=title)
         answer = checks.in_words(rubric, comparison.criterion, comparison.given)
-        right = checks.in_words(rubric, comparison.criterion, comparison.accepted) if shows_answers else ""
-        reason = comparison.reason if shows_answers else ""
-        explained.append(AnsweredQuestion(text, answer, right, reason, comparison.verdict != "different"))
+        right = checks.in_words(rubric, comparison.criterion, comparison.accepted)
+        explained.append(AnsweredQuestion(text, answer, right, comparison.reason, comparison.verdict != "different"))
     return tuple(explained)
 
 
