@@ -133,7 +133,6 @@ def _edited_since(session: Session, assignment: Assigned) -> timedelta:
         select(Submission.assignment_id, Submission.received_at, Submission.active_seconds)
         .join(Assignment, Assignment.id == Submission.assignment_id)
         .where(Assignment.person_id == assignment.person_id, Assignment.study_id == assignment.study_id)
-        .where(Assignment.submitted_at > assignment.reserved_at)
         .order_by(Submission.assignment_id, Submission.version)
     )
     added, before = 0.0, dict[int, float]()

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, String, bindparam, cast, func, select
+from sqlalchemy.orm import aliased
 from sqlmodel import Session
 
 from triptych import clock
@@ -40,6 +41,7 @@ from triptych.storage.models import (
     Purpose,
     Study,
     StudyState,
+    Submission,
 )
 from triptych.study import lifecycle
 from triptych.study.persons import Who
@@ -266,8 +268,20 @@ def locked(session: Session, who: Who, token: str) -> tuple[AnnotatorMembership,
 def _locked() -> Select[*tuple[Any, ...]]:
     own = (Assignment.study_id == Membership.study_id) & (Assignment.person_id == Membership.person_id)
     query = select_membership().join(Assignment, own).where(Assignment.token == bindparam("token"))
-    both = query.add_columns(*select_assigned().selected_columns)
+    both = query.add_columns(*select_assigned().selected_columns, _edited_others())
     return both.with_for_update(key_share=True, of=[Membership, Assignment])
+
+
+def _edited_others() -> ColumnElement[bool]:
+    """Whether the person submitted anything again since this assignment was given out.
+
+    Asked of submissions, since an assignment of a check does not show that it was answered again.
+    """
+    other = aliased(Assignment)
+    own = (other.person_id == Assignment.person_id) & (other.study_id == Assignment.study_id)
+    again = (Submission.received_at > Assignment.reserved_at) & (Submission.version > 1)
+    edits = select(Submission.id).join(other, other.id == Submission.assignment_id).where(own, again)
+    return edits.correlate(Assignment).exists()
 
 
 def asked_by(session: Session, login_secret: str | None, token: str) -> tuple[Who, Study]:

@@ -13,7 +13,6 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, bindparam, func, insert, literal_column, select, update
-from sqlalchemy.orm import aliased
 from sqlalchemy.sql.dml import ReturningInsert, ReturningUpdate
 from sqlmodel import Session
 
@@ -60,21 +59,18 @@ class Assigned:
     submitted_at: datetime | None
     arrangement: str | None
     candidates: int
-    # whether the person edited other items since this one was given out
-    edited_others: bool = False
+    edited_others: bool = False  # since this one was given out; known for one that is locked
 
 
+COMPUTED = ("candidates", "edited_others")
 # Statements with named parameters are built at their first use, see `storage.writes`.
 
 
 def select_assigned() -> Select[*tuple[Any, ...]]:
     """Select the columns of `Assigned`, in its order; the caller adds the condition."""
-    columns = [getattr(Assignment, field.name) for field in fields(Assigned)[:-2]]
+    columns = [getattr(Assignment, field.name) for field in fields(Assigned) if field.name not in COMPUTED]
     candidates = select(func.count()).where(Slot.assignment_id == Assignment.id)
-    other = aliased(Assignment)
-    own = (other.person_id == Assignment.person_id) & (other.study_id == Assignment.study_id)
-    edited = select(other.id).where(own, other.submitted_at > Assignment.reserved_at)
-    return select(*columns, candidates.correlate(Assignment).scalar_subquery(), edited.correlate(Assignment).exists())
+    return select(*columns, candidates.correlate(Assignment).scalar_subquery())
 
 
 def own_assignments() -> ColumnElement[bool]:

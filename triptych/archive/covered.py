@@ -133,4 +133,4 @@ def _agreed(session: Session, study: Study) -> dict[tuple[str, str | None], Shar
         .where(Event.study_id == study.id, Event.kind == EventKind.consented)
         .order_by(Event.number)
     )
-    return {(who, new["version"]): new.get("sharing", "not_asked") for who, new in session.execute(consents)}
+    return {(who, new.get("version")): new.get("sharing", "not_asked") for who, new in session.execute(consents) if new}
