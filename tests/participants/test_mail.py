@@ -19,7 +19,7 @@ from triptych.storage.models import Person, Study
 
 
 class Recipient(socketserver.StreamRequestHandler):
-    """As much of SMTP as a mail needs; refuses every recipient where the server says so."""
+    """As much of SMTP as a mail needs; refuses the recipients that the server names."""
 
     server: Inbox
 
@@ -33,7 +33,7 @@ class Recipient(socketserver.StreamRequestHandler):
                 while (line := self.rfile.readline()) != b".\r\n":
                     lines.append(line)
                 self.server.mails.append(b"".join(lines).decode())
-            refused = verb == b"RCPT" and self.server.refuses
+            refused = verb == b"RCPT" and any(name in line for name in self.server.refuses)
             answer = b"221 bye" if verb == b"QUIT" else b"250 fine"
             self.say(b"550 nobody <lead@lab.test> here" if refused else answer)
 
@@ -46,10 +46,10 @@ class Inbox(socketserver.ThreadingTCPServer):
 
     daemon_threads = True
 
-    def __init__(self, *, refuses: bool = False) -> None:
+    def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Recipient)
         self.mails: list[str] = []
-        self.refuses = refuses
+        self.refuses: list[bytes] = []
 
     @property
     def named(self) -> MailServer:
@@ -98,12 +98,27 @@ def test_a_study_without_news_sends_nothing(sqlite_engine, make_study, inbox):
 
 
 def test_a_failure_is_said_in_words_without_an_address(sqlite_engine, full, inbox, caplog):
-    inbox.refuses = True
+    inbox.refuses = [b"lead@lab.test"]
     Watch(sqlite_engine, inbox.named).look()
     with reading(sqlite_engine) as session:
         assert failure_of(session, session.get_one(Study, full.id)) == "the mail server refused a recipient"
-    assert "was not sent: the mail server refused a recipient." in caplog.text
+    assert "was not sent to every lead: the mail server refused a recipient." in caplog.text
     assert "lead@lab.test" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("typo@lab.test", "the mail server refused a recipient"),
+        ("jörg@lab.test", "an address or the sender cannot be written in a mail"),
+        ("a\nb@lab.test", "an address or the sender cannot be written in a mail"),
+    ],
+)
+def test_an_address_that_fails_keeps_no_other_lead_from_their_mail(inbox, address, reason):
+    inbox.refuses = [b"typo@"]
+    assert mail.send(inbox.named, "s", "t", ["a@b.example", address, "c@d.example"]) == reason
+    assert ["To: a@b.example\r" in text for text in inbox.mails] == [True, False]
+    assert "To: c@d.example\r" in inbox.mails[1]
 
 
 def test_an_absent_server_is_said_in_words():

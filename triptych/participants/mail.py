@@ -36,6 +36,7 @@ from triptych.storage.repeating import repeated
 LOOK_SECONDS = 60.0
 TIMEOUT_SECONDS = 20.0
 WHERE = "Open People in Triptych to see everyone and the available actions."
+UNWRITABLE = "an address or the sender cannot be written in a mail"
 log = logging.getLogger("triptych.mail")
 
 
@@ -91,7 +92,7 @@ class Watch:
             if why:
                 session.execute(insert(Setting).values(key=key, value=why))
         if why:
-            log.warning("Study %s: a message to its leads was not sent: %s.", news.slug, why)
+            log.warning("Study %s: a message was not sent to every lead: %s.", news.slug, why)
         else:
             log.info("Study %s: a message was sent to %s.", news.slug, counted(len(news.addresses), "lead"))
 
@@ -102,7 +103,7 @@ def failure_key(study_id: int) -> str:
 
 
 def failure_of(session: Session, study: Study) -> str:
-    """Why the last message about the study was not sent; "" if it was sent, or there was none."""
+    """Why the last message about the study was not sent to every lead; "" if it was, or there was none."""
     return session.scalars(select(Setting.value).where(Setting.key == failure_key(study.id))).first() or ""
 
 
@@ -130,12 +131,22 @@ def send(server: MailServer, subject: str, text: str, addresses: Sequence[str]) 
     title = " ".join(subject.replace("=?", "= ?").split())  # "=?" begins an encoded text, even with line breaks in it
     try:
         with _connected(server) as connection:
-            for address in addresses:
-                mail = EmailMessage()
-                mail["From"], mail["To"], mail["Subject"] = server.sender, address, title
-                mail.set_content(text)
-                connection.send_message(mail)
-    except (OSError, smtplib.SMTPException, ValueError) as error:
+            reasons = [_deliver(connection, server.sender, address, title, text) for address in addresses]
+    except (OSError, ValueError) as error:
+        return _in_words(error)
+    return next(filter(None, reasons), "")
+
+
+def _deliver(connection: smtplib.SMTP, sender: str, address: str, title: str, text: str) -> str:
+    """As `send`, to one address, whose failure does not keep others from their mail."""
+    try:
+        mail = EmailMessage()
+        mail["From"], mail["To"], mail["Subject"] = sender, address, title
+        mail.set_content(text)
+        connection.send_message(mail)
+    except smtplib.SMTPNotSupportedError:  # of letters outside ASCII
+        return UNWRITABLE
+    except (OSError, ValueError) as error:
         return _in_words(error)
     return ""
 
@@ -166,7 +177,7 @@ def _in_words(error: Exception) -> str:
         ssl.SSLError: "the mail server's certificate or encryption cannot be trusted",
         TimeoutError: "the mail server did not respond in time",
         OSError: "the mail server cannot be reached",
-        ValueError: "an address or the sender cannot be written in a mail",
+        ValueError: UNWRITABLE,
     }
     return next(sentence for kind, sentence in words.items() if isinstance(error, kind))
 
