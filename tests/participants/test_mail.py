@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import socketserver
 import threading
+import tracemalloc
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import pytest
 from helpers.ratings import submit
@@ -41,15 +43,38 @@ class Recipient(socketserver.StreamRequestHandler):
         self.wfile.write(line + b"\r\n")
 
 
+class Endless(socketserver.StreamRequestHandler):
+    """A greeting of 40 MB, as fast as it is read."""
+
+    def handle(self) -> None:
+        with suppress(OSError):
+            for _ in range(1_000):
+                self.wfile.write((b"220-" + b"x" * 196 + b"\r\n") * 200)
+
+
+class Slow(socketserver.StreamRequestHandler):
+    """A greeting in bytes that each come before the client's patience ends."""
+
+    server: Inbox
+
+    def handle(self) -> None:
+        with suppress(OSError):
+            for _ in range(100):
+                self.wfile.write(b"2")
+                self.server.stopped.wait(0.02)
+            self.server.mails.append("everything was said")
+
+
 class Inbox(socketserver.ThreadingTCPServer):
     """A mail server on a free port of this computer."""
 
     daemon_threads = True
 
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Recipient)
+    def __init__(self, handler: type[socketserver.StreamRequestHandler] = Recipient) -> None:
+        super().__init__(("127.0.0.1", 0), handler)
         self.mails: list[str] = []
         self.refuses: list[bytes] = []
+        self.stopped = threading.Event()
 
     @property
     def named(self) -> MailServer:
@@ -58,7 +83,13 @@ class Inbox(socketserver.ThreadingTCPServer):
 
 @pytest.fixture
 def inbox() -> Iterator[Inbox]:
-    with Inbox() as server:
+    with serving(Recipient) as server:
+        yield server
+
+
+@contextmanager
+def serving(handler: type[socketserver.StreamRequestHandler]) -> Iterator[Inbox]:
+    with Inbox(handler) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield server
         server.shutdown()
@@ -114,7 +145,7 @@ def test_a_failure_is_said_in_words_without_an_address(sqlite_engine, full, inbo
         ("a\nb@lab.test", "an address or the sender cannot be written in a mail"),
     ],
 )
-def test_an_address_that_fails_keeps_no_other_lead_from_their_mail(inbox, address, reason):
+def test_an_address_that_fails_keeps_no_other_from_its_mail(inbox, address, reason):
     inbox.refuses = [b"typo@"]
     assert mail.send(inbox.named, "s", "t", ["a@b.example", address, "c@d.example"]) == reason
     assert ["To: a@b.example\r" in text for text in inbox.mails] == [True, False]
@@ -131,6 +162,24 @@ def test_a_server_without_encryption_gets_nothing(inbox):
     strict = MailServer(inbox.named.host, inbox.named.port, "app@lab.test", Encryption.starttls)
     assert mail.send(strict, "s", "t", ["a@b.example"]) == "the mail server offers no encryption, or no login"
     assert inbox.mails == []
+
+
+def test_a_greeting_without_end_takes_no_memory():
+    with serving(Endless) as server:
+        tracemalloc.start()
+        reason = mail.send(server.named, "s", "t", ["a@b.example"])
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert reason == "the mail server did not accept it"
+    assert most < 10_000_000
+
+
+def test_a_greeting_in_slow_bytes_has_an_end(monkeypatch):
+    monkeypatch.setattr(mail, "ANSWERS_SECONDS", 0.1, raising=False)
+    with serving(Slow) as server:
+        assert mail.send(server.named, "s", "t", ["a@b.example"]) == "the mail server did not accept it"
+        assert server.mails == []
+        server.stopped.set()
 
 
 @pytest.mark.parametrize("title", ["A\r\nBcc: x@evil.example", "=?utf-8?q?A=0D=0ABcc:_x@evil.example?="])

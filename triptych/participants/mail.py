@@ -6,13 +6,16 @@ as sent in the database first, so that only one process sends it, and only once.
 
 from __future__ import annotations
 
+import io
 import logging
 import smtplib
 import ssl
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.message import EmailMessage
+from typing import Any
 
 from sqlalchemy import Engine, delete, insert, select
 from sqlalchemy.exc import IntegrityError
@@ -34,7 +37,9 @@ from triptych.storage.models import Membership, Person, Role, Setting, Study, St
 from triptych.storage.repeating import repeated
 
 LOOK_SECONDS = 60.0
-TIMEOUT_SECONDS = 20.0
+TIMEOUT_SECONDS = 20.0  # of silence
+ANSWERS_SECONDS = 120.0  # of one connection
+MAX_ANSWERS = 1_000_000  # bytes
 WHERE = "Open People in Triptych to see everyone and the available actions."
 UNWRITABLE = "an address or the sender cannot be written in a mail"
 log = logging.getLogger("triptych.mail")
@@ -151,13 +156,47 @@ def _deliver(connection: smtplib.SMTP, sender: str, address: str, title: str, te
     return ""
 
 
+class MailAnswers(io.RawIOBase):
+    """What a mail server answers, up to a size and a time."""
+
+    def __init__(self, stream: io.RawIOBase) -> None:
+        self.stream, self.left, self.end = stream, MAX_ANSWERS, time.monotonic() + ANSWERS_SECONDS
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        size = self.stream.readinto(buffer)
+        self.left -= size or 0
+        if self.left < 0 or time.monotonic() > self.end:
+            raise OSError("The mail server's answers have no end.")
+        return size
+
+    def close(self) -> None:
+        self.stream.close()
+        super().close()
+
+
+class Bounded(smtplib.SMTP):
+    """smtplib collects the lines of an answer without end, and its timeout begins again at each byte."""
+
+    def getreply(self) -> tuple[int, bytes]:
+        if self.sock and self.file is None:
+            self.file = io.BufferedReader(MailAnswers(self.sock.makefile("rb", buffering=0)))
+        return super().getreply()
+
+
+class BoundedTLS(Bounded, smtplib.SMTP_SSL):
+    """As `Bounded`, encrypted from the start."""
+
+
 @contextmanager
 def _connected(server: MailServer) -> Iterator[smtplib.SMTP]:
     context, place = ssl.create_default_context(), (server.host, server.port)
     if server.encryption == Encryption.tls:
-        connection: smtplib.SMTP = smtplib.SMTP_SSL(*place, timeout=TIMEOUT_SECONDS, context=context)
+        connection: smtplib.SMTP = BoundedTLS(*place, timeout=TIMEOUT_SECONDS, context=context)
     else:
-        connection = smtplib.SMTP(*place, timeout=TIMEOUT_SECONDS)
+        connection = Bounded(*place, timeout=TIMEOUT_SECONDS)
     with connection:
         if server.encryption == Encryption.starttls:
             connection.starttls(context=context)
