@@ -14,7 +14,7 @@ from helpers.check_items import check_item
 from helpers.present import present
 from helpers.ratings import assigned
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join
-from sqlalchemy import select
+from sqlalchemy import delete, insert, select, update
 from sqlmodel import Session
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse
@@ -27,7 +27,8 @@ from triptych.operations import verify
 from triptych.privacy import personal_data
 from triptych.storage import events
 from triptych.storage.database import writing
-from triptych.storage.models import Assignment, AssignmentState, Purpose, StudyState
+from triptych.storage.events import EventKind
+from triptych.storage.models import Assignment, AssignmentState, Event, EventDetail, Purpose, StudyState
 from triptych.study import lifecycle
 from triptych.study.check_items import add_check_items, sorted_out
 from triptych.study.settings import Checks, StudySettings, stored
@@ -124,6 +125,27 @@ def test_a_check_that_is_answered_again_looks_like_an_item(studies, move_clock):
             assert shown[0] == shown[1]
     report = verify.verify(session, study)
     assert report.holds, report.sentence
+
+
+def test_the_last_answer_is_found_by_its_logged_number(studies):
+    """Ids are in no log, so `verify` could not name somebody who swaps them; and a sequence with a cache mixes them."""
+    session, study, who = studies[1]
+    place = _places(session, who)[0]
+    for note in ("first", "last"):
+        token = own_items(session, study, who).items[place].token
+        _send(session, study, who, token, answers=full_answers() | {"note": note})
+    again = select(Event.id).where(Event.study_id == study.id, Event.kind == EventKind.check_answered_again)
+    first, last = session.scalars(again.order_by(Event.number))
+    details = {row.event_id: row for row in session.scalars(select(EventDetail))}
+    session.execute(delete(EventDetail).where(EventDetail.event_id.in_([first, last])))
+    for number, other in ((first, -1), (last, first), (-1, last)):
+        session.execute(update(Event).where(Event.id == number).values(id=other))
+    for number, other in ((first, last), (last, first)):
+        session.execute(insert(EventDetail).values(details[number].model_dump() | {"event_id": other}))
+    assert verify.verify(session, study).holds
+
+    check = session.scalars(select(Assignment.id).where(Assignment.token == token)).one()
+    assert outcomes.answered_again(session, [check])[check]["note"] == "last"
 
 
 def test_opening_a_check_reads_its_last_answers_only(studies):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import func, select
+from sqlalchemy import func, select, tuple_
 from sqlmodel import Session
 
 from triptych.rubric.model import Rubric
@@ -65,8 +65,9 @@ def _outcome(state: str, reason: str | None, note: str | None, at: datetime | No
 def answered_again(session: Session, assignment_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
     """Assignment → the logged values of the latest answer, for checks that were answered again and are not erased."""
     again = Event.assignment_id.in_(assignment_ids) & (Event.kind == EventKind.check_answered_again)
-    last = select(func.max(Event.id)).where(again).group_by(Event.assignment_id)
+    # ids need not follow time, and the log does not contain them
+    last = select(Event.study_id, func.max(Event.number)).where(again).group_by(Event.study_id, Event.assignment_id)
     details = select(Event.assignment_id, EventDetail.new).join(EventDetail, EventDetail.event_id == Event.id)
-    query = details.where(Event.id.in_(last))
+    query = details.where(tuple_(Event.study_id, Event.number).in_(last))
     later: dict[int, dict[str, Any]] = {number: (new or {}).get(LATER, {}) for number, new in session.execute(query)}
     return {number: new for number, new in later.items() if new}
