@@ -107,7 +107,7 @@ def changed_values(old: dict[str, Any] | None, new: dict[str, Any] | None) -> li
 def _flat(values: dict[str, Any]) -> dict[str, str]:
     cells: dict[str, str] = {}
     for name, value in values.items():
-        if name in PARTS:
+        if name in PARTS and isinstance(value, list):  # a withdrawal logs what becomes of "ratings" in one word
             cells |= PARTS[name](value)
         else:
             cells[name.replace("_", " ")] = NONE if value is None else str(value)

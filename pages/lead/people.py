@@ -80,7 +80,7 @@ links(study)
 for notice in news:
     state.say(notice.sentence, notice.kind)
 if mail_failure:
-    state.say(f"The last e-mail to the leads of this study was not sent: {mail_failure}.", "warning")
+    state.say(f"The last e-mail about this study was not sent to every lead: {mail_failure}.", "warning")
 st.header("Annotators", anchor=False)
 if people:
     chosen = table(filtered(people, slug), slug, bool(settings.consent.text), settings.pay.currency)

@@ -96,6 +96,26 @@ def test_a_folder_that_others_can_write_to_is_named(tmp_path, open_to):
         server.kill()
 
 
+@pytest.mark.parametrize(("open_to", "is_named"), [(0o777, True), (0o1777, False), (0o755, False)])
+def test_an_open_folder_around_the_data_folder_is_named(tmp_path, monkeypatch, open_to, is_named):
+    """Anyone could rename the data folder and put another in its place, except below the sticky bit."""
+    around = tmp_path / "shared"
+    home = around / "lab" / "home"
+    (home / "backups").mkdir(parents=True)
+    for folder, allowed in ((home, 0o700), (home / "backups", 0o700), (around, open_to)):
+        folder.chmod(allowed)
+    monkeypatch.setenv("TRIPTYCH_HOME", str(home))
+
+    problems = [finding.text for finding in doctor.permissions(home) if finding.problem]
+    assert [f"chmod o-w {around}," in problem for problem in problems] == [True] * is_named
+    server = start_server(tmp_path, {"TRIPTYCH_HOME": str(home)}, start=CARELESS)
+    try:
+        wait_until(lambda: is_healthy(server.url), server, "answer")
+        assert ("Others can write to the data folder" in server.output()) == is_named
+    finally:
+        server.kill()
+
+
 def test_commands_keep_their_data_private_and_exports_follow_the_person(tmp_path):
     home, items, export = tmp_path / "home", tmp_path / "items.csv", tmp_path / "ratings.csv"
     items.write_text(ITEMS)

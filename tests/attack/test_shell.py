@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from threading import Barrier
+from typing import IO, Any
 
 import pytest
 from helpers.studies import ROOT
@@ -71,14 +72,14 @@ def test_a_folder_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     target, new = tmp_path / "empty", tmp_path / "over" / "new"
     target.mkdir()
     contents = {"index.html": b"<p>", "data/ratings.csv": b"1"}
-    write_bytes = Path.write_bytes
+    open_file = Path.open
 
-    def without_room(path: Path, content: bytes) -> int:
+    def without_room(path: Path, mode: str) -> IO[Any]:
         if path.name == "ratings.csv":
             raise OSError(28, "No space left on device")
-        return write_bytes(path, content)
+        return open_file(path, mode)
 
-    monkeypatch.setattr(Path, "write_bytes", without_room)
+    monkeypatch.setattr(Path, "open", without_room)
     for folder in (target, new):
         with pytest.raises(OSError, match=str(folder)):
             files.write_folder(str(folder), contents)
@@ -130,6 +131,25 @@ def test_a_folder_of_outputs_is_nobody_elses(tmp_path, monkeypatch):
 
     assert victim.read_text() == "precious"
     assert list(foreign.iterdir()) == []
+
+
+def test_a_swapped_private_folder_overwrites_nothing(tmp_path, monkeypatch):
+    """Without the sticky bit, others can put a folder of theirs, with links in it, in the place of the private one."""
+    victim, make_private = tmp_path / "victim", tempfile.TemporaryDirectory
+    victim.write_text("precious")
+
+    def swapped(**options):
+        folder = make_private(**options)
+        (Path(folder.name) / "part").mkdir()
+        (Path(folder.name) / "part" / "README.md").symlink_to(victim)
+        return folder
+
+    monkeypatch.setattr(tempfile, "TemporaryDirectory", swapped)
+    with pytest.raises(OSError, match="report"):
+        files.write_folder(str(tmp_path / "report"), {"README.md": b"# A study"})
+
+    assert victim.read_text() == "precious"
+    assert [path.name for path in tmp_path.iterdir()] == ["victim"]
 
 
 @pytest.mark.parametrize(

@@ -298,6 +298,27 @@ def test_postgresql_is_dumped_at_the_state_of_its_events(postgres_engine, make_s
         backup.restore(postgres_engine, made.path, "P-lead")
 
 
+def test_pg_dump_connects_as_the_app_does(postgres_engine, monkeypatch, tmp_path):
+    """Without the address's parameters it went on without TLS if somebody on the way refused that."""
+    program = tmp_path / "pg_dump"
+    program.write_text('#!/bin/sh\nfor word in "$@" "password $PGPASSWORD"; do echo "$word"; done > "${3#--file=}"\n')
+    program.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    url = postgres_engine.url.set(password="quite secret").update_query_dict(
+        {"sslmode": "allow", "sslrootcert": "/lab/ca.crt", "options": "-c jit=off"}
+    )
+    engine = database.open_engine(url.render_as_string(hide_password=False))
+    try:
+        words = backup.make(engine).path.read_text().splitlines()
+    finally:
+        engine.dispose()
+
+    place = next(word for word in words if word.startswith("--dbname="))
+    assert {"sslmode=allow", "sslrootcert=/lab/ca.crt", f"dbname={url.database}"} <= set(place[9:].split())
+    assert "options='-c jit=off'" in place
+    assert [word for word in words if "secret" in word] == ["password quite secret"]
+
+
 def test_without_pg_dump_a_sentence_says_what_to_do(postgres_engine, monkeypatch):
     monkeypatch.setattr(os, "environ", os.environ | {"PATH": ""})
     with pytest.raises(BackupFailed, match="pg_dump is not installed"):

@@ -14,6 +14,7 @@ from components.shell.words import moment
 from triptych import settings
 from triptych.annotate import comments
 from triptych.operations import backup, backup_schedule
+from triptych.privacy import withdrawal
 from triptych.results import adjudication
 from triptych.storage import events
 from triptych.storage.database import reading, writing
@@ -195,6 +196,19 @@ def test_an_edit_is_shown_rating_by_rating():
     assert changes["verdict, the item"] == ("–", "accept")
     assert changes["highlight 1, Response B"] == ("–", "good, characters 0 to 6")
     assert changes["note"] == ("–", "mended")
+
+
+def test_a_withdrawal_can_be_opened_in_the_log(visit, lab, monkeypatch):
+    study, lead, people, _ = lab
+    with writing(web_engine()) as session:
+        withdrawal.withdraw(session, session.get_one(Study, study.id), people[0].pseudonym, people[0].pseudonym)
+    # AppTest selects no line of a table
+    monkeypatch.setattr(
+        log_table, "log_table", lambda entries, _: next(entry for entry in entries if entry.event.kind == "withdrew")
+    )
+    app = visit(lead, "log.py", study=study.slug)
+    assert not app.exception
+    assert [list(row) for row in app.dataframe[-1].value.to_numpy()] == [["ratings", "keep"]]
 
 
 def test_the_check_reports_success_or_names_problems(visit, lab):

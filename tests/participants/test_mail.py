@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import socketserver
 import threading
+import tracemalloc
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import pytest
 from helpers.ratings import submit
@@ -19,7 +21,7 @@ from triptych.storage.models import Person, Study
 
 
 class Recipient(socketserver.StreamRequestHandler):
-    """As much of SMTP as a mail needs; refuses every recipient where the server says so."""
+    """As much of SMTP as a mail needs; refuses the recipients that the server names."""
 
     server: Inbox
 
@@ -33,7 +35,7 @@ class Recipient(socketserver.StreamRequestHandler):
                 while (line := self.rfile.readline()) != b".\r\n":
                     lines.append(line)
                 self.server.mails.append(b"".join(lines).decode())
-            refused = verb == b"RCPT" and self.server.refuses
+            refused = verb == b"RCPT" and any(name in line for name in self.server.refuses)
             answer = b"221 bye" if verb == b"QUIT" else b"250 fine"
             self.say(b"550 nobody <lead@lab.test> here" if refused else answer)
 
@@ -41,15 +43,38 @@ class Recipient(socketserver.StreamRequestHandler):
         self.wfile.write(line + b"\r\n")
 
 
+class Endless(socketserver.StreamRequestHandler):
+    """A greeting of 40 MB, as fast as it is read."""
+
+    def handle(self) -> None:
+        with suppress(OSError):
+            for _ in range(1_000):
+                self.wfile.write((b"220-" + b"x" * 196 + b"\r\n") * 200)
+
+
+class Slow(socketserver.StreamRequestHandler):
+    """A greeting in bytes that each come before the client's patience ends."""
+
+    server: Inbox
+
+    def handle(self) -> None:
+        with suppress(OSError):
+            for _ in range(100):
+                self.wfile.write(b"2")
+                self.server.stopped.wait(0.02)
+            self.server.mails.append("everything was said")
+
+
 class Inbox(socketserver.ThreadingTCPServer):
     """A mail server on a free port of this computer."""
 
     daemon_threads = True
 
-    def __init__(self, *, refuses: bool = False) -> None:
-        super().__init__(("127.0.0.1", 0), Recipient)
+    def __init__(self, handler: type[socketserver.StreamRequestHandler] = Recipient) -> None:
+        super().__init__(("127.0.0.1", 0), handler)
         self.mails: list[str] = []
-        self.refuses = refuses
+        self.refuses: list[bytes] = []
+        self.stopped = threading.Event()
 
     @property
     def named(self) -> MailServer:
@@ -58,7 +83,13 @@ class Inbox(socketserver.ThreadingTCPServer):
 
 @pytest.fixture
 def inbox() -> Iterator[Inbox]:
-    with Inbox() as server:
+    with serving(Recipient) as server:
+        yield server
+
+
+@contextmanager
+def serving(handler: type[socketserver.StreamRequestHandler]) -> Iterator[Inbox]:
+    with Inbox(handler) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield server
         server.shutdown()
@@ -98,12 +129,27 @@ def test_a_study_without_news_sends_nothing(sqlite_engine, make_study, inbox):
 
 
 def test_a_failure_is_said_in_words_without_an_address(sqlite_engine, full, inbox, caplog):
-    inbox.refuses = True
+    inbox.refuses = [b"lead@lab.test"]
     Watch(sqlite_engine, inbox.named).look()
     with reading(sqlite_engine) as session:
         assert failure_of(session, session.get_one(Study, full.id)) == "the mail server refused a recipient"
-    assert "was not sent: the mail server refused a recipient." in caplog.text
+    assert "was not sent to every lead: the mail server refused a recipient." in caplog.text
     assert "lead@lab.test" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("typo@lab.test", "the mail server refused a recipient"),
+        ("jörg@lab.test", "an address or the sender cannot be written in a mail"),
+        ("a\nb@lab.test", "an address or the sender cannot be written in a mail"),
+    ],
+)
+def test_an_address_that_fails_keeps_no_other_from_its_mail(inbox, address, reason):
+    inbox.refuses = [b"typo@"]
+    assert mail.send(inbox.named, "s", "t", ["a@b.example", address, "c@d.example"]) == reason
+    assert ["To: a@b.example\r" in text for text in inbox.mails] == [True, False]
+    assert "To: c@d.example\r" in inbox.mails[1]
 
 
 def test_an_absent_server_is_said_in_words():
@@ -116,6 +162,24 @@ def test_a_server_without_encryption_gets_nothing(inbox):
     strict = MailServer(inbox.named.host, inbox.named.port, "app@lab.test", Encryption.starttls)
     assert mail.send(strict, "s", "t", ["a@b.example"]) == "the mail server offers no encryption, or no login"
     assert inbox.mails == []
+
+
+def test_a_greeting_without_end_takes_no_memory():
+    with serving(Endless) as server:
+        tracemalloc.start()
+        reason = mail.send(server.named, "s", "t", ["a@b.example"])
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert reason == "the mail server did not accept it"
+    assert most < 10_000_000
+
+
+def test_a_greeting_in_slow_bytes_has_an_end(monkeypatch):
+    monkeypatch.setattr(mail, "ANSWERS_SECONDS", 0.1, raising=False)
+    with serving(Slow) as server:
+        assert mail.send(server.named, "s", "t", ["a@b.example"]) == "the mail server did not accept it"
+        assert server.mails == []
+        server.stopped.set()
 
 
 @pytest.mark.parametrize("title", ["A\r\nBcc: x@evil.example", "=?utf-8?q?A=0D=0ABcc:_x@evil.example?="])

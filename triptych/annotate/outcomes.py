@@ -65,6 +65,7 @@ def _outcome(state: str, reason: str | None, note: str | None, at: datetime | No
 def answered_again(session: Session, assignment_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
     """Assignment → the logged values of the latest answer, for checks that were answered again and are not erased."""
     again = Event.assignment_id.in_(assignment_ids) & (Event.kind == EventKind.check_answered_again)
+    # ids need not follow time, and the log does not contain them
     last = select(Event.study_id, func.max(Event.number)).where(again).group_by(Event.study_id, Event.assignment_id)
     details = select(Event.assignment_id, EventDetail.new).join(EventDetail, EventDetail.event_id == Event.id)
     query = details.where(tuple_(Event.study_id, Event.number).in_(last))

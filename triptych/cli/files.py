@@ -169,7 +169,8 @@ def write_folder(path: str, contents: Mapping[str, bytes]) -> None:
             part = Path(private) / "part"
             for name, content in contents.items():
                 (part / name).parent.mkdir(parents=True, exist_ok=True)
-                (part / name).write_bytes(content)
+                with (part / name).open("xb") as file:  # follows no link, should another user have swapped the folder
+                    file.write(content)
             if around == target:
                 if [entry.name for entry in target.iterdir()] != [Path(private).name]:  # another command's, by now
                     raise NotAllowed(f"{path} is no longer empty; something else writes into it.")

@@ -274,17 +274,21 @@ def heads_of(session: Session) -> tuple[Head, ...]:
 
 def _dump(engine: Engine, part: Path) -> tuple[Head, ...]:
     """Write pg_dump's own format, of the same state as the last events that are returned. Raises BackupFailed."""
+    from psycopg.conninfo import make_conninfo  # installed for PostgreSQL only
+
     program = shutil.which("pg_dump")
     if program is None:
         raise BackupFailed(NO_PG_DUMP)
-    url = engine.url
+    # all that the app connects with, also which encryption it requires
+    _, address = engine.dialect.create_connect_args(engine.url)
+    address.pop("context", None)  # SQLAlchemy's own
     # a password in the arguments would be visible in the process list
-    environment = os.environ | ({PG_PASSWORD: str(url.password)} if url.password else {})
-    places = {"--host": url.host, "--port": url.port, "--username": url.username, "--dbname": url.database}
+    password = address.pop("password", None)
+    environment = os.environ | ({PG_PASSWORD: password} if password else {})
     with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
         snapshot = connection.execute(text("SELECT pg_export_snapshot()")).scalar()
         command = [program, "--format=custom", "--no-password", f"--file={part}", f"--snapshot={snapshot}"]
-        command += [f"{name}={value}" for name, value in places.items() if value]
+        command.append(f"--dbname={make_conninfo(**address)}")
         ran = subprocess.run(command, env=environment, capture_output=True, text=True)  # noqa: S603 (no shell)
         if ran.returncode != 0:
             raise BackupFailed(f"No backup was made. pg_dump says: {ran.stderr.strip().partition(chr(10))[0]}")

@@ -171,6 +171,11 @@ def permissions(place: Path) -> Iterator[Diagnosis]:
             run = f"Run: chmod {mode & ~private.umask():o} {shlex.quote(str(folder))}"
             problem = private.is_written_by_others(folder)
             yield Diagnosis("permissions", f"others can read {folder}. {run}", problem=problem)
+    for folder in private.open_around():
+        run = f"Run: chmod o-w {shlex.quote(str(folder))}, or set TRIPTYCH_HOME to another folder"
+        yield Diagnosis(
+            "permissions", f"others can replace the data folder or its backups in {folder}. {run}", problem=True
+        )
     if not wrong:
         who = "this user and their group" if settings.group_may() else "this user alone"
         yield Diagnosis("permissions", f"the app's files are for {who}")

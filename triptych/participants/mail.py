@@ -6,13 +6,16 @@ as sent in the database first, so that only one process sends it, and only once.
 
 from __future__ import annotations
 
+import io
 import logging
 import smtplib
 import ssl
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.message import EmailMessage
+from typing import Any
 
 from sqlalchemy import Engine, delete, insert, select
 from sqlalchemy.exc import IntegrityError
@@ -34,8 +37,11 @@ from triptych.storage.models import Membership, Person, Role, Setting, Study, St
 from triptych.storage.repeating import repeated
 
 LOOK_SECONDS = 60.0
-TIMEOUT_SECONDS = 20.0
+TIMEOUT_SECONDS = 20.0  # of silence
+ANSWERS_SECONDS = 120.0  # of one connection
+MAX_ANSWERS = 1_000_000  # bytes
 WHERE = "Open People in Triptych to see everyone and the available actions."
+UNWRITABLE = "an address or the sender cannot be written in a mail"
 log = logging.getLogger("triptych.mail")
 
 
@@ -91,7 +97,7 @@ class Watch:
             if why:
                 session.execute(insert(Setting).values(key=key, value=why))
         if why:
-            log.warning("Study %s: a message to its leads was not sent: %s.", news.slug, why)
+            log.warning("Study %s: a message was not sent to every lead: %s.", news.slug, why)
         else:
             log.info("Study %s: a message was sent to %s.", news.slug, counted(len(news.addresses), "lead"))
 
@@ -102,7 +108,7 @@ def failure_key(study_id: int) -> str:
 
 
 def failure_of(session: Session, study: Study) -> str:
-    """Why the last message about the study was not sent; "" if it was sent, or there was none."""
+    """Why the last message about the study was not sent to every lead; "" if it was, or there was none."""
     return session.scalars(select(Setting.value).where(Setting.key == failure_key(study.id))).first() or ""
 
 
@@ -130,23 +136,67 @@ def send(server: MailServer, subject: str, text: str, addresses: Sequence[str]) 
     title = " ".join(subject.replace("=?", "= ?").split())  # "=?" begins an encoded text, even with line breaks in it
     try:
         with _connected(server) as connection:
-            for address in addresses:
-                mail = EmailMessage()
-                mail["From"], mail["To"], mail["Subject"] = server.sender, address, title
-                mail.set_content(text)
-                connection.send_message(mail)
-    except (OSError, smtplib.SMTPException, ValueError) as error:
+            reasons = [_deliver(connection, server.sender, address, title, text) for address in addresses]
+    except (OSError, ValueError) as error:
+        return _in_words(error)
+    return next(filter(None, reasons), "")
+
+
+def _deliver(connection: smtplib.SMTP, sender: str, address: str, title: str, text: str) -> str:
+    """As `send`, to one address, whose failure does not keep others from their mail."""
+    try:
+        mail = EmailMessage()
+        mail["From"], mail["To"], mail["Subject"] = sender, address, title
+        mail.set_content(text)
+        connection.send_message(mail)
+    except smtplib.SMTPNotSupportedError:  # of letters outside ASCII
+        return UNWRITABLE
+    except (OSError, ValueError) as error:
         return _in_words(error)
     return ""
+
+
+class MailAnswers(io.RawIOBase):
+    """What a mail server answers, up to a size and a time."""
+
+    def __init__(self, stream: io.RawIOBase) -> None:
+        self.stream, self.left, self.end = stream, MAX_ANSWERS, time.monotonic() + ANSWERS_SECONDS
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        size = self.stream.readinto(buffer)
+        self.left -= size or 0
+        if self.left < 0 or time.monotonic() > self.end:
+            raise OSError("The mail server's answers have no end.")
+        return size
+
+    def close(self) -> None:
+        self.stream.close()
+        super().close()
+
+
+class Bounded(smtplib.SMTP):
+    """smtplib collects the lines of an answer without end, and its timeout begins again at each byte."""
+
+    def getreply(self) -> tuple[int, bytes]:
+        if self.sock and self.file is None:
+            self.file = io.BufferedReader(MailAnswers(self.sock.makefile("rb", buffering=0)))
+        return super().getreply()
+
+
+class BoundedTLS(Bounded, smtplib.SMTP_SSL):
+    """As `Bounded`, encrypted from the start."""
 
 
 @contextmanager
 def _connected(server: MailServer) -> Iterator[smtplib.SMTP]:
     context, place = ssl.create_default_context(), (server.host, server.port)
     if server.encryption == Encryption.tls:
-        connection: smtplib.SMTP = smtplib.SMTP_SSL(*place, timeout=TIMEOUT_SECONDS, context=context)
+        connection: smtplib.SMTP = BoundedTLS(*place, timeout=TIMEOUT_SECONDS, context=context)
     else:
-        connection = smtplib.SMTP(*place, timeout=TIMEOUT_SECONDS)
+        connection = Bounded(*place, timeout=TIMEOUT_SECONDS)
     with connection:
         if server.encryption == Encryption.starttls:
             connection.starttls(context=context)
@@ -166,7 +216,7 @@ def _in_words(error: Exception) -> str:
         ssl.SSLError: "the mail server's certificate or encryption cannot be trusted",
         TimeoutError: "the mail server did not respond in time",
         OSError: "the mail server cannot be reached",
-        ValueError: "an address or the sender cannot be written in a mail",
+        ValueError: UNWRITABLE,
     }
     return next(sentence for kind, sentence in words.items() if isinstance(error, kind))
 

@@ -91,6 +91,13 @@ def folders() -> list[Path]:
     return [folder for folder in (home, home / "backups") if folder.exists()]
 
 
+def open_around() -> list[Path]:
+    """Folders above the data folder and its backups where anyone can rename what is in them."""
+    places = [folder.resolve() for folder in folders() if is_held(folder)]
+    around = {parent for place in places for parent in place.parents}.difference(places)
+    return sorted(folder for folder in around if folder.stat().st_mode & (stat.S_ISVTX | stat.S_IWOTH) == stat.S_IWOTH)
+
+
 def refuse_unusable() -> None:
     """Raises UnsafeDatabase for a data folder or a database that this user cannot read and write, with the reason."""
     path: Path | str = "The data folder"

@@ -142,10 +142,10 @@ def _open(bound: str | None) -> tuple[Engine, IO[str] | None]:
         log.warning(
             "Others could access these files or folders; their permissions were repaired: %s", ", ".join(repaired)
         )
-    if any(map(private.is_written_by_others, private.folders())):
+    if any(map(private.is_written_by_others, private.folders())) or private.open_around():
         log.warning(
-            "Others can write to the data folder or its backups, and could replace them. To restrict it: %s server "
-            "doctor",
+            "Others can write to the data folder, its backups or a folder around them, and could replace them. To "
+            "restrict it: %s server doctor",
             settings.program(),
         )
     working.delete_abandoned()
