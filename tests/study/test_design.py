@@ -15,6 +15,7 @@ from sqlalchemy import func, select
 from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed
 from triptych.formats import read_items
 from triptych.formats.ratings_csv import RATINGS_HEADER
+from triptych.operations.verify import verify
 from triptych.people import accounts, invitations, roster
 from triptych.reports.build import build_report
 from triptych.reports.facts import facts_of
@@ -115,6 +116,22 @@ def test_a_drafts_title_settings_rubric_and_items_can_change(session, draft):
     assert sorted(session.scalars(select(System.blind_code))) == [1, 2, 3]
     assert kinds(session, draft) == ["study created"] + 3 * ["design changed"]
     assert draft.design_hash is None
+
+
+def test_the_same_rubric_again_changes_no_row(session, lead, draft):
+    """Its rows got other numbers without an event, and verify never held again."""
+    lifecycle.create_from_file(session, lifecycle.StudyPlan(title="Another"), SMALL_RUBRIC, file(), lead)
+
+    assert not amend(session, draft, rubric_yaml=SMALL_RUBRIC)
+
+    session.flush()
+    assert verify(session, draft).holds
+
+
+def test_a_round_that_the_series_has_is_refused(session, lead, draft):
+    duplicate.duplicate(session, draft, "The pilot", lead, next_round=Round.pilot)
+    with pytest.raises(Conflict, match="has a pilot round already"):
+        amend(session, draft, round="pilot")
 
 
 @pytest.mark.parametrize("column", ["access", "round", "presentation"])

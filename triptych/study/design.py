@@ -164,6 +164,8 @@ def _refuse(session: Session, study: Study, parts: Parts, settings: dict[str, An
     lifecycle.refuse_unknown(parts.columns)
     if study.state != State.draft:
         _refuse_after_launch(study, parts, settings)
+    if parts.round is not None and parts.round != study.round:
+        lifecycle.refuse_taken(session, study.series, parts.round)
     if parts.rubric_yaml is not None or parts.round is not None:
         _refuse_rubric(session, study, parts)
     if parts.items is not None:
@@ -257,7 +259,8 @@ def _write(session: Session, study: Study, parts: Parts, settings: dict[str, Any
     if parts.rubric_yaml is not None or new_round:
         text = session.get_one(RubricText, study.rubric_id)
         text = contents.store_rubric(session, parts.rubric_yaml) if parts.rubric_yaml is not None else text
-        contents.rewrite_rubric(session, study, text)
+        if new_round or text.id != study.rubric_id:  # else its rows would get other numbers, and no event
+            contents.rewrite_rubric(session, study, text)
     if parts.retire:
         _retire(session, study, parts.retire, reason)
     if parts.items is not None:

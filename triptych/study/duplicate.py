@@ -7,7 +7,6 @@ from typing import Any
 from sqlalchemy import select
 from sqlmodel import Session
 
-from triptych.errors import Conflict
 from triptych.formats.model import ItemDraft
 from triptych.rubric.model import Rubric
 from triptych.storage import events
@@ -33,8 +32,7 @@ def duplicate(
     lifecycle.refuse_others(who)
     lifecycle.refuse_unusable(title, study.raters_per_item)
     if next_round is not None:
-        if next_round not in free_rounds(session, study):
-            raise Conflict(f"This series has a {next_round} round already. Choose another round.")
+        lifecycle.refuse_taken(session, study.series, next_round)
         lifecycle.refuse_silent(lifecycle.design_of(session, study).rubric, next_round)
     plan = StudyPlan(
         title=title.strip(),

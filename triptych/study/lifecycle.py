@@ -421,6 +421,13 @@ def refuse_unusable_plan(plan: StudyPlan) -> None:
         raise NotAllowed(f"One annotator has 1 to {MOST_ITEMS:,} items; leave it empty for no limit.")
 
 
+def refuse_taken(session: Session, series: str, study_round: str) -> None:
+    """Raises Conflict if the series has a study of this round."""
+    wait_for_others(session, f"round {study_round} of {series}")
+    if session.scalars(select(Study.id).where(Study.series == series, Study.round == study_round)).first() is not None:
+        raise Conflict(f"This series has a {study_round} round already. Choose another round.")
+
+
 def refuse_silent(rubric: Rubric, study_round: str) -> None:
     """Raises InvalidRubric if the rubric asks nothing in this round."""
     if not rubric.asked(study_round):
