@@ -198,7 +198,11 @@ class _Fold:
         if event.assignment_id is not None:
             return {event.assignment_id}
         stated = {row["id"] for row in unpacked(rows["assignment"])} if "assignment" in rows else set()
-        return stated | self.of_person[event.subject] if event.subject else stated
+        if not event.subject:
+            return stated
+        rows_of = {number: self.study.works[number].row for number in self.of_person[event.subject]}
+        # without those that were handed over to somebody else
+        return stated | {n for n, row in rows_of.items() if row.get("person_id", event.subject) == event.subject}
 
     def _replace(self, event: Logged, names: set[str], rows: dict[str, Any]) -> None:
         leaving = {
