@@ -17,9 +17,11 @@ from triptych.cli import main as program
 from triptych.operations import verify
 from triptych.people import accounts
 from triptych.privacy import erasure, withdrawal
+from triptych.storage import events
 from triptych.storage.database import reading, writing
-from triptych.storage.models import Assignment, Item, Study
+from triptych.storage.models import Assignment, Item, Person, Study
 from triptych.study import design
+from triptych.study.persons import Who
 from triptych.study.settings import Consent
 
 
@@ -56,6 +58,17 @@ def test_an_untouched_study_holds_whatever_happened_in_it(engine, make_study):
 
     assert verdict.holds, verdict.sentence
     assert "every row matches it" in verdict.sentence
+
+
+def test_an_annotation_edited_after_a_baseline_is_no_tampering(sqlite_engine, filled):
+    with writing(sqlite_engine) as session:
+        events.record_baseline(session, filled.id)
+    with writing(sqlite_engine) as session:
+        work = session.scalars(select(Assignment).where(Assignment.state == "submitted")).first()
+        person = session.get_one(Person, work.person_id)
+        resubmit(session, Who(person.id, person.pseudonym, person.role, None, 0), work, annotated() | {"note": "later"})
+
+    assert verdict_of(sqlite_engine, filled).differences == ()
 
 
 def test_the_time_of_a_draft_is_no_tampering(engine, make_study):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Table
@@ -192,7 +193,7 @@ class _Fold:
         for number in works:
             self.study.works[number].number = event.number
             if event.kind in BASELINES:
-                self.study.restated.append((number, before[number], self.study.works[number]))
+                self.study.restated.append((number, before[number], _snapshot(self.study.works[number])))
 
     def _works_of(self, event: Logged, rows: dict[str, Any]) -> set[int]:
         if event.assignment_id is not None:
@@ -290,6 +291,12 @@ class _Fold:
                 option = answer.option_id and options.get((criterion, answer.option_id), answer.option_id)
                 numbered.append(answer._replace(criterion_id=criterion, option_id=option))
             work.answers = work.answers and numbered
+
+
+def _snapshot(work: FoldedWork) -> FoldedWork:
+    """A copy that later events do not change."""
+    parts = {place: dict(slot) for place, slot in work.slots.items()}
+    return replace(work, row=dict(work.row), slots=parts, submissions=work.submissions and dict(work.submissions))
 
 
 def _forgetful(work: FoldedWork, names: set[str], event: Logged) -> FoldedWork:
