@@ -71,6 +71,17 @@ def test_an_annotation_edited_after_a_baseline_is_no_tampering(sqlite_engine, fi
     assert verdict_of(sqlite_engine, filled).differences == ()
 
 
+def test_a_withdrawal_after_a_baseline_is_no_tampering(sqlite_engine, filled):
+    """It deletes the values of the person's baseline, but not of their earlier events."""
+    with writing(sqlite_engine) as session:
+        events.record_baseline(session, filled.id)
+    with writing(sqlite_engine) as session:
+        person = session.get_one(Person, session.scalars(select(Assignment.person_id)).first())
+        withdrawal.withdraw(session, filled, person.pseudonym, person.pseudonym)
+
+    assert verdict_of(sqlite_engine, filled).differences == ()
+
+
 def test_the_time_of_a_draft_is_no_tampering(engine, make_study):
     with writing(engine) as session:
         study = fill(session, make_study)

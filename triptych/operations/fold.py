@@ -192,7 +192,7 @@ class _Fold:
         self._add_work(rows)
         for number in works:
             self.study.works[number].number = event.number
-            if event.kind in BASELINES:
+            if event.kind in BASELINES and rows:
                 self.study.restated.append((number, before[number], _snapshot(self.study.works[number])))
 
     def _works_of(self, event: Logged, rows: dict[str, Any]) -> set[int]:
@@ -218,7 +218,7 @@ class _Fold:
             left = {number: self.study.tables[name].pop(number) for number in leaving[name]}
             stated = {row["id"]: row for row in unpacked(rows[name])} if name in rows else {}
             self.study.tables[name] |= stated
-            if event.kind in BASELINES:
+            if event.kind in BASELINES and rows:
                 self.study.replaced += [(name, row, stated.get(number)) for number, row in left.items()]
                 self._note_added(name, [row for number, row in stated.items() if number not in left])
 
