@@ -201,9 +201,9 @@ class _Fold:
         stated = {row["id"] for row in unpacked(rows["assignment"])} if "assignment" in rows else set()
         if not event.subject:
             return stated
-        rows_of = {number: self.study.works[number].row for number in self.of_person[event.subject]}
-        # without those that were handed over to somebody else
-        return stated | {n for n, row in rows_of.items() if row.get("person_id", event.subject) == event.subject}
+        works = {number: self.study.works[number] for number in self.of_person[event.subject]}
+        # final values may have been handed over to somebody else since
+        return stated | {number for number, work in works.items() if work.row.get("person_id") == event.subject}
 
     def _replace(self, event: Logged, names: set[str], rows: dict[str, Any]) -> None:
         leaving = {
