@@ -71,6 +71,18 @@ def test_an_annotation_edited_after_a_baseline_is_no_tampering(sqlite_engine, fi
     assert verdict_of(sqlite_engine, filled).differences == ()
 
 
+def test_an_item_open_at_a_baseline_can_be_submitted(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, _, (first, _) = make_study(session)
+        assignments.current(session, study, first)
+    with writing(sqlite_engine) as session:
+        events.record_baseline(session, study.id)
+    with writing(sqlite_engine) as session:
+        submit(session, study, first)
+
+    assert verdict_of(sqlite_engine, study).differences == ()
+
+
 def test_a_withdrawal_after_a_baseline_is_no_tampering(sqlite_engine, filled):
     """It deletes the values of the person's baseline, but not of their earlier events."""
     with writing(sqlite_engine) as session:

@@ -295,8 +295,9 @@ class _Fold:
 
 def _snapshot(work: FoldedWork) -> FoldedWork:
     """A copy that later events do not change."""
-    parts = {place: dict(slot) for place, slot in work.slots.items()}
-    return replace(work, row=dict(work.row), slots=parts, submissions=work.submissions and dict(work.submissions))
+    slots = {place: dict(slot) for place, slot in work.slots.items()}
+    submissions = None if work.submissions is None else dict(work.submissions)
+    return replace(work, row=dict(work.row), slots=slots, submissions=submissions)
 
 
 def _forgetful(work: FoldedWork, names: set[str], event: Logged) -> FoldedWork:
