@@ -50,6 +50,7 @@ UNREADABLE = (LookupError, ValueError, TypeError, AttributeError, OverflowError,
 UNREADABLE_LOG = "The log contains a value that cannot be read."
 PROGRAM = "Triptych"  # the actor of events that no person caused
 CLOSED_MEANWHILE = "This study was closed a moment ago; nothing more can be stored."
+DELETED_MEANWHILE = "This study was deleted a moment ago, so nothing was stored."
 REMOVED_MEANWHILE = "You no longer lead this study, so nothing was stored."
 
 
@@ -333,10 +334,14 @@ def _head_query() -> Select[*tuple[Any, ...]]:
 def locked_study(session: Session, study_id: int) -> Study:
     """The study's row, locked until the transaction ends: nobody else changes the study or appends to its chain.
 
-    A write transaction on SQLite has locked the whole database already.
+    A write transaction on SQLite has locked the whole database already. Raises NotFound for a study that another lead
+    deleted meanwhile.
     """
     query = select(Study).where(Study.id == study_id).with_for_update(key_share=True)
-    return session.scalars(query.execution_options(populate_existing=True)).one()
+    study = session.scalars(query.execution_options(populate_existing=True)).one_or_none()
+    if study is None:
+        raise NotFound(DELETED_MEANWHILE)
+    return study
 
 
 def digest(salt: str, old: Any, new: Any, carried: str | None = None) -> str:
