@@ -221,7 +221,7 @@ def test_a_command_waits_for_the_other_program_and_says_so(sqlite_engine, other,
     assert said == [WAITING]
 
 
-def test_of_two_commands_that_wait_for_each_other_one_is_busy(postgres_engine):
+def test_one_of_two_deadlocked_commands_is_busy(postgres_engine):
     """PostgreSQL ends one of them; its browser repeats it, and a lead is asked to."""
     locking, both = text("SELECT pg_advisory_xact_lock(:key)"), threading.Barrier(2)
 

@@ -64,7 +64,7 @@ def test_an_annotation_edited_after_a_baseline_is_no_tampering(sqlite_engine, fi
     with writing(sqlite_engine) as session:
         events.record_baseline(session, filled.id)
     with writing(sqlite_engine) as session:
-        work = session.scalars(select(Assignment).where(Assignment.state == "submitted")).first()
+        work = session.scalars(select(Assignment).where(Assignment.state == "submitted")).all()[0]
         person = session.get_one(Person, work.person_id)
         resubmit(session, Who(person.id, person.pseudonym, person.role, None, 0), work, annotated() | {"note": "later"})
 

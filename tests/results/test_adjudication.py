@@ -126,7 +126,7 @@ def test_a_changed_final_value_stays_in_the_log(rated):
         assert session.scalar(select(func.count()).where(Assignment.purpose == Purpose.adjudication)) == 1
 
 
-def test_a_final_value_that_its_annotator_did_not_give_is_no_tampering_later(rated):
+def test_a_final_value_that_a_lead_gives_is_no_tampering(rated):
     engine, study, lead, (*_, third), item = rated
     with writing(engine) as session:
         adjudication.ask(session, study, item, third.pseudonym, lead)
@@ -139,7 +139,7 @@ def test_a_final_value_that_its_annotator_did_not_give_is_no_tampering_later(rat
             assert verify.verify(session, study).holds
 
 
-def test_replacing_the_final_value_of_a_removed_lead_is_no_tampering(rated):
+def test_a_removed_leads_final_value_can_be_replaced(rated):
     engine, study, lead, _, item = rated
     with writing(engine) as session:
         leads = [accounts.create_lead(session, name, "passcode of a lead") for name in ("Ada", "Grace")]
