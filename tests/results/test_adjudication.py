@@ -155,6 +155,17 @@ def test_a_removed_leads_final_value_can_be_replaced(rated):
         assert verify.verify(session, study).holds
 
 
+def test_any_leads_final_value_in_a_demo_is_proved(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, _, (first, _) = make_study(session, items=1, demo=True)
+        submit(session, study, first)
+        grace = accounts.create_lead(session, "Grace", "passcode of a lead")
+    with writing(sqlite_engine) as session:
+        decide(session, study, Who(grace.id, grace.pseudonym, Role.lead, "Grace", 0), "item-1", {(1, "fluency"): 3})
+    with reading(sqlite_engine) as session:
+        assert verify.verify(session, study).differences == ()
+
+
 def test_an_adjudicated_item_is_closed_to_its_annotators_only(rated):
     engine, study, lead, (first, _, third), item = rated
     with writing(engine) as session:

@@ -259,8 +259,8 @@ class _Fold:
                 work.submissions[row["id"]] = row
         if "rating" in rows:
             self._add_answers(rows)
-        if "comment" in rows:
-            self.study.tables["comment"] |= {row["id"]: row for row in unpacked(rows["comment"])}
+        for name in {"comment", "person"} & rows.keys():
+            self.study.tables[name] |= {row["id"]: row for row in unpacked(rows[name])}
 
     def _add_answers(self, rows: dict[str, Any]) -> None:
         """Add ratings, explanations and highlights from rows, in which texts are digests."""

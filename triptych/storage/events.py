@@ -132,6 +132,7 @@ _TEST = (Membership.__table__, EntryAttempt.__table__, TestAnswer.__table__)
 _STATES = (Membership.__table__, Assignment.__table__)
 _WORKBOOK = (Workbook.__table__, Assignment.__table__)
 _EVERYTHING = (*rows.TAKING_PART, *rows.WORK)
+_FINAL = (*rows.WORK, Person.__table__)  # in a demo study, a lead who is no member may give it
 # Kind → tables whose rows the event carries, as they are at the commit: the rows of its assignment, or else of the
 # person it is about, or else of the study. Other kinds change no row, or name the rows when recorded (`record`, rows).
 CARRIED: dict[EventKind, tuple[Table, ...]] = {
@@ -151,10 +152,10 @@ CARRIED: dict[EventKind, tuple[Table, ...]] = {
     EventKind.entry_test_passed: _TEST,
     EventKind.entry_test_started: _TEST,
     EventKind.entry_test_waived: _PART,
-    EventKind.final_value_asked_for: rows.WORK,
-    EventKind.final_value_changed: rows.WORK,
-    EventKind.final_value_recorded: rows.WORK,
-    EventKind.final_value_taken_back: rows.WORK,
+    EventKind.final_value_asked_for: _FINAL,
+    EventKind.final_value_changed: _FINAL,
+    EventKind.final_value_recorded: _FINAL,
+    EventKind.final_value_taken_back: _FINAL,
     EventKind.instructions_read: _PART,
     EventKind.invited: _PART,
     EventKind.joined: _PART,
