@@ -7,7 +7,7 @@ import json
 import sqlite3
 import threading
 from collections.abc import Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from typing import Any, cast
@@ -219,3 +219,20 @@ def test_a_command_waits_for_the_other_program_and_says_so(sqlite_engine, other,
         write(sqlite_engine)
 
     assert said == [WAITING]
+
+
+def test_one_of_two_deadlocked_commands_is_busy(postgres_engine):
+    """PostgreSQL ends one of them; its browser repeats it, and a lead is asked to."""
+    locking, both = text("SELECT pg_advisory_xact_lock(:key)"), threading.Barrier(2)
+
+    def command(*keys: int) -> None:
+        with writing(postgres_engine) as session:
+            session.execute(locking, {"key": keys[0]})
+            both.wait()
+            session.execute(locking, {"key": keys[1]})
+
+    with ThreadPoolExecutor(2) as pool:
+        running = [pool.submit(command, 1, 2), pool.submit(command, 2, 1)]
+    (error,) = filter(None, (run.exception() for run in running))
+    assert isinstance(error, DatabaseBusy)
+    assert "Try it again" in str(error)

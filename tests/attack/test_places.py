@@ -180,6 +180,18 @@ def test_a_token_of_its_id_takes_a_place(engine, study, claim):
     assert arrive(engine, study, "sent", token(places.key_of(here), {claim: "sent", "exp": seconds_from_now(60)}))
 
 
+def test_the_text_of_a_token_is_no_id(engine, study):
+    """Its signature, written in hexadecimal, would be that of an id."""
+    here = adjust(engine, study, proof="signature")
+    text, _, signature = token(places.key_of(here), {"sub": "sent"}).rpartition(".")
+    with pytest.raises(NotAllowed, match="does not come from the study's panel"):
+        arrive(engine, study, text, base64.urlsafe_b64decode(f"{signature}=").hex())
+
+    dotted = "anna.b@example.org"
+    proof = hmac.new(places.key_of(here).encode(), dotted.encode(), hashlib.sha256).hexdigest()
+    assert arrive(engine, study, dotted, proof)
+
+
 def test_a_token_of_another_makes_no_place(engine, study):
     here = adjust(engine, study, proof="signature")
     key = places.key_of(here)

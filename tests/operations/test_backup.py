@@ -217,7 +217,8 @@ def changed_to(**values: Any) -> Callable[[Path], None]:
         beside = path.with_name(f"{path.name}.json")
         text = beside.read_text()
         for name, value in values.items():
-            text = re.sub(f'"{name}": ("[^"]*"|[0-9]+)', lambda _, pair=f'"{name}": {value}': pair, text, count=1)
+            before, _, after = text.partition(f'"{name}": ')
+            text = f'{before}"{name}": {value}{re.sub(r"""^("[^"]*"|[0-9]+)""", "", after)}'
         beside.write_text(text)
 
     return change

@@ -17,9 +17,11 @@ from triptych.cli import main as program
 from triptych.operations import verify
 from triptych.people import accounts
 from triptych.privacy import erasure, withdrawal
+from triptych.storage import events
 from triptych.storage.database import reading, writing
-from triptych.storage.models import Assignment, Item, Study
+from triptych.storage.models import Assignment, Item, Person, Study
 from triptych.study import design
+from triptych.study.persons import Who
 from triptych.study.settings import Consent
 
 
@@ -56,6 +58,40 @@ def test_an_untouched_study_holds_whatever_happened_in_it(engine, make_study):
 
     assert verdict.holds, verdict.sentence
     assert "every row matches it" in verdict.sentence
+
+
+def test_an_annotation_edited_after_a_baseline_is_no_tampering(sqlite_engine, filled):
+    with writing(sqlite_engine) as session:
+        events.record_baseline(session, filled.id)
+    with writing(sqlite_engine) as session:
+        work = session.scalars(select(Assignment).where(Assignment.state == "submitted")).all()[0]
+        person = session.get_one(Person, work.person_id)
+        resubmit(session, Who(person.id, person.pseudonym, person.role, None, 0), work, annotated() | {"note": "later"})
+
+    assert verdict_of(sqlite_engine, filled).differences == ()
+
+
+def test_an_item_open_at_a_baseline_can_be_submitted(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, _, (first, _) = make_study(session)
+        assignments.current(session, study, first)
+    with writing(sqlite_engine) as session:
+        events.record_baseline(session, study.id)
+    with writing(sqlite_engine) as session:
+        submit(session, study, first)
+
+    assert verdict_of(sqlite_engine, study).differences == ()
+
+
+def test_a_withdrawal_after_a_baseline_is_no_tampering(sqlite_engine, filled):
+    """It deletes the values of the person's baseline, but not of their earlier events."""
+    with writing(sqlite_engine) as session:
+        events.record_baseline(session, filled.id)
+    with writing(sqlite_engine) as session:
+        person = session.get_one(Person, session.scalars(select(Assignment.person_id)).first())
+        withdrawal.withdraw(session, filled, person.pseudonym, person.pseudonym)
+
+    assert verdict_of(sqlite_engine, filled).differences == ()
 
 
 def test_the_time_of_a_draft_is_no_tampering(engine, make_study):

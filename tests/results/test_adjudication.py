@@ -6,21 +6,34 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from helpers.ratings import BEST_RUBRIC, assigned, first_work, resubmit, set_aside, submit
-from helpers.studies import SMALL_RUBRIC, full_answers
+from helpers.studies import SMALL_RUBRIC, full_answers, sure
 from sqlalchemy import func, select, text
 
 from triptych import clock
-from triptych.annotate import assignments
+from triptych.annotate import assignments, exclusions
 from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
 from triptych.operations import verify
+from triptych.people import accounts, roster
 from triptych.results import adjudication
 from triptych.results.frame.csv_rows import export_ratings
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
 from triptych.storage import events
 from triptych.storage.database import reading, writing
-from triptych.storage.models import Assignment, Event, Item, Membership, Purpose, Rating, Slot, Study, StudyState
+from triptych.storage.models import (
+    Assignment,
+    Event,
+    Item,
+    Membership,
+    Purpose,
+    Rating,
+    Role,
+    Slot,
+    Study,
+    StudyState,
+)
 from triptych.study import lifecycle
+from triptych.study.persons import Who
 
 WHY = "two of three agree"
 
@@ -111,6 +124,46 @@ def test_a_changed_final_value_stays_in_the_log(rated):
         assert adjudication.final_values(session, study) == {}
         assert verify.verify(session, study).holds
         assert session.scalar(select(func.count()).where(Assignment.purpose == Purpose.adjudication)) == 1
+
+
+def test_a_final_value_that_a_lead_gives_is_no_tampering(rated):
+    engine, study, lead, (*_, third), item = rated
+    with writing(engine) as session:
+        adjudication.ask(session, study, item, third.pseudonym, lead)
+    with writing(engine) as session:
+        decide(session, study, lead, item, {(1, "fluency"): 3})
+    for change in (exclusions.exclude, exclusions.reinstate):
+        with writing(engine) as session:
+            change(session, study, third.pseudonym, "another look", lead.pseudonym)
+        with reading(engine) as session:
+            assert verify.verify(session, study).holds
+
+
+def test_a_removed_leads_final_value_can_be_replaced(rated):
+    engine, study, lead, _, item = rated
+    with writing(engine) as session:
+        leads = [accounts.create_lead(session, name, "passcode of a lead") for name in ("Ada", "Grace")]
+        for added in leads:
+            roster.enrol_lead(session, study, added, lead.pseudonym)
+        grace = Who(leads[1].id, leads[1].pseudonym, Role.lead, "Grace", 0)
+        decide(session, study, grace, item, {(1, "fluency"): 3})
+    with writing(engine) as session:
+        roster.remove_lead(session, study, grace.pseudonym, sure(lead))
+    with writing(engine) as session:
+        decide(session, study, lead, item, {(1, "fluency"): 2})
+    with reading(engine) as session:
+        assert verify.verify(session, study).holds
+
+
+def test_any_leads_final_value_in_a_demo_is_proved(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, _, (first, _) = make_study(session, items=1, demo=True)
+        submit(session, study, first)
+        grace = accounts.create_lead(session, "Grace", "passcode of a lead")
+    with writing(sqlite_engine) as session:
+        decide(session, study, Who(grace.id, grace.pseudonym, Role.lead, "Grace", 0), "item-1", {(1, "fluency"): 3})
+    with reading(sqlite_engine) as session:
+        assert verify.verify(session, study).differences == ()
 
 
 def test_an_adjudicated_item_is_closed_to_its_annotators_only(rated):

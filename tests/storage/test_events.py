@@ -6,6 +6,7 @@ import pytest
 from helpers.present import present
 from sqlalchemy import select, text
 
+from triptych.errors import NotFound
 from triptych.storage import events
 from triptych.storage.database import reading, writing
 from triptych.storage.events import EventKind
@@ -91,3 +92,8 @@ def test_what_a_failed_transaction_recorded_is_not_written(chained):
         raise RuntimeError("no")
     with reading(engine) as session:
         assert events.last_number(session, study.id) == 5
+
+
+def test_a_study_that_was_deleted_meanwhile_is_not_found(engine):
+    with reading(engine) as session, pytest.raises(NotFound, match="was deleted a moment ago"):
+        events.locked_study(session, 1)

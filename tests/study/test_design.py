@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from helpers.present import present
@@ -139,7 +140,8 @@ def test_a_value_that_no_page_offers_is_refused(session, lead, draft, column):
     with pytest.raises(NotAllowed, match=f"'xx' is no value of {column}"):
         amend(session, draft, **{column: "xx"})
     with pytest.raises(NotAllowed, match=f"'xx' is no value of {column}"):
-        plan = replace(lifecycle.StudyPlan(title="A study"), **{column: "xx"})
+        other: dict[str, Any] = {column: "xx"}
+        plan = replace(lifecycle.StudyPlan(title="A study"), **other)
         lifecycle.create_from_file(session, plan, SMALL_RUBRIC, file(), lead)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Table
@@ -191,14 +192,18 @@ class _Fold:
         self._add_work(rows)
         for number in works:
             self.study.works[number].number = event.number
-            if event.kind in BASELINES:
-                self.study.restated.append((number, before[number], self.study.works[number]))
+            if event.kind in BASELINES and rows:
+                self.study.restated.append((number, before[number], _snapshot(self.study.works[number])))
 
     def _works_of(self, event: Logged, rows: dict[str, Any]) -> set[int]:
         if event.assignment_id is not None:
             return {event.assignment_id}
         stated = {row["id"] for row in unpacked(rows["assignment"])} if "assignment" in rows else set()
-        return stated | self.of_person[event.subject] if event.subject else stated
+        if not event.subject:
+            return stated
+        works = {number: self.study.works[number] for number in self.of_person[event.subject]}
+        # final values may have been handed over to somebody else since
+        return stated | {number for number, work in works.items() if work.row.get("person_id") == event.subject}
 
     def _replace(self, event: Logged, names: set[str], rows: dict[str, Any]) -> None:
         leaving = {
@@ -213,7 +218,7 @@ class _Fold:
             left = {number: self.study.tables[name].pop(number) for number in leaving[name]}
             stated = {row["id"]: row for row in unpacked(rows[name])} if name in rows else {}
             self.study.tables[name] |= stated
-            if event.kind in BASELINES:
+            if event.kind in BASELINES and rows:
                 self.study.replaced += [(name, row, stated.get(number)) for number, row in left.items()]
                 self._note_added(name, [row for number, row in stated.items() if number not in left])
 
@@ -254,8 +259,8 @@ class _Fold:
                 work.submissions[row["id"]] = row
         if "rating" in rows:
             self._add_answers(rows)
-        if "comment" in rows:
-            self.study.tables["comment"] |= {row["id"]: row for row in unpacked(rows["comment"])}
+        for name in {"comment", "person"} & rows.keys():
+            self.study.tables[name] |= {row["id"]: row for row in unpacked(rows[name])}
 
     def _add_answers(self, rows: dict[str, Any]) -> None:
         """Add ratings, explanations and highlights from rows, in which texts are digests."""
@@ -286,6 +291,13 @@ class _Fold:
                 option = answer.option_id and options.get((criterion, answer.option_id), answer.option_id)
                 numbered.append(answer._replace(criterion_id=criterion, option_id=option))
             work.answers = work.answers and numbered
+
+
+def _snapshot(work: FoldedWork) -> FoldedWork:
+    """A copy that later events do not change."""
+    slots = {place: dict(slot) for place, slot in work.slots.items()}
+    submissions = None if work.submissions is None else dict(work.submissions)
+    return replace(work, row=dict(work.row), slots=slots, submissions=submissions)
 
 
 def _forgetful(work: FoldedWork, names: set[str], event: Logged) -> FoldedWork:

@@ -233,6 +233,8 @@ def _of_baseline(folded: FoldedStudy) -> Iterator[str]:
 def _of_rows(session: Session, study: Study, folded: FoldedStudy, persons: Mapping[int, str]) -> Iterator[str]:
     """Rows that are changed, missing or added, in the order of their numbers."""
     underway = {number for number, row in folded.tables["entry_attempt"].items() if row["finished_at"] is None}
+    parts = [*folded.tables["membership"].values(), *(work.row for work in folded.works.values())]
+    taking_part = {part.get("person_id") for part in parts}
     for table in (*DESIGN, *TAKING_PART):
         logged = dict(folded.tables[table.name])
         for row in stored(session.connection(), table, within(table, of_study(study.id))):
@@ -246,6 +248,8 @@ def _of_rows(session: Session, study: Study, folded: FoldedStudy, persons: Mappi
             else:
                 yield from (f"{where}: {difference}" for difference in _columns(here, there))
         for row in logged.values():
+            if table.name == "person" and row["pseudonym"] not in taking_part:
+                continue  # a former lead, whose final values others have replaced
             if table.name != "test_answer" or row["attempt_id"] not in underway:
                 yield f"{table.name} {_name(row)}: the row is gone, the log has it."
 

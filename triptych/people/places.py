@@ -108,7 +108,9 @@ def refuse_without_proof(study: Study, external_id: str, proof: str) -> None:
             is_genuine = hmac.compare_digest(sent, key)
         case "signature":
             ids = [claims.get("sub"), claims.get(panel.id_param)] if (claims := _claims(key, sent)) else []
-            is_genuine = external_id in ids or hmac.compare_digest(sent, _signed(key, name).hex().encode())
+            is_signed = hmac.compare_digest(sent, _signed(key, name).hex().encode())
+            # the text of a token is signed with the same key, but is no id
+            is_genuine = external_id in ids or (is_signed and not _is_text_of_token(name))
         case _:
             is_genuine = True
     if not is_genuine:
@@ -123,13 +125,26 @@ def _claims(key: bytes, token: bytes) -> dict[str, Any]:
     """The claims of a valid JSON Web Token (RFC 7519) signed with HS256; nothing for any other text."""
     text, _, signature = token.rpartition(b".")
     try:
-        header, claims = (json.loads(_decoded(part)) for part in text.split(b"."))
+        header, claims = _header_and_claims(text)
         if header["alg"] == "HS256" and hmac.compare_digest(_decoded(signature), _signed(key, text)):
             now = clock.now().replace(tzinfo=UTC).timestamp()
             return dict(claims) if now < float(claims.get("exp", now + 1)) else {}
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         pass  # invalid token
     return {}
+
+
+def _is_text_of_token(name: bytes) -> bool:
+    """Whether it is what the signature of a JSON Web Token signs."""
+    try:
+        return isinstance(_header_and_claims(name)[0], dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _header_and_claims(text: bytes) -> tuple[Any, Any]:
+    header, claims = (json.loads(_decoded(part)) for part in text.split(b"."))
+    return header, claims
 
 
 def _decoded(part: bytes) -> bytes:

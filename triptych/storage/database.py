@@ -98,14 +98,18 @@ UNREACHABLE, BUSY, FULL, READ_ONLY = (
         ("The database is read-only", "it can be written to; the people who run the app must see to that"),
     )
 )
+COLLIDED = "Somebody changed the same data at the same moment, so nothing was stored. Try it again."
 WAITING = "Another program is using the database. Waiting for it for up to a minute."
-# by SQLite's code or PostgreSQL's state (out of disk, a read-only transaction)
+# by SQLite's code or PostgreSQL's state (out of disk, a read-only transaction, a transaction that could not be
+# serialised, a deadlock)
 SENTENCES: dict[int | str, str] = {
     sqlite3.SQLITE_BUSY: BUSY,
     sqlite3.SQLITE_FULL: FULL,
     sqlite3.SQLITE_READONLY: READ_ONLY,
     "53100": FULL,
     "25006": READ_ONLY,
+    "40001": COLLIDED,
+    "40P01": COLLIDED,
 }
 SAFE_SQLITE = (3, 51, 3)
 NO_ADDRESS = "This is not the address of a database. Write postgresql://USER:PASSWORD@HOST/NAME or sqlite:///FILE."
@@ -119,7 +123,7 @@ class DatabaseUnavailable(TriptychError):
 
 
 class DatabaseBusy(DatabaseUnavailable):
-    """Others held the database for too long; nothing of this command was stored."""
+    """Others held the database for too long, or changed the same data; nothing of this command was stored."""
 
 
 @dataclass
@@ -456,10 +460,8 @@ def explained() -> Iterator[None]:
     except (DBAPIError, PoolExhausted, sqlite3.OperationalError) as error:
         if not is_unavailable(error):
             raise
-        code = _code(error)
-        unavailable = (DatabaseBusy if code == sqlite3.SQLITE_BUSY else DatabaseUnavailable)(
-            SENTENCES.get(code, UNREACHABLE)
-        )
+        sentence = SENTENCES.get(_code(error), UNREACHABLE)
+        unavailable = (DatabaseBusy if sentence in (BUSY, COLLIDED) else DatabaseUnavailable)(sentence)
         log.warning("%s (%s).", str(unavailable).partition(".")[0], type(getattr(error, "orig", error)).__name__)
         raise unavailable from error
 
@@ -489,9 +491,9 @@ def is_unavailable(error: DBAPIError | PoolExhausted | sqlite3.OperationalError)
     if isinstance(code, int):
         return code in SQLITE_UNAVAILABLE
     # PostgreSQL: no connection at all (no state), connection lost, out of disk or memory, read-only, shutting or
-    # starting up
+    # starting up, in conflict with other transactions
     is_lost = not code and isinstance(error, OperationalError)
-    return is_lost or code.startswith(("08", "53", "57P", "25006"))
+    return is_lost or code.startswith(("08", "53", "57P", "25006", "40001", "40P01"))
 
 
 def lock_server(engine: Engine) -> IO[str] | None:

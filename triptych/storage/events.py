@@ -50,6 +50,7 @@ UNREADABLE = (LookupError, ValueError, TypeError, AttributeError, OverflowError,
 UNREADABLE_LOG = "The log contains a value that cannot be read."
 PROGRAM = "Triptych"  # the actor of events that no person caused
 CLOSED_MEANWHILE = "This study was closed a moment ago; nothing more can be stored."
+DELETED_MEANWHILE = "This study was deleted a moment ago, so nothing was stored."
 REMOVED_MEANWHILE = "You no longer lead this study, so nothing was stored."
 
 
@@ -131,6 +132,7 @@ _TEST = (Membership.__table__, EntryAttempt.__table__, TestAnswer.__table__)
 _STATES = (Membership.__table__, Assignment.__table__)
 _WORKBOOK = (Workbook.__table__, Assignment.__table__)
 _EVERYTHING = (*rows.TAKING_PART, *rows.WORK)
+_FINAL = (*rows.WORK, Person.__table__)  # in a demo study, a lead who is no member may give it
 # Kind → tables whose rows the event carries, as they are at the commit: the rows of its assignment, or else of the
 # person it is about, or else of the study. Other kinds change no row, or name the rows when recorded (`record`, rows).
 CARRIED: dict[EventKind, tuple[Table, ...]] = {
@@ -150,10 +152,10 @@ CARRIED: dict[EventKind, tuple[Table, ...]] = {
     EventKind.entry_test_passed: _TEST,
     EventKind.entry_test_started: _TEST,
     EventKind.entry_test_waived: _PART,
-    EventKind.final_value_asked_for: rows.WORK,
-    EventKind.final_value_changed: rows.WORK,
-    EventKind.final_value_recorded: rows.WORK,
-    EventKind.final_value_taken_back: rows.WORK,
+    EventKind.final_value_asked_for: _FINAL,
+    EventKind.final_value_changed: _FINAL,
+    EventKind.final_value_recorded: _FINAL,
+    EventKind.final_value_taken_back: _FINAL,
     EventKind.instructions_read: _PART,
     EventKind.invited: _PART,
     EventKind.joined: _PART,
@@ -333,10 +335,14 @@ def _head_query() -> Select[*tuple[Any, ...]]:
 def locked_study(session: Session, study_id: int) -> Study:
     """The study's row, locked until the transaction ends: nobody else changes the study or appends to its chain.
 
-    A write transaction on SQLite has locked the whole database already.
+    A write transaction on SQLite has locked the whole database already. Raises NotFound for a study that another lead
+    deleted meanwhile.
     """
     query = select(Study).where(Study.id == study_id).with_for_update(key_share=True)
-    return session.scalars(query.execution_options(populate_existing=True)).one()
+    study = session.scalars(query.execution_options(populate_existing=True)).one_or_none()
+    if study is None:
+        raise NotFound(DELETED_MEANWHILE)
+    return study
 
 
 def digest(salt: str, old: Any, new: Any, carried: str | None = None) -> str:
