@@ -38,19 +38,14 @@ def study_tools(board: Board, who: Who) -> None:
         export_menu(study, {criterion.key: criterion.title for criterion in asked}, who.person_id)
         charts.choose_picture()
     if study.unblinded_at is None:
-        with (box := st.popover("Unblind", key=f"unblinding-{study.slug}", on_change="rerun")):
-            if box.open:  # blind copies are looked for among all responses
-                _ask_to_unblind(board, who)
-
-
-def _ask_to_unblind(board: Board, who: Who) -> None:
-    study, overview = board.study, board.overview
-    reach = f"Unblinding at {overview.done} of {counted(overview.expected, 'annotation')}."
-    losses = f"{reach} {BLIND}{_named(study, who)}"
-    certainty = certain(who, "Show the system names", losses, f"unblind-{study.slug}")
-    if certainty:
-        state.run_command(lifecycle.unblind, study, certainty)
-        st.rerun()
+        with st.popover("Unblind"):
+            overview = board.overview
+            reach = f"Unblinding at {overview.done} of {counted(overview.expected, 'annotation')}."
+            losses = f"{reach} {BLIND}{_named(study, who)}"
+            certainty = certain(who, "Show the system names", losses, f"unblind-{study.slug}")
+            if certainty:
+                state.run_command(lifecycle.unblind, study, certainty)
+                st.rerun()
 
 
 def _named(study: Study, who: Who) -> str:

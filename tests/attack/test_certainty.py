@@ -54,9 +54,6 @@ def opened(visit, act: str, study: Study, who: Who, annotator: str):
     page = visit(who, ACTS[act][0], study=study.slug)
     if ACTS[act][0] == "people.py":
         page.multiselect(key=f"chosen-{study.slug}").set_value([annotator]).run()
-    if act == "unblind":
-        page.session_state[f"unblinding-{study.slug}"] = True
-        page.run()
     return page
 
 

@@ -42,12 +42,6 @@ def open_numbers(app, *criteria: str):
     return app.run()
 
 
-def open_unblinding(app, study):
-    """The same page with the question before unblinding open."""
-    app.session_state[f"unblinding-{study.slug}"] = True
-    return app.run()
-
-
 def progress_of(app) -> str:
     """What the bar of the study's progress says."""
     return app.get("progress")[0].proto.text
@@ -129,7 +123,7 @@ def test_names_stay_blind_until_a_logged_unblinding(visit, lab):
     app = open_numbers(visit(lead, "results.py", study=study.slug), "fluency")
     assert "System 1" in words(app)
     assert not any(name in words(app) for name in ("plumbum", "stannum", "ferrum"))
-    open_unblinding(app, study).checkbox(key=f"certain-unblind-{study.slug}-sure").check()
+    app.checkbox(key=f"certain-unblind-{study.slug}-sure").check()
     next(button for button in app.button if button.label == "Show the system names").click().run()
     assert not app.exception
     text = words(open_numbers(app, "fluency"))
@@ -146,11 +140,8 @@ def test_unblinding_names_the_blind_copies_that_it_reveals(visit, lab):
         copy = duplicate(session, study, "The main round", lead)
         lifecycle.set_state(session, copy, StudyState.open, lead.pseudonym)
 
-    original, copied = (visit(lead, "results.py", study=each.slug) for each in (study, copy))
-
-    assert "with the same responses" not in words(original)  # before it is open, nobody looks for them
-    assert "with the same responses: “The main round”." in words(open_unblinding(original, study))
-    assert "with the same responses" not in words(open_unblinding(copied, copy))
+    assert "with the same responses: “The main round”." in words(visit(lead, "results.py", study=study.slug))
+    assert "with the same responses" not in words(visit(lead, "results.py", study=copy.slug))
 
 
 def test_a_lead_sees_no_study_of_another_lead(visit, lab, make_study):
