@@ -118,7 +118,7 @@ def _seconds(session: Session, assignment: Assigned, message: FinalMessage) -> f
     """
     claimed = capped_seconds(assignment.reserved_at, message.active_seconds)
     if assignment.submitted_at is None:
-        edits = _edited_since(session, assignment) if assignment.edited_others else timedelta()
+        edits = _edited_since(session, assignment) if assignment.has_edited else timedelta()
         return capped_seconds(assignment.reserved_at + edits, claimed)
     own = (Assignment.study_id == assignment.study_id) & (Assignment.person_id == assignment.person_id)
     theirs = select(func.max(Submission.received_at)).join(Assignment, Assignment.id == Submission.assignment_id)

@@ -41,12 +41,12 @@ from triptych.storage.models import (
     Purpose,
     Study,
     StudyState,
-    Submission,
 )
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 
+EDITED = 2  # versions beyond this one
 NOT_YOURS = message("This item is not yours, or no longer there.")
 
 
@@ -268,20 +268,15 @@ def locked(session: Session, who: Who, token: str) -> tuple[AnnotatorMembership,
 def _locked() -> Select[*tuple[Any, ...]]:
     own = (Assignment.study_id == Membership.study_id) & (Assignment.person_id == Membership.person_id)
     query = select_membership().join(Assignment, own).where(Assignment.token == bindparam("token"))
-    both = query.add_columns(*select_assigned().selected_columns, _edited_others())
+    both = query.add_columns(*select_assigned().selected_columns, _has_edited())
     return both.with_for_update(key_share=True, of=[Membership, Assignment])
 
 
-def _edited_others() -> ColumnElement[bool]:
-    """Whether the person submitted anything again since this assignment was given out.
-
-    Asked of submissions, since an assignment of a check does not show that it was answered again.
-    """
+def _has_edited() -> ColumnElement[bool]:
+    """Whether the person ever submitted anything of the study again; asked of few rows, since each submission asks."""
     other = aliased(Assignment)
     own = (other.person_id == Assignment.person_id) & (other.study_id == Assignment.study_id)
-    again = (Submission.received_at > Assignment.reserved_at) & (Submission.version > 1)
-    edits = select(Submission.id).join(other, other.id == Submission.assignment_id).where(own, again)
-    return edits.correlate(Assignment).exists()
+    return select(other.id).where(own, other.version > EDITED).correlate(Assignment).exists()
 
 
 def asked_by(session: Session, login_secret: str | None, token: str) -> tuple[Who, Study]:

@@ -59,10 +59,10 @@ class Assigned:
     submitted_at: datetime | None
     arrangement: str | None
     candidates: int
-    edited_others: bool = False  # since this one was given out; known for one that is locked
+    has_edited: bool = False  # whether its annotator ever submitted an item again; known for a locked assignment
 
 
-COMPUTED = ("candidates", "edited_others")
+COMPUTED = ("candidates", "has_edited")
 # Statements with named parameters are built at their first use, see `storage.writes`.
 
 
