@@ -116,10 +116,10 @@ def _seconds(session: Session, assignment: Assigned, message: FinalMessage) -> f
     An edit adds at most the time since the person's last submission, and what edits added is not claimed for the item
     that was open meanwhile. Otherwise the same hour could be claimed for each of many items.
     """
-    claimed = capped_seconds(assignment.reserved_at, message.active_seconds)
     if assignment.submitted_at is None:
         edits = _edited_since(session, assignment) if assignment.has_edited else timedelta()
-        return capped_seconds(assignment.reserved_at + edits, claimed)
+        return capped_seconds(assignment.reserved_at + edits, message.active_seconds)
+    claimed = capped_seconds(assignment.reserved_at, message.active_seconds)
     own = (Assignment.study_id == assignment.study_id) & (Assignment.person_id == assignment.person_id)
     theirs = select(func.max(Submission.received_at)).join(Assignment, Assignment.id == Submission.assignment_id)
     last = session.execute(theirs.where(own)).scalar_one() or assignment.submitted_at

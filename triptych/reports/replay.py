@@ -65,8 +65,8 @@ def assignment_rows(session: Session, study: Study, names: dict[int, str]) -> It
     """
     every = shown_in(session, study)
     codes = dict(map(tuple, session.execute(select(System.id, System.blind_code).where(System.study_id == study.id))))
-    orders, before = replayed(every, study.seed), replayed(every, study.seed, NO_SLACK)
-    for assignment, order, order_before in zip(every, orders, before, strict=True):
+    orders = replayed(every, study.seed)
+    for assignment, order in zip(every, orders, strict=True):
         listed = as_json([names[codes[system]] for system in assignment.systems])
         replay = (
             _tie_seed(study.seed, assignment),
@@ -81,7 +81,7 @@ def assignment_rows(session: Session, study: Study, names: dict[int, str]) -> It
             assignment.reserved_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
             listed,
             int(assignment.order_known),
-            None if order is None else int(assignment.systems in (order, order_before)),
+            None if order is None else int(order == assignment.systems),
             *(replay if study.unblinded_at else (None, None)),
         )
 
@@ -105,23 +105,24 @@ class _ShownBefore:
         return self.counts + Counter(chain.from_iterable(live))
 
 
-def replayed(every: Iterable[ShownAssignment], seed: str, slack: int = SLACK) -> Iterator[tuple[int, ...] | None]:
+def replayed(every: Iterable[ShownAssignment], seed: str) -> Iterator[tuple[int, ...] | None]:
     """The systems by slot of each assignment, recomputed from earlier ones; None if its order is unknown."""
     by_annotator: dict[str, _ShownBefore] = defaultdict(_ShownBefore)
     by_item: dict[int, _ShownBefore] = defaultdict(_ShownBefore)
     for assignment in every:
         by_person, here = by_annotator[assignment.annotator], by_item[assignment.item_number]
-        yield _order(assignment, by_person, here, seed, slack) if assignment.order_known else None
+        yield _order(assignment, by_person, here, seed) if assignment.order_known else None
         by_person.add(assignment)
         here.add(assignment)
 
 
-def _order(
-    assignment: ShownAssignment, by_person: _ShownBefore, here: _ShownBefore, seed: str, slack: int
-) -> tuple[int, ...]:
+def _order(assignment: ShownAssignment, by_person: _ShownBefore, here: _ShownBefore, seed: str) -> tuple[int, ...]:
+    """The order by today's rule, or the one that was shown if the rule before version 0.2.0 gives it."""
     systems, at = sorted(assignment.systems), assignment.reserved_at
-    order = balanced_order(systems, by_person.at(at), here.at(at), _tie_seed(seed, assignment), slack=slack)
-    return tuple(systems[place] for place in order)
+    counts, tie_seed = (by_person.at(at), here.at(at)), _tie_seed(seed, assignment)
+    orders = [balanced_order(systems, *counts, tie_seed, slack=slack) for slack in (SLACK, NO_SLACK)]
+    today, before = (tuple(systems[place] for place in order) for order in orders)
+    return before if before == assignment.systems else today
 
 
 def _tie_seed(seed: str, assignment: ShownAssignment) -> str:
