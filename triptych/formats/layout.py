@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from triptych.errors import ImportRefused
-from triptych.formats.model import Contents, Json
+from triptych.formats.model import COLUMN_TWICE, Contents, Json
 
 ID_NAMES = ("item_id", "id", "itemid", "item", "example_id", "example_idx", "doc_id", "question_id")
 TEXT_LISTS = ("reviews", "documents", "passages", "sources")  # contexts of several texts
@@ -183,7 +183,7 @@ def _place_named(layout: Layout, column: str) -> None:
         part, name = prefixed[1].casefold(), prefixed[2].strip()
         target = {"meta": layout.meta, "extra": layout.extra}.get(part, layout.candidates)
         if name in target.values():
-            raise ImportRefused(f"Two columns are called '{column}'. Give each column a different name.")
+            raise ImportRefused(COLUMN_TWICE.format(name=column))
         target[column] = name
     elif NUMBERED.fullmatch(simple(column)):
         layout.candidates[column] = simple(column)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import io
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from triptych.errors import ImportRefused
 from triptych.formats.model import (
+    COLUMN_TWICE,
     MAX_COLUMNS,
     MAX_ROWS,
     Contents,
@@ -71,9 +73,9 @@ def _refuse_size(metadata: Any) -> None:
 
 
 def _refuse_repeated(columns: Sequence[str]) -> None:
-    for name in columns:
-        if columns.count(name) > 1:
-            raise ImportRefused(f"Two columns are called '{name}'. Give each column a different name.")
+    for name, count in Counter(columns).items():
+        if count > 1:
+            raise ImportRefused(COLUMN_TWICE.format(name=name))
 
 
 def _texts_in(metadata: Any) -> list[str]:

@@ -18,7 +18,16 @@ from triptych.errors import ImportRefused
 from triptych.formats.decode import decode
 from triptych.formats.layout import CONTAINER_NAMES, RATING_NAMES, TEXT_NAMES, is_known, known_columns, simple
 from triptych.formats.long_csv import is_escaped, restore_cell
-from triptych.formats.model import MAX_COLUMNS, MAX_UPLOAD, Contents, Findings, ReadOptions, Record, Source
+from triptych.formats.model import (
+    COLUMN_TWICE,
+    MAX_COLUMNS,
+    MAX_UPLOAD,
+    Contents,
+    Findings,
+    ReadOptions,
+    Record,
+    Source,
+)
 
 DELIMITERS = {",": "CSV", "\t": "TSV", ";": "CSV (semicolons)", "|": "CSV (bars)"}
 MAX_QUOTE_PROBLEMS = 50
@@ -196,7 +205,7 @@ def _distinct(header: Sequence[str], findings: Findings) -> list[str]:
     candidates = {name for name in repeated if name in TEXT_NAMES}
     for name in sorted(repeated - candidates):
         if is_known(name) or name in RATING_NAMES:
-            raise ImportRefused(f"Two columns are called '{name}'. Give each column a different name.")
+            raise ImportRefused(COLUMN_TWICE.format(name=name))
     if len(candidates) > 1 or (candidates and any(simple(name) in CONTAINER_NAMES for name in names)):
         raise ImportRefused(f"Columns are repeated: {', '.join(sorted(candidates))}. Name them cand:<system>.")
     seen: Counter[str] = Counter()
