@@ -70,6 +70,17 @@ class SettingField:
     stored: Callable[[Any], Any] = _same
     typed: Callable[[str], Any] = str
 
+    def starting_with(self, content: Any) -> dict[str, Any]:
+        """The option that makes this content the widget's first value."""
+        match self.widget:
+            case "selectbox":
+                keys = self.options["options"]
+                return {"index": keys.index(content) if content in keys else None}
+            case "multiselect":
+                return {"default": content}
+            case _:
+                return {"value": content}
+
 
 def short_text(path: str, label: str, longest: int = 500, **options: Any) -> SettingField:
     return SettingField(path, label, "text_input", {"max_chars": longest, **options})
@@ -188,19 +199,23 @@ class SettingsSheet:
 
     def _draw(self, each: SettingField) -> None:
         memory, path, key = self.memory, each.path, self.key(each.path)
-        now, content = value_of(self.study, path), state.recall(key, memory)
-        is_new = content is memory or path not in memory.seen
-        if path in memory.shown_next:
-            state.remember(key, memory.shown_next.pop(path))
-        elif is_new:
-            state.remember(key, each.shown(now))
+        now, held = value_of(self.study, path), state.recall(key, memory)
+        is_new = held is memory or path not in memory.seen
+        if is_new and path not in memory.shown_next:
             memory.refused.pop(path, None)
-        if is_new or each.stored(state.recall(key)) == now:
+        content = memory.shown_next.pop(path, each.shown(now) if is_new else held)
+        if is_new or each.stored(content) == now:
             memory.seen[path] = now
+        # A value set by the session state reaches the browser a moment after the widget, and a click in between would
+        # send, and store, the widget's own first value. So a new widget gets its value as its first one
+        options = {**each.options, **each.starting_with(content)}
+        if held is not memory and content != held:
+            state.remember(key, content)
+            options = dict(each.options)
         memory.fields[path] = each
         memory.drawn.add(path)
         locked = self._locked(path)
-        options = {**each.options, "help": locked or each.options.get("help"), "disabled": bool(locked)}
+        options |= {"help": locked or each.options.get("help"), "disabled": bool(locked)}
         getattr(st, each.widget)(each.label, key=key, on_change=self._store, args=(path,), **options)
         if path in memory.refused:
             state.say(f"Not saved. {memory.refused[path][0]}")

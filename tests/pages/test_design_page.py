@@ -93,6 +93,17 @@ def test_every_part_of_a_draft_is_edited_and_kept(section, draft):
     assert "evil" not in rendered_markdown(app)
 
 
+def test_every_field_reaches_the_browser_with_its_value(section, draft):
+    """Not a moment later: a click in between would store the first option of the list instead."""
+    write(draft, "consent.after_withdrawal", "delete")
+    way_in = section(draft, "Before the first item")
+    for label, first in (("If someone", 1), ("Entry test", 1)):
+        sent = field(way_in, "selectbox", label).proto
+        assert (sent.set_value, sent.default) == (False, first)
+    sent = field(section(draft, "Who rates what"), "number_input", "Annotators per item").proto
+    assert (sent.set_value, sent.default) == (False, draft.raters_per_item)
+
+
 def test_margins_groups_and_early_results_are_set_before_launch(section, draft):
     store(section(draft, "Who rates what"), "text_input", "Field that groups items", "dialogue")
     store(section(draft, "Preregistration"), "number_input", "Fluency", 0.3)
