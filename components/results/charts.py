@@ -42,11 +42,13 @@ def show(figure: go.Figure, key: str, name: str, alt: str) -> None:
     st.plotly_chart(figure, key=key, config=config, alt=alt)
 
 
-def data(table: pd.DataFrame, key: str) -> None:
-    """The numbers of a figure as a table, whose own menu saves them; sent to the browser when opened."""
-    with (box := st.popover("Data", icon=":material/table:", key=f"data-{key}", on_change="rerun")):
-        if box.open:
-            st.dataframe(table, hide_index=True, key=f"data-table-{key}")
+def data(table: pd.DataFrame) -> None:
+    """The numbers of a figure as a table.
+
+    Sent with the page: a popover that asks for a run when it closes swallows the click on a link that closes it.
+    """
+    with st.popover("Data", icon=":material/table:"):
+        st.dataframe(table, hide_index=True, width="content")
 
 
 def drawn_once(analysis: StudyAnalysis, key: str, draw: Callable[[], go.Figure | None]) -> go.Figure | None:

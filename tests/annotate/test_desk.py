@@ -19,6 +19,7 @@ from triptych.storage import events
 from triptych.storage.database import writing
 from triptych.storage.models import Assignment, Event, EventDetail, Study, StudyState
 from triptych.study import lifecycle
+from triptych.study.settings import changed, stored
 
 
 @pytest.fixture
@@ -86,6 +87,27 @@ def test_how_responses_were_shown_is_stored_and_logged(opened):
     with pytest.raises(InvalidAnnotation):
         second = desk.lay(session, study, who)
         desk.act(session, study, who, {**submitting(second.view, "submission-2"), "arrangement": "upside down"})
+
+
+@pytest.mark.parametrize(
+    ("plan", "arrangement", "possible"),
+    [
+        ({}, "choice", ["side_by_side", "one_at_a_time"]),
+        ({}, "side_by_side", ["side_by_side", "one_at_a_time"]),  # which a small screen has no room for
+        ({}, "one_at_a_time", [None, "one_at_a_time"]),
+        ({"presentation": "succession"}, "choice", [None, None]),
+    ],
+)
+def test_an_arrangement_that_the_study_rules_out_is_not_stored(sqlite_engine, make_study, plan, arrangement, possible):
+    with writing(sqlite_engine) as session:
+        study, _, (who, _) = make_study(session, **plan)
+        study.settings = stored(changed(study, arrangement=arrangement))
+        for number, claim in enumerate(["side_by_side", "one_at_a_time"]):
+            view = desk.lay(session, study, who).view
+            desk.act(session, study, who, {**submitting(view, f"submission-{number}"), "arrangement": claim})
+
+        submitted = select(Assignment.arrangement).where(Assignment.submitted_at.is_not(None)).order_by(Assignment.id)
+        assert session.scalars(submitted).all() == possible
 
 
 def test_the_first_draft_of_an_item_needs_one_statement(engine, make_study):

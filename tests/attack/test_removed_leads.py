@@ -84,6 +84,19 @@ def test_no_draft_is_deleted_after_the_removal(engine, make_study):
         assert lifecycle.by_slug(session, draft.slug).title == "A draft"
 
 
+def test_nobody_joins_a_draft_that_is_deleted_meanwhile(postgres_engine, make_study):
+    """On SQLite the deletion waits, since only one transaction writes at a time."""
+    with writing(postgres_engine) as session:
+        study, lead, _ = make_study(session, annotators=0)
+        draft = duplicate(session, study, "A draft", lead)
+
+    with pytest.raises(NotFound, match="was deleted a moment ago"), writing(postgres_engine) as session:
+        seen = lifecycle.led_by(session, lead, draft.slug)
+        with writing(postgres_engine) as other:
+            lifecycle.delete_draft(other, draft, lead)
+        accounts.annotator_called(session, seen, "Anna")
+
+
 def test_no_action_begun_before_the_removal_is_stored_after_it(postgres_engine, make_study):
     """On SQLite the removal waits for the action, since only one transaction writes at a time."""
     with writing(postgres_engine) as session:

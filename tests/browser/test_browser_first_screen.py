@@ -103,3 +103,18 @@ def test_the_first_screen_fits(app, context, slug, size):
     if size is browser.SIZE:
         box = page.locator(".st-key-first-screen").bounding_box()
         assert box["y"] + box["height"] <= size["height"]
+
+
+def test_a_link_works_at_once_while_data_is_open(app, context):
+    """A popover that asks for a run when it closes would draw the same page again instead."""
+    server, lead = app
+    page = browser.afresh(context, server)
+    page.set_viewport_size(browser.SIZE)
+    browser.signed_in(context, server, lead)
+    page.goto(f"{server.url}/results?study=two-systems")
+    browser.settled(page)
+    page.get_by_role("button", name="Data").click()
+    expect(page.get_by_test_id("stDataFrame")).to_be_visible()
+    browser.settled(page)
+    page.get_by_role("link", name="Items", exact=True).click()
+    expect(page.get_by_role("heading", name="Items", level=1)).to_be_visible()

@@ -302,11 +302,14 @@ def test_postgresql_is_dumped_at_the_state_of_its_events(postgres_engine, make_s
 def test_pg_dump_connects_as_the_app_does(postgres_engine, monkeypatch, tmp_path):
     """Without the address's parameters it went on without TLS if somebody on the way refused that."""
     program = tmp_path / "pg_dump"
-    program.write_text('#!/bin/sh\nfor word in "$@" "password $PGPASSWORD"; do echo "$word"; done > "${3#--file=}"\n')
+    program.write_text(
+        '#!/bin/sh\nfor word in "$@" "password $PGPASSWORD"; do echo "$word"; done > "${3#--file=}"\n'
+        'echo $(stat -c %a "$PGSERVICEFILE") $(cat "$PGSERVICEFILE") >> "${3#--file=}"\n'
+    )
     program.chmod(0o700)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     url = postgres_engine.url.set(password="quite secret").update_query_dict(
-        {"sslmode": "allow", "sslrootcert": "/lab/ca.crt", "options": "-c jit=off"}
+        {"sslmode": "allow", "sslrootcert": "/lab/ca.crt", "options": "-c jit=off", "sslpassword": "key's secret"}
     )
     engine = database.open_engine(url.render_as_string(hide_password=False))
     try:
@@ -315,9 +318,12 @@ def test_pg_dump_connects_as_the_app_does(postgres_engine, monkeypatch, tmp_path
         engine.dispose()
 
     place = next(word for word in words if word.startswith("--dbname="))
-    assert {"sslmode=allow", "sslrootcert=/lab/ca.crt", f"dbname={url.database}"} <= set(place[9:].split())
+    stated = {"sslmode=allow", "sslrootcert=/lab/ca.crt", f"dbname={url.database}", "service=backup"}
+    assert stated <= set(place[9:].split())
     assert "options='-c jit=off'" in place
-    assert [word for word in words if "secret" in word] == ["password quite secret"]
+    assert words[-2:] == ["password quite secret", "600 [backup] sslpassword=key's secret"]
+    assert "secret" not in " ".join(words[:-2])
+    assert not list(backup.folder().glob("**/.working-*"))
 
 
 def test_without_pg_dump_a_sentence_says_what_to_do(postgres_engine, monkeypatch):

@@ -70,7 +70,7 @@ class FinalMessage(Message):
 
 
 class SubmitMessage(FinalMessage):
-    """arrangement: how the responses were shown at submission; None where annotators cannot choose."""
+    """arrangement: how the responses were shown at submission; None where only one way is possible."""
 
     answers: dict[str, Any]
     arrangement: Literal["side_by_side", "one_at_a_time"] | None = None
@@ -252,7 +252,7 @@ def _store_answers(session: Session, study: Study, assignment: Assigned, who: Wh
         _settled(session, assignment, message, AssignmentState.submitted),
         draft=message.answers,
         draft_seq=assignment.draft_seq + 1,
-        arrangement=message.arrangement,
+        arrangement=_arrangement(study, assignment, message),
     )
     carried = _store_final(session, study, finished, message, rows, first=previous is None, note=checked.note or None)
     kind = EventKind(finished.state) if previous is None else EventKind.annotation_edited
@@ -304,7 +304,9 @@ def _note_later(
         active_seconds=_seconds(session, assignment, message),
         submitted_at=clock.now(),
         version=assignment.version + 1,
-        arrangement=message.arrangement if isinstance(message, SubmitMessage) else assignment.arrangement,
+        arrangement=(
+            _arrangement(study, assignment, message) if isinstance(message, SubmitMessage) else assignment.arrangement
+        ),
     )
     logged = LoggedAnnotation.of(answered, checked).to_json() if checked else {}
     if isinstance(message, SetAsideMessage):
@@ -330,6 +332,17 @@ def _page(study: Study, message: FinalMessage) -> dict[str, Any]:
         "text_view": message.text_view if formats_of(study).markdown else TextView.written,
         "language": message.language if message.language in language.codes() else None,
     }
+
+
+def _arrangement(study: Study, assignment: Assigned, message: SubmitMessage) -> str | None:
+    """How the responses were shown, as the page states it; None for a statement that the study's design rules out.
+
+    Side by side rules out nothing: a small screen has no room for it.
+    """
+    if study.presentation != "side_by_side" or assignment.candidates < 2:
+        return None
+    ruled_out = "side_by_side" if settings_of(study).arrangement == "one_at_a_time" else None
+    return message.arrangement if message.arrangement != ruled_out else None
 
 
 def _submission(finished: Assigned, message: FinalMessage) -> dict[str, Any]:

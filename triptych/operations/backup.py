@@ -282,9 +282,14 @@ def _dump(engine: Engine, part: Path) -> tuple[Head, ...]:
     # all that the app connects with, also which encryption it requires
     _, address = engine.dialect.create_connect_args(engine.url)
     address.pop("context", None)  # SQLAlchemy's own
-    # a password in the arguments would be visible in the process list
-    password = address.pop("password", None)
+    # secrets in the arguments would be visible in the process list
+    password, passphrase = address.pop("password", None), address.pop("sslpassword", None)
     environment = os.environ | ({PG_PASSWORD: password} if password else {})
+    if passphrase:  # PostgreSQL has no variable for it
+        service = part.with_name("service.conf")
+        service.touch(0o600)
+        service.write_text(f"[backup]\nsslpassword={passphrase}\n")
+        environment["PGSERVICEFILE"], address["service"] = str(service), "backup"
     with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
         snapshot = connection.execute(text("SELECT pg_export_snapshot()")).scalar()
         command = [program, "--format=custom", "--no-password", f"--file={part}", f"--snapshot={snapshot}"]

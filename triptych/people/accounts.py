@@ -367,8 +367,11 @@ def called(session: Session, study: Study, name: str) -> list[Person]:
 
 
 def _lock(session: Session, study: Study) -> None:
-    """Lock the study, so that two people with one name, or one person twice, cannot join at the same time."""
-    session.execute(select(Study.id).where(Study.id == study.id).with_for_update(key_share=True))
+    """Lock the study, so that two people with one name, or one person twice, cannot join at the same time.
+
+    Raises NotFound if it was deleted meanwhile.
+    """
+    events.locked_study(session, study.id)
 
 
 def _refuse_unless_open(study: Study) -> None:

@@ -129,7 +129,7 @@ def _claims(key: bytes, token: bytes) -> dict[str, Any]:
         if header["alg"] == "HS256" and hmac.compare_digest(_decoded(signature), _signed(key, text)):
             now = clock.now().replace(tzinfo=UTC).timestamp()
             return dict(claims) if now < float(claims.get("exp", now + 1)) else {}
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         pass  # invalid token
     return {}
 

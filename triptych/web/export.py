@@ -37,6 +37,7 @@ NO_STORE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 READ_ONLY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
 Blocks = Callable[[Session, Study], Iterator[bytes]]
 AGAIN_SECONDS = 5.0
+ALL = ("all_downloads", 0)
 _under_way: Counter[tuple[str, int]] = Counter()  # number of downloads by budget and person
 
 
@@ -44,7 +45,8 @@ class Download(StreamingResponse):
     """A file: a function that builds it, or pieces that are written while they are sent.
 
     Only a few are built and sent at a time, and more get 429: for one person, since files wait in memory, and for
-    everybody together, since pieces hold a database connection until the client has read them.
+    everybody together, since pieces hold a database connection until the client has read them. So that a few slow
+    readers do not hold all places, the next download of a person with n of them needs more than n free places.
     """
 
     def __init__(
@@ -55,17 +57,17 @@ class Download(StreamingResponse):
         headers: Mapping[str, str],
     ) -> None:
         super().__init__(iter(()), media_type=kind, headers={**NO_STORE, **headers})
-        self.counts = [("downloads", who.person_id)]
+        self.own = ("downloads", who.person_id)
+        self.counts = [self.own]
         if isinstance(content, Generator):
-            self.counts.append(("all_downloads", 0))
+            self.counts.append(ALL)
             self.pieces = content
         else:
             self.pieces = (build() for build in [content])
         self.body_iterator = iterate_in_threadpool(self.pieces)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        limits = budgets.all_budgets()
-        if any(_under_way[count] >= limits[count[0]].at_once for count in self.counts):
+        if not self._has_place():
             headers = {**NO_STORE, "Retry-After": str(budgets.seconds(AGAIN_SECONDS))}
             sentence = _("Other downloads are under way. Try again when one of them is finished.")
             return await refusal(429, sentence, headers)(scope, receive, send)
@@ -75,6 +77,11 @@ class Download(StreamingResponse):
         finally:
             _under_way.subtract(self.counts)
             await run_in_threadpool(self.pieces.close)  # the browser may have disconnected
+
+    def _has_place(self) -> bool:
+        limits, own = budgets.all_budgets(), _under_way[self.own]
+        among_all = ALL not in self.counts or _under_way[ALL] + own < limits["all_downloads"].at_once
+        return own < limits["downloads"].at_once and among_all
 
 
 def _answer(prepare: Callable[[Request, Session, Study], tuple[str, str, Blocks]], request: Request) -> Response:

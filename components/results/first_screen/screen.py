@@ -99,7 +99,7 @@ def _picture(analysis: StudyAnalysis, board: Board, verdict: FirstVerdict, tools
     with tools:
         order = in_order(analysis, _order(analysis, board))
         numbers = table(analysis, shown, order)
-        charts.data(numbers, "picture")
+        charts.data(numbers)
         if verdict.groups:
             _groups(verdict)
     drawn = picture(analysis, shown, order)
