@@ -529,7 +529,7 @@ def test_a_value_of_postgresql_that_nothing_reads_is_named(
     [
         ("new", "'x'", "event_detail 2: new cannot be read."),
         ("old", "CAST(x'ff' AS TEXT)", "event_detail: old cannot be read."),
-        ("rows", "x'ff'", events.UNREADABLE_LOG),
+        ("rows", "x'ff'", "event_detail 2: rows cannot be read."),
     ],
 )
 def test_values_of_an_event_that_nothing_reads_are_named(attacked, column, value, sentence):

@@ -18,7 +18,9 @@ from contextlib import AbstractContextManager, closing, contextmanager, nullcont
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache, partial
+from glob import escape
 from hashlib import sha256
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import IO, Any
 
@@ -48,6 +50,7 @@ from triptych import clock, settings
 from triptych.errors import NotAllowed, NotFound, TriptychError, UnsafeDatabase
 from triptych.storage import events, host
 from triptych.storage.models import Base, Study
+from triptych.storage.unreadable import unreadable
 
 HEAD = "0014"
 # as Alembic creates it
@@ -112,6 +115,8 @@ SENTENCES: dict[int | str, str] = {
     "40P01": COLLIDED,
 }
 SAFE_SQLITE = (3, 51, 3)
+SQLITE_HEADER = 100  # bytes, with counters of changes
+NAMED_PLACES = 10  # unreadable values in one message
 NO_ADDRESS = "This is not the address of a database. Write postgresql://USER:PASSWORD@HOST/NAME or sqlite:///FILE."
 log = logging.getLogger("triptych.storage.database")
 _write_lock = threading.Lock()
@@ -652,21 +657,38 @@ def migrate(engine: Engine) -> None:
         _upgrade(engine)
         return
     path = sqlite_path(str(engine.url))
-    saved = path.with_name(f"{path.stem}-before-{HEAD}-{clock.now():%Y%m%d-%H%M%S}.db")
-    part = saved.with_suffix(".part.db")
-    part.touch(0o666, exist_ok=False)  # SQLite would follow a link that somebody laid there, to another database
-    try:
-        with explained():
-            copy_sqlite(path, part)
-        part.rename(saved)
-    finally:
-        part.unlink(missing_ok=True)
+    saved = _saved_before(path)
     try:
         _upgrade(engine)
     except Exception:
         engine.dispose()
         copy_sqlite(saved, path)
         raise
+
+
+def _saved_before(path: Path) -> Path:
+    """A copy of an SQLite file from before its upgrade; after a failed attempt it is the one made then."""
+    name = f"{path.stem}-before-{HEAD}-"
+    earlier = [copy for copy in path.parent.glob(f"{escape(name)}*.db") if copy.is_file() and not copy.is_symlink()]
+    saved = path.with_name(f"{name}{clock.now():%Y%m%d-%H%M%S}.db")
+    part = saved.with_suffix(".part.db")
+    part.touch(0o666, exist_ok=False)  # SQLite would follow a link that somebody laid there, to another database
+    try:
+        with explained():
+            copy_sqlite(path, part)
+        same = next((copy for copy in earlier if _has_same_pages(copy, part)), None)
+        return same or part.rename(saved)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _has_same_pages(copy: Path, other: Path) -> bool:
+    """Whether two SQLite files differ in nothing but their headers."""
+    with copy.open("rb") as one, other.open("rb") as two:
+        one.seek(SQLITE_HEADER)
+        two.seek(SQLITE_HEADER)
+        blocks = zip_longest(*(iter(partial(file.read, 2**20), b"") for file in (one, two)))
+        return all(mine == theirs for mine, theirs in blocks)
 
 
 @contextmanager
@@ -737,7 +759,8 @@ def _upgrade(engine: Engine) -> None:
             _create(connection)
         elif version != HEAD:
             _run_migrations(connection, HEAD)
-            _record_baselines(connection)
+            with _places_named(connection):
+                _record_baselines(connection)
 
 
 def _create(connection: Connection) -> None:
@@ -779,6 +802,23 @@ def _record_baselines(connection: Connection) -> None:
     for study_id in session.scalars(select(Study.id).order_by(Study.id)).all():
         events.record_baseline(session, study_id)
         events.write_pending(session)
+
+
+@contextmanager
+def _places_named(connection: Connection) -> Iterator[None]:
+    """Raises UnsafeDatabase, with table, row and column, for a stored value that cannot be read."""
+    try:
+        yield
+    except (*events.UNREADABLE, OperationalError) as error:
+        if isinstance(error, OperationalError) and is_unavailable(error):
+            raise
+        places = list(islice(unreadable(connection), NAMED_PLACES))
+        if not places:
+            raise
+        raise UnsafeDatabase(
+            f"The database was not upgraded and is unchanged. {' '.join(places)} Correct this in the database with "
+            "another program, then try again."
+        ) from error
 
 
 @contextmanager
