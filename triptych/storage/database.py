@@ -22,6 +22,7 @@ from glob import escape
 from hashlib import sha256
 from itertools import islice, zip_longest
 from pathlib import Path
+from secrets import token_hex
 from typing import IO, Any
 
 from sqlalchemy import (
@@ -34,6 +35,7 @@ from sqlalchemy import (
     String,
     Table,
     create_engine,
+    delete,
     event,
     insert,
     inspect,
@@ -49,7 +51,7 @@ from sqlmodel import Session
 from triptych import clock, settings
 from triptych.errors import NotAllowed, NotFound, TriptychError, UnsafeDatabase
 from triptych.storage import events, host
-from triptych.storage.models import Base, Study
+from triptych.storage.models import Base, Setting, Study
 from triptych.storage.unreadable import unreadable
 
 HEAD = "0014"
@@ -69,6 +71,7 @@ PRAGMAS = {
     "mmap_size": 0,
 }
 RESTED = 5.0  # seconds
+WIPE_DUE = "wipe due "  # prefix of keys of settings
 WRITES = "writes"  # key in the info of a pooled connection while it is used to write
 # A write waits this long for other writers of this process, and the same time (`busy_timeout`) for another program, so
 # that a request that waits for both is answered within ten seconds.
@@ -412,6 +415,20 @@ class Wiped(StrEnum):
     not_ours = "not ours"
 
 
+def note_due_wipe(session: Session) -> None:
+    """Stores, together with an erasure, that `wipe` has to follow, so that the next start does it after a kill.
+
+    Each has its own key, since one that comes while the files are rewritten has to stay.
+    """
+    session.execute(insert(Setting).values(key=f"{WIPE_DUE}{token_hex(8)}", value=clock.now().isoformat()))
+
+
+def due_wipes(engine: Engine) -> Sequence[str]:
+    """The keys of erasures since the last `wipe`."""
+    with reading(engine) as session:
+        return session.scalars(select(Setting.key).where(Setting.key.startswith(WIPE_DUE))).all()
+
+
 def wipe(engine: Engine, tables: Sequence[str]) -> Wiped:
     """Removes all traces of deleted rows from the database's files, unless somebody is reading them.
 
@@ -419,8 +436,15 @@ def wipe(engine: Engine, tables: Sequence[str]) -> Wiped:
     their owner may do; traces in its write-ahead log and archive disappear with their rotation. Raises
     DatabaseUnavailable.
     """
-    if engine.dialect.name == "postgresql":
-        return _wipe_on_postgres(engine, tables)
+    due = due_wipes(engine)
+    outcome = _wipe_on_postgres(engine, tables) if engine.dialect.name == "postgresql" else _wipe_on_sqlite(engine)
+    if due and outcome in (Wiped.done, Wiped.not_ours):
+        with writing(engine) as session:
+            session.execute(delete(Setting).where(Setting.key.in_(due)))
+    return outcome
+
+
+def _wipe_on_sqlite(engine: Engine) -> Wiped:
     with explained(), engine.connect() as connection, _write_lock:
         raw = _driver_connection(connection)
         raw.execute("VACUUM")
