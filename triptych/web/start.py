@@ -50,6 +50,7 @@ def running(option: Callable[[str], Any]) -> Iterator[None]:
     os.umask(private.umask())
     # set before NumPy is loaded: idle threads of its linear algebra would take a processor from annotators
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    settings.ignore_build_date()
     logs.settle()
     limit_lines_of_pages()
     serve_below(option("server.baseUrlPath"))
