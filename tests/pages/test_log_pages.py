@@ -209,7 +209,7 @@ def test_an_edit_is_shown_rating_by_rating():
         ("set_aside", ["x"]),
     ],
 )
-def test_a_part_of_an_odd_shape_is_shown_as_it_is(name, odd):
+def test_a_part_of_odd_shape_is_shown_plainly(name, odd):
     changes = log_table.changed_values(None, {name: odd, "note": "fine"})
 
     assert changes == [{"Value": name.replace("_", " "), "Is": str(odd)}, {"Value": "note", "Is": "fine"}]
