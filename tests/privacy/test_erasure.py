@@ -125,14 +125,15 @@ def test_the_next_start_clears_the_files_after_a_kill(sqlite_engine, make_study,
 
     child = os.fork()
     if child == 0:
-        with database.writing(database.open_engine(str(sqlite_engine.url))) as session:
-            if leaving == "erased":
-                erasure.erase(session, study, annotator.pseudonym, sure(lead))
-            elif leaving == "withdrew":
-                withdrawal.withdraw_myself(session, study, annotator)
-            else:
-                viewers.withdraw_seat(session, study, pseudonym, lead.pseudonym)
-            database.commit(session)
+        try:
+            with database.writing(database.open_engine(str(sqlite_engine.url))) as session:
+                if leaving == "erased":
+                    erasure.erase(session, study, annotator.pseudonym, sure(lead))
+                elif leaving == "withdrew":
+                    withdrawal.withdraw_myself(session, study, annotator)
+                else:
+                    viewers.withdraw_seat(session, study, pseudonym, lead.pseudonym)
+        finally:
             os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(child, 0)
     assert trace in files_of(sqlite_engine)

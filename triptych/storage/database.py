@@ -693,7 +693,7 @@ def migrate(engine: Engine) -> None:
 def _saved_before(path: Path) -> Path:
     """A copy of an SQLite file from before its upgrade; after a failed attempt it is the one made then."""
     name = f"{path.stem}-before-{HEAD}-"
-    earlier = [copy for copy in path.parent.glob(f"{escape(name)}*.db") if copy.is_file() and not copy.is_symlink()]
+    earlier = [copy for copy in path.parent.glob(f"{escape(name)}*.db") if copy.is_file() and os.access(copy, os.R_OK)]
     saved = path.with_name(f"{name}{clock.now():%Y%m%d-%H%M%S}.db")
     part = saved.with_suffix(".part.db")
     part.touch(0o666, exist_ok=False)  # SQLite would follow a link that somebody laid there, to another database
@@ -834,7 +834,8 @@ def _places_named(connection: Connection) -> Iterator[None]:
     try:
         yield
     except (*events.UNREADABLE, OperationalError) as error:
-        if isinstance(error, OperationalError) and is_unavailable(error):
+        # on SQLite also a text that is not UTF-8; on PostgreSQL nothing can be read after an error of its own
+        if isinstance(error, OperationalError) and (connection.dialect.name != "sqlite" or is_unavailable(error)):
             raise
         places = list(islice(unreadable(connection), NAMED_PLACES))
         if not places:

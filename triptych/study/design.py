@@ -111,9 +111,10 @@ def amend(session: Session, study: Study, parts: Parts, reason: str, actor: str)
 
 
 def lock_items(session: Session, study: Study) -> None:
-    """Locks the items before the study, and in one order, as commands of annotators do; other orders could deadlock."""
-    items = select(Item.id).where(Item.study_id == study.id).order_by(Item.id)
-    session.execute(items.with_for_update(key_share=True)).all()
+    """Locks a launched study's items, in one order, before the study: commands of annotators do, and would deadlock."""
+    if study.state != State.draft:
+        items = select(Item.id).where(Item.study_id == study.id).order_by(Item.id)
+        session.execute(items.with_for_update(key_share=True)).all()
 
 
 def write(session: Session, study: Study, parts: Parts, reason: str, actor: str) -> None:
