@@ -50,6 +50,11 @@ def version() -> str:
     return str(tomllib.loads((app_folder() / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"])
 
 
+def ignore_build_date() -> None:
+    """Unset SOURCE_DATE_EPOCH, which changes no file of ours: at a value that is no date, NumPy and matplotlib stop."""
+    os.environ.pop("SOURCE_DATE_EPOCH", None)
+
+
 def program() -> str:
     """How this program is called on a command line; in a checkout by the environment that `make run` made."""
     return "triptych" if is_installed() else ".venv/bin/python -m triptych"

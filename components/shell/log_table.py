@@ -14,7 +14,7 @@ from triptych.annotate.logged import LoggedHighlight, LoggedRating
 from triptych.operations.verify import Verdict
 from triptych.rubric.answers import LETTERS
 from triptych.stats.numbers import counted
-from triptych.storage.events import Entry, EventFilters
+from triptych.storage.events import UNREADABLE, Entry, EventFilters
 
 PAGE_ROWS = 100
 MISSING = "missing"
@@ -107,10 +107,12 @@ def changed_values(old: dict[str, Any] | None, new: dict[str, Any] | None) -> li
 def _flat(values: dict[str, Any]) -> dict[str, str]:
     cells: dict[str, str] = {}
     for name, value in values.items():
-        if name in PARTS and isinstance(value, list):  # a withdrawal logs what becomes of "ratings" in one word
-            cells |= PARTS[name](value)
-        else:
-            cells[name.replace("_", " ")] = NONE if value is None else str(value)
+        plain = {name.replace("_", " "): NONE if value is None else str(value)}
+        try:
+            # a withdrawal logs what becomes of "ratings" in one word
+            cells |= PARTS[name](value) if name in PARTS and isinstance(value, list) else plain
+        except UNREADABLE:  # an imported log may have anything there
+            cells |= plain
     return cells
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from helpers.analyses import look_at
 from helpers.ratings import assigned, resubmit, same, set_aside, submit
@@ -9,10 +11,10 @@ from helpers.ratings import exclude as excluded_by_hand
 from helpers.studies import full_answers
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import func, select, update
+from sqlalchemy import func, select, text, update
 
 from triptych import clock
-from triptych.annotate import assignments, exclusions
+from triptych.annotate import assignments, exclusions, reservations
 from triptych.errors import Conflict, NotAllowed, NotFound, TriptychError
 from triptych.exchange import exports
 from triptych.formats.writers.model import EVERYTHING
@@ -33,9 +35,10 @@ from triptych.storage.models import (
     Membership,
     Purpose,
     Rating,
+    Study,
     Workbook,
 )
-from triptych.study import design
+from triptych.study import design, saved_setting
 
 REASON = "answers at random"
 
@@ -280,3 +283,50 @@ def test_the_helper_of_other_tests_excludes_in_the_same_words(sqlite_engine, mak
         study, _, (anna, _) = make_study(session)
         excluded_by_hand(session, study, anna)
         assert events.since(session, study.id, 0)[-1].kind == EventKind.annotator_excluded
+
+
+@pytest.mark.parametrize("leaving", ["exclusion", "withdrawal"])
+def test_places_are_freed_in_the_order_of_items(sqlite_engine, make_study, monkeypatch, leaving):
+    """Two commands that free the same places in different orders wait for each other on PostgreSQL."""
+    freed: list[int] = []
+    with database.writing(sqlite_engine) as session:
+        study, lead, (who, _) = make_study(session, items=5)
+        done = [submit(session, study, who).item_id for _ in range(2)]
+        held = assigned(session, study, who).item_id
+        assert held > min(done)
+        monkeypatch.setattr(reservations, "free_place", lambda _, item_id: freed.append(item_id))
+        if leaving == "exclusion":
+            exclusions.exclude(session, study, who.pseudonym, REASON, lead.pseudonym)
+        else:
+            withdrawal.withdraw(session, study, who.pseudonym, lead.pseudonym)
+
+    assert freed == sorted([*done, held])
+
+
+@pytest.mark.parametrize("amending", ["a setting", "an item"])
+def test_an_amendment_waits_for_freed_places_without_holding_the_study(postgres_engine, make_study, amending):
+    """The exclusion needs the study at its end, for the log."""
+    with database.writing(postgres_engine) as session:
+        study, lead, (who, _) = make_study(session)
+        submit(session, study, who)
+        raters = study.raters_per_item
+
+    def amend() -> None:
+        with database.writing(postgres_engine) as session:
+            stored = session.get_one(Study, study.id)
+            if amending == "a setting":
+                saved_setting.write(session, stored, "raters_per_item", raters + 1, raters, lead.pseudonym, "more")
+            else:
+                ids = tuple(session.scalars(select(Item.external_id)))
+                design.amend(session, stored, design.Parts(retire=ids), "odd", lead.pseudonym)
+
+    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+    with ThreadPoolExecutor(1) as pool:
+        with database.writing(postgres_engine) as session:
+            exclusions.exclude(session, session.get_one(Study, study.id), who.pseudonym, REASON, lead.pseudonym)
+            amended = pool.submit(amend)
+            while not amended.done() and not session.scalar(waiting):
+                pass
+        amended.result()
+    with database.reading(postgres_engine) as session:
+        assert verify.verify(session, session.get_one(Study, study.id)).holds

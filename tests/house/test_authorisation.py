@@ -58,6 +58,7 @@ PAGES = ROOT / "pages"
 #   route      an HTTP route of the workbench or of signing in and out; tried with the routes below
 #   lead       a page of leads, which gets its study from `chosen_study`, which asks `lifecycle.led_by`
 #   script     a call of scripts, which gets its study from `study_of`, which asks `lifecycle.led_by`
+#   clearing   a page where somebody just left, or the start: removes what was deleted from the database's files
 #   shell      the command line and the start of the server
 #   inner      other commands only
 DOORS = {
@@ -100,6 +101,9 @@ DOORS = {
     "script": """
         exchange.judge_scores.append
     """,
+    "clearing": """
+        privacy.erasure.wipe
+    """,
     "shell": """
         operations.backup.restore operations.backup_schedule.back_up_if_due operations.backup_schedule.scheduled
         operations.capsule.import_study operations.capsule.open_capsule
@@ -112,6 +116,7 @@ DOORS = {
         annotate.assignments.current annotate.assignments.current_of annotate.entry_test.next_gold
         annotate.entry_test.outcome annotate.entry_test.sheet annotate.exclusions.give_up_reservations
         annotate.exclusions.settle annotate.reservations.extend annotate.reservations.free_place
+        annotate.reservations.free_places
         annotate.reservations.free_workbook annotate.reservations.give_back_expired
         annotate.reservations.reserve annotate.reservations.reserve_for_workbook annotate.reservations.take_next
         annotate.reservations.take_place exchange.import_ratings.write people.accounts.accept_as_lead
@@ -121,7 +126,7 @@ DOORS = {
         people.accounts.new_person people.passcodes.begin_try people.passcodes.forget_tries
         people.tokens.revoke_all people.access_after_restore.keep_closed
         people.roster.enrol_lead people.viewers.enrol_viewer privacy.scrub.forget_identity privacy.scrub.forget_words
-        storage.events.record_baseline storage.events.write_pending
+        storage.database.note_due_wipe storage.database.wipe storage.events.record_baseline storage.events.write_pending
         storage.writes.add_events storage.writes.add_rows storage.writes.store_annotation
         storage.writes.update_row study.annotator_groups.assign study.annotator_groups.forget
         study.check_items.add_check_items
@@ -146,6 +151,7 @@ REACHED_FROM = {
     "route": {"route", "shell"},
     "lead": {"lead", "shell", "script"},
     "script": {"script"},
+    "clearing": {"annotator", "lead", "shell"},
     "shell": {"shell"},
     "inner": set(),
 }

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import secrets
+from datetime import timedelta
 
 import pytest
 from helpers.busy import make_busy
 from sqlalchemy import Engine, delete, select, text, update
 from sqlmodel import Session
 
+from triptych import clock
+from triptych.errors import UnsafeDatabase
 from triptych.operations import verify
 from triptych.simulate import demo
 from triptych.storage import database, events
@@ -108,3 +111,36 @@ def test_a_rating_changed_before_the_upgrade_is_named(older):
     database.migrate(older)
 
     assert any("at the baseline: rating" in line for v in verdicts(older) for line in v.differences)
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [("membership", "joined_at", "'x'"), ("study", "settings", "'{'"), ("turn", "text", "x'ff'")],
+)
+def test_an_upgrade_names_a_value_that_cannot_be_read(sqlite_engine, tmp_path, monkeypatch, table, column, value):
+    make_busy(sqlite_engine)
+    age(sqlite_engine)
+    with writing(sqlite_engine) as session:
+        key = session.execute(text(f"SELECT min(id) FROM {table}")).scalar()
+        session.execute(text(f"UPDATE {table} SET {column} = {value} WHERE id = {key}"))
+
+    for seconds in range(2):
+        monkeypatch.setattr(clock, "_ahead", timedelta(seconds=seconds))
+        with pytest.raises(UnsafeDatabase, match=f"unchanged. {table} {key}: {column} cannot be read"):
+            database.migrate(sqlite_engine)
+
+    assert database.stored_version(sqlite_engine) == "0003"
+    assert len(list(tmp_path.glob("*-before-*.db"))) == 1
+
+
+def test_a_database_changed_since_a_failed_upgrade_is_copied_again(sqlite_engine, tmp_path, monkeypatch):
+    make_busy(sqlite_engine)
+    age(sqlite_engine)
+    for seconds, value in enumerate(("x", "y")):
+        monkeypatch.setattr(clock, "_ahead", timedelta(seconds=seconds))
+        with writing(sqlite_engine) as session:
+            session.execute(text("UPDATE membership SET joined_at = :value"), {"value": value})
+        with pytest.raises(UnsafeDatabase):
+            database.migrate(sqlite_engine)
+
+    assert len(list(tmp_path.glob("*-before-*.db"))) == 2

@@ -198,6 +198,23 @@ def test_an_edit_is_shown_rating_by_rating():
     assert changes["note"] == ("–", "mended")
 
 
+@pytest.mark.parametrize(
+    ("name", "odd"),
+    [
+        ("ratings", [1]),
+        ("ratings", [["x"]]),
+        ("ratings", [[0, "fluency", "x", None, False, [], ""]]),
+        ("ratings", [[99, "fluency", 1, None, False, [], ""]]),
+        ("highlights", [[0, "x", 0, 6, "good", ""]]),
+        ("set_aside", ["x"]),
+    ],
+)
+def test_a_part_of_odd_shape_is_shown_plainly(name, odd):
+    changes = log_table.changed_values(None, {name: odd, "note": "fine"})
+
+    assert changes == [{"Value": name.replace("_", " "), "Is": str(odd)}, {"Value": "note", "Is": "fine"}]
+
+
 def test_a_withdrawal_can_be_opened_in_the_log(visit, lab, monkeypatch):
     study, lead, people, _ = lab
     with writing(web_engine()) as session:

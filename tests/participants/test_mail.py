@@ -36,7 +36,7 @@ class Recipient(socketserver.StreamRequestHandler):
                     lines.append(line)
                 self.server.mails.append(b"".join(lines).decode())
             refused = verb == b"RCPT" and any(name in line for name in self.server.refuses)
-            answer = b"221 bye" if verb == b"QUIT" else b"250 fine"
+            answer = self.server.farewell if verb == b"QUIT" else b"250 fine"
             self.say(b"550 nobody <lead@lab.test> here" if refused else answer)
 
     def say(self, line: bytes) -> None:
@@ -74,6 +74,7 @@ class Inbox(socketserver.ThreadingTCPServer):
         super().__init__(("127.0.0.1", 0), handler)
         self.mails: list[str] = []
         self.refuses: list[bytes] = []
+        self.farewell = b"221 bye"
         self.stopped = threading.Event()
 
     @property
@@ -212,3 +213,11 @@ def test_a_setting_that_cannot_be_read_is_refused_in_words(monkeypatch, text):
     monkeypatch.setenv(settings.MAIL, text)
     with pytest.raises(UnsafeSettings, match="cannot be read. Write it as smtp://"):
         settings.mail_server()
+
+
+@pytest.mark.parametrize("farewell", [b"250 bye", b"421 closing", b"bye"])
+def test_accepted_mail_is_sent_whatever_the_server_says_last(inbox, farewell):
+    inbox.farewell = farewell
+
+    assert mail.send(inbox.named, "News", "Words", ["lead@lab.test"]) == ""
+    assert len(inbox.mails) == 1

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -14,11 +16,12 @@ from helpers.ratings import same, submit
 from helpers.studies import add_person, full_answers, join, sure
 from sqlalchemy import create_engine, delete, func, select, text
 
+from bench.server import running_app
 from triptych import clock
 from triptych.annotate import assignments, exclusions
 from triptych.errors import Conflict, NotAllowed, NotFound
 from triptych.operations import verify
-from triptych.people import accounts, roster, signing_in
+from triptych.people import accounts, roster, signing_in, viewers
 from triptych.privacy import erasure, personal_data, withdrawal
 from triptych.results.frame.upkeep import build_frame, frame_of
 from triptych.storage import database, events
@@ -106,6 +109,38 @@ def test_erasure_leaves_no_byte_of_the_person_and_others_texts(engine, full):
         assert {tuple(explanation.reasons) for explanation in explanations} == {("rude",)}
         assert sorted(explanation.text for explanation in explanations) == [*[""] * 5, "wrong quite ownwords"]
         assert roster.is_erased(session, study, annotator.pseudonym)
+
+
+@pytest.mark.parametrize("leaving", ["erased", "withdrew", "seat withdrawn"])
+def test_the_next_start_clears_the_files_after_a_kill(sqlite_engine, make_study, tmp_path, forked, leaving):
+    """Between an erasure and the rewriting of the file the process may be killed, and nobody would ask for it again."""
+    with database.writing(sqlite_engine) as session:
+        study, lead, (annotator, _) = make_study(session, items=1)
+        submit(session, study, annotator, traced_answers())
+        seat = accounts.new_person(session, Role.viewer, name=NAME)
+        viewers.enrol_viewer(session, study, seat, lead.pseudonym)
+        pseudonym = seat.pseudonym
+    trace = (NAME if leaving == "seat withdrawn" else WORDS).encode()
+    sqlite_engine.dispose()
+
+    child = os.fork()
+    if child == 0:
+        try:
+            with database.writing(database.open_engine(str(sqlite_engine.url))) as session:
+                if leaving == "erased":
+                    erasure.erase(session, study, annotator.pseudonym, sure(lead))
+                elif leaving == "withdrew":
+                    withdrawal.withdraw_myself(session, study, annotator)
+                else:
+                    viewers.withdraw_seat(session, study, pseudonym, lead.pseudonym)
+        finally:
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    assert trace in files_of(sqlite_engine)
+
+    with running_app(tmp_path, start=forked):
+        assert trace not in files_of(sqlite_engine)
+    assert database.due_wipes(sqlite_engine) == []
 
 
 def test_erasure_takes_the_person_out_of_their_group(engine, full):

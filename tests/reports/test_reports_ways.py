@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import os
+import subprocess
+import sys
 import zipfile
 
 import pytest
@@ -12,7 +15,7 @@ from helpers.downloads import get
 from helpers.ratings import submit
 from helpers.reports import report_of
 from helpers.results_pages import words
-from helpers.studies import add_person, full_answers
+from helpers.studies import ROOT, add_person, full_answers
 from sqlalchemy import inspect, select, text, update
 from starlette.applications import Starlette
 
@@ -143,6 +146,18 @@ def test_one_command_writes_the_whole_report(make_study, tmp_path, capsys):
     shares = [int(line.partition("%")[0]) for line in printed.err.splitlines() if line.endswith("…")]
     assert shares[0] == 0
     assert shares == sorted(set(shares))
+
+
+@pytest.mark.parametrize("date", ["abc", "", "99999999999999"])
+def test_a_date_for_builds_stops_no_report(make_study, tmp_path, date):
+    study, *_ = rated(web_engine(), make_study)
+    command = [sys.executable, "-m", "triptych", "report", "make", study.slug, str(tmp_path / "report")]
+
+    ended = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, "SOURCE_DATE_EPOCH": date}, capture_output=True, text=True
+    )
+
+    assert ended.returncode == 0, ended.stderr
 
 
 def test_the_command_says_that_a_study_is_not_there(tmp_path, capsys):

@@ -34,9 +34,9 @@ def exclude(session: Session, study: Study, pseudonym: str, reason: str, actor: 
         raise Conflict(f"{pseudonym} is already excluded.")
     membership.excluded_at, membership.excluded_reason = clock.now(), neat
     session.flush()
-    give_up_reservations(session, study, person.id, AssignmentState.expired)
-    for _, item_id in in_place(session, study, person.id):
-        reservations.free_place(session, item_id)
+    given_up = give_up_reservations(session, study, person.id, AssignmentState.expired)
+    finished = (item_id for _, item_id in in_place(session, study, person.id))
+    reservations.free_places(session, [*given_up, *finished])
     events.record(session, study.id, EventKind.annotator_excluded, actor, subject=pseudonym, new={"reason": neat})
 
 
@@ -101,8 +101,8 @@ def in_place(session: Session, study: Study, person_id: int) -> Sequence[tuple[i
     return [(row.id, row.item_id) for row in session.execute(query.order_by(Assignment.item_id))]
 
 
-def give_up_reservations(session: Session, study: Study, person_id: int, state: AssignmentState) -> None:
-    """End the person's open reservations, keeping drafts; the places become available."""
+def give_up_reservations(session: Session, study: Study, person_id: int, state: AssignmentState) -> list[int]:
+    """End the person's open reservations, keeping drafts; returns the items whose places the caller frees."""
     held = (
         update(Assignment)
         .where(Assignment.study_id == study.id, Assignment.person_id == person_id)
@@ -111,8 +111,7 @@ def give_up_reservations(session: Session, study: Study, person_id: int, state: 
         .returning(Assignment.item_id, Assignment.purpose)
     )
     freed = session.execute(held.execution_options(synchronize_session=False)).all()
-    for item_id in sorted(item for item, purpose in freed if purpose == Purpose.main):
-        reservations.free_place(session, item_id)
+    return [item for item, purpose in freed if purpose == Purpose.main]
 
 
 def settle(session: Session, assignment_id: int, state: AssignmentState) -> None:

@@ -6,7 +6,7 @@ A place is counted on the item's row, and the database refuses one too many, whi
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from functools import cache
@@ -124,6 +124,12 @@ def take_place(session: Session, item_id: int) -> bool:
 def free_place(session: Session, item_id: int) -> None:
     """Frees one place of the item."""
     session.connection().execute(update(Item.__table__).where(Item.id == item_id).values(taken=Item.taken - 1))
+
+
+def free_places(session: Session, item_ids: Iterable[int]) -> None:
+    """Frees a place of each item, always in the same order, so that concurrent calls cannot deadlock."""
+    for item_id in sorted(item_ids):
+        free_place(session, item_id)
 
 
 @cache
@@ -251,9 +257,7 @@ def give_back_expired(session: Session, study: Study) -> None:
         .values(state=AssignmentState.expired)
         .returning(Assignment.item_id, Assignment.purpose)
     )
-    # places are always freed in the same order, so that concurrent calls cannot deadlock
-    for item_id in sorted(item for item, purpose in run(giving_back) if purpose == Purpose.main):
-        free_place(session, item_id)
+    free_places(session, [item for item, purpose in run(giving_back) if purpose == Purpose.main])
 
 
 def reserve_for_workbook(session: Session, study: Study, who: Who, count: int, workbook_id: int) -> list[Assigned]:
@@ -288,7 +292,6 @@ def free_workbook(session: Session, workbook_id: int) -> int:
         .values(state=AssignmentState.expired, origin=Origin.web, workbook_id=None)
         .returning(Assignment.item_id)
     )
-    item_ids = sorted(session.connection().execute(freeing).scalars())
-    for item_id in item_ids:
-        free_place(session, item_id)
+    item_ids = session.connection().execute(freeing).scalars().all()
+    free_places(session, item_ids)
     return len(item_ids)

@@ -19,6 +19,7 @@ from triptych.operations import verify as verifying
 from triptych.stats.numbers import counted
 from triptych.storage import database
 from triptych.storage.models import Study
+from triptych.storage.unreadable import UNREADABLE, unreadable
 from triptych.study import lifecycle
 
 COMMAND_LINE = "command line"
@@ -110,8 +111,8 @@ def verify(against: str | None) -> Reply:
     with database.reading(to_read()) as session:
         try:
             studies = session.scalars(select(Study).order_by(Study.id)).all()
-        except verifying.UNREADABLE:
-            places = list(verifying.unreadable(session))
+        except UNREADABLE:
+            places = list(unreadable(session.connection()))
             if not places:
                 raise
             return Reply(places, {"holds": False, "unreadable": places}, 1)

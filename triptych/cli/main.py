@@ -34,6 +34,7 @@ def main(words: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal may lack characters of a name or a title
+    settings.ignore_build_date()
     command = root()
     try:
         program = settings.program()

@@ -30,20 +30,19 @@ DATABASES = {".db", ".sqlite"}
 # members of our zip files, and files, that contain the last event
 NAMING = ("snapshot.json", "codebook.json", "manifest.json")
 LARGEST_BYTES = 20_000_000
-MAX_HASHES = 1000  # of a text without a seal; any of them may be the last event
 MAX_STEPS = 10_000_000  # SQLite's steps for reading the studies of a database
 NO_HEAD = "It does not contain a last event. Pass a report, an export, a capsule, a backup, or the hash itself."
 
 
 @dataclass(frozen=True)
 class EarlierHead:
-    """A last event as printed in a file. `number` is None if only its hash is known, or hashes that may be it.
+    """A last event as printed in a file. `number` is None if only its hash is known.
 
     slug: its study's short name; None if the file does not state it.
     """
 
     number: int | None
-    hashes: tuple[str, ...]
+    hash: str
     slug: str | None = None
 
 
@@ -58,10 +57,11 @@ class HeadComparison:
 def read(source: str) -> list[EarlierHead]:
     """The last events in a file; `source` may also be a hash itself.
 
-    Raises NotFound if there is none, Conflict for a report or a capsule that was changed.
+    Raises NotFound if there is none, or several hashes of which any may be it, Conflict for a report or a capsule that
+    was changed.
     """
     if HASH.fullmatch(source.strip()):
-        return [EarlierHead(None, (source.strip(),))]
+        return [EarlierHead(None, source.strip())]
     path = Path(source)
     try:
         heads = list(dict.fromkeys(_in_file(path)))
@@ -90,10 +90,14 @@ def _in_file(path: Path) -> Iterator[EarlierHead]:
         with path.open(encoding="utf-8") as file:
             text = file.read(LARGEST_BYTES)
         seals = dict.fromkeys(SEAL.findall(text))
-        hashes = tuple(dict.fromkeys(HASH.findall(text)))
-        yield from (EarlierHead(int(number), (hashed,), slug) for slug, number, hashed in seals)
-        if not seals and 0 < len(hashes) <= MAX_HASHES:
-            yield EarlierHead(None, hashes)
+        yield from (EarlierHead(int(number), hashed, slug) for slug, number, hashed in seals)
+        hashes = set(HASH.findall(text))
+        if len(hashes) > 1 and not seals:
+            raise NotFound(
+                f"{path} contains {len(hashes)} hashes and does not state which is a last event. Pass the hash itself."
+            )
+        if not seals:
+            yield from (EarlierHead(None, hashed) for hashed in hashes)
 
 
 def _refuse_changed(path: Path, archive: ZipFile) -> None:
@@ -111,7 +115,7 @@ def _heads_in(path: Path) -> Iterator[EarlierHead]:
         file.set_progress_handler(lambda: 1, MAX_STEPS)
         database.refuse_computing(file)
         for slug, number, hashed in file.execute("SELECT slug, event_number, event_hash FROM study ORDER BY id"):
-            yield EarlierHead(number, (hashed,), slug)
+            yield EarlierHead(number, hashed, slug)
 
 
 def _in_json(value: Any, slug: str | None = None) -> Iterator[EarlierHead]:
@@ -123,7 +127,7 @@ def _in_json(value: Any, slug: str | None = None) -> Iterator[EarlierHead]:
         slug = _slug_in(value) or slug
         number, text = value.get("number"), value.get("hash")
         if isinstance(number, int) and isinstance(text, str) and HASH.fullmatch(text):
-            yield EarlierHead(number, (text,), slug)
+            yield EarlierHead(number, text, slug)
         for part in value.values():
             yield from _in_json(part, slug)
 
@@ -138,7 +142,7 @@ def _slug_in(value: dict[str, Any]) -> str | None:
 def compare(session: Session, head: EarlierHead) -> HeadComparison:
     """Look for the event in the log of its study, or of all studies if the file does not name one."""
     # selected by study, as in `events.chain`, so that rows of other studies do not count
-    of_study = select(Event.number).where(Event.hash.in_(head.hashes)).order_by(Event.number.desc())
+    of_study = select(Event.number).where(Event.hash == head.hash)
     events = [
         (study.slug, number)
         for study in session.scalars(select(Study))
@@ -156,7 +160,7 @@ def compare(session: Session, head: EarlierHead) -> HeadComparison:
             True, f"Event {number} of {slug} is in the log as it was then.{_namesake(session, head.slug, slug)}"
         )
     whose = f" of {head.slug}" if head.slug else ""
-    which = f"Event {head.number}{whose} with hash {head.hashes[0][:12]}" if head.number else "No such hash"
+    which = f"Event {head.number}{whose} with hash {head.hash[:12]}" if head.number else "No such hash"
     verb = "is no longer in any log" if head.number else "is in any log"
     return HeadComparison(
         False, f"{which} {verb}: the log was truncated or rewritten since, or it belongs to another database."

@@ -6,32 +6,26 @@ last event, and `earlier_head` compares the log with those.
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice, zip_longest
 from typing import Any
 
 from sqlalchemy import (
-    JSON,
     Boolean,
     Column,
     ColumnElement,
     Connection,
-    Enum,
     Select,
     String,
-    Text,
     and_,
     case,
-    cast,
     not_,
     select,
     type_coerce,
 )
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.types import NullType
 from sqlmodel import Session
 
@@ -62,9 +56,9 @@ from triptych.storage.models import (
     Utc,
 )
 from triptych.storage.rows import DESIGN, TABLES, TAKING_PART, UNPROVED, Row, as_carried, of_study, stored, within
+from triptych.storage.unreadable import UNREADABLE, unreadable
 
 MAX_DIFFERENCES = 1000
-UNREADABLE = (*events.UNREADABLE, SQLAlchemyError)
 UNFINISHED = {AssignmentState.reserved, AssignmentState.expired}
 OF_DRAFTS = ("state", "active_seconds")  # a draft changes these columns of an unfinished annotation without an event
 # a row is named by the first of these columns that has a value
@@ -123,7 +117,7 @@ def verify(session: Session, study: Study) -> Verdict:
         folded = fold(events.chain(session, study.id))
     except (BrokenChain, *UNREADABLE) as error:
         is_told = isinstance(error, BrokenChain) and error.__cause__ is None
-        broken = str(error) if is_told else next(unreadable(session), events.UNREADABLE_LOG)
+        broken = str(error) if is_told else next(unreadable(session.connection()), events.UNREADABLE_LOG)
         return Verdict(study.slug, study.event_number, study.event_hash, broken)
     differences = tuple(islice(_readable(session, _differences(session, study, folded)), MAX_DIFFERENCES))
     head = study.slug, study.event_number, study.event_hash, None
@@ -135,40 +129,8 @@ def _readable(session: Session, differences: Iterator[str]) -> Iterator[str]:
     try:
         yield from differences
     except UNREADABLE as error:
-        places = list(islice(unreadable(session), MAX_DIFFERENCES))
+        places = list(islice(unreadable(session.connection()), MAX_DIFFERENCES))
         yield from places or [f"A stored value cannot be read, so the check ends here ({type(error).__name__})."]
-
-
-def unreadable(session: Session) -> Iterator[str]:
-    """Values that cannot be read as their column's type, by table, row and column."""
-    connection = session.connection()
-    for table in TABLES.values():
-        for column in table.columns:
-            try:
-                yield from _unreadable_in(connection, column)
-            except SQLAlchemyError:  # SQLite returns not even the bytes of a text that is invalid UTF-8
-                yield f"{table.name}: {column.name} cannot be read."
-
-
-def _unreadable_in(connection: Connection, column: Column[Any]) -> Iterator[str]:
-    table = column.table
-    on_postgres = connection.dialect.name == "postgresql"
-    as_stored = cast(column, Text) if on_postgres else type_coerce(column, NullType())
-    keys = [type_coerce(part, NullType()) for part in table.primary_key.columns]
-    read = _reader(connection, column)
-    for *key, value in connection.execute(select(*keys, as_stored).where(column.is_not(None))):
-        try:
-            read(value)
-        except UNREADABLE:
-            yield f"{table.name} {', '.join(map(str, key))}: {column.name} cannot be read."
-
-
-def _reader(connection: Connection, column: Column[Any]) -> Callable[[Any], Any]:
-    """Reads a stored value, or on PostgreSQL its text: its driver reads times and JSON, and would end the query."""
-    kind = column.type.dialect_impl(connection.dialect)
-    if connection.dialect.name == "postgresql" and not isinstance(kind, Enum):
-        return {Utc: datetime.fromisoformat, JSON: json.loads}.get(type(column.type), str)
-    return kind.result_processor(connection.dialect, None) or (lambda value: value)
 
 
 def _ambiguous(connection: Connection) -> Iterator[str]:

@@ -12,7 +12,7 @@ import smtplib
 import ssl
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from email.message import EmailMessage
 from typing import Any
@@ -197,12 +197,14 @@ def _connected(server: MailServer) -> Iterator[smtplib.SMTP]:
         connection: smtplib.SMTP = BoundedTLS(*place, timeout=TIMEOUT_SECONDS, context=context)
     else:
         connection = Bounded(*place, timeout=TIMEOUT_SECONDS)
-    with connection:
+    with closing(connection):
         if server.encryption == Encryption.starttls:
             connection.starttls(context=context)
         if server.user:
             connection.login(server.user, server.password)
         yield connection
+        with suppress(OSError):  # whatever the answer, what the server accepted is sent
+            connection.docmd("QUIT")
 
 
 def _in_words(error: Exception) -> str:

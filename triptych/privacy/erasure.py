@@ -217,6 +217,8 @@ def delete_copies(session: Session, study: Study, actor: str, with_reports: bool
     chosen = [copy for copy in found if copy.path is not None or (with_reports and copy.sha256 is not None)]
     frozen = Snapshot.sha256.in_(copy.sha256 for copy in chosen)
     session.execute(delete(Snapshot).where(Snapshot.study_id == study.id, frozen))
+    if with_reports:
+        database.note_due_wipe(session)
     for copy in chosen:
         if copy.path is not None:
             _delete(copy.path)

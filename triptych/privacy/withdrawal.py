@@ -47,9 +47,10 @@ def withdraw(session: Session, study: Study, pseudonym: str, actor: str) -> str:
     if membership.withdrawn_at is not None:
         raise Conflict(f"{pseudonym} has already withdrawn from this study.")
     promised = what_was_promised(session, study, membership, pseudonym)
-    exclusions.give_up_reservations(session, study, person.id, AssignmentState.withdrawn)
+    given_up = exclusions.give_up_reservations(session, study, person.id, AssignmentState.withdrawn)
     _forget_unfinished(session, study, membership)
-    _free_places(session, study, membership)
+    finished = _give_up_finished(session, study, membership)
+    reservations.free_places(session, [*given_up, *finished])
     if promised == "delete":
         _delete_work(session, study, membership)
     _end_the_rest(session, study, membership)
@@ -107,12 +108,12 @@ def _forget_unfinished(session: Session, study: Study, membership: Membership) -
     session.execute(forgetting.execution_options(synchronize_session=False))
 
 
-def _free_places(session: Session, study: Study, membership: Membership) -> None:
-    """Free the person's places, unless they are excluded, whose places are free already."""
-    for assignment_id, item_id in exclusions.in_place(session, study, membership.person_id):
+def _give_up_finished(session: Session, study: Study, membership: Membership) -> list[int]:
+    """Make finished work surplus; returns the items whose places are to be freed: none of somebody who is excluded."""
+    finished = exclusions.in_place(session, study, membership.person_id)
+    for assignment_id, _ in finished:
         exclusions.settle(session, assignment_id, AssignmentState.surplus)
-        if membership.excluded_at is None:
-            reservations.free_place(session, item_id)
+    return [item_id for _, item_id in finished] if membership.excluded_at is None else []
 
 
 def _delete_work(session: Session, study: Study, membership: Membership) -> None:

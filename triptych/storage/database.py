@@ -18,8 +18,11 @@ from contextlib import AbstractContextManager, closing, contextmanager, nullcont
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache, partial
+from glob import escape
 from hashlib import sha256
+from itertools import islice, zip_longest
 from pathlib import Path
+from secrets import token_hex
 from typing import IO, Any
 
 from sqlalchemy import (
@@ -32,6 +35,7 @@ from sqlalchemy import (
     String,
     Table,
     create_engine,
+    delete,
     event,
     insert,
     inspect,
@@ -47,7 +51,8 @@ from sqlmodel import Session
 from triptych import clock, settings
 from triptych.errors import NotAllowed, NotFound, TriptychError, UnsafeDatabase
 from triptych.storage import events, host
-from triptych.storage.models import Base, Study
+from triptych.storage.models import Base, Setting, Study
+from triptych.storage.unreadable import unreadable
 
 HEAD = "0014"
 # as Alembic creates it
@@ -66,6 +71,7 @@ PRAGMAS = {
     "mmap_size": 0,
 }
 RESTED = 5.0  # seconds
+WIPE_DUE = "wipe due "  # prefix of keys of settings
 WRITES = "writes"  # key in the info of a pooled connection while it is used to write
 # A write waits this long for other writers of this process, and the same time (`busy_timeout`) for another program, so
 # that a request that waits for both is answered within ten seconds.
@@ -112,6 +118,8 @@ SENTENCES: dict[int | str, str] = {
     "40P01": COLLIDED,
 }
 SAFE_SQLITE = (3, 51, 3)
+SQLITE_HEADER = 100  # bytes, with counters of changes
+NAMED_PLACES = 10  # unreadable values in one message
 NO_ADDRESS = "This is not the address of a database. Write postgresql://USER:PASSWORD@HOST/NAME or sqlite:///FILE."
 log = logging.getLogger("triptych.storage.database")
 _write_lock = threading.Lock()
@@ -407,6 +415,20 @@ class Wiped(StrEnum):
     not_ours = "not ours"
 
 
+def note_due_wipe(session: Session) -> None:
+    """Stores, together with an erasure, that `wipe` has to follow, so that the next start does it after a kill.
+
+    Each has its own key, since one that comes while the files are rewritten has to stay.
+    """
+    session.execute(insert(Setting).values(key=f"{WIPE_DUE}{token_hex(8)}", value=clock.now().isoformat()))
+
+
+def due_wipes(engine: Engine) -> Sequence[str]:
+    """The keys of erasures since the last `wipe`."""
+    with reading(engine) as session:
+        return session.scalars(select(Setting.key).where(Setting.key.startswith(WIPE_DUE))).all()
+
+
 def wipe(engine: Engine, tables: Sequence[str]) -> Wiped:
     """Removes all traces of deleted rows from the database's files, unless somebody is reading them.
 
@@ -414,8 +436,15 @@ def wipe(engine: Engine, tables: Sequence[str]) -> Wiped:
     their owner may do; traces in its write-ahead log and archive disappear with their rotation. Raises
     DatabaseUnavailable.
     """
-    if engine.dialect.name == "postgresql":
-        return _wipe_on_postgres(engine, tables)
+    due = due_wipes(engine)
+    outcome = _wipe_on_postgres(engine, tables) if engine.dialect.name == "postgresql" else _wipe_on_sqlite(engine)
+    if due and outcome in (Wiped.done, Wiped.not_ours):
+        with writing(engine) as session:
+            session.execute(delete(Setting).where(Setting.key.in_(due)))
+    return outcome
+
+
+def _wipe_on_sqlite(engine: Engine) -> Wiped:
     with explained(), engine.connect() as connection, _write_lock:
         raw = _driver_connection(connection)
         raw.execute("VACUUM")
@@ -652,21 +681,38 @@ def migrate(engine: Engine) -> None:
         _upgrade(engine)
         return
     path = sqlite_path(str(engine.url))
-    saved = path.with_name(f"{path.stem}-before-{HEAD}-{clock.now():%Y%m%d-%H%M%S}.db")
-    part = saved.with_suffix(".part.db")
-    part.touch(0o666, exist_ok=False)  # SQLite would follow a link that somebody laid there, to another database
-    try:
-        with explained():
-            copy_sqlite(path, part)
-        part.rename(saved)
-    finally:
-        part.unlink(missing_ok=True)
+    saved = _saved_before(path)
     try:
         _upgrade(engine)
     except Exception:
         engine.dispose()
         copy_sqlite(saved, path)
         raise
+
+
+def _saved_before(path: Path) -> Path:
+    """A copy of an SQLite file from before its upgrade; after a failed attempt it is the one made then."""
+    name = f"{path.stem}-before-{HEAD}-"
+    earlier = [copy for copy in path.parent.glob(f"{escape(name)}*.db") if copy.is_file() and os.access(copy, os.R_OK)]
+    saved = path.with_name(f"{name}{clock.now():%Y%m%d-%H%M%S}.db")
+    part = saved.with_suffix(".part.db")
+    part.touch(0o666, exist_ok=False)  # SQLite would follow a link that somebody laid there, to another database
+    try:
+        with explained():
+            copy_sqlite(path, part)
+        same = next((copy for copy in earlier if _has_same_pages(copy, part)), None)
+        return same or part.rename(saved)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _has_same_pages(copy: Path, other: Path) -> bool:
+    """Whether two SQLite files differ in nothing but their headers."""
+    with copy.open("rb") as one, other.open("rb") as two:
+        one.seek(SQLITE_HEADER)
+        two.seek(SQLITE_HEADER)
+        blocks = zip_longest(*(iter(partial(file.read, 2**20), b"") for file in (one, two)))
+        return all(mine == theirs for mine, theirs in blocks)
 
 
 @contextmanager
@@ -737,7 +783,8 @@ def _upgrade(engine: Engine) -> None:
             _create(connection)
         elif version != HEAD:
             _run_migrations(connection, HEAD)
-            _record_baselines(connection)
+            with _places_named(connection):
+                _record_baselines(connection)
 
 
 def _create(connection: Connection) -> None:
@@ -779,6 +826,24 @@ def _record_baselines(connection: Connection) -> None:
     for study_id in session.scalars(select(Study.id).order_by(Study.id)).all():
         events.record_baseline(session, study_id)
         events.write_pending(session)
+
+
+@contextmanager
+def _places_named(connection: Connection) -> Iterator[None]:
+    """Raises UnsafeDatabase, with table, row and column, for a stored value that cannot be read."""
+    try:
+        yield
+    except (*events.UNREADABLE, OperationalError) as error:
+        # on SQLite also a text that is not UTF-8; on PostgreSQL nothing can be read after an error of its own
+        if isinstance(error, OperationalError) and (connection.dialect.name != "sqlite" or is_unavailable(error)):
+            raise
+        places = list(islice(unreadable(connection), NAMED_PLACES))
+        if not places:
+            raise
+        raise UnsafeDatabase(
+            f"The database was not upgraded and is unchanged. {' '.join(places)} Correct this in the database with "
+            "another program, then try again."
+        ) from error
 
 
 @contextmanager

@@ -92,6 +92,8 @@ def amend(session: Session, study: Study, parts: Parts, reason: str, actor: str)
     Raises Conflict for parts that may no longer change, NotAllowed for invalid values and for an amendment
     without a reason, InvalidRubric and ImportRefused for a rubric or a file that cannot be used.
     """
+    if parts.retire or parts.raters_per_item is not None:
+        lock_items(session, study)
     study = lifecycle.lock(session, study.id)
     before = _snapshot(session, study)
     write(session, study, parts, reason, actor)
@@ -106,6 +108,13 @@ def amend(session: Session, study: Study, parts: Parts, reason: str, actor: str)
     else:
         seal(session, study, reason, actor, old, new)
     return True
+
+
+def lock_items(session: Session, study: Study) -> None:
+    """Locks a launched study's items, in one order, before the study: commands of annotators do, and would deadlock."""
+    if study.state != State.draft:
+        items = select(Item.id).where(Item.study_id == study.id).order_by(Item.id)
+        session.execute(items.with_for_update(key_share=True)).all()
 
 
 def write(session: Session, study: Study, parts: Parts, reason: str, actor: str) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import delete, exists
 from sqlmodel import Session
 
+from triptych.storage import database
 from triptych.storage.models import Membership, Person, Role
 
 
@@ -40,4 +41,7 @@ def delete_without_part(session: Session, person_ids: Collection[int]) -> int:
     no_account = (Person.role == Role.annotator) | Person.passcode_hash.is_(None)
     in_no_study = ~exists().where(Membership.person_id == Person.id)
     without_part = delete(Person).where(Person.id.in_(person_ids), no_account, in_no_study)
-    return len(session.scalars(without_part.returning(Person.id)).all())
+    deleted = len(session.scalars(without_part.returning(Person.id)).all())
+    if deleted:
+        database.note_due_wipe(session)
+    return deleted

@@ -85,6 +85,8 @@ def write(
     seen: the value that the lead saw when changing it. Raises Overtaken if the stored value is now neither that nor the
     new one; otherwise raises as `design.amend`.
     """
+    if path == "raters_per_item":
+        design.lock_items(session, study)
     study = lifecycle.lock(session, study.id)
     before = value_of(study, path)
     if before not in (seen, value):

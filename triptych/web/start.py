@@ -11,7 +11,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,7 +23,7 @@ from triptych.operations import backup_schedule, logs
 from triptych.people import accounts
 from triptych.scripting import home
 from triptych.storage import database, host, private, working
-from triptych.storage.database import reading, writing
+from triptych.storage.database import Wiped, reading, writing
 from triptych.web import budgets, metrics
 from triptych.web.origins import configured
 from triptych.web.session import serve_below, web_engine
@@ -50,6 +50,7 @@ def running(option: Callable[[str], Any]) -> Iterator[None]:
     os.umask(private.umask())
     # set before NumPy is loaded: idle threads of its linear algebra would take a processor from annotators
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    settings.ignore_build_date()
     logs.settle()
     limit_lines_of_pages()
     serve_below(option("server.baseUrlPath"))
@@ -152,12 +153,28 @@ def _open(bound: str | None) -> tuple[Engine, IO[str] | None]:
     lock = database.lock_server(database.open_engine(settings.database_url()))
     with database.explained():
         engine = web_engine()
+    finish_erasures(engine)
     metrics.watch(engine)
     if settings.wants_demo():
         from triptych.simulate import demo  # rarely needed
 
         demo.load_demo(engine)
     return engine, lock
+
+
+def finish_erasures(engine: Engine) -> None:
+    """Clear the database's files if a process was killed between an erasure and this."""
+    if not database.due_wipes(engine):
+        return
+    from triptych.privacy import erasure  # rarely needed
+
+    with suppress(database.DatabaseUnavailable):  # such as a full disk
+        if erasure.wipe(engine) is Wiped.done:
+            return
+    log.warning(
+        "The bytes of somebody who was erased are still in the database's files, which could not be rewritten. SQLite "
+        "needs as much free space as the file has; for PostgreSQL see Erasing somebody in docs/deploying.md."
+    )
 
 
 def name_places(error: Exception) -> None:

@@ -1,0 +1,55 @@
+"""Stored values that cannot be read as their column's type, since somebody wrote them with another program."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON, Column, Connection, Enum, Text, cast, select, type_coerce
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.types import NullType
+
+from triptych.storage import events
+from triptych.storage.models import Utc
+from triptych.storage.rows import TABLES
+
+UNREADABLE = (*events.UNREADABLE, SQLAlchemyError)
+
+
+def unreadable(connection: Connection) -> Iterator[str]:
+    """Values that cannot be read as their column's type, by table, row and column."""
+    for table in TABLES.values():
+        for column in table.columns:
+            try:
+                yield from _unreadable_in(connection, column)
+            except SQLAlchemyError:  # SQLite returns not even the bytes of a text that is invalid UTF-8
+                yield f"{table.name}: {column.name} cannot be read."
+
+
+def _unreadable_in(connection: Connection, column: Column[Any]) -> Iterator[str]:
+    table = column.table
+    on_postgres = connection.dialect.name == "postgresql"
+    as_stored = cast(column, Text) if on_postgres else type_coerce(column, NullType())
+    keys = [type_coerce(part, NullType()) for part in table.primary_key.columns]
+    read = _reader(connection, column)
+    for *key, value in connection.execute(select(*keys, as_stored).where(column.is_not(None))):
+        try:
+            read(value)
+        except UNREADABLE:
+            yield f"{table.name} {', '.join(map(str, key))}: {column.name} cannot be read."
+
+
+def _reader(connection: Connection, column: Column[Any]) -> Callable[[Any], Any]:
+    """Reads a stored value, or on PostgreSQL its text: its driver reads times and JSON, and would end the query."""
+    kind = column.type.dialect_impl(connection.dialect)
+    if connection.dialect.name == "postgresql" and not isinstance(kind, Enum):
+        return {Utc: datetime.fromisoformat, JSON: json.loads}.get(type(column.type), str)
+    return kind.result_processor(connection.dialect, None) or _not_bytes
+
+
+def _not_bytes(value: Any) -> Any:
+    if isinstance(value, bytes):
+        raise TypeError("SQLite stores bytes in a column of any type")
+    return value
