@@ -106,6 +106,10 @@ export function createAnswers(stored, onChange = () => {}) {
     put,
     rating,
 
+    get isChanged() {
+      return past.length > 0;
+    },
+
     /** While answers are being submitted, nothing may change them. @param {boolean} lock */
     lock(lock) {
       locked = lock;

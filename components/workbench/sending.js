@@ -16,6 +16,7 @@ import { problems } from "./validate.js";
 const REPEAT_MS = 3000;
 const BUSY_AFTER_MS = 200; // most responses are faster, and showing the wait would delay them
 const PATIENCE_MS = 10_000;
+const MEANT_MS = 500; // the second click of a double click comes earlier; it was meant for the item before
 const STOP_WAIT_MS = 2000; // to save drafts before leaving for today
 const MAX_PROBLEMS = 6; // in the list; on a phone only one, since the list replaces the question
 
@@ -90,6 +91,8 @@ export function createSending({
   const submission = createSubmission(trigger, browserClock);
   const box = h("div", { class: "tw-problems", role: "alert", hidden: true });
   let busy = false;
+  /** When this item replaced another one. */
+  let opened = -Infinity;
   let submitLabel = "";
   /** @type {Timer} */
   let busyTimer;
@@ -262,8 +265,9 @@ export function createSending({
       }
     },
 
-    /** Called when another item is shown. */
-    reset() {
+    /** Called when another item is shown. @param {boolean} isFirst whether none was before it */
+    reset(isFirst) {
+      opened = isFirst ? -Infinity : performance.now();
       if (busy) end();
       hideProblems();
     },
@@ -309,9 +313,10 @@ export function createSending({
       if (!box.hidden) showList(missing());
     },
 
+    /** Submits, or leaves an item that was read only. */
     submit() {
       const { answers, readOnly } = item();
-      if (busy) return;
+      if (busy || (!answers.isChanged && performance.now() - opened < MEANT_MS)) return;
       if (readOnly) return void act("continue");
       hidePopover();
       const problems = missing();

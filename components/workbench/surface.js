@@ -137,7 +137,7 @@ export function createSurface(parent, firstView, act) {
     showNext: moves.showNext,
     setKeys: (on) => keyboard.setOn(on), keepGuidelines: guidelines.keepOpen,
     buttons: {
-      twSubmit: sending.submit, twContinue: () => sending.act("continue"), twBack: () => sending.act("back"),
+      twSubmit: sending.submit, twContinue: sending.submit, twBack: () => sending.act("back"),
       twForward: () => sending.act("forward"), twStop: () => sending.act("stop"), twSkip: dialogs.skip,
       twIgnore: dialogs.ignore, twLeadNote: dialogs.note, twKeys: dialogs.keys, twSetAside: dialogs.setAside,
       twDialogClose: dialogs.cancel, twDialogOk: dialogs.confirm, twGuidelinesOpen: guidelines.toggle,
@@ -224,7 +224,7 @@ export function createSurface(parent, firstView, act) {
     current?.leave();
     activity.nextItem(view.work.active_seconds);
     current = keep(view);
-    sending.reset();
+    sending.reset(isFirst);
     highlighter.reset();
     finding.reset();
     keyboard.reset();

@@ -1146,6 +1146,43 @@ def test_the_scores_of_training_items_join_the_guidelines_after_training(open_vi
     expect(page.locator("[data-tw-guidelines]")).to_contain_text("One slip.")
 
 
+def test_a_second_click_or_key_submits_no_second_item(open_view):
+    """The second click meets the next item, whose button is in the same place and which needs no answer."""
+    page = open_view()
+    page.evaluate("""() => {
+      const optional = (number) => {
+        const view = views.reviews({ work: { token: `t-${number}`, store_key: `s-${number}` } });
+        for (const criterion of view.rubric.criteria) criterion.required = false;
+        return view;
+      };
+      const enter = new KeyboardEvent("keydown", { key: "Enter", code: "Enter", ctrlKey: true, bubbles: true });
+      window.seconds = [
+        () => document.querySelector("[data-tw-submit]").click(),
+        () => document.activeElement.dispatchEvent(enter),
+      ];
+      let number = 1;
+      window.onAction = ({ kind }) => kind === "submit" && setTimeout(() => {
+        show(optional(++number));
+        window.shown = performance.now();
+        seconds.shift()?.();
+      });
+      show(optional(1));
+    }""")
+
+    def submitted() -> list[str]:
+        return [action["assignment"] for action in actions(page, "submit")]
+
+    for number in (1, 2):
+        radio(page, "A:fluency", 5).check()
+        page.locator("[data-tw-submit]").click()
+        page.wait_for_selector(f".tw[data-token=t-{number + 1}]")
+        page.wait_for_function("performance.now() - shown > 500")
+        assert submitted() == ["t-1", "t-2"][:number]
+
+    page.locator("[data-tw-submit]").click()  # they mean to leave it without an answer
+    assert submitted() == ["t-1", "t-2", "t-3"]
+
+
 def test_training_feedback_shows_the_reference_and_goes_on(open_view):
     page = open_view("training")
     expect(page.locator("[data-tw-feedback]")).to_contain_text("Easy to read, with small slips.")
