@@ -25,6 +25,9 @@ from triptych.storage.models import Person
 
 pytestmark = pytest.mark.browser
 chromium = browser.chromium
+WORD = re.compile(r"\w+(?:['’.]\w+)*")
+# a click in the first half second counts as the second one of a double click on Submit
+GO_ON = "() => { const button = document.querySelector('[data-tw-continue]'); button?.click(); return !button; }"
 
 
 @dataclass
@@ -59,10 +62,9 @@ def highlight(page: Page, entered: Entered, slot: str, start: int, end: int, lab
     select_text(page, slot, start, end)
     page.locator(f'[data-tw-label="{label}"]').first.click()
     expect(page.locator(f'[data-tw-text="{slot}"] mark').first).to_be_visible()
-    while start and text[start - 1 : start + 1].isalnum():  # the rest of a word that the selection cuts
-        start -= 1
-    while text[end:] and text[end - 1 : end + 1].isalnum():
-        end += 1
+    for word in WORD.finditer(text):  # the rest of a word that the selection cuts
+        start = word.start() if word.start() < start < word.end() else start
+        end = word.end() if word.start() < end < word.end() else end
     entered.highlights.append((text, text[start:end].strip()))
 
 
@@ -215,4 +217,5 @@ def finish_training(page: Page, criteria: list[str]) -> None:
     for criterion in criteria:
         radio(page, f"A:{criterion}", "2").dispatch_event("click")
     page.locator("[data-tw-submit]").click()
-    next_item(page, lambda: page.locator("[data-tw-continue]").click())
+    page.wait_for_selector("[data-tw-continue]")
+    next_item(page, lambda: page.wait_for_function(GO_ON))
