@@ -16,6 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triptych import clock
+from triptych.exchange import judge_scores
+from triptych.exchange.judge_scores import JudgeScore
 from triptych.results.frame.collection import Planned
 from triptych.results.frame.model import Counted, Frame
 from triptych.results.frame.upkeep import build_frame, frame_of
@@ -30,6 +32,7 @@ from triptych.storage.models import StudyState
 from triptych.study import design, lifecycle
 from triptych.study.design import Parts
 from triptych.study.settings import Preregistration, StudySettings
+from triptych.study.system_names import system_names
 from triptych.web.session import web_engine
 
 NOBODY: frozenset[tuple[str, str]] = frozenset()
@@ -143,6 +146,20 @@ def test_a_study_closed_early_and_opened_afterwards_is_over(half_done):
     numbers = collected(session, study)
     assert (numbers.bound, numbers.looks) == (CLEAR, 0)
     assert "ended early, before anybody had opened results: 4 of 8 planned annotations are in" in numbers.sentence
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_scores_of_judges_are_no_planned_annotations(half_done, closed):
+    session, study, lead, _ = half_done
+    log_look(session, study, 4, 8, lead.pseudonym)
+    items, systems = frame_of(session, study).meta, system_names(session, study).values()
+    for judge in ("one-model", "other-model"):
+        scores = [JudgeScore(str(item), system, "fluency", 2) for item in items for system in systems]
+        judge_scores.append(session, study, judge, scores, lead.pseudonym)
+    if closed:
+        lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
+    numbers = collected(session, study)
+    assert (numbers.filled, numbers.bound, numbers.interim) == (4, INTERIM, True)
 
 
 @pytest.mark.parametrize("looked", [False, True])

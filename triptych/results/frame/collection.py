@@ -14,7 +14,7 @@ from triptych.stats.analysis.collection import CLEAR, Collected, bound_in_words
 from triptych.stats.numbers import counted
 from triptych.storage import events
 from triptych.storage.events import EventKind
-from triptych.storage.models import IN_PLACE, Event, EventDetail, Item, Purpose, Study, StudyState
+from triptych.storage.models import Event, EventDetail, Item, Purpose, Study, StudyState
 from triptych.study.settings import Preregistration
 
 ABOUT_COLLECTION = (
@@ -92,7 +92,7 @@ def collection(planned: Planned, work: pd.DataFrame, declaration: Preregistratio
 
     In a closed study, annotations by annotators who were excluded later still count as received.
     """
-    in_place = work["state"].isin(IN_PLACE) if planned.closed else work["in_place"] & ~work["excluded"]
+    in_place = work["in_place"] if planned.closed else work["in_place"] & ~work["excluded"]
     filled = int((in_place & ~work["item"].isin(planned.left_out)).sum())
     over = planned.imported or filled >= planned.places and (planned.closed or not declaration.stop_rule)
     over = over or (planned.closed and not planned.looks)

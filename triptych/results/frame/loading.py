@@ -15,6 +15,7 @@ import pandas as pd
 from sqlalchemy import Integer, Select, and_, case, select, type_coerce
 from sqlmodel import Session
 
+from triptych.annotate.reservations import takes_places
 from triptych.results.frame.model import ABOUT_ITEM, UNKNOWN_POSITION
 from triptych.storage.answers import select_answers
 from triptych.storage.models import (
@@ -198,7 +199,7 @@ def _work_of(study: Study, purpose: Purpose) -> Select[*tuple[Any, ...]]:
             Membership.excluded_at.is_not(None),
             Assignment.active_seconds,
             Assignment.submitted_at,
-            Assignment.state.in_(IN_PLACE),
+            and_(Assignment.state.in_(IN_PLACE), takes_places(study)),
         )
         .join(Person, Person.id == Assignment.person_id)
         .join(Item, Item.id == Assignment.item_id)
