@@ -7,17 +7,21 @@ from datetime import timedelta
 
 import pytest
 from helpers.busy import make_busy
+from helpers.ratings import resubmit, submit
+from helpers.studies import full_answers
 from sqlalchemy import Engine, delete, select, text, update
 from sqlmodel import Session
 
 from triptych import clock
+from triptych.annotate import annotations
+from triptych.annotate.annotations import SetAsideMessage
 from triptych.errors import UnsafeDatabase
 from triptych.operations import verify
 from triptych.simulate import demo
 from triptych.storage import database, events
 from triptych.storage.database import reading, writing
 from triptych.storage.events import EventKind
-from triptych.storage.models import Event, EventDetail, Study
+from triptych.storage.models import Assignment, Event, EventDetail, Study
 
 MADE_SINCE = ("comment", "token", "stored_answer")
 ADDED_SINCE = (
@@ -94,6 +98,24 @@ def test_an_older_database_holds_after_the_upgrade(older):
     with reading(older) as session:
         taken = session.scalars(select(Event.study_id).where(Event.kind == EventKind.baseline)).all()
         assert sorted(taken) == sorted(session.scalars(select(Study.id)).all())
+
+
+@pytest.mark.parametrize("edited", [False, True])
+def test_an_item_ignored_after_its_submission_holds_after_the_upgrade(sqlite_engine, make_study, edited):
+    """The version before logged neither the time of an ignored item nor the reason that an edit ends."""
+    with writing(sqlite_engine) as session:
+        study, _, (first, _) = make_study(session)
+        work = submit(session, study, first)
+        stored = session.get_one(Assignment, work.id)
+        ignored = {"kind": "ignore", "reason": "empty", "pen": "pen-of-a-tab", "submission": "submission-2"}
+        message = SetAsideMessage(assignment=stored.token, version=stored.version, **ignored)
+        annotations.set_aside_item(session, first, message)
+        if edited:
+            resubmit(session, first, work, full_answers(fluency=3))
+    age(sqlite_engine)
+    database.migrate(sqlite_engine)
+
+    assert [verdict.sentence for verdict in verdicts(sqlite_engine) if not verdict.holds] == []
 
 
 def test_later_changes_are_named_after_the_upgrade(older):

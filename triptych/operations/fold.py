@@ -167,6 +167,9 @@ class _Fold:
         facts = {column: new[name] for name, column in FACTS.items() if name in new}
         if "version" in new:
             facts["version"] = new["version"] + 1
+        if not self.tells_all:  # older versions do not log all that an answer changes: the rest becomes unknown
+            for column in {*FACTS.values(), "version"} & work.row.keys():
+                del work.row[column]
         work.row |= as_carried(_ASSIGNMENT, facts, {})
         aside = dict(new.get("set_aside", ()))
         for place, slot in work.slots.items():

@@ -183,7 +183,8 @@ def _of_baseline(folded: FoldedStudy) -> Iterator[str]:
         elif there is None:
             yield f"{where}: the row is not in the log."
         else:
-            yield from (f"{where}: {difference}" for difference in _columns(here, there))
+            known = {column: value for column, value in here.items() if column in there}  # there may be newer columns
+            yield from (f"{where}: {difference}" for difference in _columns(known, there))
     for number, before, after in folded.restated:
         for difference in _compared(before, after, folded.tables["criterion"]):
             yield f"annotation {number} at the baseline: {difference}"

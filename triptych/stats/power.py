@@ -261,8 +261,9 @@ def _pairs(systems: int) -> np.ndarray:
 def power(plan: Plan, shift: float, components: Components, level: float = 0.05) -> Power:
     """The chance that a system that is `shift` scale points better than all others is clearly above one of them.
 
-    The draws are the same in every call, so that plans can be compared. Raises UndefinedStatistic for an impossible
-    plan, such as one with fewer than two items or annotators, or with more raters than annotators.
+    With a negative shift, clearly below. The draws are the same in every call, so that plans can be compared. Raises
+    UndefinedStatistic for an impossible plan, such as one with fewer than two items or annotators, or with more raters
+    than annotators.
     """
     _refuse_impossible(plan)
     drawn = _drawn(plan, shift, components)
@@ -272,7 +273,8 @@ def power(plan: Plan, shift: float, components: Components, level: float = 0.05)
     critical = stdtrit(drawn.freedom, 1 - level / 2 / (plan.tests - np.arange(t.shape[1])))
     clear = np.logical_and.accumulate(ordered > critical, axis=1).sum(axis=1)  # Holm, from the smallest p on
     smallest = np.where(clear > 0, ordered[np.arange(len(t)), np.maximum(clear, 1) - 1], np.inf)
-    share = float((t[:, : plan.systems - 1] >= smallest[:, None]).mean())
+    of_its_sign = np.copysign(1, shift) * drawn.differences > 0
+    share = float(((t >= smallest[:, None]) & of_its_sign)[:, : plan.systems - 1].mean())
     words = f"A difference of {shift:g} would show in {_percent(share)} of such studies."
     if plan.annotators < ENOUGH_ANNOTATORS:
         words += (
