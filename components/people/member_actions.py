@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import sha256
 
 import streamlit as st
 
@@ -117,7 +118,9 @@ def copies(remaining: Sequence[Copy]) -> bool | None:
         return None
     reports = any(copy.sha256 is not None for copy in remaining)
     with_reports = reports and st.checkbox("Delete the reports as well; their numbers will no longer be available")
-    return bool(with_reports) if button("Delete these copies", "delete-copies", type="primary") else None
+    # a click belongs to the list that was drawn: what was found since has not been seen
+    drawn = sha256(repr(remaining).encode()).hexdigest()[:12]
+    return bool(with_reports) if button("Delete these copies", f"delete-copies-{drawn}", type="primary") else None
 
 
 def _place(copy: Copy) -> str:

@@ -103,6 +103,7 @@ if any(person.member.erased or person.member.withdrawn_at for person in people):
     st.header("Copies made earlier", anchor=False)
     with_reports = member_actions.copies(copies)
     if with_reports is not None:
-        state.run_command(erasure.delete_copies, study, who.pseudonym, with_reports, done="The copies are deleted.")
+        delete = erasure.delete_copies
+        state.run_command(delete, study, who.pseudonym, copies, with_reports, done="The copies are deleted.")
         clear()
         st.rerun()

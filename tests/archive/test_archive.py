@@ -180,7 +180,7 @@ def test_an_archive_is_logged_and_named_when_somebody_leaves(world):
         name = f"archive given {archive.sha256[:12]}"
         copy = next(copy for copy in erasure.copies(session, here) if copy.name == name)
         assert copy.holds == ("P-rater",)
-        erasure.delete_copies(session, here, "P-lead", with_reports=True)
+        erasure.delete_copies(session, here, "P-lead", [copy], with_reports=True)
         assert copy in erasure.copies(session, here)  # it is elsewhere
 
 

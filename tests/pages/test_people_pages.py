@@ -11,13 +11,14 @@ from helpers.present import present
 from helpers.ratings import submit
 from helpers.results_pages import words
 from helpers.sign_in import app, field, press, shown, signs_in
-from helpers.studies import ROOT, full_answers, join, sure
+from helpers.studies import ROOT, add_person, full_answers, join, sure
 from helpers.study_pages import button, interrupt_once, labels, rendered_markdown
 from sqlalchemy import select
 from starlette.applications import Starlette
 from streamlit.testing.v1 import AppTest
 
 from components.shell import state
+from triptych import settings
 from triptych.annotate import onboarding
 from triptych.people import accounts, roster, signing_in
 from triptych.privacy import erasure
@@ -389,6 +390,29 @@ def test_one_more_is_invited_while_places_are_open(visit, people_study):
     with database.writing(web_engine()) as session:
         person = accounts.accept_invitation(session, newest_secret(page))
         assert person.name is None
+
+
+def test_only_copies_that_the_lead_saw_are_deleted(visit, make_study, people_study):
+    """A click belongs to the list that was drawn: somebody may withdraw while a lead reads it."""
+    study, lead, gone = people_study
+    folder = settings.local_folder() / "backups"
+    folder.mkdir(mode=0o700)
+    with database.writing(web_engine()) as session:
+        later = join(session, session.get_one(Study, study.id), add_person(session, "later"))
+    in_use = database.sqlite_path(settings.database_url())
+    database.copy_sqlite(in_use, folder / "first.db")
+    with database.writing(web_engine()) as session:
+        erasure.erase(session, study, gone.pseudonym, sure(lead))
+    database.copy_sqlite(in_use, folder / "second.db")
+    page = visit(lead, "people.py", study=study.slug)
+    with database.writing(web_engine()) as session:
+        erasure.erase(session, study, later.pseudonym, sure(lead))
+
+    button(page, "Delete these copies").click().run()
+    assert sorted(path.name for path in folder.glob("*.db")) == ["first.db", "second.db"]
+    button(page, "Delete these copies").click().run()
+    assert not page.exception
+    assert list(folder.glob("*.db")) == []
 
 
 def test_the_page_says_when_the_study_is_done(visit, make_study):

@@ -381,9 +381,12 @@ def test_only_copies_holding_the_person_are_listed_and_deleted(sqlite_engine, ma
         assert set(copies) == {"old.db", elsewhere.name, "CAPSULE.ZIP", "damaged.db", f"report {'a' * 12}"}
         assert copies["old.db"].path == old
         assert copies["old.db"].holds == (anna.pseudonym,)
-        assert erasure.delete_copies(session, study, lead.pseudonym) == 4
+        seen = [copy for copy in copies.values() if copy.path != old]
+        assert erasure.delete_copies(session, study, lead.pseudonym, seen) == 3
+        assert old.exists()
+        assert erasure.delete_copies(session, study, lead.pseudonym, copies.values()) == 1
         assert [copy.path for copy in erasure.copies(session, study)] == [None]
-        assert erasure.delete_copies(session, study, lead.pseudonym, with_reports=True) == 1
+        assert erasure.delete_copies(session, study, lead.pseudonym, copies.values(), with_reports=True) == 1
         assert session.scalars(select(Snapshot.sha256)).all() == ["b" * 64]
     assert (old.exists(), capsule.exists(), new.exists(), foreign.exists()) == (False, False, True, True)
     shutil.rmtree(old.parent)
@@ -409,7 +412,7 @@ def test_a_database_elsewhere_hides_no_copy(sqlite_engine, make_study, tmp_path,
     with database.writing(sqlite_engine) as session:
         assert {copy.path for copy in erasure.copies(session, study)} == {old, before, home / "link.db"}
         with pytest.raises(NotAllowed, match="is a link to"):
-            erasure.delete_copies(session, study, lead.pseudonym)
+            erasure.delete_copies(session, study, lead.pseudonym, erasure.copies(session, study))
     before.unlink(missing_ok=True)
 
 

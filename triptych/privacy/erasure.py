@@ -7,7 +7,7 @@ before somebody was erased or withdrew (backups, capsules, reports) are found, l
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -207,13 +207,15 @@ def _archives(session: Session, study: Study, left: Mapping[str, Event]) -> Iter
             yield Copy(f"archive {new['folder']} {new['sha256'][:12]}", at, holds)
 
 
-def delete_copies(session: Session, study: Study, actor: str, with_reports: bool = False) -> int:
-    """Delete the files found by `copies`, and on request the reports; returns the number of copies.
+def delete_copies(
+    session: Session, study: Study, actor: str, seen: Collection[Copy], with_reports: bool = False
+) -> int:
+    """Delete those of `copies` that the lead has seen, and on request the reports; returns how many were deleted.
 
     Call `wipe` afterwards if reports were deleted. Raises NotAllowed if a file cannot be deleted.
     """
     study = lifecycle.lock(session, study.id)
-    found = copies(session, study)
+    found = [copy for copy in copies(session, study) if copy in seen]
     chosen = [copy for copy in found if copy.path is not None or (with_reports and copy.sha256 is not None)]
     frozen = Snapshot.sha256.in_(copy.sha256 for copy in chosen)
     session.execute(delete(Snapshot).where(Snapshot.study_id == study.id, frozen))
