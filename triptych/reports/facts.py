@@ -201,7 +201,8 @@ def _annotators(session: Session, study: Study, analysis: StudyAnalysis) -> list
 
 def _items(session: Session, study: Study, analysis: StudyAnalysis) -> list[Exclusion]:
     retired = select(Item.external_id, Item.retired_reason).where(Item.study_id == study.id, Item.retired)
-    work = analysis.frame.work["item"].astype(str).value_counts()
+    rows = analysis.frame.work
+    work = rows[rows["kind"].isin(analysis.scope.kinds)]["item"].astype(str).value_counts()
     ignored = mostly_ignored(analysis.frame, analysis.scope)
     listed = [(item, "most annotators ignored it", analysis.scope.with_ignored) for item in sorted(ignored)]
     listed += [(item, reason or "taken out of the study", True) for item, reason in session.execute(retired)]
