@@ -38,6 +38,7 @@ from triptych.storage.models import (
     Role,
     Round,
     Slot,
+    StoredCriterion,
     StudyState,
 )
 from triptych.study import lifecycle
@@ -50,6 +51,14 @@ BEST = """
     scale: {kind: best}
 explanation:"""
 WITH_BEST = SMALL_RUBRIC.replace("\nexplanation:", BEST)
+OPTIONAL = """
+  - key: share
+    title: Share right
+    definition: How many percent are right.
+    required: false
+    scale: {kind: number, low: 0, high: 100, step: 1, unit: '%'}
+explanation:"""
+WITH_OPTIONAL = SMALL_RUBRIC.replace("\nexplanation:", OPTIONAL)
 OPEN_DOCUMENT = b"PK\x03\x04" + bytes(26) + b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet"
 FORMULA = '=HYPERLINK("http://evil.example")'
 
@@ -73,6 +82,12 @@ def desk(sqlite_engine, make_study):
 
 def errors(returned: workbooks.Returned) -> list[tuple[int | None, str, str]]:
     return [(finding.row, finding.column, finding.what) for finding in returned.findings if finding.severity == "error"]
+
+
+def numbers_of(session, key: str) -> list[float]:
+    """The numbers stored for one criterion, by place."""
+    of_criterion = select(Rating.number).join(StoredCriterion, StoredCriterion.id == Rating.criterion_id)
+    return list(session.scalars(of_criterion.where(StoredCriterion.key == key).order_by(Rating.position)))
 
 
 def rating_rows(session, pseudonym_id: int) -> list[tuple]:
@@ -387,6 +402,71 @@ def test_errors_name_row_and_column_and_nothing_is_stored(desk):
     with pytest.raises(ImportRefused, match="nothing was stored"):
         workbooks.take_back(session, study, data, lead.pseudonym)
     assert session.execute(select(func.count()).select_from(Rating)).scalar_one() == 0
+
+
+def test_a_percentage_is_read_as_displayed(desk):
+    session, study, lead, _, sheet = desk(1, rubric=WITH_OPTIONAL)
+    sheet.fill()
+    cells = [sheet.sheet.cell(row, sheet.keys["rating:share"]) for row in sheet.rows]
+    for cell, value, shown_as in zip(cells, (1, 0.29, 50), ("0%", '0.0"of"%', '0"%"'), strict=True):
+        cell.value, cell.number_format = value, shown_as  # as the programs save a typed 100%
+
+    workbooks.take_back(session, study, sheet.saved(), lead.pseudonym)
+
+    assert numbers_of(session, "share") == [100, 29, 50]
+
+
+def test_a_percentage_on_another_scale_is_refused(desk):
+    session, study, *_, sheet = desk(1, rubric=WITH_OPTIONAL)
+    cell = sheet.fill().sheet.cell(sheet.rows[1], sheet.keys["rating:fluency"])
+    cell.value, cell.number_format = 2, "0%"
+
+    returned = workbooks.check(session, study, sheet.saved())
+
+    assert errors(returned) == [(sheet.rows[1], "Fluency", "'200%' is not on the scale.")]
+
+
+@pytest.mark.parametrize(("value", "kind"), [("=1+2", "f"), ("#N/A", "e")])
+def test_an_answer_that_was_not_computed_is_an_error(desk, value, kind):
+    session, study, *_, sheet = desk(1, rubric=WITH_OPTIONAL)
+    for key in ("rating:share", "note", "number"):
+        cell = sheet.fill().sheet.cell(sheet.rows[0], sheet.keys[key])
+        cell.value, cell.data_type = value, kind
+
+    returned = workbooks.check(session, study, sheet.saved())
+
+    unread = "This cell holds an error, or a formula that was never computed."
+    assert errors(returned) == [(sheet.rows[0], "Share right", unread), (sheet.rows[0], "Note to the lead", unread)]
+
+
+@pytest.mark.parametrize(("first", "last"), [((0, "share"), (2, "share")), ((0, "verdict"), (0, "share"))])
+def test_merged_answers_are_errors(desk, first, last):
+    session, study, *_, sheet = desk(1, rubric=WITH_OPTIONAL)
+    places = [sheet.sheet.cell(sheet.rows[row], sheet.keys[f"rating:{key}"]) for row, key in (first, last)]
+    sheet.fill().sheet.merge_cells(f"{places[0].coordinate}:{places[1].coordinate}")
+
+    returned = workbooks.check(session, study, sheet.saved())
+
+    fault = f"The cells {places[0].coordinate}:{places[1].coordinate} are merged, so all but the first are empty."
+    assert (sheet.rows[0], sheet.sheet.cell(3, places[0].column).value, fault) in errors(returned)
+
+
+def test_a_doubled_column_is_refused(desk):
+    session, study, *_, sheet = desk(1)
+    page, column, copy = sheet.fill().sheet, sheet.keys["rating:fluency"], sheet.sheet.max_column + 1
+    for row in (1, 3, *sheet.rows):
+        page.cell(row, copy).value = page.cell(row, column).value
+
+    with pytest.raises(ImportRefused, match="Columns of this workbook are repeated: F, "):
+        workbooks.check(session, study, sheet.saved())
+
+
+def test_a_doubled_sheet_is_refused(desk):
+    session, study, *_, sheet = desk(1)
+    sheet.book.copy_worksheet(sheet.fill().sheet).title = "Ratings (2)"
+
+    with pytest.raises(ImportRefused, match=r"Several sheets .*: Ratings, Ratings \(2\)"):
+        workbooks.check(session, study, sheet.saved())
 
 
 def test_rows_may_be_sorted_but_not_changed_otherwise(desk):

@@ -147,6 +147,11 @@ def repeated_text_bomb(number: str = "0") -> bytes:
     )
 
 
+def merged_bomb() -> bytes:
+    merged = '<mergeCell ref="A2:B2"/>' * 200_000
+    return replaced(workbook(), sheet=sheet_xml("<row/>").replace(b"</work", f"{merged}</work".encode()))
+
+
 def far_corner() -> bytes:
     return replaced(workbook(), sheet=sheet_xml('<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'))
 
@@ -193,6 +198,7 @@ HOSTILE = {
     "repeated text by two numbers": (lambda: repeated_text_bomb("9</v><v>0"), "repeats long texts"),
     "repeated text by a comment": (lambda: repeated_text_bomb("0<!-- -->9"), "repeats long texts"),
     "repeated text by an entity": (lambda: repeated_text_bomb("0&#57;"), "repeats long texts"),
+    "merged cells": (merged_bomb, "cells"),
     "far corner": (far_corner, "row 1,048,576"),
     "entities": (entity_bomb, "XML entities"),
     "entities in UTF-16": (lambda: entity_bomb("utf-16"), "damaged"),

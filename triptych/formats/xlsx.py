@@ -8,6 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
 import python_calamine
+from openpyxl.utils.cell import get_column_letter
 
 from triptych.errors import ImportRefused
 from triptych.formats.model import Contents, Findings, ReadOptions, Source
@@ -93,8 +94,9 @@ def _report_layout(sheet: SheetSurvey, rows: Sequence[int], findings: Findings) 
         lacking = below if last > first else "all but the first of them have"
         findings.error(f"the cells {ref} are merged: {lacking} no value there. Unmerge them and fill each.", first)
     present = set(rows)
-    for row, place in sheet.without_value:
+    for row, column in sheet.without_value:
         if row in present:
+            place = f"{get_column_letter(column)}{row}"
             findings.error(
                 f"cell {place} holds an Excel error or a formula that was never computed; write a text.", row
             )

@@ -5,7 +5,7 @@ that makes a reader allocate the whole sheet. So every member is inflated here w
 examined. Readers get only the checked content, in a new zip (two programs may read one zip differently).
 Where the reader of the cells may read something else than is examined here, the workbook is refused: it allocates what
 it reads, and ends the whole program if there is not enough memory.
-Limits: 200 members, 64 MiB inflated, 100 : 1 where that is more than 8 MiB, 100,000 cells.
+Limits: 200 members, 64 MiB inflated, 100 : 1 where that is more than 8 MiB, 100,000 cells and merges.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ MAX_TEXT = 64 * 2**20
 UNKNOWN = -1
 ROW = re.compile("[1-9][0-9]{0,6}")
 PLACE = re.compile(f"[A-Za-z]{{1,3}}{ROW.pattern}")
+PERCENT_FORMATS: set[str | None] = {"9", "10"}  # numbers of the formats 0% and 0.00%, which no file spells out
+QUOTED = re.compile(r'"[^"]*"|\\.')  # characters of a number format that are shown as they are
 CELLS = b"sheetData"  # without this word nothing in a member is read as cells
 WITH_MARKUP = re.compile(rb"<(?:\w+:)?v\b[^<>]*>[^<]*(?:&|<(?!/))")  # a value that two programs may read differently
 NO_TABLE = ": that is not a table of items. Save the sheet as CSV UTF-8 instead."
@@ -60,14 +62,18 @@ class Members(dict[str, bytes]):
 
 @dataclass(eq=False)
 class SheetSurvey:
-    """Properties in a sheet's XML that its values do not show. Rows from 1; `merged`: (first, last, reference)."""
+    """Properties in a sheet's XML that its values do not show.
+
+    Rows and columns from 1. merged: (first row, last row, reference); without_value and percentages: (row, column).
+    """
 
     name: str
     hidden: bool
     area: int = 0
     hidden_rows: set[int] = field(default_factory=set)
     merged: list[tuple[int, int, str]] = field(default_factory=list)
-    without_value: list[tuple[int, str]] = field(default_factory=list)
+    without_value: list[tuple[int, int]] = field(default_factory=list)
+    percentages: set[tuple[int, int]] = field(default_factory=set)
 
 
 def guarded(data: bytes) -> Members:
@@ -106,8 +112,9 @@ def survey(members: Members) -> list[SheetSurvey]:
         lengths = _lengths_of_texts(members.part("xl/sharedStrings.xml"))
         longest = max(lengths.values(), default=0)
         named = _sheet_paths(members)
+        percent_styles = _percent_styles(members.part("xl/styles.xml"))
         for sheet, path in [*named.items(), *_other_sheets(members, named.values())]:
-            for shared in _look_through(sheet, members.part(path), MAX_AREA - area):
+            for shared in _look_through(sheet, members.part(path), MAX_AREA - area, percent_styles):
                 cells += 1
                 shown += 0 if shared is None else lengths.get(shared, longest)
                 if cells > MAX_CELLS:
@@ -131,6 +138,18 @@ def _lengths_of_texts(content: bytes) -> dict[int, int]:
     if any(text.find(".//{*}si") is not None for text in texts) or any(_number(n, MAX_TAGS) >= MAX_TAGS for n in sizes):
         raise ValueError("the shared texts")
     return dict(enumerate(sum(map(len, text.itertext())) for text in texts))
+
+
+def _percent_styles(content: bytes) -> set[str]:
+    """Numbers of the cell styles that show 0.5 as 50%."""
+    styles = fromstring(content, forbid_dtd=True)
+    percent_formats = PERCENT_FORMATS | {
+        each.get("numFmtId")
+        for each in styles.findall(".//{*}numFmts/{*}numFmt")
+        if "%" in QUOTED.sub("", each.get("formatCode", ""))
+    }
+    looks = enumerate(styles.findall(".//{*}cellXfs/{*}xf"))
+    return {str(number) for number, look in looks if look.get("numFmtId") in percent_formats}
 
 
 @contextmanager
@@ -165,7 +184,9 @@ def _other_sheets(members: Members, paths: Collection[str]) -> Iterator[tuple[Sh
             yield SheetSurvey(name, hidden=True), name
 
 
-def _look_through(sheet: SheetSurvey, content: bytes, max_area: int) -> Iterator[int | None]:
+def _look_through(
+    sheet: SheetSurvey, content: bytes, max_area: int, percent_styles: Collection[str]
+) -> Iterator[int | None]:
     """Fills in the survey of one sheet; yields each cell's index in the list of shared texts, None without one.
 
     UNKNOWN is yielded for an index that the reader of the cells may read as another number.
@@ -189,15 +210,23 @@ def _look_through(sheet: SheetSurvey, content: bytes, max_area: int) -> Iterator
                 )
             kind, values = element.get("t"), [value.text for value in element.findall("{*}v")]
             value = next(iter(values), None)
-            if kind == "e" or (kind != "str" and not value and element.find("{*}f") is not None):
-                sheet.without_value.append((row_of_cell, element.get("r", "")))
+            is_computed = bool(value) or kind == "str" or element.find("{*}f") is None
+            _note_kind(sheet, (row_of_cell, column), kind if is_computed else "e", element.get("s") in percent_styles)
             yield None if kind != "s" else _number(value, UNKNOWN) if is_plain and len(values) == 1 else UNKNOWN
         elif event == "end" and name == "mergeCell":
             first, last = range_boundaries(element.get("ref", ""))[1::2]
             if first and last:
                 sheet.merged.append((first, last, element.get("ref")))
+            yield None  # it counts as a cell, since a small file can contain millions
         if event == "end" and name in ("c", "row"):
             element.clear()
+
+
+def _note_kind(sheet: SheetSurvey, place: tuple[int, int], kind: str | None, has_percent_style: bool) -> None:
+    if kind == "e":
+        sheet.without_value.append(place)
+    elif kind in (None, "n") and has_percent_style:
+        sheet.percentages.add(place)
 
 
 def _row(reference: str | None, otherwise: int) -> int:

@@ -4,6 +4,7 @@ their order does not matter; each name must still be next to its own text. Pure:
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -51,6 +52,7 @@ Severity = Literal["error", "warning", "note"]
 SHOWN_CHARACTERS = 60
 NOT_STORED = "This will not be stored"
 SORTED = "The rows are in another order than in the download. Each was recognised, so nothing is mixed up."
+WITHOUT_VALUE = "This cell holds an error, or a formula that was never computed."
 BY_HAND = "Delete what was typed here; rows cannot be added by hand."
 FRESH = "Copy the answers into a fresh download of this workbook."
 
@@ -134,6 +136,8 @@ class _Checker:
         if keys != [key for key in places if key in keys]:
             self.say("note", None, "", SORTED)
         self._check_header()
+        self._check_without_value()
+        self._check_merged()
         self._check_consent()
 
     def _strange_row(self, row: FilledRow, keys: Sequence[str]) -> None:
@@ -150,6 +154,30 @@ class _Checker:
         for key, column in self.columns.items():
             if column.answer and self.filled.rows and key not in present:
                 self.say("error", None, key, "This column is no longer there.", FRESH)
+
+    def _check_without_value(self) -> None:
+        numbers = {row.number for rows in self.rows.values() for row in rows.values()}
+        for number, key in self.filled.without_value:
+            if number in numbers and self._answers(key):
+                self.say("error", number, key, WITHOUT_VALUE, "Type the answer itself, or empty the cell.")
+
+    def _check_merged(self) -> None:
+        """Reports merged cells that hide answers; the workbook itself merges those of one answer only."""
+        rows = [row for row in self.filled.rows if row.key]
+        numbers = [row.number for row in rows]
+        for merged in self.filled.merged:
+            first, last = bisect_left(numbers, merged.first), bisect_right(numbers, merged.last) - 1
+            if first > last or not (merged.is_wide or self._answers(merged.key)):
+                continue
+            is_one_answer = self._answer_of(rows[first], merged.key) == self._answer_of(rows[last], merged.key)
+            if merged.is_wide or numbers[first] != merged.first or not is_one_answer:
+                fault = f"The cells {merged.reference} are merged, so all but the first are empty."
+                self.say("error", merged.first, merged.key, fault, "Unmerge them and answer each.")
+
+    def _answer_of(self, row: FilledRow, key: str) -> str:
+        """Whose answer a row has: the hidden name of the response or, without its letter, of the item."""
+        is_of_item = key in self.columns and self.columns[key].about == "item"
+        return row.key.rpartition(".")[0] if is_of_item else row.key
 
     def _check_consent(self) -> None:
         if self.book.consent and folded(self.filled.agreed) != folded(_(AGREED)):

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+from openpyxl.utils.cell import get_column_letter, range_boundaries
 
 from triptych.errors import ImportRefused
 from triptych.formats.model import MAX_UPLOAD
+from triptych.formats.tables import Cells
+from triptych.formats.values import typed_number
 from triptych.formats.workbook.columns import AGREE, KEY
 from triptych.formats.workbook.writing import HEADER_ROW, HIDDEN, MARK, TOKEN
 from triptych.formats.xlsx import read_sheets
-from triptych.formats.xlsx_guard import guarded, survey
+from triptych.formats.xlsx_guard import SheetSurvey, guarded, survey
 from triptych.languages.language import ENGLISH, _, codes, using
 
 NOT_OURS = (
@@ -31,15 +36,28 @@ class FilledRow:
 
 
 @dataclass(frozen=True)
+class MergedCells:
+    """Merged cells: first and last row, key of the first column, whether another of our columns is among them."""
+
+    first: int
+    last: int
+    key: str
+    is_wide: bool
+    reference: str
+
+
+@dataclass(frozen=True)
 class FilledWorkbook:
     """A filled workbook. token: from the hidden sheet, or else from the first row that has one; agreed: the cell for
-    consent; language: language of the workbook.
+    consent; language: language of the workbook; without_value: row and key of each error and formula without a result.
     """
 
     token: str
     rows: tuple[FilledRow, ...]
-    agreed: str = ""
-    language: str = ENGLISH
+    agreed: str
+    language: str
+    without_value: tuple[tuple[int, str], ...]
+    merged: tuple[MergedCells, ...]
 
 
 def read_filled(data: bytes) -> FilledWorkbook:
@@ -48,14 +66,13 @@ def read_filled(data: bytes) -> FilledWorkbook:
         raise ImportRefused(f"The file has {len(data) // 2**20} MB; at most {MAX_UPLOAD // 2**20} MB can be read.")
     _refuse_other_formats(data)
     members = guarded(data)
-    names = [sheet.name for sheet in survey(members)]
-    grids = read_sheets(members.as_zip(), names)
-    sheet = next((rows for rows in grids.values() if any(cells[:1] == [MARK] for _number, cells in rows)), None)
-    if sheet is None:
-        raise ImportRefused(NOT_OURS)
-    start, header = next((at, cells) for at, (_number, cells) in enumerate(sheet) if cells[:1] == [MARK])
-    keys = [KEY, *header[1:]]
-    rows = tuple(_row(number, keys, cells) for number, cells in sheet[start + 1 :] if _counts(number, cells))
+    surveys = {sheet.name: sheet for sheet in survey(members)}
+    grids = read_sheets(members.as_zip(), list(surveys))
+    sheet, start = _marked(grids)
+    keys = _keys(grids[sheet][start][1])
+    seen = surveys[sheet]
+    below = [(number, cells) for number, cells in grids[sheet][start + 1 :] if _counts(number, cells)]
+    rows = tuple(_row(number, keys, _displayed(number, cells, seen)) for number, cells in below)
     named = next((row.key.partition(".")[0] for row in rows if row.key), "")
     proof = next((cells for _number, cells in grids.get(HIDDEN, []) if cells[:1] == [TOKEN] and len(cells) > 1), [])
     hidden = proof[1] if proof else named
@@ -65,7 +82,52 @@ def read_filled(data: bytes) -> FilledWorkbook:
     with using(code):
         question = _(AGREE)
     agreed = next((cells[1] for grid in grids.values() for _number, cells in grid if cells[:1] == [question]), "")
-    return FilledWorkbook(hidden, rows, agreed.strip(), code)
+    without_value = tuple((row, key) for row, column in seen.without_value for key in keys[column - 1 : column])
+    return FilledWorkbook(hidden, rows, agreed.strip(), code, without_value, _merged(seen, keys))
+
+
+def _marked(grids: Mapping[str, Sequence[Cells]]) -> tuple[str, int]:
+    """The sheet with the hidden names, and the place of its first row. Raises ImportRefused without one, or for two."""
+    marked: dict[str, int] = {}
+    for name, rows in grids.items():
+        for place, (_number, cells) in enumerate(rows):
+            if cells[:1] == [MARK]:
+                marked.setdefault(name, place)
+    if not marked:
+        raise ImportRefused(NOT_OURS)
+    if len(marked) > 1:
+        names = ", ".join(marked)
+        raise ImportRefused(f"Several sheets of this workbook hold its rows: {names}. Delete all but the right one.")
+    return next(iter(marked.items()))
+
+
+def _keys(first_row: Sequence[str]) -> list[str]:
+    """The key of each column. Raises ImportRefused where two columns have the same."""
+    keys = [KEY, *first_row[1:]]
+    repeated = {key for key, times in Counter(keys).items() if key and times > 1}
+    if repeated:
+        letters = ", ".join(get_column_letter(place) for place, key in enumerate(keys, 1) if key in repeated)
+        raise ImportRefused(f"Columns of this workbook are repeated: {letters}. Delete the copies.")
+    return keys
+
+
+def _displayed(row: int, cells: Sequence[str], sheet: SheetSurvey) -> list[str]:
+    """The cells of a row, with percentages as displayed: spreadsheet programs store a typed 50% as 0.5."""
+    return [_percentage(cell) if (row, column) in sheet.percentages else cell for column, cell in enumerate(cells, 1)]
+
+
+def _percentage(cell: str) -> str:
+    number = typed_number(cell)
+    return cell if number is None else f"{number * 100:.12g}%"
+
+
+def _merged(sheet: SheetSurvey, keys: Sequence[str]) -> tuple[MergedCells, ...]:
+    cells = []
+    for top, bottom, reference in sheet.merged:
+        left, _top, right, _bottom = range_boundaries(reference)
+        first, *others = keys[(left or 1) - 1 : right][:2] or [""]
+        cells.append(MergedCells(top, bottom, first, any(others), reference))
+    return tuple(cells)
 
 
 def _refuse_other_formats(data: bytes) -> None:
