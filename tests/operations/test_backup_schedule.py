@@ -110,6 +110,26 @@ def test_a_failure_is_remembered_until_a_backup_succeeds(daily, monkeypatch):
         assert state_of(session).failure == ""
 
 
+def test_an_interrupted_backup_is_made_an_hour_later(daily, monkeypatch):
+    class Killed(BaseException):
+        pass
+
+    def end(engine, name):
+        raise Killed
+
+    with monkeypatch.context() as broken, pytest.raises(Killed):
+        broken.setattr(backup, "make", end)
+        back_up_if_due(web_engine())
+    for hours in (0.9, 0.2, 23.7):
+        daily(hours)
+        back_up_if_due(web_engine())
+
+    assert names() == ["scheduled"]
+    daily(0.4)
+    back_up_if_due(web_engine())
+    assert names() == ["scheduled", "scheduled"]
+
+
 @pytest.mark.parametrize("schedule", [Schedule(24, 0), Schedule(24, 366), Schedule(-1, 7)])
 def test_a_schedule_needs_sensible_numbers(schedule):
     with pytest.raises(NotAllowed, match="Keep 1 to 365"), writing(web_engine()) as session:

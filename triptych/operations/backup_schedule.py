@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 300.0
 NAME = "scheduled"  # prefix of these backups' names; no other backup is ever deleted
 MAX_KEPT = 365
-RETRY_HOURS = 1  # delay after a failed backup
+RETRY_HOURS = 1  # delay after a backup that failed or never ended
 SCHEDULE, LAST, FAILED = "backup schedule", "backup last", "backup failed"  # keys of settings
 log = logging.getLogger("triptych.backup")
 
@@ -82,7 +82,8 @@ def back_up_if_due(engine: Engine) -> None:
     """Make a backup if it is due and no other process has begun it, and delete those beyond the number to keep."""
     with reading(engine) as session:
         state = state_of(session)
-    if state.due is None or clock.now() < state.due or not _begin(engine, state.last):
+    began = clock.now()
+    if state.due is None or began < state.due or not _begin(engine, state):
         return
     from triptych.operations import backup  # imports pandas, which a server without backups need not load
 
@@ -99,20 +100,25 @@ def back_up_if_due(engine: Engine) -> None:
         session.execute(delete(Setting).where(Setting.key == FAILED))
         if failure:
             session.execute(insert(Setting).values(key=FAILED, value=failure))
-            again = clock.now() - timedelta(hours=state.schedule.every_hours - RETRY_HOURS)
-            session.execute(update(Setting).where(Setting.key == LAST).values(value=again.isoformat()))
+        last = _last_for_retry(state.schedule) if failure else began.isoformat()
+        session.execute(update(Setting).where(Setting.key == LAST).values(value=last))
 
 
-def _begin(engine: Engine, last: datetime | None) -> bool:
-    """Whether this process is the one to make the backup."""
-    now = clock.now().isoformat()
+def _last_for_retry(schedule: Schedule) -> str:
+    """The time of the last backup with which the next one is due after RETRY_HOURS."""
+    return (clock.now() - timedelta(hours=schedule.every_hours - RETRY_HOURS)).isoformat()
+
+
+def _begin(engine: Engine, state: ScheduleState) -> bool:
+    """Whether this process is the one to make the backup. If it is killed meanwhile, another is soon due."""
+    last = _last_for_retry(state.schedule)
     try:
         with writing(engine) as session:
-            if last is None:
-                session.execute(insert(Setting).values(key=LAST, value=now))
+            if state.last is None:
+                session.execute(insert(Setting).values(key=LAST, value=last))
                 return True
-            unchanged = (Setting.key == LAST) & (Setting.value == last.isoformat())
-            moving = update(Setting).where(unchanged).values(value=now).returning(Setting.key)
+            unchanged = (Setting.key == LAST) & (Setting.value == state.last.isoformat())
+            moving = update(Setting).where(unchanged).values(value=last).returning(Setting.key)
             return session.scalars(moving).first() is not None
     except IntegrityError:
         return False
