@@ -16,11 +16,13 @@ import pytest
 from helpers.command_reference import reference
 from helpers.ratings import submit
 from helpers.studies import ROOT, SMALL_RUBRIC
-from sqlalchemy import select
+from sqlalchemy import event, select
 
 from triptych import clock, settings
+from triptych.archive import make as archiving
 from triptych.cli import main as program
 from triptych.cli.commands import root
+from triptych.errors import NotAllowed
 from triptych.operations import backup
 from triptych.people import accounts, signing_in
 from triptych.storage import database
@@ -488,6 +490,27 @@ def test_an_archive_is_made_of_a_closed_study(run, sqlite_engine, rated, tmp_pat
     assert hashlib.sha256((folder / "SHA256SUMS").read_bytes()).hexdigest() == values["sha256"]
     assert events_of(sqlite_engine) == before + 1
     assert run("data", "verify")[0] == 0
+
+
+def test_an_archive_that_cannot_be_logged_is_not_written(run, sqlite_engine, rated, tmp_path, monkeypatch):
+    with writing(sqlite_engine) as session:
+        lifecycle.set_state(session, lifecycle.by_slug(session, rated.slug), StudyState.closed, "L")
+    make = archiving.archive_study
+
+    def unlogged(session, *choices):
+        event.listen(session, "before_commit", fail)
+        return make(session, *choices)
+
+    def fail(session):
+        raise NotAllowed("The disk is full.")
+
+    monkeypatch.setattr(archiving, "archive_study", unlogged)
+    folder = tmp_path / "new" / "archive"
+
+    code, _, complaint = run("study", "archive", rated.slug, str(folder), "--licence", "none")
+
+    assert (code, "disk is full" in complaint) == (2, True)
+    assert list(folder.parent.iterdir()) == []
 
 
 def events_of(engine) -> int:

@@ -6,8 +6,9 @@ import secrets
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +160,16 @@ def refuse_used_folder(path: str) -> None:
 
 def write_folder(path: str, contents: Mapping[str, bytes]) -> None:
     """Write all files into a new or empty folder, or none. Raises NotAllowed, OSError."""
+    with prepared_folder(path, contents) as put_in_place:
+        put_in_place()
+
+
+@contextmanager
+def prepared_folder(path: str, contents: Mapping[str, bytes]) -> Iterator[Callable[[], None]]:
+    """Write all files of a folder under a hidden name, and yield the command that puts them in place.
+
+    They are deleted if it is not called. Raises NotAllowed, OSError, as the command does.
+    """
     refuse_used_folder(path)
     target = Path(path).resolve()
     with _named(path):
@@ -171,10 +182,14 @@ def write_folder(path: str, contents: Mapping[str, bytes]) -> None:
                 (part / name).parent.mkdir(parents=True, exist_ok=True)
                 with (part / name).open("xb") as file:  # follows no link, should another user have swapped the folder
                     file.write(content)
-            if around == target:
-                if [entry.name for entry in target.iterdir()] != [Path(private).name]:  # another command's, by now
-                    raise NotAllowed(f"{path} is no longer empty; something else writes into it.")
-                for entry in part.iterdir():
-                    entry.rename(target / entry.name)
-            else:
-                part.rename(target)
+            yield partial(_put_in_place, part, target)
+
+
+def _put_in_place(part: Path, target: Path) -> None:
+    if part.parent.parent != target:
+        part.rename(target)
+        return
+    if [entry.name for entry in target.iterdir()] != [part.parent.name]:  # another command's, by now
+        raise NotAllowed(f"{target} is no longer empty; something else writes into it.")
+    for entry in part.iterdir():
+        entry.rename(target / entry.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -185,14 +186,21 @@ def archive(
     read = None if release is None else files_of.read(release)
     stated = "" if licence.strip().casefold() == "none" else licence.strip()
     choice = make.ArchiveChoice(stated, blind, read)
-    made = written(lambda session: _archived(session, study, choice, folder))
+    with ExitStack() as prepared:
+        made, put_in_place = written(lambda session: _archived(session, study, choice, folder, prepared))
+        put_in_place()
     lines = [f"{counted(len(made.files), 'file')} in {folder}; open index.html. Archive {made.sha256}."]
     values = {"study": study, "folder": folder, "files": len(made.files), "sha256": made.sha256}
     return Reply([*lines, *filter(None, [made.caution])], {**values, "caution": made.caution})
 
 
-def _archived(session: Session, slug: str, choice: ArchiveChoice, folder: str) -> Archive:
-    """Write the files before logging the archive, so that an unwritable folder leaves no event in the log."""
+def _archived(
+    session: Session, slug: str, choice: ArchiveChoice, folder: str, prepared: ExitStack
+) -> tuple[Archive, Callable[[], None]]:
+    """Write the files before the log is stored, so that an unwritable folder leaves no event in it.
+
+    They are put in place afterwards, so that no archive is without its event: erasures list archives from the log.
+    """
     from triptych.archive import make
 
     database.see_one_state(session)
@@ -200,8 +208,7 @@ def _archived(session: Session, slug: str, choice: ArchiveChoice, folder: str) -
         session, lifecycle.by_slug(session, slug), choice, Path(folder).resolve().name, COMMAND_LINE
     )
     with for_people():
-        files_of.write_folder(folder, made.files)
-    return made
+        return made, prepared.enter_context(files_of.prepared_folder(folder, made.files))
 
 
 def import_study(file: str, lead: str) -> Reply:
