@@ -19,6 +19,10 @@ class ImportRefused(TriptychError):
     """An uploaded file cannot be read or used; nothing was imported."""
 
 
+class NothingToImport(ImportRefused):
+    """An uploaded table has no rows."""
+
+
 class InvalidAnnotation(TriptychError):
     """An answer does not fit the rubric, the texts or the assignment; nothing was stored."""
 

@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -266,6 +268,23 @@ def test_files_of_a_zip_are_read_one_by_one():
     assert (ratings.name, ratings.ratings[0].kind) == ("a/ratings.csv", "judge")
     (ratings,) = read_files(zipped(**{"x": b"", "w1.csv": LONG + "1,m,w,c,4\n"}), "all.zip")
     assert ratings.name == "w1.csv"
+
+
+def test_an_empty_table_in_a_zip_is_left_out():
+    empty = io.BytesIO()
+    pq.write_table(pa.table({"item_id": pa.array([], pa.string())}), empty)
+    tables = {"ratings.csv": LONG + "1,m,w,c,4\n", "highlights.csv": "item_id,system,annotator,label\n"}
+    files = {**tables, "a/highlights.parquet": empty.getvalue()}
+
+    (ratings,) = read_files(zipped(**files), "mine.zip")
+
+    assert (rated(ratings), ratings.ok) == ([("1", "m", "w", "c", "4")], True)
+    assert [message.partition(" has no rows")[0] for message in messages(ratings)] == [
+        "highlights.csv",
+        "a/highlights.parquet",
+    ]
+    with pytest.raises(ImportRefused, match=r"^ratings.csv: .* no rows"):
+        read_files(zipped(**files | {"ratings.csv": LONG}), "mine.zip")
 
 
 def test_items_without_texts_in_a_zip_are_left_alone():

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from triptych.errors import ImportRefused
+from triptych.errors import ImportRefused, NothingToImport
 from triptych.formats.model import (
     COLUMN_TWICE,
     MAX_COLUMNS,
@@ -51,7 +51,7 @@ def read_parquet(data: bytes, contents: Contents, options: ReadOptions, findings
     except OverflowError as error:
         raise ImportRefused("The file has a date outside the years 1 to 9999. Save it as text.") from error
     if not rows:
-        raise ImportRefused("The file has no rows: there is nothing to import.")
+        raise NothingToImport("The file has no rows: there is nothing to import.")
     return Source("Parquet", columns, tuple(rows), tabular=False)
 
 

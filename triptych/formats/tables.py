@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
 
-from triptych.errors import ImportRefused
+from triptych.errors import ImportRefused, NothingToImport
 from triptych.formats.decode import decode
 from triptych.formats.layout import CONTAINER_NAMES, RATING_NAMES, TEXT_NAMES, is_known, known_columns, simple
 from triptych.formats.long_csv import is_escaped, restore_cell
@@ -112,7 +112,7 @@ def as_table(
     if len(names) > MAX_COLUMNS:
         raise ImportRefused(f"The file has {len(names):,} columns; at most {MAX_COLUMNS} can be read.")
     if at + 1 == len(filled) and not findings.has_errors:
-        raise ImportRefused("The file has a header but no rows below it: there is nothing to import.")
+        raise NothingToImport("The file has a header but no rows below it: there is nothing to import.")
     return names, filled[at + 1 :]
 
 

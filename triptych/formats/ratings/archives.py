@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import TypeVar
 
-from triptych.errors import ImportRefused
+from triptych.errors import ImportRefused, NothingToImport
 from triptych.formats import read_items
 from triptych.formats.decode import UnconfirmedEncoding, decode, recoded, refuse_other_content
 from triptych.formats.model import MAX_UPLOAD, Problem
@@ -54,11 +54,29 @@ def read_archive(data: bytes, filename: str, kind: RaterKind, read: Reader) -> t
     packed = sum(_ending(name) in PACKED for name in chosen)
     if packed > MAX_PACKED:
         raise ImportRefused(f"The zip holds {packed} Parquet files or workbooks; at most {MAX_PACKED} can be read.")
-    results = [_named(name, partial(read, files[name], name, kind)) for name in chosen]
+    results = _read_all({name: partial(read, files[name], name, kind) for name in chosen})
     items = _of_stems(files, (ITEMS,))
     if items and results[0].format == "Table of ratings":
         _add_items(results[0], files, items[0])
     return tuple(results)
+
+
+def _read_all(readers: Mapping[str, Callable[[], FinishedRatings]]) -> list[FinishedRatings]:
+    """What the files hold, without those that have no rows, such as the highlights of a study where nobody marked any.
+
+    Raises ImportRefused if none has rows.
+    """
+    results: list[FinishedRatings] = []
+    empty: dict[str, NothingToImport] = {}
+    for name, read in readers.items():
+        try:
+            results.append(_named(name, read))
+        except NothingToImport as refusal:
+            empty[name] = refusal
+    if not results:
+        raise next(iter(empty.values()))
+    results[0].problems += tuple(Problem("note", None, None, f"{name} has no rows and is left out.") for name in empty)
+    return results
 
 
 def unconfirmed(data: bytes) -> dict[str, UnconfirmedEncoding]:
@@ -113,6 +131,8 @@ def _named(name: str, read: Callable[[], Read]) -> Read:
         return read()
     except RolesNeeded as unclear:
         raise RolesNeeded(unclear.roles, f"{name}: {unclear}") from unclear
+    except NothingToImport as refusal:
+        raise NothingToImport(f"{name}: {refusal}") from refusal
     except ImportRefused as refusal:
         raise ImportRefused(f"{name}: {refusal}") from refusal
 
