@@ -17,7 +17,7 @@ from triptych.cli import main as program
 from triptych.operations import verify
 from triptych.people import accounts
 from triptych.privacy import erasure, withdrawal
-from triptych.storage import events
+from triptych.storage import events, rows
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Assignment, Item, Person, Study
 from triptych.study import design
@@ -92,6 +92,23 @@ def test_a_withdrawal_after_a_baseline_is_no_tampering(sqlite_engine, filled):
         withdrawal.withdraw(session, filled, person.pseudonym, person.pseudonym)
 
     assert verdict_of(sqlite_engine, filled).differences == ()
+
+
+def test_a_column_that_an_upgrade_adds_is_no_tampering(sqlite_engine, make_study, monkeypatch):
+    as_carried = rows.as_carried
+
+    def without_instructions(*row):
+        return {name: value for name, value in as_carried(*row).items() if name != "instructions_version"}
+
+    with monkeypatch.context() as before, writing(sqlite_engine) as session:
+        before.setattr(rows, "as_carried", without_instructions)
+        study = fill(session, make_study)
+        events.write_pending(session)
+    assert "instructions_version is not in the log" in verdict_of(sqlite_engine, study).sentence
+    with writing(sqlite_engine) as session:
+        events.record_baseline(session, study.id)
+
+    assert verdict_of(sqlite_engine, study).differences == ()
 
 
 def test_the_time_of_a_draft_is_no_tampering(engine, make_study):

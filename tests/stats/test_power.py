@@ -154,7 +154,7 @@ def test_single_responses_have_raters_of_their_own():
     assert len(set(zip(item.tolist(), annotator.tolist(), system.tolist(), strict=True))) == 120
 
 
-def test_without_a_difference_one_study_in_forty_shows_the_system_above():
+def test_without_a_difference_one_study_in_forty_shows_one():
     """As many show it below, which the chance does not count."""
     for plan in (Plan(50, 3, 5), Plan(100, 3, 10), Plan(150, 1, 15), Plan(100, 3, 12, overlap=30)):
         assert 0.01 <= power(plan, 0, SOME).share <= 0.04
