@@ -287,6 +287,35 @@ def test_a_lead_sets_how_often_the_app_backs_up(visit, lab):
     assert "scheduled-" in words(app) and "Next: 20" in words(app)
 
 
+def test_a_changed_schedule_keeps_what_another_lead_stored(visit, lab):
+    study, lead, _, _ = lab
+    app = visit(lead, "backups.py", study=study.slug)
+    with writing(web_engine()) as session:
+        backup_schedule.set_schedule(session, backup_schedule.Schedule(168, 5))
+
+    app.number_input[0].set_value(3).run()
+
+    with reading(web_engine()) as session:
+        assert backup_schedule.state_of(session).schedule == backup_schedule.Schedule(168, 3)
+    assert box(app, "Make a backup").value == 168
+
+
+def test_two_states_of_the_schedule_do_not_alternate(visit, lab):
+    """A browser can send the states of a field that was drawn and of one that is being drawn."""
+    study, lead, _, _ = lab
+    app = visit(lead, "backups.py", study=study.slug)
+    first = app.number_input[0]
+    first.set_value(3).run()
+    second = app.number_input[0]
+
+    app.session_state[first.key] = 3
+    app.session_state[second.key] = 14
+    app.run(timeout=10)
+
+    assert not app.exception
+    assert app.number_input[0].value == 3
+
+
 def test_the_capsule_is_there_once_the_study_is_unblinded(visit, lab):
     study, lead, _, _ = lab
     app = visit(lead, "log.py", study=study.slug)
