@@ -264,6 +264,14 @@ def _clicked(draw: Callable[..., Any], label: str, key: str, options: Mapping[st
     return clicked
 
 
+def unread_clicks(prefix: str) -> list[str]:
+    """Keys of this beginning that were clicked and that the page, now drawn, has not read; the clicks are forgotten."""
+    clicks: set[str] = recall(CLICKS, set())
+    unread = sorted(key for key in clicks if key.startswith(prefix))
+    clicks.difference_update(unread)
+    return unread
+
+
 def numbered(name: str) -> str:
     """A key for a form or field that is empty again after `renew(name)`."""
     return f"{name}-{recall(name, 0)}"
