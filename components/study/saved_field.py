@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -287,14 +286,15 @@ class SettingsSheet:
             if each is None or self._locked(path):
                 continue
             now = value_of(self.study, path)
-            with suppress(ValueError):  # an incomplete number
+            try:
                 was_sent = now in [each.stored(each.typed(part)) for part in entry["sent"]]
                 content = each.typed(text)
-                self.memory.seen[path] = now if was_sent else entry["seen"]
-                self.memory.shown_next[path] = content
-                self._write(path, content)
-            if path not in self.memory.refused:
+            except ValueError:  # an incomplete number
                 self.memory.settled[path] = text
+                continue
+            self.memory.seen[path] = now if was_sent else entry["seen"]
+            self.memory.shown_next[path] = content
+            self._write(path, content)
 
     # The status line
 
