@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -60,7 +61,7 @@ def _choose_reading(study: Study, who: Who) -> None:
             )
         )
 
-    first = {} if state.change_shown(key, stored) else {"value": stored}
+    first: Any = {} if state.change_shown(key, stored) else {"value": stored}
     if st.toggle(READING, key=key, on_change=store, **first) != stored:
         st.rerun()  # shows what is stored: a tab whose session ended sent the toggle as it was
 
