@@ -69,7 +69,7 @@ def store(study: Study, who: Who, answers: heds.Sheet, seen: heds.Sheet) -> None
     def command(session) -> bool:
         try:
             heds.store(session, study, answers, seen, who.pseudonym)
-        except heds.Overtaken as refusal:
+        except heds.AnswersChanged as refusal:
             seen.update(refusal.stored)
             raise
         return True

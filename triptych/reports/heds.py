@@ -69,7 +69,7 @@ Sheet: TypeAlias = dict[tuple[str, str], Answer]
 """(number of the question, key of the criterion or "") → answer."""
 
 
-class Overtaken(Conflict):
+class AnswersChanged(Conflict):
     """Somebody else changed answers after they were read."""
 
     def __init__(self, stored: Sheet) -> None:
@@ -97,7 +97,7 @@ def stored(sheet: Mapping[str, Any]) -> Sheet:
 def store(session: Session, study: Study, answers: Sheet, seen: Sheet, actor: str) -> None:
     """Store the lead's answers that differ from those they saw, and log an event.
 
-    Raises Overtaken, and stores nothing, if somebody else has stored another answer to one of these questions.
+    Raises AnswersChanged, and stores nothing, if somebody else has stored another answer to one of these questions.
     """
     study = lifecycle.lock(session, study.id)
     sheet, nothing = stored(study.settings.get("heds", {})), Answer()
@@ -112,7 +112,7 @@ def store(session: Session, study: Study, answers: Sheet, seen: Sheet, actor: st
         if sheet.get(place, nothing) not in (answer, seen.get(place, nothing))
     }
     if overtaken:
-        raise Overtaken(overtaken)
+        raise AnswersChanged(overtaken)
     names = {place: " ".join(filter(None, place)) for place in sheet | changed}
     stored_answers = {
         names[place]: [list(answer.chosen), answer.text[:LONGEST]]
