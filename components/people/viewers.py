@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -44,12 +45,25 @@ def viewers(study: Study, everybody: Sequence[Member], who: Who) -> Invited | No
         if sitting:
             with st.popover("Withdraw a seat"):
                 _withdraw(study, sitting, actor)
-        before = settings_of(study).viewers_read_explanations
-        allowed = st.toggle(READING, before, key=f"viewers-read-{study.slug}-{before}")
-    if allowed != before:
-        state.run_command(seats.let_read_explanations, study, allowed, actor)
-        st.rerun()
+        _choose_reading(study, who)
     return invited
+
+
+def _choose_reading(study: Study, who: Who) -> None:
+    """A toggle that is stored by its callback: a run that compared it with what is stored could repeat for ever."""
+    key, stored = f"viewers-read-{study.slug}", settings_of(study).viewers_read_explanations
+
+    def store() -> None:
+        allowed = bool(state.recall(key))
+        state.run_command(
+            lambda session: seats.let_read_explanations(
+                session, state.led_study(session, who, study.slug), allowed, who.pseudonym
+            )
+        )
+
+    first: Any = {} if state.change_shown(key, stored) else {"value": stored}
+    if st.toggle(READING, key=key, on_change=store, **first) != stored:
+        st.rerun()  # shows what is stored: a tab whose session ended sent the toggle as it was
 
 
 def _invite(study: Study, actor: str) -> Invited | None:

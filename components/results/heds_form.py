@@ -7,7 +7,8 @@ from itertools import groupby
 
 import streamlit as st
 
-from components.shell.state import form_button, plain
+from components.shell import state
+from components.shell.state import plain
 from triptych.reports.heds import LONGEST, Answer, Sheet, asked
 from triptych.reports.heds_questions import FORM, SECTIONS, SheetQuestion
 from triptych.rubric.model import Criterion
@@ -18,23 +19,35 @@ NOTE = (
 )
 
 
-def heds_form(criteria: Sequence[Criterion], sheet: Sheet, key: str) -> Sheet | None:
-    """All questions with the answers so far; returns the new answers when the lead saves them."""
+def heds_form(criteria: Sequence[Criterion], sheet: Sheet, key: str) -> tuple[Sheet, Sheet] | None:
+    """All questions with the answers so far; when the lead saves them, returns the answers, and those that they saw.
+
+    The fields keep their content, whatever others store. So the second sheet is remembered while the form is drawn, and
+    the caller enters there what is stored later.
+    """
     st.text(NOTE)
     st.caption(f"The form with its explanations: {FORM}")
     titles = {criterion.key: criterion.title for criterion in criteria}
     answers: Sheet = {}
+    every = asked(list(criteria))
+    fields = {(question.number, criterion): f"{key}-{question.number}-{criterion}" for question, criterion in every}
+    memory, nothing = f"heds-seen-{key}", object()
+    if state.recall(next(iter(fields.values())), nothing) is nothing:
+        state.forget(memory)
     with st.form(f"heds-{key}", border=False):
-        for section, questions in groupby(asked(list(criteria)), key=lambda pair: pair[0].number[0]):
+        for section, questions in groupby(every, key=lambda pair: pair[0].number[0]):
             with st.expander(f"{section} {SECTIONS[section]}"):
                 for criterion, ones in groupby(questions, key=lambda pair: pair[1]):
                     if criterion:
                         st.markdown(f"**{plain(titles[criterion])}**")
                     for question, _ in ones:
                         place = question.number, criterion
-                        answers[place] = _ask(question, sheet.get(place, Answer()), f"{key}-{place}")
-        stored = form_button("Save these answers", f"heds-{key}", type="primary")
-    return answers if stored else None
+                        answers[place] = _ask(question, sheet.get(place, Answer()), fields[place])
+        sent = state.form_button("Save these answers", f"heds-{key}", type="primary")
+    # what the fields show, since a tab whose session ended sends them as they were
+    seen: Sheet = state.recall(memory) or {**answers}
+    state.remember(memory, seen)
+    return (answers, seen) if sent else None
 
 
 def _ask(question: SheetQuestion, now: Answer, key: str) -> Answer:

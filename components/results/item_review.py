@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from components.results.marked import marked_item
-from components.shell.state import form_button, numbered, plain, recall, renew, say
+from components.shell.state import form_button, numbered, plain, recall, renew, say, unread_clicks
 from components.shell.words import NONE, moment, percent, read_aloud
 from triptych.annotate.comments import LONGEST_COMMENT, Thread
 from triptych.results.adjudication import FinalAgreement, FinalValue
@@ -253,8 +254,10 @@ def final_form(look: Look, mark: PointedRating | None, slug: str) -> tuple[dict[
     """The lead's values and reason; None until they submit. Annotations are not changed.
 
     The majority's values are filled in; without a majority the lead must choose. `mark`: a rating to point out.
+
+    The form's key names what it was drawn from, so that no click on an older form accepts what is shown now.
     """
-    name = f"final-{slug}-{look.texts.external_id}"
+    name = f"final-{slug}-{look.texts.external_id}-{_version(look)}"
     disputed = sum(question.is_disputed for question in look.questions)
     chosen: dict[tuple[int, str], Any] = {}
     with st.form(name, border=True):
@@ -279,6 +282,30 @@ def final_form(look: Look, mark: PointedRating | None, slug: str) -> tuple[dict[
         say(f"Annotators disagree here, so choose a value first: {names}.")
         return None
     return values, reason
+
+
+def _version(look: Look) -> str:
+    """A hash of the answers and the final values; without system codes, which a reader could try out."""
+    final = look.final
+    answers = [
+        (question.about, question.criterion.key, question.values, final and final.values.get(place))
+        for question in look.questions
+        for place in [(question.code, question.criterion.key)]
+    ]
+    decided = final and (final.by, final.at, final.reason, final.waiting)
+    return hashlib.sha256(repr((answers, decided)).encode()).hexdigest()[:16]
+
+
+def unsent_form(slug: str) -> None:
+    """After the page was drawn: say that a form was not stored, because what it was drawn from has changed."""
+    for name in unread_clicks(f"final-{slug}-"):
+        item = name.removeprefix(f"final-{slug}-").rpartition("-")[0]
+        reason = recall(f"{name}-why", "")
+        why = f" Your reason was: {reason}" if reason and reason not in map(_why, (0, 1)) else ""
+        say(
+            f"The final values of {item} were not stored: someone changed an answer or a final value after your page "
+            f"showed them. Look at the item again.{why}"
+        )
 
 
 def _hint(questions: Sequence[FinalQuestion]) -> str:

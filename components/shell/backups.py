@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import streamlit as st
 
@@ -56,17 +57,30 @@ def last_backup(backups: Sequence[Backup], schedule: ScheduleState) -> None:
     st.text(f"Last backup: {last}.{following}")
 
 
-def choose_schedule(now: Schedule) -> Schedule:
-    """Choose how often the app makes backups automatically, and how many it keeps."""
+def choose_schedule(now: Schedule, store: Callable[[str, int], None]) -> None:
+    """Choose how often the app makes backups automatically, and how many it keeps.
+
+    store: called with the part of the schedule that the lead changed, and its value.
+    """
     st.header("By itself", anchor=False)
+
+    def change(part: str, key: str) -> None:
+        store(part, int(state.recall(key)))
+
     with st.container(horizontal=True):
-        names = EVERY if now.every_hours in EVERY else {now.every_hours: f"Every {now.every_hours} hours", **EVERY}
-        every = choose("Make a backup", names, f"backup-every-{now.every_hours}", now.every_hours, width=240)
-        kept = st.number_input(
-            "Scheduled backups kept", 1, MAX_KEPT, now.kept, key=f"backups-kept-{now.kept}", width=240
-        )
+        key, hours = "backup-every", now.every_hours
+        names = EVERY if hours in EVERY else {hours: f"Every {hours} hours", **EVERY}
+        options: Any = {"options": list(names), "format_func": names.__getitem__, "key": key, "width": 240}
+        if not state.change_shown(key, hours):
+            options["index"] = list(names).index(hours)
+        every = st.selectbox("Make a backup", on_change=change, args=("every_hours", key), **options)
+        key = "backups-kept"
+        first = {} if state.change_shown(key, now.kept) else {"value": now.kept}
+        bounds: Any = {"min_value": 1, "max_value": MAX_KEPT, "key": key, "width": 240, **first}
+        kept = st.number_input("Scheduled backups kept", on_change=change, args=("kept", key), **bounds)
+    if (every, kept) != (now.every_hours, now.kept):
+        st.rerun()  # shows what is stored: a tab whose session ended sent the fields as they were
     st.caption(SCHEDULE_NOTE)
-    return Schedule(every, int(kept))
 
 
 def backup_table(backups: Sequence[Backup], slug: str) -> None:

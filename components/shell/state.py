@@ -17,13 +17,13 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from triptych import clock
-from triptych.errors import NotFound, StudyFull, TriptychError
+from triptych.errors import NotFound, SignedOut, StudyFull, TriptychError
 from triptych.languages import language
 from triptych.languages.language import _, message
 from triptych.people import accounts, languages, signing_in
 from triptych.people.signing_in import Browser
 from triptych.storage import database
-from triptych.storage.models import Person, Role
+from triptych.storage.models import Person, Role, Study
 from triptych.study import lifecycle
 from triptych.study.persons import Certainty, Who
 from triptych.web.budgets import later
@@ -158,6 +158,16 @@ def run_again_by_itself() -> None:
     st.rerun(scope="app")
 
 
+def led_study(session: Session, who: Who, slug: str) -> Study:
+    """The current study, for a callback, which runs before the page looks at who is signed in.
+
+    Raises SignedOut if the lead signed out in another tab, NotFound.
+    """
+    if current_person() != who:
+        raise SignedOut("You are signed out. Sign in again in another tab, or reload this page.")
+    return lifecycle.led_by(session, who, slug)
+
+
 def was_signed_in() -> bool:
     """Whether this browser or tab was signed in before, so that a login without a person has ended.
 
@@ -207,6 +217,18 @@ def take(key: str, default: Any = None) -> Any:
     return st.session_state.pop(key, default)
 
 
+def change_shown(key: str, value: Any) -> bool:
+    """Before a field is drawn: whether it shows another value than this one, which is then set.
+
+    Otherwise draw the field with `value` as its first one. A value set here reaches the browser a moment after the
+    field: while a new field waited for it, a click would send, and store, the field's own first value.
+    """
+    differs = recall(key, value) != value
+    if differs:
+        remember(key, value)
+    return differs
+
+
 def show_next(key: str) -> None:
     """Scroll the container with this key into view on the next run."""
     remember(SHOWN_NEXT, key)
@@ -240,6 +262,14 @@ def _clicked(draw: Callable[..., Any], label: str, key: str, options: Mapping[st
     clicked = key in clicks
     clicks.discard(key)
     return clicked
+
+
+def unread_clicks(prefix: str) -> list[str]:
+    """Keys of this beginning that were clicked and that the page, now drawn, has not read; the clicks are forgotten."""
+    clicks: set[str] = recall(CLICKS, set())
+    unread = sorted(key for key in clicks if key.startswith(prefix))
+    clicks.difference_update(unread)
+    return unread
 
 
 def numbered(name: str) -> str:

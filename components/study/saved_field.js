@@ -82,8 +82,9 @@ function watch(root, send) {
     const due = paths.filter((path) => {
       const entry = pending[path];
       if (!entry || data.stopped.includes(path)) return false;
-      // Streamlit sends input of this session itself, unless the connection or the server was down
-      return entry.session !== data.session || (path !== focused && Date.now() - entry.at > AGAIN_MS);
+      // Streamlit sends input of this session itself, unless the connection or the server was down; input of another
+      // one may still be typed, in another tab
+      return (entry.session !== data.session || path !== focused) && Date.now() - entry.at > AGAIN_MS;
     });
     if (!due.length) return;
     send("again", Object.fromEntries(due.map((path) => [path, pending[path]])));

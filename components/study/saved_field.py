@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -20,10 +19,10 @@ import streamlit as st
 
 from components.shell import state
 from components.shell.words import clock_time
-from triptych.errors import SignedOut, TriptychError
+from triptych.errors import TriptychError
 from triptych.storage.database import DatabaseUnavailable
 from triptych.storage.models import Study, StudyState
-from triptych.study import lifecycle, saved_setting
+from triptych.study import saved_setting
 from triptych.study.design import FIXED
 from triptych.study.persons import Who
 from triptych.study.saved_setting import Change, Overtaken, value_of
@@ -206,12 +205,9 @@ class SettingsSheet:
         content = memory.shown_next.pop(path, each.shown(now) if is_new else held)
         if is_new or each.stored(content) == now:
             memory.seen[path] = now
-        # A value set by the session state reaches the browser a moment after the widget, and a click in between would
-        # send, and store, the widget's own first value. So a new widget gets its value as its first one
-        options = {**each.options, **each.starting_with(content)}
-        if held is not memory and content != held:
-            state.remember(key, content)
-            options = dict(each.options)
+        options = dict(each.options)
+        if not state.change_shown(key, content):
+            options |= each.starting_with(content)
         memory.fields[path] = each
         memory.drawn.add(path)
         locked = self._locked(path)
@@ -255,7 +251,7 @@ class SettingsSheet:
         value, seen = memory.fields[path].stored(content), memory.seen[path]
         try:
             with state.writing() as session:
-                study, actor = self._stored_study(session), self.who.pseudonym
+                study, actor = state.led_study(session, self.who, self.study.slug), self.who.pseudonym
                 after = saved_setting.write(session, study, path, value, seen, actor, self.reason)
         except Overtaken:
             memory.refused.pop(path, None)
@@ -265,12 +261,6 @@ class SettingsSheet:
             memory.seen[path] = after
             memory.refused.pop(path, None)
             memory.settled[path] = str(content)
-
-    def _stored_study(self, session: state.Session) -> Study:
-        """The current study. Raises SignedOut if the lead signed out in another tab, NotFound."""
-        if state.current_person() != self.who:
-            raise SignedOut("You are signed out. Sign in again in another tab, or reload this page.")
-        return lifecycle.led_by(session, self.who, self.study.slug)
 
     def _insist(self, path: str) -> None:
         self.memory.seen[path] = value_of(self.study, path)
@@ -284,7 +274,8 @@ class SettingsSheet:
 
     def step(self, command: Callable[..., str]) -> None:
         """Run undo or redo."""
-        path = state.run_command(lambda session: command(session, self._stored_study(session), self.who.pseudonym))
+        who, slug = self.who, self.study.slug
+        path = state.run_command(lambda session: command(session, state.led_study(session, who, slug), who.pseudonym))
         if path is not None:
             self.renew(path)
 
@@ -295,14 +286,15 @@ class SettingsSheet:
             if each is None or self._locked(path):
                 continue
             now = value_of(self.study, path)
-            with suppress(ValueError):  # an incomplete number
+            try:
                 was_sent = now in [each.stored(each.typed(part)) for part in entry["sent"]]
                 content = each.typed(text)
-                self.memory.seen[path] = now if was_sent else entry["seen"]
-                self.memory.shown_next[path] = content
-                self._write(path, content)
-            if path not in self.memory.refused:
+            except ValueError:  # an incomplete number
                 self.memory.settled[path] = text
+                continue
+            self.memory.seen[path] = now if was_sent else entry["seen"]
+            self.memory.shown_next[path] = content
+            self._write(path, content)
 
     # The status line
 

@@ -1,5 +1,7 @@
 """Backups of the whole installation: scheduled or on request, and restoring one."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from components.shell import backups, state
@@ -17,6 +19,17 @@ def run(command) -> None:
         state.say(str(refusal))
 
 
+def store_schedule(part: str, value: int) -> None:
+    """Change one part of the schedule, and keep what another lead stored in the other one."""
+
+    def command(session) -> None:
+        state.led_study(session, who, study.slug)
+        stored = backup_schedule.state_of(session).schedule
+        backup_schedule.set_schedule(session, replace(stored, **{part: value}))
+
+    state.run_command(command, done="The schedule is saved.")
+
+
 who = state.require("lead")
 with chosen_study(who) as (session, study):
     schedule = backup_schedule.state_of(session)
@@ -28,10 +41,7 @@ except TriptychError as refusal:
     st.error(str(refusal))
     st.stop()
 backups.last_backup(stored, schedule)
-chosen = backups.choose_schedule(schedule.schedule)
-if chosen != schedule.schedule:
-    state.run_command(backup_schedule.set_schedule, chosen, done="The schedule is saved.")
-    st.rerun()
+backups.choose_schedule(schedule.schedule, store_schedule)
 st.header("Backups made", anchor=False)
 backups.backup_table(stored, study.slug)
 with state.reading() as session:

@@ -99,6 +99,7 @@ with left:
         finals = adjudication.final_values(session, study)
     chosen = second_look.choose_item(lines, st.query_params.get("look", ""), slug) if lines else None
 with right:
+    top = st.container()
     scope_notes(frame, scope, kinds)
     if not lines:
         empty_state("This study has no items yet. Add a file of items.", "Setup", slug)
@@ -115,3 +116,5 @@ with right:
             second_look.draw_answers(look, slug)
             talk(item)
     second_look.agreement_with_final(adjudication.agreement(frame, scope, finals))
+    with top:
+        second_look.unsent_form(slug)

@@ -57,10 +57,25 @@ def datasheet(study: Study, who: Who) -> None:
     sheet = heds.stored(study.settings.get("heds", {}))
     questions = len(heds.asked(criteria))
     with st.expander(f"Datasheet (HEDS 3.0): {len(sheet)} of {questions} questions answered"):
-        answers = heds_form(criteria, sheet, study.slug)
-    if answers is not None:
-        state.run_command(heds.store, study, answers, who.pseudonym, done="Answers saved.")
+        sent = heds_form(criteria, sheet, study.slug)
+    if sent:
+        store(study, who, *sent)
         st.rerun()
+
+
+def store(study: Study, who: Who, answers: heds.Sheet, seen: heds.Sheet) -> None:
+    """Store the answers, or show what somebody else answered since; `seen` follows what the lead knows."""
+
+    def command(session) -> bool:
+        try:
+            heds.store(session, study, answers, seen, who.pseudonym)
+        except heds.AnswersChanged as refusal:
+            seen.update(refusal.stored)
+            raise
+        return True
+
+    if state.run_command(command, done="Answers saved."):
+        seen.update(answers)
 
 
 who = state.require("lead")

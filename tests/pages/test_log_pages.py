@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from helpers.ratings import submit
+from helpers.ratings import resubmit, submit
 from helpers.results_pages import words
 from helpers.studies import full_answers, sure
 from sqlalchemy import text
@@ -34,6 +34,15 @@ def lab(make_study):
         for who, fluency in zip(people, (3, 2), strict=True):
             submit(session, study, who, full_answers(fluency=fluency) | {"note": HOSTILE})
         return study, lead, people, session.scalars(text("SELECT external_id FROM item")).one()
+
+
+@pytest.fixture
+def agreed(make_study):
+    """(study, lead, annotators with their work); both gave the only item the same values, and a note."""
+    with writing(web_engine()) as session:
+        study, lead, people = make_study(session, items=1)
+        answers = full_answers(fluency=2) | {"note": "look"}
+        return study, lead, [(who, submit(session, study, who, answers)) for who in people]
 
 
 def button(app: AppTest, label: str):
@@ -100,6 +109,42 @@ def test_agreed_values_take_one_click_and_the_next_item_follows(visit, make_stud
     assert app.header[0].value != first
     with reading(web_engine()) as session:
         assert len(adjudication.final_values(session, study)) == 1
+
+
+@pytest.mark.parametrize("query", [{"look": "item-1"}, {}], ids=["the item", "the queue"])
+def test_a_final_value_recorded_meanwhile_is_not_replaced(visit, agreed, query):
+    study, lead, _ = agreed
+    first, second = (visit(lead, "items.py", study=study.slug, **query) for _ in range(2))
+    button(first, "Accept all 6").click().run()
+    box(second, "Why").set_value("read twice")
+    button(second, "Accept all 6").click().run()
+
+    assert not second.exception
+    [refusal] = [element.value.replace("\\", "") for element in second.error]
+    assert "The final values of item-1 were not stored" in refusal and "read twice" in refusal
+    with reading(web_engine()) as session:
+        kinds = [event.kind for event in events.since(session, study.id, 0)]
+        assert adjudication.final_values(session, study)["item-1"].reason == "As most annotators"
+    assert "final value changed" not in kinds
+    assert not second.run().error
+
+
+def test_a_majority_that_changed_meanwhile_is_not_stored(visit, agreed):
+    study, lead, works = agreed
+    app = visit(lead, "items.py", study=study.slug, look="item-1")
+    with writing(web_engine()) as session:
+        for who, work in works:
+            resubmit(session, who, work, full_answers(fluency=3))
+    button(app, "Accept all 6").click().run()
+    with reading(web_engine()) as session:
+        assert adjudication.final_values(session, study) == {}
+    assert {element.value for element in disputed(app)} == {3.0}
+
+    button(app, "Accept all 6").click().run()
+
+    with reading(web_engine()) as session:
+        values = adjudication.final_values(session, study)["item-1"].values
+    assert {value for (_, criterion), value in values.items() if criterion == "fluency"} == {3.0}
 
 
 def test_previous_and_next_walk_the_queue(visit, make_study):
@@ -285,6 +330,35 @@ def test_a_lead_sets_how_often_the_app_backs_up(visit, lab):
     backup_schedule.back_up_if_due(web_engine())
     app = visit(lead, "backups.py", study=study.slug)
     assert "scheduled-" in words(app) and "Next: 20" in words(app)
+
+
+def test_a_changed_schedule_keeps_what_another_lead_stored(visit, lab):
+    study, lead, _, _ = lab
+    app = visit(lead, "backups.py", study=study.slug)
+    with writing(web_engine()) as session:
+        backup_schedule.set_schedule(session, backup_schedule.Schedule(168, 5))
+
+    app.number_input[0].set_value(3).run()
+
+    with reading(web_engine()) as session:
+        assert backup_schedule.state_of(session).schedule == backup_schedule.Schedule(168, 3)
+    assert box(app, "Make a backup").value == 168
+
+
+def test_two_states_of_the_schedule_do_not_alternate(visit, lab):
+    """A browser can send the states of a field that was drawn and of one that is being drawn."""
+    study, lead, _, _ = lab
+    app = visit(lead, "backups.py", study=study.slug)
+    first = app.number_input[0]
+    first.set_value(3).run()
+    second = app.number_input[0]
+
+    app.session_state[first.key] = 3
+    app.session_state[second.key] = 14
+    app.run(timeout=10)
+
+    assert not app.exception
+    assert app.number_input[0].value == 3
 
 
 def test_the_capsule_is_there_once_the_study_is_unblinded(visit, lab):

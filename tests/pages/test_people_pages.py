@@ -10,7 +10,7 @@ from helpers.downloads import get
 from helpers.present import present
 from helpers.ratings import submit
 from helpers.results_pages import words
-from helpers.sign_in import app, field, press, shown, signs_in
+from helpers.sign_in import app, be, field, press, shown, signs_in
 from helpers.studies import ROOT, add_person, full_answers, join, sure
 from helpers.study_pages import button, interrupt_once, labels, rendered_markdown
 from sqlalchemy import select
@@ -20,10 +20,11 @@ from streamlit.testing.v1 import AppTest
 from components.shell import state
 from triptych import settings
 from triptych.annotate import onboarding
-from triptych.people import accounts, roster, signing_in
+from triptych.people import accounts, roster, signing_in, viewers
 from triptych.privacy import erasure
 from triptych.storage import database, events
-from triptych.storage.models import Login, Person, Role, Study
+from triptych.storage.events import EventKind
+from triptych.storage.models import Event, EventDetail, Login, Person, Role, Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.study.settings import changed, settings_of, stored
@@ -112,6 +113,59 @@ def test_an_interrupted_invitation_is_sent_and_its_form_emptied(visit, people_st
 
     assert "Mia" in roster_of(study)
     assert page.text_area[0].value == ""
+
+
+def let_read(study, allowed: bool, lead: Who) -> None:
+    with database.writing(web_engine()) as session:
+        viewers.let_read_explanations(session, study, allowed, lead.pseudonym)
+
+
+def readings(study) -> list[bool]:
+    """Whether viewers may read explanations, after each change."""
+    with database.reading(web_engine()) as session:
+        events.write_pending(session)
+        logged = select(EventDetail.new).join(Event).where(Event.kind == EventKind.viewers_reading_changed)
+        return [new["explanations"] for new in session.scalars(logged.order_by(Event.number))]
+
+
+def test_two_states_of_one_toggle_do_not_alternate(visit, people_study):
+    """A browser can send the states of a toggle that was drawn and of one that is being drawn."""
+    study, lead, _ = people_study
+    page = visit(lead, "people.py", study=study.slug)
+    first = page.toggle[0]
+    first.set_value(True).run()
+    second = page.toggle[0]
+
+    page.session_state[first.key] = True
+    page.session_state[second.key] = False
+    page.run(timeout=10)
+
+    assert not page.exception
+    assert readings(study) == [True]
+    assert page.toggle[0].value
+
+
+def test_a_toggle_shows_what_another_lead_stored(visit, people_study):
+    study, lead, _ = people_study
+    page = visit(lead, "people.py", study=study.slug)
+    page.toggle[0].set_value(True).run()
+    let_read(study, False, lead)
+    assert not page.run().toggle[0].value
+
+    page.toggle[0].set_value(True).run()
+
+    assert page.toggle[0].value
+    assert readings(study) == [True, False, True]
+
+
+def test_a_toggle_stores_nothing_after_signing_out(visit, people_study, monkeypatch):
+    study, lead, _ = people_study
+    page = visit(lead, "people.py", study=study.slug)
+    be(monkeypatch, None)
+
+    page.toggle[0].set_value(True).run()
+
+    assert readings(study) == []
 
 
 def test_a_click_left_unread_is_forgotten_on_another_page(visit, people_study):

@@ -149,7 +149,7 @@ def test_only_the_leads_power_analysis_is_in_the_datasheet(sheet, tmp_path, make
     engine = opened(tmp_path)
     with database.writing(engine) as session:
         study, lead, _ = make_study(session)
-        heds.store(session, study, {("3.1.3.2", ""): Answer(text="0.83, as the planner told")}, lead.pseudonym)
+        heds.store(session, study, {("3.1.3.2", ""): Answer(text="0.83, as the planner told")}, {}, lead.pseudonym)
     datasheet = json.loads(report_of(engine, study).files["heds.json"])
     engine.dispose()
 
@@ -168,9 +168,13 @@ def test_answers_are_stored_logged_and_in_the_file(tmp_path, make_study):
     with database.writing(engine) as session:
         study, lead, _ = make_study(session)
         before = study.design_hash
-        heds.store(session, study, answers, lead.pseudonym)
-        assert events.since(session, study.id, 0)[-1].kind == "datasheet answered"
+        heds.store(session, study, answers, {}, lead.pseudonym)
     with database.reading(engine) as session:
+        *_, entry = events.entries(session, study)
+        assert (entry.event.kind, entry.new) == (
+            "datasheet answered",
+            {"answers": 4, "changed": ["1.1.1", "1.3.2.1", "2.3", "4.1.1 fluency"]},
+        )
         study = lifecycle.by_slug(session, study.slug)
         assert heds.stored(study.settings["heds"]) == {place: answer for place, answer in answers.items() if answer}
         assert (study.design_hash, study.settings.get("items_per_annotator")) == (before, None)

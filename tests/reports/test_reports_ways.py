@@ -58,7 +58,7 @@ def test_a_snapshot_stays_the_same_when_the_study_continues(engine, make_study):
     first = freeze(engine, study)
     again = freeze(engine, study)
     with database.writing(engine) as session:
-        heds.store(session, study, {("5.1", ""): heds.Answer(text="None")}, "P-lead")
+        heds.store(session, study, {("5.1", ""): heds.Answer(text="None")}, {}, "P-lead")
     second = freeze(engine, study, Counted(annotators=frozenset({people[0].pseudonym})))
 
     with database.reading(engine) as session:

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from sqlmodel import Session
 
+from triptych.errors import Conflict
 from triptych.reports.documents import code_span
 from triptych.reports.facts import Facts
 from triptych.reports.heds_questions import (
@@ -68,6 +69,22 @@ Sheet: TypeAlias = dict[tuple[str, str], Answer]
 """(number of the question, key of the criterion or "") → answer."""
 
 
+class AnswersChanged(Conflict):
+    """Somebody else changed answers after they were read."""
+
+    def __init__(self, stored: Sheet) -> None:
+        """stored: these answers as they are now."""
+        self.stored = stored
+        super().__init__(
+            "Nothing was saved, because someone else has changed the same answers since your page showed them. "
+            "Yours are still in the form. Save again to replace these:",
+            *(
+                f"{number} {criterion}".strip() + f": {_answer_text(BY_NUMBER[number], stored, criterion)}"
+                for number, criterion in stored
+            ),
+        )
+
+
 def stored(sheet: Mapping[str, Any]) -> Sheet:
     """The lead's answers in the study's settings: "4.1.1 fluency" → [[1], "words"]."""
     sheet_ = {}
@@ -77,17 +94,35 @@ def stored(sheet: Mapping[str, Any]) -> Sheet:
     return sheet_
 
 
-def store(session: Session, study: Study, sheet: Sheet, actor: str) -> None:
-    """Store the lead's answers in the study and log an event."""
+def store(session: Session, study: Study, answers: Sheet, seen: Sheet, actor: str) -> None:
+    """Store the lead's answers that differ from those they saw, and log an event.
+
+    Raises AnswersChanged, and stores nothing, if somebody else has stored another answer to one of these questions.
+    """
     study = lifecycle.lock(session, study.id)
+    sheet, nothing = stored(study.settings.get("heds", {})), Answer()
+    changed = {
+        place: answer
+        for place, answer in answers.items()
+        if answer != seen.get(place, nothing) and BY_NUMBER[place[0]].asked
+    }
+    overtaken = {
+        place: sheet.get(place, nothing)
+        for place, answer in changed.items()
+        if sheet.get(place, nothing) not in (answer, seen.get(place, nothing))
+    }
+    if overtaken:
+        raise AnswersChanged(overtaken)
+    names = {place: " ".join(filter(None, place)) for place in sheet | changed}
     stored_answers = {
-        f"{number} {criterion}".strip(): [list(answer.chosen), answer.text[:LONGEST]]
-        for (number, criterion), answer in sheet.items()
-        if answer and BY_NUMBER[number].asked
+        names[place]: [list(answer.chosen), answer.text[:LONGEST]]
+        for place, answer in (sheet | changed).items()
+        if answer
     }
     study.settings = {**study.settings, "heds": stored_answers}
     session.flush()
-    events.record(session, study.id, EventKind.datasheet_answered, actor, new={"answers": len(stored_answers)})
+    new = {"answers": len(stored_answers), "changed": [names[place] for place in changed]}
+    events.record(session, study.id, EventKind.datasheet_answered, actor, new=new)
 
 
 def asked(criteria: list[Criterion]) -> list[tuple[SheetQuestion, str]]:

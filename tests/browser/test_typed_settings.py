@@ -1,0 +1,87 @@
+"""Text typed into *Setup* is stored once, by the tab in which it is typed, and never dropped without a choice."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from helpers import browser
+from helpers.browser import expect
+from helpers.studies import SMALL_RUBRIC, draft_items
+
+from triptych.people import accounts
+from triptych.study import lifecycle, saved_setting
+
+pytestmark = pytest.mark.browser
+chromium = browser.chromium
+
+SECTION = "section=Before+the+first+item"
+CONSENT = "consent.text"
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory, forked: Any) -> Iterator[browser.App]:
+    with browser.running(tmp_path_factory.mktemp("settings"), start=forked) as app:
+        yield app
+
+
+@pytest.fixture
+def draft(app: browser.App, chromium: Any, request: pytest.FixtureRequest) -> Iterator[tuple[Any, str, str]]:
+    """(the browser of a lead, the address of the texts of their draft, the lead's pseudonym and the draft's name)."""
+    with app.writing() as session:
+        lead = accounts.create_lead(session, request.node.name, "a passcode of twelve letters")
+        plan = lifecycle.StudyPlan(title=request.node.name)
+        study = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(2), lead.pseudonym, lead.id)
+        names, person = f"{lead.pseudonym}:{study.slug}", lead.id
+    context = browser.signed_in(chromium.new_context(viewport=browser.SIZE), app, person)
+    yield context, f"{app.url}/setup?study={names.partition(':')[2]}&{SECTION}", names
+    context.close()
+
+
+def opened(context: Any, address: str) -> tuple[Any, Any]:
+    """(a tab, its field of the consent text)"""
+    tab = context.new_page()
+    tab.goto(address)
+    field = tab.get_by_label("Consent", exact=True)
+    expect(field).to_be_visible()
+    browser.settled(tab)
+    return tab, field
+
+
+def stored(app: browser.App, names: str) -> Any:
+    with app.reading() as session:
+        return saved_setting.value_of(lifecycle.by_slug(session, names.partition(":")[2]), CONSENT)
+
+
+def test_a_second_tab_stores_nothing_half_typed(app, draft):
+    context, address, names = draft
+    opened(context, address)
+    tab, field = opened(context, address)
+
+    field.press_sequentially("I agree to take part in it.", delay=120)
+
+    expect(tab.locator(".triptych-saved")).to_have_text(re.compile("^Saved"))
+    expect(tab.get_by_text("changed this")).to_have_count(0)
+    assert stored(app, names) == "I agree to take part in it."
+
+
+def test_an_undecided_text_is_offered_by_the_next_tab(app, draft):
+    context, address, names = draft
+    with app.writing() as session:
+        study = lifecycle.by_slug(session, names.partition(":")[2])
+        saved_setting.write(session, study, CONSENT, "of the other lead", "", names.partition(":")[0])
+    tab, _ = opened(context, address)
+    entry = {"text": "of this lead", "seen": "", "sent": [], "session": "of a closed tab", "at": 0}
+    item = [f"triptych-setup:{names}", json.dumps({CONSENT: entry})]
+    tab.evaluate("(item) => localStorage.setItem(...item)", item)
+    for _ in range(2):
+        expect(tab.get_by_text("changed this")).to_be_visible()
+        expect(tab.get_by_label("Consent", exact=True)).to_have_value("of this lead")
+        tab.close()
+        tab, _ = opened(context, address)
+    tab.get_by_role("button", name="Save my version").click()
+    expect(tab.locator(".triptych-saved")).to_have_text(re.compile("^Saved"))
+    assert stored(app, names) == "of this lead"
