@@ -8,7 +8,7 @@ import streamlit as st
 
 from components.shell.choices import certain, confirmed
 from components.shell.clearing import clear
-from components.shell.state import button, form_button, run_command
+from components.shell.state import button, form_button, key_of, run_command
 from components.shell.words import moment
 from triptych.annotate.exclusions import LONGEST_REASON
 from triptych.people.roster import Member
@@ -117,7 +117,8 @@ def copies(remaining: Sequence[Copy]) -> bool | None:
         return None
     reports = any(copy.sha256 is not None for copy in remaining)
     with_reports = reports and st.checkbox("Delete the reports as well; their numbers will no longer be available")
-    return bool(with_reports) if button("Delete these copies", "delete-copies", type="primary") else None
+    key = key_of("delete-copies", [copy.name for copy in remaining])
+    return bool(with_reports) if button("Delete these copies", key, type="primary") else None
 
 
 def _place(copy: Copy) -> str:
