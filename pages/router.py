@@ -89,7 +89,8 @@ def show(who: Who | None) -> None:
         bookmarks = {page.url_path for page in pages_of("lead")} - {""}
         aliases = [st.Page(path, title=title, url_path=name, visibility="hidden") for name in sorted(bookmarks)]
         st.set_page_config(page_title=f"{title} · Triptych")
-        st.navigation([st.Page(path, title=title, default=True, url_path="start"), *aliases], position="hidden").run()
+        doors = [st.Page(path, title=title, default=True, url_path="start"), *aliases]
+        state.run_page(st.navigation(doors, position="hidden"), path)
         return
     is_lead = who.role == "lead"
     page = st.navigation(pages_of(who.role), position="hidden" if is_lead else "top")
@@ -103,8 +104,7 @@ def show(who: Who | None) -> None:
         st.logo(str(LOGO), size="large")
         account(who.pseudonym)
     say_unknown_address(page.url_path)
-    state.turn_to(page.url_path)
-    page.run()
+    state.run_page(page, page.url_path)
 
 
 st.set_page_config(page_title="Triptych", page_icon=str(LOGO), layout="wide")

@@ -64,7 +64,9 @@ def _add(study: Study, actor: str) -> None:
 def _new_link(study: Study, waiting: Sequence[Member], actor: str) -> Invited | None:
     st.text(NEW_LINK_HINT)
     chosen = choose_member(waiting, "Invited lead", "waiting")
-    if not state.button("Create a new link", f"new-link-{study.slug}", type="primary"):
+    if chosen is None:
+        return None
+    if not state.button("Create a new link", f"new-link-{study.slug}-{chosen.pseudonym}", type="primary"):
         return None
     secret = state.run_command(roster.new_link, study, chosen.pseudonym, actor)
     return secret and Invited(chosen.name or "", chosen.email, Role.lead, chosen.pseudonym, secret)
@@ -72,8 +74,10 @@ def _new_link(study: Study, waiting: Sequence[Member], actor: str) -> Invited | 
 
 def _remove(study: Study, fellow: Sequence[Member], who: Who) -> None:
     chosen = choose_member(fellow, "Lead", "fellow")
+    if chosen is None:
+        return
     losses = f"{chosen.pseudonym} leaves: {REMOVE_HINT}"
-    certainty = certain(who, "Remove this lead", losses, f"remove-{study.slug}")
+    certainty = certain(who, "Remove this lead", losses, f"remove-{study.slug}-{chosen.pseudonym}")
     if certainty:
         done = f"{chosen.pseudonym} no longer leads this study."
         if state.run_command(roster.remove_lead, study, chosen.pseudonym, certainty, done=done):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import sha256
 
 import streamlit as st
 
 from components.shell.choices import certain, confirmed
 from components.shell.clearing import clear
-from components.shell.state import button, form_button, run_command
+from components.shell.state import button, form_button, key_of, run_command
 from components.shell.words import moment
 from triptych.annotate.exclusions import LONGEST_REASON
 from triptych.people.roster import Member
@@ -118,9 +117,8 @@ def copies(remaining: Sequence[Copy]) -> bool | None:
         return None
     reports = any(copy.sha256 is not None for copy in remaining)
     with_reports = reports and st.checkbox("Delete the reports as well; their numbers will no longer be available")
-    # a click belongs to the list that was drawn: what was found since has not been seen
-    drawn = sha256(repr(remaining).encode()).hexdigest()[:12]
-    return bool(with_reports) if button("Delete these copies", f"delete-copies-{drawn}", type="primary") else None
+    key = key_of("delete-copies", [copy.name for copy in remaining])
+    return bool(with_reports) if button("Delete these copies", key, type="primary") else None
 
 
 def _place(copy: Copy) -> str:

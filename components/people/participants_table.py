@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,6 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from components.people.people_table import PROGRESS, consent
+from components.shell.state import key_of
 from components.shell.words import NONE
 from triptych.participants.participant import Participant, Phase
 from triptych.results.pay import money
@@ -56,6 +56,7 @@ def table(people: Sequence[Participant], slug: str, asks_consent: bool, currency
     picked = st.dataframe(
         shown,
         hide_index=True,
+        # Streamlit remembers selected row numbers by key, so other rows need another key
         key=selection_key(people, slug),
         on_select="rerun",
         selection_mode="multi-row",
@@ -83,9 +84,8 @@ def table(people: Sequence[Participant], slug: str, asks_consent: bool, currency
 
 
 def selection_key(people: Sequence[Participant], slug: str) -> str:
-    """The table's key. Streamlit remembers selected row numbers by key, so other rows need another key."""
-    order = " ".join(person.pseudonym for person in people)
-    return f"people-{slug}-{hashlib.sha256(order.encode()).hexdigest()[:12]}"
+    """A key for the table of these people, or for the actions on them."""
+    return key_of(f"people-{slug}", [person.pseudonym for person in people])
 
 
 def _columns(people: Sequence[Participant], zone: ZoneInfo, currency: str) -> dict[str, Sequence[object]]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from components.shell.choices import choose
+from components.shell.choices import choose_for_act
 from components.shell.words import moment
 from triptych.people.roster import Member
 from triptych.storage.models import Role
@@ -22,11 +22,11 @@ def consent(row: Member) -> str:
     return moment(row.consented_at) + (" to an earlier text" if row.consent == "outdated" else "")
 
 
-def choose_member(rows: Sequence[Member], label: str, key: str) -> Member:
-    """A box to choose a member by pseudonym and name."""
+def choose_member(rows: Sequence[Member], label: str, key: str) -> Member | None:
+    """A box to choose a member to act on, by pseudonym and name."""
     named = {row.pseudonym: f"{row.pseudonym} · {row.name}" if row.name else row.pseudonym for row in rows}
-    chosen = choose(label, named, key)
-    return next(row for row in rows if row.pseudonym == chosen)
+    chosen = choose_for_act(label, named, key)
+    return next((row for row in rows if row.pseudonym == chosen), None)
 
 
 def leads_table(rows: Sequence[Member]) -> None:

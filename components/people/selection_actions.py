@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
+from components.people.participants_table import selection_key
 from components.shell import state
 from components.shell.choices import confirmed
 from components.shell.state import button, form_button
@@ -51,7 +52,8 @@ def actions(chosen: Sequence[Participant], slug: str) -> Action | None:
     with st.container(border=True, key="selected"):
         st.text(f"{counted(len(people), 'person', 'people')} selected: {', '.join(people)}")
         with st.container(horizontal=True, vertical_alignment="center"):
-            return _links(chosen, slug) or _group(chosen, slug) or _count(chosen, slug)
+            key = selection_key(chosen, slug)
+            return _links(chosen, key) or _group(chosen, key) or _count(chosen, key)
 
 
 def act(study: Study, action: Action, chosen: Sequence[Participant], actor: str) -> list[Invited] | None:
@@ -75,22 +77,22 @@ def act(study: Study, action: Action, chosen: Sequence[Participant], actor: str)
     return invited
 
 
-def _links(chosen: Sequence[Participant], slug: str) -> Action | None:
+def _links(chosen: Sequence[Participant], key: str) -> Action | None:
     """Actions on links, offered only if everyone selected can still sign in."""
     pressed = None
     if all(person.step != Phase.stopped and person.member.kind == Kind.human for person in chosen):
-        if button("Remind", f"remind-{slug}", help=REMIND_HINT, icon=":material/mail:"):
+        if button("Remind", f"remind-{key}", help=REMIND_HINT, icon=":material/mail:"):
             pressed = Action("remind")
-        if confirmed("New links", RENEW_HINT, "Replace their links", f"renew-{slug}"):
+        if confirmed("New links", RENEW_HINT, "Replace their links", f"renew-{key}"):
             pressed = Action("renew")
     has_link = any(person.member.link_until for person in chosen)
-    if has_link and confirmed("End links", END_HINT, "End their links", f"end-{slug}"):
+    if has_link and confirmed("End links", END_HINT, "End their links", f"end-{key}"):
         pressed = Action("end")
     return pressed
 
 
-def _group(chosen: Sequence[Participant], slug: str) -> Action | None:
-    key = f"group-{slug}"
+def _group(chosen: Sequence[Participant], key: str) -> Action | None:
+    key = f"group-{key}"
     with st.popover("Set group"), st.form(key, border=False):
         st.text(GROUP_HINT)
         groups = {person.group for person in chosen}
@@ -99,13 +101,13 @@ def _group(chosen: Sequence[Participant], slug: str) -> Action | None:
         return Action("group", group) if form_button("Save the group", key) else None
 
 
-def _count(chosen: Sequence[Participant], slug: str) -> Action | None:
+def _count(chosen: Sequence[Participant], key: str) -> Action | None:
     """Excluding people who count in the results, or reinstating excluded people."""
     out = [person.member.excluded_at is not None for person in chosen]
     if any(out) != all(out) or any(person.member.withdrawn_at for person in chosen):
         return None
     name, label = ("reinstate", "Reinstate") if all(out) else ("exclude", "Exclude")
-    key = f"{name}-{slug}"
+    key = f"{name}-{key}"
     with st.popover(label), st.form(key, border=False):
         st.text(EXCLUDE_HINT)
         why = st.text_input("Why", max_chars=LONGEST_REASON, key=f"{key}-why")

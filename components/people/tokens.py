@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from components.shell import state
-from components.shell.choices import ASKED, choose
+from components.shell.choices import ASKED, choose, choose_for_act
 from components.shell.words import moment
 from triptych.people import tokens
 from triptych.people.tokens import MAX_NAME_CHARACTERS, Scope, TokenFacts
@@ -68,10 +68,10 @@ def token_list(made: Sequence[TokenFacts], who: Who) -> None:
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="tokens")
     with st.popover("Revoke a token"):
         st.text("Scripts that use it will be refused from now on.")
-        token = choose(
+        token = choose_for_act(
             "Token", {token.id: f"{token.name}, made {moment(token.created_at)}" for token in made}, "revoked"
         )
-        if state.button("Revoke it", "revoke-token", type="primary"):
+        if token is not None and state.button("Revoke it", f"revoke-token-{token}", type="primary"):
             state.run_command(tokens.revoke, who, token, done=REVOKED)
             st.rerun()
 
@@ -94,7 +94,7 @@ def new_token(studies: Sequence[Study], who: Who) -> None:
         life = choose("Valid for", lives, f"{key}-life", DEFAULT_LIFE)
         is_fresh = not unblinds or state.passcode_is_fresh(who)
         passcode = "" if is_fresh else st.text_input(ASKED, type="password", key=f"{key}-passcode")
-        if state.button("Make the token", f"{key}-make", type="primary"):
+        if state.button("Make the token", f"{key}-make-{slug}", type="primary"):
             scopes = {Scope.read, *([Scope.write] if writes else []), *([Scope.unblind] if unblinds else [])}
             _make(who, name, life, scopes, by_slug.get(slug or ""), passcode)
 

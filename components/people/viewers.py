@@ -87,7 +87,9 @@ def _invite(study: Study, actor: str) -> Invited | None:
 def _withdraw(study: Study, sitting: Sequence[Member], actor: str) -> None:
     st.text(WITHDRAW_HINT)
     chosen = choose_member(sitting, "Viewer", "sitting")
-    if state.button("Withdraw this seat", f"withdraw-seat-{study.slug}", type="primary"):
+    if chosen is None:
+        return
+    if state.button("Withdraw this seat", f"withdraw-seat-{study.slug}-{chosen.pseudonym}", type="primary"):
         done = f"{chosen.pseudonym} no longer sees this study."
         if state.run_command(seats.withdraw_seat, study, chosen.pseudonym, actor, done=done):
             clear()

@@ -12,6 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from components.results.marked import marked_item
+from components.shell.choices import choose_for_act
 from components.shell.state import form_button, numbered, plain, recall, renew, say, unread_clicks
 from components.shell.words import NONE, moment, percent, read_aloud
 from triptych.annotate.comments import LONGEST_COMMENT, Thread
@@ -44,6 +45,7 @@ COMMENT_HINT = (
     "another order, so quote the text you mean. Do not write what others answered. Comments are in the log and in no "
     "result; if ratings change after one, the results say so."
 )
+NOBODY_CHOSEN = "Choose an annotator first. Someone who can no longer be asked is not in the list."
 
 
 class PointedRating(NamedTuple):
@@ -234,12 +236,15 @@ def ask_somebody(people: Sequence[str], flagged: Sequence[str], name: str) -> st
         st.caption("Everyone who could be asked has seen this item or is flagged.")
         return None
     with st.form(f"ask-{name}", border=False, width=420):
-        chosen = st.selectbox("Let another annotator decide", people, key=f"asked-{name}")
+        names = {each: each for each in people}
+        chosen = choose_for_act("Let another annotator decide", names, f"asked-{name}")
         asked = form_button("Assign as their next item", f"ask-{name}")
     left_out = f" Not listed because they are flagged: {', '.join(flagged)}." if flagged else ""
     st.caption(
         f"They have not seen this item and see no other values; their answers become the final values.{left_out}"
     )
+    if asked and chosen is None:
+        say(NOBODY_CHOSEN)
     return chosen if asked else None
 
 
@@ -408,11 +413,13 @@ def comments(threads: Sequence[Thread], askable: Sequence[str], name: str) -> tu
 def _comment_form(askable: Sequence[str], name: str) -> tuple[str, str] | None:
     key = numbered(f"comment-{name}")
     with st.form(key, border=False):
-        annotator = st.selectbox("Annotator", askable, key=f"{key}-who")
+        annotator = choose_for_act("Annotator", {each: each for each in askable}, f"{key}-who")
         text = st.text_area("Comment", max_chars=LONGEST_COMMENT, key=f"{key}-text")
         st.caption(COMMENT_HINT)
         sent = form_button("Send", key)
-    return (annotator, text) if sent else None
+    if sent and annotator is None:
+        say(NOBODY_CHOSEN)
+    return (annotator, text) if sent and annotator else None
 
 
 def empty_comment_form(name: str) -> None:

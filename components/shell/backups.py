@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from components.shell import state
-from components.shell.choices import certain, choose
+from components.shell.choices import certain, choose_for_act
 from components.shell.words import NONE, moment
 from triptych import clock, settings
 from triptych.operations.backup import Backup, Head, Restored, folder
@@ -122,9 +122,11 @@ def choose_restore(
             st.text("There is no backup yet.")
             return None
         names = {name: f"{moment(made.at)} ({name})" for name, made in by_name.items()}
-        chosen = choose("Backup", names, "backup")
+        chosen = choose_for_act("Backup", names, "backup")
+        if chosen is None:
+            return None
         losses = f"{_losses(by_name[chosen], heads)} {RESTORE_NOTE}"
-        certainty = certain(who, "Restore this backup", losses, "restore")
+        certainty = certain(who, "Restore this backup", losses, f"restore-{chosen}")
     return (chosen, certainty) if certainty else None
 
 

@@ -33,9 +33,23 @@ def choose(
     `place`: a column to draw the box in; `more`: options of st.selectbox.
     """
     keys = list(names)
-    index, often = keys.index(current) if current in names else 0, Counter(names.values())
-    shown = {each: name if often[name] == 1 else f"{name} · {each}" for each, name in names.items()}
-    return (place or st).selectbox(label, keys, index, format_func=shown.__getitem__, key=key, **more)
+    index = keys.index(current) if current in names else 0
+    return (place or st).selectbox(label, keys, index, format_func=_shown(names).__getitem__, key=key, **more)
+
+
+def choose_for_act(label: str, names: Mapping[Key, str], key: str, **more: Any) -> Key | None:
+    """As `choose`, for what a button acts on. None until one is chosen, and again when the chosen one is gone: in the
+    box of `choose`, the first one would take its place, also for a click that was meant for the other.
+
+    The button's key names the chosen one, unless both are in one form.
+    """
+    shown = _shown(names)
+    return st.selectbox(label, list(names), None, format_func=lambda each: shown.get(each, ""), key=key, **more)
+
+
+def _shown(names: Mapping[Key, str]) -> dict[Key, str]:
+    often = Counter(names.values())
+    return {each: name if often[name] == 1 else f"{name} · {each}" for each, name in names.items()}
 
 
 def choose_language(who: Who | None) -> None:

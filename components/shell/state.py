@@ -4,9 +4,10 @@ state.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -38,6 +39,7 @@ CLICKS, PAGE, SHOWN_NEXT = "clicks", "page", "shown next"
 PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 SHORTCODE = re.compile(r":(?=[\w+\-/]+:)")
 AUTOLINK = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=[\w.+\-])(?=@)", re.IGNORECASE)
+UNREAD = message("Your last click did nothing, because the page had changed. Look at it before you click again.")
 _identified = threading.local()
 T = TypeVar("T")
 FOR_OTHERS = {
@@ -238,7 +240,7 @@ def button(label: str, key: str, **options: Any) -> bool:
     """Draw a button; whether it was clicked. Call it before drawing anything else.
 
     Streamlit forgets a click if the next click interrupts its run, so the click is stored until a run of the same page
-    reads it here. `key` names the study and the button.
+    reads it here. `key` names the button and what it acts on (study, person, …), so that no other gets the click.
     """
     return _clicked(partial(st.button, key=key), label, key, options)
 
@@ -277,15 +279,27 @@ def numbered(name: str) -> str:
     return f"{name}-{recall(name, 0)}"
 
 
+def key_of(name: str, parts: Iterable[str]) -> str:
+    """A key that is another one for other `parts`, for example other people."""
+    return f"{name}-{hashlib.sha256(' '.join(parts).encode()).hexdigest()[:12]}"
+
+
 def renew(name: str) -> None:
     remember(name, recall(name, 0) + 1)
 
 
-def turn_to(page: str) -> None:
-    """Called with the page that is drawn: forget clicks that another page did not read."""
-    if recall(PAGE) != page:
-        remember(PAGE, page)
+def run_page(page: st.Page, name: str) -> None:
+    """Run a page. Clicks on another page are forgotten before, and those on buttons that it no longer has afterwards,
+    unless a rerun ends the page.
+    """
+    if recall(PAGE) != name:
+        remember(PAGE, name)
         forget(CLICKS)
+    page.run()
+    clicks: set[str] = recall(CLICKS, set())
+    if clicks:
+        clicks.clear()  # not another set: the callbacks of the drawn buttons have this one
+        st.toast(plain(_(UNREAD)), duration="long")
 
 
 def run_command(

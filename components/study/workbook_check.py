@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from components.shell import state
-from components.shell.choices import confirmed
+from components.shell.choices import choose, confirmed
 from components.shell.words import NONE, moment
 from triptych.annotate.workbooks import MAX_ITEMS, Returned, WorkbookLine
 from triptych.formats.workbook.checking import CellProblem
@@ -32,7 +32,8 @@ PARTLY_LABEL = "Store complete items; leave items that were not begun for later"
 def choose_annotator(pseudonyms: Sequence[str]) -> tuple[str, bool, int]:
     """(pseudonym or name, whether it is a name, number of items) for a new workbook."""
     first, second, third = st.columns([2, 2, 1], vertical_alignment="bottom")
-    chosen = first.selectbox("Annotator", [*pseudonyms, NEW_PERSON], key="workbook_for")
+    names = {each: each for each in (*pseudonyms, NEW_PERSON)}
+    chosen = choose("Annotator", names, "workbook_for", NEW_PERSON, first)
     name = second.text_input("Name", key="workbook_name", max_chars=80) if chosen == NEW_PERSON else ""
     count = third.number_input("Items at most", 1, MAX_ITEMS, 25, key="workbook_items")
     return (name, True, count) if chosen == NEW_PERSON else (chosen, False, count)

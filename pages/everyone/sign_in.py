@@ -14,8 +14,8 @@ from triptych.storage.models import Study
 from triptych.study import lifecycle
 
 
-def choose(studies: list[Study], key: str) -> str:
-    """The slug of the chosen study; without a box if there is only one."""
+def choose(studies: list[Study], key: str) -> str | None:
+    """The slug of the chosen study, if one is chosen; without a box if there is only one."""
     titles = {
         study.slug: _("{study} (closed)", study=study.title) if study.state == "closed" else study.title
         for study in studies
@@ -23,7 +23,15 @@ def choose(studies: list[Study], key: str) -> str:
     if len(titles) == 1:
         st.text(*titles.values())
         return next(iter(titles))
-    return choices.choose(_("Study"), titles, key)
+    return choices.choose_for_act(_("Study"), titles, key, placeholder=_("Choose a study"))
+
+
+def sent(label: str, key: str, studies: list[Study], slug: str | None) -> str | None:
+    """A form's button, whose key names the only study; once it is clicked, returns the chosen study's slug."""
+    clicked = state.form_button(label, f"{key}-{len(studies) > 1 or slug}", type="primary", width="stretch")
+    if clicked and slug is None:
+        state.say(_("Choose a study first. If yours is not in the list, nobody can enter it at the moment."))
+    return slug if clicked else None
 
 
 def named(studies: list[Study]) -> list[Study]:
@@ -56,8 +64,8 @@ def take_part(studies: list[Study], why_not: str) -> None:
             st.caption(_(DEMO_NOTE))
         name = st.text_input(_("Your name"), max_chars=accounts.LONGEST_NAME, autocomplete="name")
         st.caption(_("Only the lead of the study sees your name. In results you appear under a pseudonym."))
-        if state.form_button(_("Start"), "take_part", type="primary", width="stretch"):
-            state.sign_in_by(lambda: signing_in.newcomer(state.engine(), slug, name), slug)
+        if chosen := sent(_("Start"), "take_part", studies, slug):
+            state.sign_in_by(lambda: signing_in.newcomer(state.engine(), chosen, name), chosen)
 
 
 def come_back(studies: list[Study]) -> None:
@@ -69,9 +77,9 @@ def come_back(studies: list[Study]) -> None:
         name = st.text_input(_("Your name in this study"), max_chars=accounts.LONGEST_NAME, autocomplete="name")
         code = st.text_input(_("Return code"), placeholder="XXXX-XXXX", max_chars=20, autocomplete="off")
         st.caption(_("Lost it? The lead of your study can send you a personal link."))
-        if state.form_button(_("Continue"), "come_back", type="primary", width="stretch"):
-            study = next(study for study in studies if study.slug == slug)
-            state.sign_in_by(lambda: signing_in.returning(state.engine(), study, name, code, state.browser()), slug)
+        if chosen := sent(_("Continue"), "come_back", studies, slug):
+            study = next(study for study in studies if study.slug == chosen)
+            state.sign_in_by(lambda: signing_in.returning(state.engine(), study, name, code, state.browser()), chosen)
 
 
 def lead(has_lead: bool) -> None:

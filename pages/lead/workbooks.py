@@ -32,7 +32,8 @@ def make(study: Study) -> None:
     with state.reading() as session:
         pseudonyms = workbooks.eligible(session, study)
     annotator, is_name, count = choose_annotator(pseudonyms)
-    key, is_open = f"make-workbook-{study.slug}", study.state == StudyState.open
+    key = f"make-workbook-{study.slug}-{'new' if is_name else annotator}"
+    is_open = study.state == StudyState.open
     if state.button("Make a workbook", key, type="primary", disabled=not is_open):
         command = workbooks.make_for_new if is_name else workbooks.make
         state.run_command(command, study, annotator, int(count), who.pseudonym, done=made)

@@ -54,6 +54,11 @@ def opened(visit, act: str, study: Study, who: Who, annotator: str):
     page = visit(who, ACTS[act][0], study=study.slug)
     if ACTS[act][0] == "people.py":
         page.multiselect(key=f"chosen-{study.slug}").set_value([annotator]).run()
+    if act == "remove":
+        fellow = page.selectbox(key="fellow")
+        fellow.set_value(fellow.options[0].partition(" ")[0]).run()
+    if act == "restore":
+        page.selectbox(key="backup").set_value(backup.listed()[0].name).run()
     return page
 
 

@@ -7,9 +7,11 @@ from urllib.parse import unquote
 import pytest
 from helpers import browser
 from helpers.ratings import submit
+from helpers.studies import sure
 
-from triptych.people import accounts, invitations
+from triptych.people import accounts, invitations, roster
 from triptych.storage.models import Person
+from triptych.study import lifecycle
 
 chromium = browser.chromium
 ROW, HALF_A_ROW = 35, 17  # pixels of the table
@@ -53,3 +55,33 @@ def test_a_ticked_person_is_reminded_and_written_to(people, chromium, width):
     with app.writing() as session:
         assert accounts.accept_invitation(session, secret).name == "Mika"
     context.close()
+
+
+def test_a_tick_for_one_lead_is_for_no_other(people, chromium):
+    app, slug, lead = people
+    with app.writing() as session:
+        study = lifecycle.by_slug(session, slug)
+        others = []
+        for name in ("Cyd", "Dan"):
+            other = accounts.create_lead(session, name, "correct horse battery")
+            roster.add_lead(session, study, name, other.pseudonym)
+            others.append(other.pseudonym)
+    page = browser.signed_in(chromium.new_context(), app, lead).new_page()
+    page.goto(f"{app.url}/people?study={slug}")
+    page.get_by_role("button", name="Remove a lead").click()
+    for pseudonym in others:
+        browser.choose(page.get_by_role("combobox", name="Lead"), pseudonym)
+        browser.expect(page.get_by_text(f"{pseudonym} leaves")).to_be_visible()
+        sure_box = page.get_by_label("I am sure")
+        browser.expect(sure_box).not_to_be_checked()
+        page.get_by_text("I am sure").click()
+        browser.expect(sure_box).to_be_checked()
+    with app.writing() as session:
+        roster.remove_lead(session, lifecycle.by_slug(session, slug), others[-1], sure("L"))
+    page.get_by_role("button", name="Remove this lead").click()
+
+    browser.expect(page.get_by_text("Your last click did nothing")).to_be_visible()
+    browser.expect(page.get_by_role("button", name="Remove this lead")).to_have_count(0)
+    with app.reading() as session:
+        leads = [m.pseudonym for m in roster.members_of(session, lifecycle.by_slug(session, slug)) if m.role == "lead"]
+    assert len(leads) == 2 and others[0] in leads

@@ -48,6 +48,7 @@ def test_a_token_is_shown_once_listed_and_revoked(visit, ada):
     assert page.dataframe[0].value["Last used"].tolist() == ["never"]
     assert shown(visit(ada, "account.py")) == []
 
+    page.selectbox(key="revoked").set_value(stored()[0].id).run()
     press(page, "Revoke it")
     assert ["revoked" in message.value for message in page.success] == [True]
     assert stored() == []

@@ -297,11 +297,13 @@ def test_a_backup_is_made_and_restored_on_the_page(visit, lab):
     assert f"Last backup: {moment(backup.listed()[0].at)}, " in words(app)
     with writing(web_engine()) as session:
         session.get_one(Study, study.id).title = "Another title"
+    (made,) = backup.listed()
+    app.selectbox(key="backup").set_value(made.name).run()
     button(app, "Restore this backup").click().run()
     with reading(web_engine()) as session:
         assert session.get_one(Study, study.id).title == "Another title"
     assert "This loses 0 events since then in 0 studies, 0 of them created since." in words(app)
-    app.checkbox(key="certain-restore-sure").check()
+    app.checkbox(key=f"certain-restore-{made.name}-sure").check()
     button(app, "Restore this backup").click().run()
     assert not app.exception
     assert "The database was restored from" in app.success[0].value

@@ -52,6 +52,12 @@ def choose(page: AppTest, study, *pseudonyms: str) -> AppTest:
     return page.multiselect(key=f"chosen-{study.slug}").set_value(list(pseudonyms)).run()
 
 
+def choose_lead(page: AppTest, study, pseudonym: str) -> None:
+    """Of *Remove a lead*, with the tick that they are meant."""
+    page.selectbox(key="fellow").set_value(pseudonym).run()
+    page.checkbox(key=f"certain-remove-{study.slug}-{pseudonym}-sure").check()
+
+
 def invite(page: AppTest, name: str, role: str = "annotator") -> str:
     """The secret of the link that the page shows."""
     if role == "lead":
@@ -288,6 +294,7 @@ def test_an_invited_lead_who_lost_the_link_gets_another(visit, people_study):
     page = visit(lead, "people.py", study=study.slug)
     assert "Create a new link" not in labels(page)
     first = invite(page, "Dora", "lead")
+    page.selectbox(key="waiting").set_value(roster_of(study)["Dora"].pseudonym).run()
     button(page, "Create a new link").click().run()
     assert not page.exception
     second = page.code[0].value.partition("?join=")[2]
@@ -304,8 +311,7 @@ def test_removing_an_invited_lead_leaves_no_name_in_the_files(visit, people_stud
     study, lead, _ = people_study
     page = visit(lead, "people.py", study=study.slug)
     invite(page, "Theodora", "lead")
-    page.selectbox(key="fellow").set_value(roster_of(study)["Theodora"].pseudonym).run()
-    page.checkbox(key=f"certain-remove-{study.slug}-sure").check()
+    choose_lead(page, study, roster_of(study)["Theodora"].pseudonym)
     button(page, "Remove this lead").click().run()
 
     assert "Theodora" not in roster_of(study)
@@ -317,8 +323,7 @@ def test_a_lead_learns_that_erased_bytes_could_not_be_cleared(visit, people_stud
     study, lead, _ = people_study
     page = visit(lead, "people.py", study=study.slug)
     invite(page, "Theodora", "lead")
-    page.selectbox(key="fellow").set_value(roster_of(study)["Theodora"].pseudonym).run()
-    page.checkbox(key=f"certain-remove-{study.slug}-sure").check()
+    choose_lead(page, study, roster_of(study)["Theodora"].pseudonym)
 
     def full(*_: object) -> None:
         raise database.DatabaseUnavailable(database.FULL)
@@ -346,8 +351,7 @@ def test_the_last_lead_of_a_study_cannot_be_removed(visit, people_study):
         assert [message in state_message for state_message in map(str, (element.value for element in page.error))] == [
             True
         ][: bool(message)]
-    page.selectbox(key="fellow").set_value(lead.pseudonym).run()
-    page.checkbox(key=f"certain-remove-{study.slug}-sure").check()
+    choose_lead(page, study, lead.pseudonym)
     button(page, "Remove this lead").click().run()
 
     assert [member.pseudonym for member in roster_of(study).values() if member.role == Role.lead] == [other.pseudonym]
@@ -379,7 +383,7 @@ def test_groups_exclusions_and_ended_links_of_several_people(visit, people_study
     secret = invite(page, "Mia")
     mia = roster_of(study)["Mia"].pseudonym
     choose(page, study, anna.pseudonym, mia)
-    page.text_input(key=f"group-{study.slug}-name").set_value("crowd")
+    field(page, "Group").set_value("crowd")
     button(page, "Save the group").click().run()
     button(page, "End their links").click().run()
     with database.writing(web_engine()) as session:
@@ -388,12 +392,12 @@ def test_groups_exclusions_and_ended_links_of_several_people(visit, people_study
             accounts.accept_invitation(session, secret)
     assert groups == {anna.pseudonym: "crowd", mia: "crowd"}
 
-    page.text_input(key=f"exclude-{study.slug}-why").set_value("a test")
+    field(page, "Why").set_value("a test")
     button(page, "Exclude 2 people").click().run()
     assert {roster_of(study)[name].state for name in (anna.name, "Mia")} == {"excluded"}
     assert "excluded: a test" in words(page)
     assert "Remind" not in labels(page)
-    page.text_input(key=f"reinstate-{study.slug}-why").set_value("over")
+    field(page, "Why").set_value("over")
     button(page, "Reinstate 2 people").click().run()
     assert {roster_of(study)[name].state for name in (anna.name, "Mia")} == {"active"}
 

@@ -191,7 +191,8 @@ def test_the_link_of_a_closed_study_leads_into_no_other(engine, make_study, stud
 def test_the_link_of_an_open_study_offers_this_study_only(engine, make_study, study):
     with writing(engine) as session:
         other = make_study(session, annotators=0, title="Another one")[0]
-    assert [box.value for box in app().selectbox if box.label == "Study"] == [other.slug, other.slug]
+    offered = [box.options for box in app().selectbox if box.label == "Study"]
+    assert offered == [[other.title, study.title]] * 2
 
     test = app(study=study.slug)
     assert [box.label for box in test.selectbox] == ["Language"]

@@ -47,7 +47,7 @@ def test_a_workbook_is_made_stored_or_cancelled(visit, lab):
     study, lead, (first, second) = lab
     app = visit(lead, "workbooks.py", study=study.slug)
     assert "has no workbooks yet" in words(app)
-    app.selectbox(key="workbook_for").set_value(first.pseudonym)
+    app.selectbox(key="workbook_for").set_value(first.pseudonym).run()
     press(app, "Make a workbook")
     assert "contains 2 items" in app.success[0].value
     assert f"{first.pseudonym} · workbook 1 · given out" in words(app)

@@ -173,7 +173,7 @@ def test_a_lead_groups_annotators_and_the_log_says_so(make_study, visit):  # noq
         hashed = study.design_hash
     page = visit(lead, "people.py", study=study.slug)
     page.multiselect(key=f"chosen-{study.slug}").set_value([people[0].pseudonym, people[1].pseudonym]).run()
-    page.text_input(key=f"group-{study.slug}-name").set_value("expert")
+    next(box for box in page.text_input if box.label == "Group").set_value("expert")
     button(page, "Save the group").click().run()
     assert not page.exception
     with database.writing(web_engine()) as session:
