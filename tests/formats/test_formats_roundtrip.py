@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 from helpers.present import present
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from triptych.errors import ImportRefused
 from triptych.formats import ItemDraft, ReadOptions, read_items
-from triptych.formats.long_csv import FORMULA_STARTS, restore_cell, safe_cell, write_csv
+from triptych.formats.long_csv import FORMULA_STARTS, restore_cell, safe_cell, safe_text, write_csv
 
 CHARACTERS = st.characters(exclude_categories=("Cs", "Cc"), include_characters="\n\t", exclude_characters="\ufffd")
 TEXT = st.text(CHARACTERS, max_size=40) | st.sampled_from(["=1+1", "'=1", "-", "\t=x", "NA", '"', ",", "a\nb", "@me"])
@@ -97,14 +97,27 @@ def test_text_cells_never_start_like_formulas_and_can_be_restored(texts: list[st
     assert [restore_cell(cell) for cell in cells] == texts
 
 
-@given(st.text(), st.text())
+@given(st.lists(st.text("a,;\t\r\n'\"=+-@\0"), min_size=1))
+@example(["so so;=1+1;", 'so;"=1+1&"', "so\n-1", "x;"])
+def test_no_separator_uncovers_a_formula_inside_a_cell(texts: list[str]) -> None:
+    lines = "".join(write_csv([texts], ["header"] * len(texts)))
+    cells = [cell for by in ",;\t" for row in csv.reader(io.StringIO(lines, newline=""), delimiter=by) for cell in row]
+    assert not any(cell.lstrip("\t\r\n").startswith(FORMULA_STARTS) for cell in cells)
+    assert [restore_cell(safe_cell(text)) for text in texts] == texts
+
+
+@given(st.text("a;\n'\"=-"), st.text("a;\n'\"=-"))
 def test_two_texts_never_become_the_same_cell(first: str, second: str) -> None:
     assert (safe_cell(first) == safe_cell(second)) == (first == second)
 
 
 @pytest.mark.parametrize("start", FORMULA_STARTS)
 def test_each_dangerous_first_character_is_made_safe(start: str) -> None:
-    assert safe_cell(f"{start}cmd") == f"'{start}cmd"
+    assert safe_cell(f"{start}cmd") == safe_text(f"{start}cmd") == f"'{start}cmd"
+
+
+def test_lists_inside_workbook_cells_stay_unchanged() -> None:
+    assert safe_text("Two points:\n- one;\n- two") == "Two points:\n- one;\n- two"
 
 
 def test_numbers_stay_numbers_and_nothing_is_an_empty_cell() -> None:
@@ -125,7 +138,7 @@ def test_protected_cells_stay_and_are_reported_unless_restoring() -> None:
     plain = read_items(data, "items.csv")
     assert plain.ok
     assert plain.items[0].context_text == "'=c"
-    assert "1 cell(s) start with '" in plain.problems[0].message
+    assert "1 cell(s) have a '" in plain.problems[0].message
     restored = read_items(data, "items.csv", ReadOptions(restore_formulas=True))
     assert restored.items[0].context_text == "=c"
     assert restored.items[0].candidates[0].text == "'quoted'"

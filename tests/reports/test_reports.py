@@ -387,6 +387,12 @@ def test_any_ratings_give_finite_numbers_or_reasons(seed, row_share, points, fra
         assert listed.value is None or value == pytest.approx(listed.value, rel=1e-9, abs=1e-9), listed
 
 
+def test_the_report_script_restores_texts_of_its_files(tmp_path):
+    texts = ["=1", "so;=1", 'so;"=1"', "so\n- one\n'- two", "'so'"]
+    (tmp_path / "texts.csv").write_text("".join(write_csv([[text] for text in texts], ["text"])), newline="")
+    assert [row["text"] for row in analysis.read_rows(tmp_path / "texts.csv")] == texts
+
+
 def test_neither_negative_zero_nor_a_p_of_zero_is_written():
     styles = ("number", "difference", "share", "points", "count")
     assert [written(-1e-12, style) for style in styles] == ["0.00", "0.00", "0 %", "0 pp", "0"]

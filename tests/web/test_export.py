@@ -31,7 +31,7 @@ def filled(engine, make_study):
             letter: {"verdict": {"reject": {"reasons": ["rude"], "text": '=HYPERLINK("http://x") now'}}}
             for letter in "ABC"
         }
-        answers["highlights"] = [{"slot": "B", "turn": None, "start": 0, "end": 6, "label": "bad", "comment": "+no"}]
+        answers["highlights"] = [{"slot": "B", "turn": None, "start": 0, "end": 6, "label": "bad", "comment": "+no;=1"}]
         submit(session, study, people[0], answers)
         submit(session, study, people[1])
         set_aside(session, study, people[1], "ignore", "empty")
@@ -98,7 +98,7 @@ def test_a_spreadsheet_finds_no_formula_in_an_export(ask, filled):
     explanations = {row["explanation"] for row in rows_of(ask(lead, f"/export/{study.slug}/ratings.csv"))}
     assert explanations == {"", '\'=HYPERLINK("http://x") now'}
     (mark,) = rows_of(ask(lead, f"/export/{study.slug}/highlights.csv"))
-    assert mark["comment"] == "'+no"
+    assert mark["comment"] == "'+no;'=1"
 
 
 def test_comments_are_exported_with_their_annotation(ask, filled, engine):

@@ -231,7 +231,10 @@ def _about(parts: _Parts) -> Iterator[ReportSection]:
     yield ReportSection("What is included about the annotators", listed=list(_left_out(parts)))
     here = {"highlights.csv": bool(parts.content.finished.rubric.highlights), "texts.csv": bool(parts.texts)}
     files = [f"{name}: {words}" for name, words in CONTENT_NOTES.items() if here.get(name, True)]
-    formula = "In CSV files, a text that a spreadsheet could interpret as a formula begins with an extra '."
+    formula = (
+        "In CSV files, an extra ' precedes what a spreadsheet could interpret as a formula, also inside a text after a "
+        "semicolon, a tab or a line end."
+    )
     yield ReportSection("Files", formula, listed=files)
     asked = [[criterion.title, criterion.definition] for criterion in parts.content.finished.criteria]
     yield ReportSection("What was asked", tables=[printed.plain_table("asked", "", ("Criterion", "Definition"), asked)])

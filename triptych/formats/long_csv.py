@@ -1,8 +1,10 @@
 """Writing CSV files in which a spreadsheet finds no formula to run.
 
 A text cell that starts with = + - @, tab, carriage return or NUL is a formula (or hides one) for Excel and
-LibreOffice. `safe_cell` puts a ' before such a text, and before texts that look as if they had been protected, so that
-`restore_cell` is its exact inverse: restore_cell(safe_cell(text)) == text for every text.
+LibreOffice. Where their list separator is not the comma, they also begin a cell after a ; or tab inside a text, and a
+row after a line end, since a quote in the middle of a cell is a letter for them. `safe_cell` puts a ' before each such
+place, and before places that look as if they had been protected, so that `restore_cell` is its exact inverse:
+restore_cell(safe_cell(text)) == text for every text. `safe_text` is for cells of a workbook, which nothing separates.
 Numbers stay numbers. The rule changes data on purpose; JSON exports carry the texts untouched.
 Source: OWASP, "CSV Injection"; ASVS 5.0.0, 1.2.10.
 """
@@ -12,29 +14,38 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\0")
+UNSAFE_INSIDE = re.compile(r"([;\t\r\n])(?=['\"]*[=+\-@\0])")
+SAFE_INSIDE = re.compile(r"([;\t\r\n])'(?=['\"]*[=+\-@\0])")
 
 ROWS_PER_PIECE = 250
 
 Cell = str | int | float | bool | None
 
 
-def safe_cell(text: str) -> str:
+def safe_text(text: str) -> str:
     """The text, with one ' in front where a spreadsheet could take it for a formula."""
     return f"'{text}" if text.lstrip("'").startswith(FORMULA_STARTS) else text
 
 
+def safe_cell(text: str) -> str:
+    """The text for a CSV file, with a ' before each place where a spreadsheet could begin a formula."""
+    return safe_text(UNSAFE_INSIDE.sub(r"\1'", text))
+
+
 def restore_cell(cell: str) -> str:
     """The original text of a cell written by `safe_cell`."""
-    return cell[1:] if is_escaped(cell) else cell
+    is_marked = cell.startswith("'") and cell.lstrip("'").startswith(FORMULA_STARTS)
+    return SAFE_INSIDE.sub(r"\1", cell[1:] if is_marked else cell)
 
 
 def is_escaped(cell: str) -> bool:
-    """Whether the cell looks as if `safe_cell` had added its first '."""
-    return cell.startswith("'") and cell.lstrip("'").startswith(FORMULA_STARTS)
+    """Whether the cell looks as if `safe_cell` had added a '."""
+    return restore_cell(cell) != cell
 
 
 def write_csv(rows: Iterable[Sequence[Cell]], header: Sequence[str]) -> Iterator[str]:

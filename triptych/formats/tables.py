@@ -39,7 +39,7 @@ QUOTE_PROBLEM = (
     'A cell with quotes in it is written "It said ""hello"" twice".'
 )
 ESCAPED_FORMULAS = (
-    "{n} cell(s) start with ' before = + - or @. If the file is an export that protects spreadsheets this way, choose "
+    "{n} cell(s) have a ' before = + - or @. If the file is an export that protects spreadsheets this way, choose "
     "to remove the '; otherwise leave it."
 )
 _NAME = re.compile(r"[^\W\d_](?:[\w.:/()#-]| (?=\S)){0,39}")

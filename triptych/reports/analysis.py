@@ -14,6 +14,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -37,6 +38,7 @@ from triptych.stats.undefined import Undefined, or_undefined
 
 SNAPSHOT = ""  # the hash of the snapshot that this report was made from
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\0")
+SAFE_INSIDE = re.compile(r"([;\t\r\n])'(?=['\"]*[=+\-@\0])")
 Rows = list[dict[str, str]]
 
 
@@ -204,7 +206,8 @@ def read_rows(path: Path) -> Rows:
 
 
 def _restored(cell: str) -> str:
-    return cell[1:] if cell.startswith("'") and cell.lstrip("'").startswith(FORMULA) else cell
+    is_marked = cell.startswith("'") and cell.lstrip("'").startswith(FORMULA)
+    return SAFE_INSIDE.sub(r"\1", cell[1:] if is_marked else cell)
 
 
 def recomputed(folder: Path) -> Iterator[Number]:

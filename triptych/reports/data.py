@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 from openpyxl import Workbook
 
-from triptych.formats.long_csv import Cell, safe_cell
+from triptych.formats.long_csv import Cell, safe_text
 from triptych.reports.cells import Table
 from triptych.reports.further import beside, words_of
 from triptych.reports.html import readable
@@ -158,4 +158,4 @@ def workbook(tables: Sequence[Table], book: Book, sha256: str) -> bytes:
 
 
 def _text(words: str) -> str:
-    return safe_cell(readable(words))
+    return safe_text(readable(words))

@@ -13,7 +13,6 @@ from typing import Literal
 from openpyxl.utils.escape import unescape
 
 from triptych.errors import InvalidAnnotation
-from triptych.formats.long_csv import restore_cell
 from triptych.formats.model import JsonObject
 from triptych.formats.workbook.columns import (
     AGREE,
@@ -350,8 +349,8 @@ def _offered(ask: Ask, rubric: Rubric) -> str:
 
 
 def plain(cell: str) -> str:
-    """A text in a form to compare, without a spreadsheet's changes to spaces, line ends and escapes."""
-    return " ".join(unescape(restore_cell(cell)).split())
+    """A text in a form to compare, without the ' before a formula and a spreadsheet's changes to spaces and escapes."""
+    return " ".join(unescape(cell.lstrip("'")).split())
 
 
 def _start(text: str) -> str:

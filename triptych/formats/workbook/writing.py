@@ -21,7 +21,7 @@ from openpyxl.workbook.protection import WorkbookProtection
 from openpyxl.worksheet.datavalidation import DataValidation
 from openpyxl.worksheet.worksheet import Worksheet
 
-from triptych.formats.long_csv import safe_cell
+from triptych.formats.long_csv import safe_text
 from triptych.formats.workbook.columns import (
     AGREE,
     AGREED,
@@ -123,7 +123,7 @@ def row_key(token: str, item: str, letter: str) -> str:
 
 def _put(sheet: Worksheet, row: int, column: int, value: str | float) -> Cell:
     """Write a cell so that no spreadsheet interprets its text as a formula, without characters that XML lacks."""
-    text = safe_cell(ILLEGAL_CHARACTERS_RE.sub("", value)) if isinstance(value, str) else value
+    text = safe_text(ILLEGAL_CHARACTERS_RE.sub("", value)) if isinstance(value, str) else value
     cell = sheet.cell(row, column, text)
     cell.alignment = Alignment(wrap_text=True, vertical="top")
     return cell

@@ -91,7 +91,8 @@ def csv_tables(finished: Finished, options: ExportOptions, notes: list[str]) -> 
     yield csv_file("items.csv", ITEMS_HEADER, map(_as_cells, item_rows(finished)))
     notes.append(
         "In CSV files, a text that a spreadsheet could interpret as a formula (it starts with = + - @, a tab, a "
-        "carriage return or NUL) begins with an extra '."
+        "carriage return or NUL) begins with an extra '. So do places inside a text where = + - @ or NUL follow a "
+        "semicolon, a tab or a line end, because some spreadsheets begin a new cell there."
     )
 
 
