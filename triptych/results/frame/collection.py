@@ -24,6 +24,7 @@ ABOUT_COLLECTION = (
     EventKind.design_amended,
     EventKind.ratings_imported,
 )
+BY_COMMAND = "Exports, and reports made by a command, do not count as opening results."
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ def _sentences(numbers: Collected, planned: Planned, stop_rule: bool) -> Iterato
     if planned.imported:
         yield "These ratings were imported without a plan and count as complete."
     elif not numbers.interim and numbers.filled < numbers.planned:
-        yield f"Collection ended early, before anybody had opened results: {share}."
+        yield f"Collection ended early, before anybody had opened results in the app: {share}. {BY_COMMAND}"
     elif numbers.interim:
         rule = "; the study is open, so its stop rule does not count as met" if stop_rule and not planned.closed else ""
         over = "The study was closed early, after results had been opened" if planned.closed else "Results are interim"
@@ -115,4 +116,4 @@ def _sentences(numbers: Collected, planned: Planned, stop_rule: bool) -> Iterato
     if planned.looks:
         days, people = (len({look[part] for look in planned.looks}) for part in (0, 1))
         before = "before collection ended" if not numbers.interim or planned.closed else "so far"
-        yield f"{counted(people, 'lead')} opened results on {counted(days, 'day')} {before}."
+        yield f"{counted(people, 'lead')} opened results in the app on {counted(days, 'day')} {before}."
