@@ -267,6 +267,19 @@ def test_a_potato_project_is_imported_from_its_zip(study_of_all):
     assert explained(assemble((read,), asked_by(EVERY_KIND, (read,)))) == explanations(session, study)
 
 
+@pytest.mark.parametrize("key", ["label-studio", "argilla", "potato"])
+def test_a_question_about_a_single_responses_item_comes_back(sqlite_engine, key):
+    rubric = "\n".join(line for line in HALF_POINTS.splitlines() if "key: winner" not in line)
+    one_each = [replace(item, candidates=item.candidates[:1]) for item in items()]
+    with database.writing(sqlite_engine) as session:
+        study, people = opened(session, rubric, one_each, annotators=1)
+        ratings = {"A": {"warmth": 1, "quality": 40}, "item": {"clear": "n"}}
+        annotate(session, study, people[0], lambda at: {"ratings": ratings})
+        (read,) = read_files(download(session, study, key), "export.zip")
+    about = {(rating.system, rating.criterion) for rating in read.ratings}
+    assert about == {("System 1", "warmth"), ("System 1", "quality"), (None, "clear")}
+
+
 def test_label_studio_returns_an_item_without_a_context(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, _, people = make_study(session, items=1)

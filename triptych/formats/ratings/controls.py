@@ -2,7 +2,8 @@
 
 `fluency_a` is the criterion fluency of the response a. The response's text is in the field `response_a` (or resp_a, a,
 …), its system in `system_a` or `model_a`; without such a field, the text field's name is the system. A control without
-an ending such as _a is about the only response, or about the item where there are several.
+an ending such as _a is about the item where there are several responses, or where the only one is in our own form, with
+a letter and a system. Otherwise it is about the only response.
 """
 
 from __future__ import annotations
@@ -47,7 +48,11 @@ class Fields:
             return control.removesuffix(f"_{to}") if to else control, self.systems[letter]
         if not self.systems:
             return control, UNKNOWN_SYSTEM
-        return control, next(iter(self.systems.values())) if len(self.systems) == 1 else None
+        if len(self.systems) > 1:
+            return control, None
+        ((letter, system),) = self.systems.items()
+        is_own = letter.isalpha() and system not in self.names
+        return control, None if is_own else system
 
 
 def explains(control: str, asked: Container[str]) -> bool:
