@@ -10,7 +10,7 @@ import openpyxl
 import pytest
 from helpers.exports import FORMULA, HALF_POINTS, annotate, opened, rejecting, table, unzipped
 from helpers.present import present
-from helpers.studies import draft_items
+from helpers.studies import draft_items, full_answers
 
 from triptych.exchange import exports
 from triptych.exchange.import_ratings import asked_as_proposed, asked_by, proposed
@@ -203,6 +203,17 @@ def test_an_export_of_tables_is_imported_from_its_zip(study_of_all, key):
     assert [item.meta for item in assembled.items] == [item.meta for item in items()]
     made = asked_as_proposed("Again", (ratings, highlights), proposed((ratings, highlights))).rubric
     assert {label.key: label.marked_in for label in made.highlights} == {"good": "candidate", "evidence": "context"}
+
+
+@pytest.mark.parametrize("key", ["csv", "parquet", "huggingface"])
+def test_an_export_without_highlights_is_imported_from_its_zip(sqlite_engine, make_study, key):
+    with database.writing(sqlite_engine) as session:
+        study, _, people = make_study(session, items=1)
+        annotate(session, study, people[0], lambda at: full_answers())
+        (ratings,) = read_files(download(session, study, key), "export.zip")
+    assert ratings.ok
+    assert ratings.ratings
+    assert [problem.severity for problem in ratings.problems if "no rows" in problem.message] == ["note"]
 
 
 def test_evidence_beside_a_system_is_an_error(study_of_all):
