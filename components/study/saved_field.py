@@ -148,8 +148,9 @@ class Memory:
 
     seen: path → the stored value on which the field's content is based. refused: path → why the content is not stored,
     and whether sending it again may help. settled: path → the text that was stored or discarded. shown_next: path → the
-    next value of the widget. fields: all fields drawn in this session; drawn: the paths drawn in this run. asked: the
-    section last named by the address; go_to: the section to open.
+    next value of the widget. came_back: paths whose content a tab brought from an earlier session; the browser may have
+    typed text for them that was not stored. fields: all fields drawn in this session; drawn: the paths drawn in this
+    run. asked: the section last named by the address; go_to: the section to open.
     """
 
     session: str = field(default_factory=lambda: token_hex(8))
@@ -157,6 +158,7 @@ class Memory:
     refused: dict[str, tuple[str, bool]] = field(default_factory=dict)
     settled: dict[str, str] = field(default_factory=dict)
     shown_next: dict[str, Any] = field(default_factory=dict)
+    came_back: set[str] = field(default_factory=set)
     fields: dict[str, SettingField] = field(default_factory=dict)
     drawn: set[str] = field(default_factory=set)
     asked: str = ""
@@ -212,7 +214,10 @@ class SettingsSheet:
         memory.drawn.add(path)
         locked = self._locked(path)
         options |= {"help": locked or each.options.get("help"), "disabled": bool(locked)}
-        getattr(st, each.widget)(each.label, key=key, on_change=self._store, args=(path,), **options)
+        returned = getattr(st, each.widget)(each.label, key=key, on_change=self._store, args=(path,), **options)
+        if is_new and returned != content:  # a tab after a restart of the server: this is what its lead saw
+            memory.seen[path] = each.stored(returned)
+            memory.came_back.add(path)
         if path in memory.refused:
             state.say(f"Not saved. {memory.refused[path][0]}")
         elif self._overtaken(path):
@@ -229,6 +234,11 @@ class SettingsSheet:
 
     def _overtaken(self, path: str) -> bool:
         return self.memory.seen[path] != value_of(self.study, path)
+
+    def _is_stopped(self, path: str) -> bool:
+        """Whether sending the content again would not help."""
+        is_refused = not self.memory.refused.get(path, ("", True))[1]
+        return is_refused or (self._overtaken(path) and path not in self.memory.came_back)
 
     def _offer(self, path: str) -> None:
         """The value that another lead stored meanwhile, and buttons to choose."""
@@ -249,6 +259,7 @@ class SettingsSheet:
     def _write(self, path: str, content: Any) -> None:
         memory = self.memory
         value, seen = memory.fields[path].stored(content), memory.seen[path]
+        memory.came_back.discard(path)
         try:
             with state.writing() as session:
                 study, actor = state.led_study(session, self.who, self.study.slug), self.who.pseudonym
@@ -271,6 +282,7 @@ class SettingsSheet:
         self.memory.settled[path] = str(state.recall(self.key(path)))
         self.memory.seen.pop(path, None)
         self.memory.refused.pop(path, None)
+        self.memory.came_back.discard(path)
 
     def step(self, command: Callable[..., str]) -> None:
         """Run undo or redo."""
@@ -324,7 +336,7 @@ class SettingsSheet:
                 "settled": memory.settled,
                 "goTo": go_to,
                 "summaries": summaries,
-                "stopped": [p for p in memory.drawn if self._overtaken(p) or not memory.refused.get(p, ("", True))[1]],
+                "stopped": [path for path in memory.drawn if self._is_stopped(path)],
             }
             _status(data={"text": json.dumps(data)}, key=self.key("status"), on_again_change=self._take_again)
 

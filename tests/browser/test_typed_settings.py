@@ -85,3 +85,35 @@ def test_an_undecided_text_is_offered_by_the_next_tab(app, draft):
     tab.get_by_role("button", name="Save my version").click()
     expect(tab.locator(".triptych-saved")).to_have_text(re.compile("^Saved"))
     assert stored(app, names) == "of this lead"
+
+
+def test_a_tab_after_a_restart_replaces_nothing_unasked(app, draft):
+    context, address, names = draft
+    tab, field = opened(context, address)
+    field.fill("of this lead")
+    expect(tab.locator(".triptych-saved")).to_have_text(re.compile("^Saved"))
+    app.kill()
+    with app.writing() as session:
+        study = lifecycle.by_slug(session, names.partition(":")[2])
+        saved_setting.write(session, study, CONSENT, "of the other lead", "of this lead", names.partition(":")[0])
+    app.start_again()
+
+    expect(tab.get_by_text("It is now: of the other lead")).to_be_visible()
+    field.press("End")
+    field.press_sequentially(", changed")
+    expect(tab.get_by_role("button", name="Save my version")).to_be_visible()
+    assert stored(app, names) == "of the other lead"
+    tab.get_by_role("button", name="Save my version").click()
+    expect(tab.get_by_text("It is now: of the other lead")).to_have_count(0)
+    assert stored(app, names) == "of this lead, changed"
+
+
+def test_text_typed_before_a_restart_is_stored(app, draft):
+    context, address, names = draft
+    tab, field = opened(context, address)
+    field.fill("of this lead")
+    app.kill()
+    app.start_again()
+
+    expect(tab.locator(".triptych-saved")).to_have_text(re.compile("^Saved"))
+    assert stored(app, names) == "of this lead"
