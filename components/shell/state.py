@@ -31,7 +31,7 @@ from triptych.web.session import browser_in, cookie_in, identity_in, wait_to_sig
 
 LANGUAGE, CHOSEN_LANGUAGE = "language", "chosen language"
 MESSAGES, ARRIVAL, RAN_BY_ITSELF = "messages", "arrival", "ran by itself"
-CAME_BACK = "came back"
+CAME_BACK, KEPT = "came back", "kept"
 PASSCODE_TYPED_AT = "passcode typed at"
 THIS_COMPUTER = "127.0.0.1"  # Streamlit reports no address for it
 CLICKS, PAGE, SHOWN_NEXT = "clicks", "page", "shown next"
@@ -111,6 +111,7 @@ def identify() -> Who | None:
 
     A run caused by the user extends a lead's login; one caused by new data does not.
     """
+    _kept()
     if recall(CAME_BACK) is None:  # the first run; a tab names its earlier session when it connects
         _, _, *earlier = st.context.headers.get("Sec-WebSocket-Protocol", "").split(",") + ["", ""]
         remember(CAME_BACK, any(part.strip() for part in earlier))
@@ -195,21 +196,39 @@ def recall(key: str, default: Any = None) -> Any:
     Read from a copy: Streamlit can interrupt a run at any access to the session state for the next click, which would
     end a callback before it has stored anything.
     """
-    return st.session_state.to_dict().get(key, default)
+    values = st.session_state.to_dict()
+    return values.get(KEPT, {}).get(key, values.get(key, default))
+
+
+def keep(key: str, value: Any) -> None:
+    """As `remember`, for what a command returned. Call it directly after the command, before anything is drawn.
+
+    `remember` would let Streamlit end the run for the next click, and a code that is shown once would be lost.
+    """
+    _kept()[key] = value
+
+
+def _kept() -> dict[str, Any]:
+    """A stored dictionary, created at the start of a run, so that changing it does not access the session state."""
+    kept: dict[str, Any] | None = recall(KEPT)
+    if kept is None:
+        remember(KEPT, kept := {})
+    return kept
 
 
 def forget(key: str) -> None:
-    st.session_state.pop(key, None)
+    take(key)
 
 
 def take(key: str, default: Any = None) -> Any:
-    """A remembered value, which is deleted."""
-    return st.session_state.pop(key, default)
+    """A remembered or kept value, which is deleted."""
+    kept = _kept()
+    return kept.pop(key) if key in kept else st.session_state.pop(key, default)
 
 
 def show_next(key: str) -> None:
     """Scroll the container with this key into view on the next run."""
-    remember(SHOWN_NEXT, key)
+    keep(SHOWN_NEXT, key)
 
 
 def button(label: str, key: str, **options: Any) -> bool:
@@ -248,7 +267,7 @@ def numbered(name: str) -> str:
 
 
 def renew(name: str) -> None:
-    remember(name, recall(name, 0) + 1)
+    keep(name, recall(name, 0) + 1)
 
 
 def turn_to(page: str) -> None:
@@ -295,7 +314,7 @@ def sign_in_by(identify: Callable[[], Person | tuple[Person, str]], study: str =
 
     arrival = _unless_too_often(command)
     if arrival:
-        remember(ARRIVAL, arrival)
+        keep(ARRIVAL, arrival)
         st.rerun()
 
 
@@ -333,7 +352,7 @@ def arrival() -> Arrival | None:
 
 
 def _say_later(kind: str, text: str) -> None:
-    remember(MESSAGES, [*recall(MESSAGES, []), (kind, text)])
+    keep(MESSAGES, [*recall(MESSAGES, []), (kind, text)])
 
 
 def show_messages() -> None:

@@ -12,14 +12,14 @@ from helpers.ratings import submit
 from helpers.results_pages import words
 from helpers.sign_in import app, field, press, shown, signs_in
 from helpers.studies import ROOT, full_answers, join, sure
-from helpers.study_pages import button, interrupt_once, labels, rendered_markdown
+from helpers.study_pages import button, click_again_during, interrupt_once, labels, rendered_markdown
 from sqlalchemy import select
 from starlette.applications import Starlette
 from streamlit.testing.v1 import AppTest
 
 from components.shell import state
 from triptych.annotate import onboarding
-from triptych.people import accounts, roster, signing_in
+from triptych.people import accounts, invitations, roster, signing_in
 from triptych.privacy import erasure
 from triptych.storage import database, events
 from triptych.storage.models import Login, Person, Role, Study
@@ -55,6 +55,9 @@ def invite(page: AppTest, name: str, role: str = "annotator") -> str:
     if role == "lead":
         next(element for element in page.text_input if element.label == "Name").set_value(name)
         button(page, "Create a personal link").click()
+    elif role == "viewer":
+        next(element for element in page.text_input if element.label == "Name of the viewer").set_value(name)
+        button(page, "Create a read-only link").click()
     else:
         page.text_area[0].set_value(name)
         button(page, "Make personal links").click()
@@ -111,6 +114,24 @@ def test_an_interrupted_invitation_is_sent_and_its_form_emptied(visit, people_st
 
     assert "Mia" in roster_of(study)
     assert page.text_area[0].value == ""
+
+
+@pytest.mark.parametrize(
+    ("role", "command"), [("annotator", "invite_all"), ("lead", "invite_one"), ("viewer", "invite_one")]
+)
+def test_links_are_shown_and_made_once_when_the_button_is_clicked_twice(
+    visit, people_study, monkeypatch, role, command
+):
+    study, lead, _ = people_study
+    page = visit(lead, "people.py", study=study.slug)
+    click_again_during(monkeypatch, invitations, command)
+
+    secret = invite(page, "Mia", role)
+
+    with database.reading(web_engine()) as session:
+        assert present(accounts.invited(session, secret)).name == "Mia"
+        assert len([member for member in roster.members_of(session, study) if member.name == "Mia"]) == 1
+    assert "Nobody will be invited" not in words(page)
 
 
 def test_a_click_left_unread_is_forgotten_on_another_page(visit, people_study):
@@ -249,7 +270,7 @@ def test_removing_an_invited_lead_leaves_no_name_in_the_files(visit, people_stud
     study, lead, _ = people_study
     page = visit(lead, "people.py", study=study.slug)
     invite(page, "Theodora", "lead")
-    page.selectbox(key="fellow").set_value(roster_of(study)["Theodora"].pseudonym).run()
+    page.selectbox(key=f"fellow-{study.slug}").set_value(roster_of(study)["Theodora"].pseudonym).run()
     page.checkbox(key=f"certain-remove-{study.slug}-sure").check()
     button(page, "Remove this lead").click().run()
 
@@ -262,7 +283,7 @@ def test_a_lead_learns_that_erased_bytes_could_not_be_cleared(visit, people_stud
     study, lead, _ = people_study
     page = visit(lead, "people.py", study=study.slug)
     invite(page, "Theodora", "lead")
-    page.selectbox(key="fellow").set_value(roster_of(study)["Theodora"].pseudonym).run()
+    page.selectbox(key=f"fellow-{study.slug}").set_value(roster_of(study)["Theodora"].pseudonym).run()
     page.checkbox(key=f"certain-remove-{study.slug}-sure").check()
 
     def full(*_: object) -> None:
@@ -291,7 +312,7 @@ def test_the_last_lead_of_a_study_cannot_be_removed(visit, people_study):
         assert [message in state_message for state_message in map(str, (element.value for element in page.error))] == [
             True
         ][: bool(message)]
-    page.selectbox(key="fellow").set_value(lead.pseudonym).run()
+    page.selectbox(key=f"fellow-{study.slug}").set_value(lead.pseudonym).run()
     page.checkbox(key=f"certain-remove-{study.slug}-sure").check()
     button(page, "Remove this lead").click().run()
 
