@@ -31,7 +31,7 @@ from triptych.web.session import browser_in, cookie_in, identity_in, wait_to_sig
 
 LANGUAGE, CHOSEN_LANGUAGE = "language", "chosen language"
 MESSAGES, ARRIVAL, RAN_BY_ITSELF = "messages", "arrival", "ran by itself"
-CAME_BACK, KEPT = "came back", "kept"
+CAME_BACK, OUTCOMES = "came back", "outcomes"
 PASSCODE_TYPED_AT = "passcode typed at"
 THIS_COMPUTER = "127.0.0.1"  # Streamlit reports no address for it
 CLICKS, PAGE, SHOWN_NEXT = "clicks", "page", "shown next"
@@ -111,7 +111,7 @@ def identify() -> Who | None:
 
     A run caused by the user extends a lead's login; one caused by new data does not.
     """
-    _kept()
+    _outcomes()
     if recall(CAME_BACK) is None:  # the first run; a tab names its earlier session when it connects
         _, _, *earlier = st.context.headers.get("Sec-WebSocket-Protocol", "").split(",") + ["", ""]
         remember(CAME_BACK, any(part.strip() for part in earlier))
@@ -197,7 +197,7 @@ def recall(key: str, default: Any = None) -> Any:
     end a callback before it has stored anything.
     """
     values = st.session_state.to_dict()
-    return values.get(KEPT, {}).get(key, values.get(key, default))
+    return values.get(OUTCOMES, {}).get(key, values.get(key, default))
 
 
 def keep(key: str, value: Any) -> None:
@@ -205,15 +205,15 @@ def keep(key: str, value: Any) -> None:
 
     `remember` would let Streamlit end the run for the next click, and a code that is shown once would be lost.
     """
-    _kept()[key] = value
+    _outcomes()[key] = value
 
 
-def _kept() -> dict[str, Any]:
-    """A stored dictionary, created at the start of a run, so that changing it does not access the session state."""
-    kept: dict[str, Any] | None = recall(KEPT)
-    if kept is None:
-        remember(KEPT, kept := {})
-    return kept
+def _outcomes() -> dict[str, Any]:
+    """What commands returned. Created at a run's start: changing a stored dictionary does not access the state."""
+    outcomes: dict[str, Any] | None = recall(OUTCOMES)
+    if outcomes is None:
+        remember(OUTCOMES, outcomes := {})
+    return outcomes
 
 
 def forget(key: str) -> None:
@@ -222,8 +222,8 @@ def forget(key: str) -> None:
 
 def take(key: str, default: Any = None) -> Any:
     """A remembered or kept value, which is deleted."""
-    kept = _kept()
-    return kept.pop(key) if key in kept else st.session_state.pop(key, default)
+    outcomes = _outcomes()
+    return outcomes.pop(key) if key in outcomes else st.session_state.pop(key, default)
 
 
 def show_next(key: str) -> None:

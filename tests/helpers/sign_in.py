@@ -55,7 +55,7 @@ def press(test: AppTest, label: str) -> AppTest:
 
 
 def arrival(test: AppTest) -> state.Arrival | None:
-    return test.session_state["kept"].get("arrival")
+    return test.session_state["outcomes"].get("arrival")
 
 
 def signs_in(session: Session, test: AppTest) -> Who | None:

@@ -231,7 +231,7 @@ def planned(draft):
     return store_or_read
 
 
-def test_a_plan_that_another_lead_changed_is_shown_before_it_is_saved(section, draft, planned):
+def test_a_plan_changed_meanwhile_is_shown_before_it_is_saved(section, draft, planned):
     planned("item-1", "item-2")
     app = section(draft, "Plan")
     planned("item-3")
@@ -254,7 +254,7 @@ def test_removing_a_plan_leaves_one_stored_meanwhile(section, draft, planned):
     assert planned() == ["item-3"]
 
 
-def test_a_proposal_replaces_another_leads_plan_at_the_second_click_only(section, draft, planned):
+def test_a_proposal_replaces_a_plan_stored_meanwhile_when_clicked_again(section, draft, planned):
     app = section(draft, "Plan")
     press(app, "Propose a balanced plan")
     planned("item-3")

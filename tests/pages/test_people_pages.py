@@ -119,9 +119,7 @@ def test_an_interrupted_invitation_is_sent_and_its_form_emptied(visit, people_st
 @pytest.mark.parametrize(
     ("role", "command"), [("annotator", "invite_all"), ("lead", "invite_one"), ("viewer", "invite_one")]
 )
-def test_links_are_shown_and_made_once_when_the_button_is_clicked_twice(
-    visit, people_study, monkeypatch, role, command
-):
+def test_a_second_click_makes_no_other_link_and_hides_none(visit, people_study, monkeypatch, role, command):
     study, lead, _ = people_study
     page = visit(lead, "people.py", study=study.slug)
     click_again_during(monkeypatch, invitations, command)
