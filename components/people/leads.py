@@ -39,7 +39,7 @@ def leads(study: Study, everybody: Sequence[Member], who: Who) -> Invited | None
             guest = guest_form(Role.lead, study.slug)
             if guest:
                 invited = state.run_command(invitations.invite_one, study, *guest, Role.lead, actor)
-                keep(study.slug, invited and [invited])
+                keep(study.slug, [invited] if invited else [])
         fellow = [member for member in everybody if member.role == Role.lead]
         waiting = [member for member in fellow if not member.can_sign_in]
         if waiting:
@@ -70,7 +70,7 @@ def _new_link(study: Study, waiting: Sequence[Member], actor: str) -> Invited | 
         return None
     secret = state.run_command(roster.new_link, study, chosen.pseudonym, actor)
     invited = secret and Invited(chosen.name or "", chosen.email, Role.lead, chosen.pseudonym, secret)
-    keep(study.slug, invited and [invited])
+    keep(study.slug, [invited] if invited else [])
     return invited
 
 

@@ -67,7 +67,7 @@ def click_again_during(monkeypatch, room: Any, command: str) -> None:
     def slow(*arguments, **options):
         monkeypatch.setattr(room, command, run)
         context = get_script_run_ctx()
-        assert context is not None
+        assert context is not None and context.script_requests is not None
         clicked = WidgetStates(widgets=context.session_state.get_widget_states())
         context.script_requests.request_rerun(
             RerunData(context.query_string, clicked, page_script_hash=context.page_script_hash)
