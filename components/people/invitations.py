@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
+from components.people.links import form_name, keep
 from components.shell import state
 from components.shell.uploads import content_of
 from triptych.errors import ImportRefused
@@ -29,13 +30,8 @@ LIST_HINT = (
 EXAMPLE = "Mika Sørli, mika@example.org, expert\nira@example.org\ncrowd × 5"
 
 
-def form_name(slug: str) -> str:
-    """The common name of a study's invitation forms, for `renew`."""
-    return f"invite-{slug}"
-
-
 def invite(study: Study, view: Overview, actor: str) -> list[Invited] | None:
-    """Draw the ways to invite annotators; returns the people just invited, with their links."""
+    """Draw the ways to invite annotators; returns the people just invited, whose links are shown in the next run."""
     if study.access == Access.panel:
         st.text("Annotators of this study come from a panel; its address is above.")
     guests = _typed(study)
@@ -50,6 +46,7 @@ def invite(study: Study, view: Overview, actor: str) -> list[Invited] | None:
             guests = guest_list.guests
     run = state.run_command
     invited: list[Invited] | None = run(invitations.invite_all, study, guests, actor) if guests else None
+    keep(study.slug, invited)
     state.show_messages()
     return invited
 

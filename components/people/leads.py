@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from components.people.invitations import guest_form
+from components.people.links import keep
 from components.people.people_table import choose_member, leads_table
 from components.shell import state
 from components.shell.choices import certain
@@ -27,7 +28,7 @@ REMOVE_HINT = (
 
 
 def leads(study: Study, everybody: Sequence[Member], who: Who) -> Invited | None:
-    """Draw the leads and the actions on them; returns an invited lead with their link."""
+    """Draw the leads and the actions on them; returns an invited lead, whose link is shown in the next run."""
     leads_table(everybody)
     invited, actor = None, who.pseudonym
     with st.container(horizontal=True):
@@ -38,6 +39,7 @@ def leads(study: Study, everybody: Sequence[Member], who: Who) -> Invited | None
             guest = guest_form(Role.lead, study.slug)
             if guest:
                 invited = state.run_command(invitations.invite_one, study, *guest, Role.lead, actor)
+                keep(study.slug, [invited] if invited else [])
         fellow = [member for member in everybody if member.role == Role.lead]
         waiting = [member for member in fellow if not member.can_sign_in]
         if waiting:
@@ -63,17 +65,19 @@ def _add(study: Study, actor: str) -> None:
 
 def _new_link(study: Study, waiting: Sequence[Member], actor: str) -> Invited | None:
     st.text(NEW_LINK_HINT)
-    chosen = choose_member(waiting, "Invited lead", "waiting")
+    chosen = choose_member(waiting, "Invited lead", f"waiting-{study.slug}")
     if chosen is None:
         return None
     if not state.button("Create a new link", f"new-link-{study.slug}-{chosen.pseudonym}", type="primary"):
         return None
     secret = state.run_command(roster.new_link, study, chosen.pseudonym, actor)
-    return secret and Invited(chosen.name or "", chosen.email, Role.lead, chosen.pseudonym, secret)
+    invited = secret and Invited(chosen.name or "", chosen.email, Role.lead, chosen.pseudonym, secret)
+    keep(study.slug, [invited] if invited else [])
+    return invited
 
 
 def _remove(study: Study, fellow: Sequence[Member], who: Who) -> None:
-    chosen = choose_member(fellow, "Lead", "fellow")
+    chosen = choose_member(fellow, "Lead", f"fellow-{study.slug}")
     if chosen is None:
         return
     losses = f"{chosen.pseudonym} leaves: {REMOVE_HINT}"

@@ -23,10 +23,20 @@ ONCE_HINT = (
 HEADER = ("name", "email", "role", "group", "pseudonym", "link", "subject", "text")
 
 
-def keep(slug: str, invited: Sequence[Invited]) -> None:
-    """Add new links before those that are shown, and scroll to them."""
-    state.remember(NEW_LINKS, [*((slug, one) for one in invited), *state.recall(NEW_LINKS, [])])
-    state.show_next(SHOWN)
+def form_name(slug: str) -> str:
+    """The common name of a study's invitation forms, for `numbered`."""
+    return f"invite-{slug}"
+
+
+def keep(slug: str, invited: Sequence[Invited] | None) -> None:
+    """Add new links before those that are shown next, scroll to them, and empty the forms.
+
+    Call it directly after the command (see `state.keep`).
+    """
+    if invited:
+        state.keep(NEW_LINKS, [*((slug, one) for one in invited), *state.recall(NEW_LINKS, [])])
+        state.renew(form_name(slug))
+        state.show_next(SHOWN)
 
 
 def links(study: Study) -> None:
@@ -42,7 +52,7 @@ def links(study: Study) -> None:
             _all(study, shown)
         if state.button("Dismiss these links", f"dismiss-links-{study.slug}"):
             others = [(slug, one) for slug, one in state.recall(NEW_LINKS, []) if slug != study.slug]
-            state.remember(NEW_LINKS, others)
+            state.keep(NEW_LINKS, others)
             st.rerun()
 
 

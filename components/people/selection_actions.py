@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
+from components.people.links import keep
 from components.people.participants_table import selection_key
 from components.shell import state
 from components.shell.choices import confirmed
@@ -15,7 +16,7 @@ from triptych.annotate import exclusions
 from triptych.annotate.exclusions import LONGEST_REASON
 from triptych.participants.participant import Participant, Phase
 from triptych.people import invitations, roster
-from triptych.people.invitations import MAX_GROUP_CHARACTERS, Invited
+from triptych.people.invitations import MAX_GROUP_CHARACTERS
 from triptych.stats.numbers import counted
 from triptych.storage.models import Kind, Study
 from triptych.study import annotator_groups
@@ -56,15 +57,14 @@ def actions(chosen: Sequence[Participant], slug: str) -> Action | None:
             return _links(chosen, key) or _group(chosen, key) or _count(chosen, key)
 
 
-def act(study: Study, action: Action, chosen: Sequence[Participant], actor: str) -> list[Invited] | None:
-    """Perform the action; returns new links. A refusal for one person becomes a message."""
+def act(study: Study, action: Action, chosen: Sequence[Participant], actor: str) -> None:
+    """Perform the action; the next run shows new links. A refusal for one person becomes a message."""
     names, run = [person.pseudonym for person in chosen], state.run_command
-    invited: list[Invited] | None = None
     match action.name:
         case "remind":
-            invited = run(invitations.remind, study, names, actor)
+            keep(study.slug, run(invitations.remind, study, names, actor))
         case "renew":
-            invited = run(invitations.renew, study, names, actor)
+            keep(study.slug, run(invitations.renew, study, names, actor))
         case "group":
             run(annotator_groups.set_group, study, names, action.words, actor, done="The group is saved.")
         case "end":
@@ -74,7 +74,6 @@ def act(study: Study, action: Action, chosen: Sequence[Participant], actor: str)
             command = exclusions.exclude if action.name == "exclude" else exclusions.reinstate
             for name in names:
                 run(command, study, name, action.words, actor, done=f"{name}: {action.name}d.")
-    return invited
 
 
 def _links(chosen: Sequence[Participant], key: str) -> Action | None:

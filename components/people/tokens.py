@@ -110,6 +110,6 @@ def _make(who: Who, name: str, life: timedelta, scopes: set[Scope], study: Study
     if secret is None:
         state.show_messages()
         return
-    state.remember(NEW_TOKEN, secret)
+    state.keep(NEW_TOKEN, secret)
     state.renew(FORM)
     st.rerun()

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from components.people.links import keep
 from components.people.people_table import choose_member
 from components.shell import state
 from components.shell.clearing import clear
@@ -33,7 +34,7 @@ READING = "Viewers read explanations and comments"
 
 
 def viewers(study: Study, everybody: Sequence[Member], who: Who) -> Invited | None:
-    """Draw the viewers and the actions on them; returns an invited viewer with their link."""
+    """Draw the viewers and the actions on them; returns an invited viewer, whose link is shown in the next run."""
     st.caption(HINT)
     sitting, actor, invited = [member for member in everybody if member.role == Role.viewer], who.pseudonym, None
     if sitting:
@@ -80,13 +81,14 @@ def _invite(study: Study, actor: str) -> Invited | None:
         invitations.invite_one, study, name, email, Role.viewer, actor, int(days)
     )
     if invited:
+        keep(study.slug, [invited])
         state.renew(name_of_form)
     return invited
 
 
 def _withdraw(study: Study, sitting: Sequence[Member], actor: str) -> None:
     st.text(WITHDRAW_HINT)
-    chosen = choose_member(sitting, "Viewer", "sitting")
+    chosen = choose_member(sitting, "Viewer", f"sitting-{study.slug}")
     if chosen is None:
         return
     if state.button("Withdraw this seat", f"withdraw-seat-{study.slug}-{chosen.pseudonym}", type="primary"):

@@ -25,7 +25,7 @@ def clear() -> None:
         outcome = erasure.wipe(state.engine())
     except DatabaseUnavailable:  # the rows stay erased
         outcome = Wiped.failed
-    state.remember(UNCLEARED, outcome)
+    state.keep(UNCLEARED, outcome)
 
 
 def what_is_left() -> None:

@@ -32,7 +32,7 @@ from triptych.web.session import browser_in, cookie_in, identity_in, wait_to_sig
 
 LANGUAGE, CHOSEN_LANGUAGE = "language", "chosen language"
 MESSAGES, ARRIVAL, RAN_BY_ITSELF = "messages", "arrival", "ran by itself"
-CAME_BACK = "came back"
+CAME_BACK, OUTCOMES = "came back", "outcomes"
 PASSCODE_TYPED_AT = "passcode typed at"
 THIS_COMPUTER = "127.0.0.1"  # Streamlit reports no address for it
 CLICKS, PAGE, SHOWN_NEXT = "clicks", "page", "shown next"
@@ -113,6 +113,7 @@ def identify() -> Who | None:
 
     A run caused by the user extends a lead's login; one caused by new data does not.
     """
+    _outcomes()
     if recall(CAME_BACK) is None:  # the first run; a tab names its earlier session when it connects
         _, _, *earlier = st.context.headers.get("Sec-WebSocket-Protocol", "").split(",") + ["", ""]
         remember(CAME_BACK, any(part.strip() for part in earlier))
@@ -207,16 +208,34 @@ def recall(key: str, default: Any = None) -> Any:
     Read from a copy: Streamlit can interrupt a run at any access to the session state for the next click, which would
     end a callback before it has stored anything.
     """
-    return st.session_state.to_dict().get(key, default)
+    values = st.session_state.to_dict()
+    return values.get(OUTCOMES, {}).get(key, values.get(key, default))
+
+
+def keep(key: str, value: Any) -> None:
+    """As `remember`, for what a command returned. Call it directly after the command, before anything is drawn.
+
+    `remember` would let Streamlit end the run for the next click, and a code that is shown once would be lost.
+    """
+    _outcomes()[key] = value
+
+
+def _outcomes() -> dict[str, Any]:
+    """What commands returned. Created at a run's start: changing a stored dictionary does not access the state."""
+    outcomes: dict[str, Any] | None = recall(OUTCOMES)
+    if outcomes is None:
+        remember(OUTCOMES, outcomes := {})
+    return outcomes
 
 
 def forget(key: str) -> None:
-    st.session_state.pop(key, None)
+    take(key)
 
 
 def take(key: str, default: Any = None) -> Any:
-    """A remembered value, which is deleted."""
-    return st.session_state.pop(key, default)
+    """A remembered or kept value, which is deleted."""
+    outcomes = _outcomes()
+    return outcomes.pop(key) if key in outcomes else st.session_state.pop(key, default)
 
 
 def change_shown(key: str, value: Any) -> bool:
@@ -233,7 +252,7 @@ def change_shown(key: str, value: Any) -> bool:
 
 def show_next(key: str) -> None:
     """Scroll the container with this key into view on the next run."""
-    remember(SHOWN_NEXT, key)
+    keep(SHOWN_NEXT, key)
 
 
 def button(label: str, key: str, **options: Any) -> bool:
@@ -285,7 +304,7 @@ def key_of(name: str, parts: Iterable[str]) -> str:
 
 
 def renew(name: str) -> None:
-    remember(name, recall(name, 0) + 1)
+    keep(name, recall(name, 0) + 1)
 
 
 def run_page(page: st.Page, name: str) -> None:
@@ -339,7 +358,7 @@ def sign_in_by(identify: Callable[[], Person | tuple[Person, str]], study: str =
 
     arrival = _unless_too_often(command)
     if arrival:
-        remember(ARRIVAL, arrival)
+        keep(ARRIVAL, arrival)
         st.rerun()
 
 
@@ -377,7 +396,7 @@ def arrival() -> Arrival | None:
 
 
 def _say_later(kind: str, text: str) -> None:
-    remember(MESSAGES, [*recall(MESSAGES, []), (kind, text)])
+    keep(MESSAGES, [*recall(MESSAGES, []), (kind, text)])
 
 
 def show_messages() -> None:

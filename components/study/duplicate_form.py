@@ -30,17 +30,18 @@ def copy_form(study: Study, free: Sequence[Round]) -> CopyRequest | None:
     """Choose the copy: an independent study, or a round that the series does not have yet."""
     with st.popover("Duplicate"):
         st.text(COPY)
-        key = f"copy-as-{study.slug}"
+        slug, make = study.slug, f"copy-make-{study.slug}"
         names: dict[Round | None, str] = {None: "A separate study"}
         names |= {each: f"Next round: {ROUNDS[each]}" for each in free}
-        next_round = choose("Duplicate as", names, key)
+        next_round = choose("Duplicate as", names, f"copy-as-{slug}")
         old = study.title.removeprefix("Demo: ")
         proposed = f"{old} (copy)" if next_round is None else old  # lists show the round
         title = st.text_input(
-            "The copy's title", proposed[:LONGEST_TITLE], max_chars=LONGEST_TITLE, key=f"copy-{next_round}"
+            "The copy's title", proposed[:LONGEST_TITLE], max_chars=LONGEST_TITLE, key=f"copy-title-{slug}-{next_round}"
         )
-        items = st.checkbox("With its items", next_round is None, key=f"copy-items-{next_round}")
-        if state.button("Make the draft", f"copy-make-{study.slug}", type="primary"):
+        items = st.checkbox("With its items", next_round is None, key=f"copy-items-{slug}-{next_round}")
+        if state.button("Make the draft", state.numbered(make), type="primary"):
+            state.renew(make)  # a second click, made before the draft is shown, makes no other
             return CopyRequest(title, next_round, items)
     return None
 

@@ -33,9 +33,9 @@ def plan_form(
     No lines: items are assigned automatically. A file with mistakes is not used at all.
     """
     st.text(PLAN_NOTE)
-    proposal, uploader = f"plan-offered-{study.slug}", f"plan-file-{study.slug}"
+    proposal, uploader, known = (f"plan-{each}-{study.slug}" for each in ("offered", "file", "known"))
     if state.button("Propose a balanced plan", f"plan-propose-{study.slug}"):
-        state.remember(proposal, propose() or ())
+        state.keep(proposal, propose() or ())
         state.renew(uploader)
         st.rerun()
     name = f"Your own plan ({', '.join(COLUMNS)})"
@@ -47,23 +47,43 @@ def plan_form(
         st.text("\n".join(map(str, uploaded.problems)))
     lines = (uploaded.lines if uploaded.ok else ()) if uploaded else state.recall(proposal) or stored
     edited = _table(lines, study) if lines else ()
+    version = _hash(stored)
+    seen = state.recall(known) or version
+    state.keep(known, version)
+    if seen != version:
+        state.say(_news(lines, stored), "warning")
+    drawn = f"{study.slug}-{_hash(lines)}-{version}"  # a click made under another table or stored plan is not read
     with st.container(horizontal=True):
         label = "Save this plan" if study.state == StudyState.draft else "Amend the plan"
-        save = bool(lines) and state.button(label, f"plan-save-{study.slug}", type="primary")
-        remove = bool(stored) and state.button("Remove the plan", f"plan-remove-{study.slug}")
+        save = bool(lines) and state.button(label, f"plan-save-{drawn}", type="primary")
+        remove = bool(stored) and state.button("Remove the plan", f"plan-remove-{drawn}")
     if remove:
         state.renew(uploader)
     if save or remove:
-        state.forget(proposal)
+        state.keep(proposal, ())
+        state.keep(known, "")
         return () if remove else edited
     return None
+
+
+def _hash(lines: Sequence[PlanLine]) -> str:
+    return text_hash(plans.as_csv(lines))[:8]
+
+
+def _news(lines: Sequence[PlanLine], stored: Sequence[PlanLine]) -> str:
+    """What a lead reads under the table after somebody else stored another plan."""
+    if not stored:
+        return "The plan was removed meanwhile."
+    if lines is stored:
+        return "The plan was changed meanwhile; it is shown above."
+    return "The plan was changed meanwhile. Saving replaces it with the lines above."
 
 
 def _table(lines: Sequence[PlanLine], study: Study) -> tuple[PlanLine, ...]:
     """The edited lines; the table's own menu saves them as CSV."""
     st.caption(f"{len(lines):,} lines. Change, add or delete lines in the table; its menu downloads them as CSV.")
     table = pd.DataFrame([[line.annotator, line.item_id, line.rank] for line in lines], columns=COLUMNS)
-    key = f"plan-{study.slug}-{text_hash(plans.as_csv(lines))[:8]}"
+    key = f"plan-{study.slug}-{_hash(lines)}"
     edited = st.data_editor(table, num_rows="dynamic", hide_index=True, height=320, key=key)
     rows = edited.astype(object).where(edited.notna(), None).itertuples(index=False)
     return tuple(

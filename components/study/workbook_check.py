@@ -29,13 +29,13 @@ WIDTHS: Any = {
 PARTLY_LABEL = "Store complete items; leave items that were not begun for later"
 
 
-def choose_annotator(pseudonyms: Sequence[str]) -> tuple[str, bool, int]:
+def choose_annotator(pseudonyms: Sequence[str], slug: str) -> tuple[str, bool, int]:
     """(pseudonym or name, whether it is a name, number of items) for a new workbook."""
     first, second, third = st.columns([2, 2, 1], vertical_alignment="bottom")
     names = {each: each for each in (*pseudonyms, NEW_PERSON)}
-    chosen = choose("Annotator", names, "workbook_for", NEW_PERSON, first)
-    name = second.text_input("Name", key="workbook_name", max_chars=80) if chosen == NEW_PERSON else ""
-    count = third.number_input("Items at most", 1, MAX_ITEMS, 25, key="workbook_items")
+    chosen = choose("Annotator", names, f"workbook_for-{slug}", NEW_PERSON, first)
+    name = second.text_input("Name", key=f"workbook_name-{slug}", max_chars=80) if chosen == NEW_PERSON else ""
+    count = third.number_input("Items at most", 1, MAX_ITEMS, 25, key=f"workbook_items-{slug}")
     return (name, True, count) if chosen == NEW_PERSON else (chosen, False, count)
 
 

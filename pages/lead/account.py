@@ -36,9 +36,9 @@ with st.form("passcode", border=False, width=440):
 state.show_messages()
 st.header("Tokens for scripts", anchor=False)
 st.text(WHAT)
+new_token(studies, who)  # first: what appears above it would come under the second click of a double click
 made_token()
 token_list(made, who)
-new_token(studies, who)
 st.caption(CANNOT)
 st.header("Your data", anchor=False)
 st.page_link("annotator/my_data.py", label="What is stored about your own annotations", icon=":material/lock:")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import streamlit as st
 
 from components.people import invitations as forms
 from components.people import member_actions
 from components.people.leads import leads
-from components.people.links import keep, links
+from components.people.links import links
 from components.people.participants_table import filtered, table
 from components.people.selection_actions import act, actions
 from components.people.viewers import viewers
@@ -22,7 +20,6 @@ from triptych.participants.mail import failure_of
 from triptych.participants.notices import notices
 from triptych.participants.participant import Participant, participants
 from triptych.people import roster
-from triptych.people.invitations import Invited
 from triptych.privacy import erasure, withdrawal
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
@@ -34,14 +31,6 @@ from triptych.study.settings import settings_of
 
 NOBODY = "Nobody has joined yet. Invite people below."
 NOBODY_IN_DRAFT = "Nobody has joined yet. You can invite people below already; they begin when the study is launched."
-
-
-def keep_links(invited: Sequence[Invited] | None) -> None:
-    """Show new links until they are dismissed or the page is reloaded."""
-    if invited:
-        state.renew(forms.form_name(slug))
-        keep(slug, invited)
-        st.rerun()
 
 
 def one_person(person: Participant) -> None:
@@ -85,20 +74,21 @@ st.header("Annotators", anchor=False)
 if people:
     chosen = table(filtered(people, slug), slug, bool(settings.consent.text), settings.pay.currency)
     if chosen and (action := actions(chosen, slug)):
-        keep_links(act(study, action, chosen, who.pseudonym))
+        act(study, action, chosen, who.pseudonym)
         st.rerun()
     if len(chosen) == 1:
         one_person(chosen[0])
 else:
     st.text(NOBODY_IN_DRAFT if study.state == StudyState.draft else NOBODY)
 st.header("Invite annotators", anchor=False)
-keep_links(forms.invite(study, view, who.pseudonym))
+if forms.invite(study, view, who.pseudonym):
+    st.rerun()
 st.header("Leads", anchor=False)
-if new_lead := leads(study, everybody, who):
-    keep_links([new_lead])
+if leads(study, everybody, who):
+    st.rerun()
 st.subheader("Viewers", anchor=False)
-if new_viewer := viewers(study, everybody, who):
-    keep_links([new_viewer])
+if viewers(study, everybody, who):
+    st.rerun()
 if any(person.member.erased or person.member.withdrawn_at for person in people):
     st.header("Copies made earlier", anchor=False)
     with_reports = member_actions.copies(copies)

@@ -31,10 +31,11 @@ def make(study: Study) -> None:
     """The form for a new workbook, for an annotator of the study or for a new one."""
     with state.reading() as session:
         pseudonyms = workbooks.eligible(session, study)
-    annotator, is_name, count = choose_annotator(pseudonyms)
+    annotator, is_name, count = choose_annotator(pseudonyms, study.slug)
     key = f"make-workbook-{study.slug}-{'new' if is_name else annotator}"
     is_open = study.state == StudyState.open
-    if state.button("Make a workbook", key, type="primary", disabled=not is_open):
+    if state.button("Make a workbook", state.numbered(key), type="primary", disabled=not is_open):
+        state.renew(key)  # a second click, made before the workbook is shown, makes no other
         command = workbooks.make_for_new if is_name else workbooks.make
         state.run_command(command, study, annotator, int(count), who.pseudonym, done=made)
         st.rerun()
@@ -50,14 +51,14 @@ def cancel(workbook_id: int) -> None:
 
 def take_back(study: Study) -> None:
     """The upload of a filled workbook; all findings are shown before anything is stored."""
-    upload = st.file_uploader("Filled workbook (.xlsx)", ["xlsx"], key="workbook_file")
+    upload = st.file_uploader("Filled workbook (.xlsx)", ["xlsx"], key=f"workbook_file-{study.slug}")
     if upload is None:
         return
     data, partly = upload.getvalue(), False
     try:
         with state.reading() as session:
             checked = workbooks.check(session, study, data)
-        if checked.only_unfinished and (partly := st.checkbox(PARTLY_LABEL, key="workbook_partly")):
+        if checked.only_unfinished and (partly := st.checkbox(PARTLY_LABEL, key=f"workbook_partly-{study.slug}")):
             with state.reading() as session:
                 checked = workbooks.check(session, study, data, partly=True)
     except TriptychError as refusal:

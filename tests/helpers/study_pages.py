@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 import streamlit as st
 from sqlalchemy import select
+from streamlit.proto.WidgetStates_pb2 import WidgetStates
+from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 from streamlit.testing.v1 import AppTest
 
 from helpers.studies import ROOT, add_person
@@ -56,3 +58,20 @@ def interrupt_once(monkeypatch) -> None:
         return whole(*arguments)
 
     monkeypatch.setattr(lifecycle, "for_lead", for_lead)
+
+
+def click_again_during(monkeypatch, room: Any, command: str) -> None:
+    """The button is clicked a second time while the command runs, so that Streamlit ends that run afterwards."""
+    run = getattr(room, command)
+
+    def slow(*arguments, **options):
+        monkeypatch.setattr(room, command, run)
+        context = get_script_run_ctx()
+        assert context is not None and context.script_requests is not None
+        clicked = WidgetStates(widgets=context.session_state.get_widget_states())
+        context.script_requests.request_rerun(
+            RerunData(context.query_string, clicked, page_script_hash=context.page_script_hash)
+        )
+        return run(*arguments, **options)
+
+    monkeypatch.setattr(room, command, slow)

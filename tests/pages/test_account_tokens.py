@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from helpers.results_pages import words
 from helpers.sign_in import press
+from helpers.study_pages import click_again_during, labels
 from sqlalchemy import select
 
 from triptych.people import accounts, roster, tokens
@@ -52,6 +53,25 @@ def test_a_token_is_shown_once_listed_and_revoked(visit, ada):
     press(page, "Revoke it")
     assert ["revoked" in message.value for message in page.success] == [True]
     assert stored() == []
+
+
+def test_a_second_click_makes_no_other_token_and_hides_none(visit, ada, monkeypatch):
+    page = visit(ada, "account.py")
+    next(box for box in page.text_input if box.label == "What it is for").input("Nightly judge")
+    click_again_during(monkeypatch, tokens, "make")
+    press(page, "Make the token")
+
+    assert len(stored()) == len(shown(page)) == 1
+
+
+def test_nothing_appears_above_the_button_that_makes_a_token(visit, ada):
+    """The second click of a double click would meet Dismiss this token, or Revoke it of another one."""
+    page = visit(ada, "account.py")
+    next(box for box in page.text_input if box.label == "What it is for").input("Nightly judge")
+    press(page, "Make the token")
+
+    buttons = labels(page)
+    assert buttons.index("Make the token") < min(buttons.index(other) for other in ("Dismiss this token", "Revoke it"))
 
 
 def test_the_consequence_of_a_new_passcode_is_announced(visit, ada):

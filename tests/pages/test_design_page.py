@@ -10,9 +10,10 @@ from helpers.results_pages import words
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, join
 from helpers.study_pages import SECRET_TEXT, button, interrupt_once, labels, rendered_markdown
 
+from components.shell import state
 from triptych.storage import database
 from triptych.storage.models import Role, StudyState
-from triptych.study import design, lifecycle, pairing, saved_setting
+from triptych.study import design, lifecycle, pairing, plans, saved_setting
 from triptych.study.settings import settings_of
 from triptych.web.session import web_engine
 
@@ -212,6 +213,59 @@ def test_a_proposed_plan_for_the_members_is_stored(section, draft):
 
     press(section(draft, "Plan"), "Remove the plan")
     assert "Remove the plan" not in labels(section(draft, "Plan"))
+
+
+@pytest.fixture
+def planned(draft):
+    """planned() → the stored items of Ann's plan; planned("item-1", …) stores another one, as another lead does."""
+    with database.writing(web_engine()) as session:
+        join(session, lifecycle.by_slug(session, draft.slug), add_person(session, "ann"))
+
+    def store_or_read(*items: str) -> list[str]:
+        with database.writing(web_engine()) as session:
+            study = lifecycle.by_slug(session, draft.slug)
+            if items:
+                plans.store(session, study, [pairing.PlanLine("P-ann", item) for item in items], "L-bob", "")
+            return [line.item_id for line in pairing.lines_of(session, study)]
+
+    return store_or_read
+
+
+def test_a_plan_changed_meanwhile_is_shown_before_it_is_saved(section, draft, planned):
+    planned("item-1", "item-2")
+    app = section(draft, "Plan")
+    planned("item-3")
+    press(app, "Save this plan")
+
+    assert "Saved" not in words(app) + str([element.value for element in app.success])
+    assert "The plan was changed meanwhile; it is shown above." in words(app).replace("\\", "")
+    app.session_state[f"section-{draft.slug}-Who-rates-what"] = True
+    press(app, "Save this plan")
+    assert [element.value for element in app.success] == [state.plain("Saved.")]
+    assert planned() == ["item-3"]
+    assert "meanwhile" not in words(app)
+
+
+def test_removing_a_plan_leaves_one_stored_meanwhile(section, draft, planned):
+    planned("item-1")
+    app = section(draft, "Plan")
+    planned("item-3")
+    press(app, "Remove the plan")
+    assert planned() == ["item-3"]
+
+
+def test_a_proposal_replaces_a_plan_stored_meanwhile_when_clicked_again(section, draft, planned):
+    app = section(draft, "Plan")
+    press(app, "Propose a balanced plan")
+    planned("item-3")
+    app.session_state[f"section-{draft.slug}-Who-rates-what"] = True
+    press(app, "Save this plan")
+
+    assert planned() == ["item-3"]
+    assert "The plan was changed meanwhile. Saving replaces it with the lines above." in words(app).replace("\\", "")
+    app.session_state[f"section-{draft.slug}-Who-rates-what"] = True
+    press(app, "Save this plan")
+    assert sorted(planned()) == ["item-1", "item-2", "item-3"]
 
 
 def test_a_plan_with_errors_is_not_saved(section, draft):

@@ -12,7 +12,7 @@ from helpers.ratings import submit
 from helpers.results_pages import words
 from helpers.sign_in import app, be, field, press, shown, signs_in
 from helpers.studies import ROOT, add_person, full_answers, join, sure
-from helpers.study_pages import button, interrupt_once, labels, rendered_markdown
+from helpers.study_pages import button, click_again_during, interrupt_once, labels, rendered_markdown
 from sqlalchemy import select
 from starlette.applications import Starlette
 from streamlit.testing.v1 import AppTest
@@ -20,7 +20,7 @@ from streamlit.testing.v1 import AppTest
 from components.shell import state
 from triptych import settings
 from triptych.annotate import onboarding
-from triptych.people import accounts, roster, signing_in, viewers
+from triptych.people import accounts, invitations, roster, signing_in, viewers
 from triptych.privacy import erasure
 from triptych.storage import database, events
 from triptych.storage.events import EventKind
@@ -54,7 +54,7 @@ def choose(page: AppTest, study, *pseudonyms: str) -> AppTest:
 
 def choose_lead(page: AppTest, study, pseudonym: str) -> None:
     """Of *Remove a lead*, with the tick that they are meant."""
-    page.selectbox(key="fellow").set_value(pseudonym).run()
+    page.selectbox(key=f"fellow-{study.slug}").set_value(pseudonym).run()
     page.checkbox(key=f"certain-remove-{study.slug}-{pseudonym}-sure").check()
 
 
@@ -63,6 +63,9 @@ def invite(page: AppTest, name: str, role: str = "annotator") -> str:
     if role == "lead":
         next(element for element in page.text_input if element.label == "Name").set_value(name)
         button(page, "Create a personal link").click()
+    elif role == "viewer":
+        next(element for element in page.text_input if element.label == "Name of the viewer").set_value(name)
+        button(page, "Create a read-only link").click()
     else:
         page.text_area[0].set_value(name)
         button(page, "Make personal links").click()
@@ -172,6 +175,22 @@ def test_a_toggle_stores_nothing_after_signing_out(visit, people_study, monkeypa
     page.toggle[0].set_value(True).run()
 
     assert readings(study) == []
+
+
+@pytest.mark.parametrize(
+    ("role", "command"), [("annotator", "invite_all"), ("lead", "invite_one"), ("viewer", "invite_one")]
+)
+def test_a_second_click_makes_no_other_link_and_hides_none(visit, people_study, monkeypatch, role, command):
+    study, lead, _ = people_study
+    page = visit(lead, "people.py", study=study.slug)
+    click_again_during(monkeypatch, invitations, command)
+
+    secret = invite(page, "Mia", role)
+
+    with database.reading(web_engine()) as session:
+        assert present(accounts.invited(session, secret)).name == "Mia"
+        assert len([member for member in roster.members_of(session, study) if member.name == "Mia"]) == 1
+    assert "Nobody will be invited" not in words(page)
 
 
 def test_a_click_left_unread_is_forgotten_on_another_page(visit, people_study):
@@ -294,7 +313,7 @@ def test_an_invited_lead_who_lost_the_link_gets_another(visit, people_study):
     page = visit(lead, "people.py", study=study.slug)
     assert "Create a new link" not in labels(page)
     first = invite(page, "Dora", "lead")
-    page.selectbox(key="waiting").set_value(roster_of(study)["Dora"].pseudonym).run()
+    page.selectbox(key=f"waiting-{study.slug}").set_value(roster_of(study)["Dora"].pseudonym).run()
     button(page, "Create a new link").click().run()
     assert not page.exception
     second = page.code[0].value.partition("?join=")[2]

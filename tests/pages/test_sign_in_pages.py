@@ -7,6 +7,7 @@ import streamlit as st
 from helpers.present import present
 from helpers.sign_in import app, arrival, be, field, press, shown, signs_in
 from helpers.studies import add_person, personal_link
+from helpers.study_pages import click_again_during
 
 from components.shell import state
 from triptych.people import accounts, signing_in
@@ -146,6 +147,16 @@ def test_a_newcomer_sees_their_return_code_once(engine, study):
         who = present(signs_in(session, test))
     again = signing_in.returning(engine, study, "Anna", code)
     assert who.person_id == again.id
+
+
+def test_a_newcomer_who_clicks_twice_sees_their_return_code(study, monkeypatch):
+    test = app()
+    field(test, "Your name").input("Anna")
+    click_again_during(monkeypatch, signing_in, "newcomer")
+    press(test, "Start")
+
+    assert "Somebody called Anna" not in shown(test)
+    assert present(present(arrival(test)).return_code) in shown(test)
 
 
 def test_the_study_that_people_choose_opens_after_signing_in(engine, make_study, study):

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from helpers.present import present
 from helpers.results_pages import words
-from helpers.studies import SMALL_RUBRIC
-from helpers.study_pages import ROUTER, SECRET_TEXT, button, labels, rendered_markdown, stored
+from helpers.studies import SMALL_RUBRIC, draft_items
+from helpers.study_pages import ROUTER, SECRET_TEXT, button, click_again_during, labels, rendered_markdown, stored
 from sqlalchemy import func, select
 from streamlit.testing.v1 import AppTest
 
@@ -18,7 +18,7 @@ from triptych.rubric.files import shipped_rubrics
 from triptych.simulate import demo
 from triptych.storage import database
 from triptych.storage.models import Candidate, Item, System
-from triptych.study import lint
+from triptych.study import duplicate, lifecycle, lint
 from triptych.study.settings import USUAL_CHECKS, settings_of
 from triptych.study.system_names import mark_of
 from triptych.web.session import web_engine
@@ -139,6 +139,28 @@ def test_a_study_is_duplicated_as_its_next_round(visit, own_study):
     button(app, "Delete the draft").click().run()
     assert [remaining.slug for remaining in stored()] == [study.slug]
     assert [element.value for element in app.success] == [state.plain("The draft was deleted.")]
+
+
+def test_a_second_click_makes_no_other_copy(visit, own_study, monkeypatch):
+    study, lead, _ = own_study()
+    app = visit(lead, "design.py", study=study.slug)
+    click_again_during(monkeypatch, duplicate, "duplicate")
+    button(app, "Make the draft").click().run()
+
+    assert len(stored()) == 2
+    assert "The draft was created." in [element.value.replace("\\", "") for element in app.success]
+
+
+def test_the_title_of_a_copy_is_proposed_for_each_study(visit, own_study):
+    alpha, lead, _ = own_study(title="Alpha")
+    with database.writing(web_engine()) as session:
+        plan = lifecycle.StudyPlan(title="Beta", seed="fixed")
+        beta = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(1), lead.pseudonym, lead.person_id)
+    app = visit(lead, "design.py", study=alpha.slug)
+    app.query_params["study"] = beta.slug
+    app.run()
+
+    assert next(field for field in app.text_input if field.label == "The copy's title").value == "Beta (copy)"
 
 
 # A new study

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from helpers.downloads import get
 from helpers.results_pages import words
-from helpers.study_pages import ROUTER, button, labels
+from helpers.study_pages import ROUTER, button, click_again_during, labels
 from helpers.workbooks import Sheet
 from starlette.applications import Starlette
 from streamlit.testing.v1 import AppTest
@@ -37,7 +37,7 @@ def press(app: AppTest, label: str) -> AppTest:
 
 
 def upload(app: AppTest, data: bytes) -> str:
-    app.file_uploader(key="workbook_file").upload("filled.xlsx", data)
+    app.file_uploader[0].upload("filled.xlsx", data)
     app.run()
     assert not app.exception
     return words(app)
@@ -47,7 +47,7 @@ def test_a_workbook_is_made_stored_or_cancelled(visit, lab):
     study, lead, (first, second) = lab
     app = visit(lead, "workbooks.py", study=study.slug)
     assert "has no workbooks yet" in words(app)
-    app.selectbox(key="workbook_for").set_value(first.pseudonym).run()
+    app.selectbox(key=f"workbook_for-{study.slug}").set_value(first.pseudonym).run()
     press(app, "Make a workbook")
     assert "contains 2 items" in app.success[0].value
     assert f"{first.pseudonym} · workbook 1 · given out" in words(app)
@@ -65,7 +65,7 @@ def test_a_workbook_is_made_stored_or_cancelled(visit, lab):
         sheet.put(row, "rating:fluency", None)
         sheet.put(row, "rating:verdict", None)
     upload(app, sheet.saved())
-    app.checkbox(key="workbook_partly").check().run()
+    app.checkbox(key=f"workbook_partly-{study.slug}").check().run()
     press(app, "Store the answers")
     assert "The receipt is" in app.success[0].value
     assert [(workbook.state, workbook.done) for workbook in listed(study)] == [("handed in in part", 1)]
@@ -73,14 +73,26 @@ def test_a_workbook_is_made_stored_or_cancelled(visit, lab):
     assert [workbook.state for workbook in listed(study)] == ["cancelled"]
 
 
+def test_a_second_click_makes_no_other_workbook(visit, lab, monkeypatch):
+    study, lead, (first, _) = lab
+    app = visit(lead, "workbooks.py", study=study.slug)
+    app.selectbox(key=f"workbook_for-{study.slug}").set_value(first.pseudonym)
+    app.number_input(key=f"workbook_items-{study.slug}").set_value(1)
+    click_again_during(monkeypatch, workbooks, "make")
+    press(app, "Make a workbook")
+
+    assert "contains 1 item" in app.success[0].value
+    assert len(listed(study)) == 1
+
+
 def test_a_new_person_gets_a_workbook(visit, lab):
     study, lead, _ = lab
     app = visit(lead, "workbooks.py", study=study.slug)
-    app.selectbox(key="workbook_for").set_value("Someone new, by name").run()
+    app.selectbox(key=f"workbook_for-{study.slug}").set_value("Someone new, by name").run()
     press(app, "Make a workbook")
     assert "1 to 80 characters" in app.error[0].value
-    app.text_input(key="workbook_name").set_value("Dr Expert")
-    app.number_input(key="workbook_items").set_value(1)
+    app.text_input(key=f"workbook_name-{study.slug}").set_value("Dr Expert")
+    app.number_input(key=f"workbook_items-{study.slug}").set_value(1)
     press(app, "Make a workbook")
     assert [line.items for line in listed(study)] == [1]
     assert "Dr Expert" not in words(app)
