@@ -55,7 +55,7 @@ def opened(visit, act: str, study: Study, who: Who, annotator: str):
     if ACTS[act][0] == "people.py":
         page.multiselect(key=f"chosen-{study.slug}").set_value([annotator]).run()
     if act == "remove":
-        fellow = page.selectbox(key="fellow")
+        fellow = page.selectbox(key=f"fellow-{study.slug}")
         fellow.set_value(fellow.options[0].partition(" ")[0]).run()
     if act == "restore":
         page.selectbox(key="backup").set_value(backup.listed()[0].name).run()

@@ -76,7 +76,7 @@ def test_a_workbook_is_made_stored_or_cancelled(visit, lab):
 def test_a_second_click_makes_no_other_workbook(visit, lab, monkeypatch):
     study, lead, (first, _) = lab
     app = visit(lead, "workbooks.py", study=study.slug)
-    app.selectbox(key=f"workbook_for-{study.slug}").set_value(first.pseudonym)
+    app.selectbox(key=f"workbook_for-{study.slug}").set_value(first.pseudonym).run()
     app.number_input(key=f"workbook_items-{study.slug}").set_value(1)
     click_again_during(monkeypatch, workbooks, "make")
     press(app, "Make a workbook")
