@@ -26,7 +26,7 @@ from triptych.storage.models import Person
 pytestmark = pytest.mark.browser
 chromium = browser.chromium
 WORD = re.compile(r"\w+(?:['’.]\w+)*")
-# a click in the first half second counts as the second one of a double click on Submit
+# a click in the first half second counts as the second one of a double click on Submit; each click ends the run before
 GO_ON = "() => { const button = document.querySelector('[data-tw-continue]'); button?.click(); return !button; }"
 
 
@@ -218,4 +218,4 @@ def finish_training(page: Page, criteria: list[str]) -> None:
         radio(page, f"A:{criterion}", "2").dispatch_event("click")
     page.locator("[data-tw-submit]").click()
     page.wait_for_selector("[data-tw-continue]")
-    next_item(page, lambda: page.wait_for_function(GO_ON))
+    next_item(page, lambda: page.wait_for_function(GO_ON, polling=700))
