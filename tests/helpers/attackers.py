@@ -15,6 +15,7 @@ from bench.server import Server
 
 SOCKET = "/_stcore/stream"
 TIMEOUT = 20.0
+LAST_CHUNK = b"0\r\n\r\n"
 Sent = Mapping[str, str] | Sequence[tuple[str, str]]  # headers; pairs where one is sent twice
 
 
@@ -126,8 +127,8 @@ def _read(connection: socket.socket) -> Answer:
     head, _, rest = received.partition(b"\r\n\r\n")
     first, *lines = head.decode("latin-1").split("\r\n")
     headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    length = int(headers.get("content-length", 0))
-    while len(rest) < length and (piece := connection.recv(65536)):
+    length, is_chunked = int(headers.get("content-length", 0)), headers.get("transfer-encoding") == "chunked"
+    while (len(rest) < length or (is_chunked and not rest.endswith(LAST_CHUNK))) and (piece := connection.recv(65536)):
         rest += piece
     return Answer(int(first.split(" ")[1]), headers, rest.decode("utf-8", "replace"))
 
