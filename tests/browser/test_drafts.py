@@ -201,6 +201,7 @@ def test_shipped_rubric_and_own_file_are_launched_in_few_actions(tmp_path, conte
         act.click(page.get_by_role("button", name="Create the study"))
         act.click(page.get_by_role("button", name="Launch …"))
         act.click(page.get_by_role("button", name="Before the first item").first)
+        settled(page)
         act.type(consent(page), "You rate responses. We store your ratings without your name.")
         saved_draft(page)
         act.click(page.get_by_role("button", name="Launch the study"))
