@@ -149,11 +149,11 @@ def test_only_the_leads_power_analysis_is_in_the_datasheet(sheet, tmp_path, make
     engine = opened(tmp_path)
     with database.writing(engine) as session:
         study, lead, _ = make_study(session)
-        heds.store(session, study, {("3.1.3.2", ""): Answer(text="0.83, as the planner told")}, {}, lead.pseudonym)
+        heds.store(session, study, {("3.1.3.2", ""): Answer(text="0.83, as the planner said")}, {}, lead.pseudonym)
     datasheet = json.loads(report_of(engine, study).files["heds.json"])
     engine.dispose()
 
-    assert datasheet[f"{box}-value"]["data"] == {"": "0.83, as the planner told"}
+    assert datasheet[f"{box}-value"]["data"] == {"": "0.83, as the planner said"}
 
 
 def test_answers_are_stored_logged_and_in_the_file(tmp_path, make_study):
