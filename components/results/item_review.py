@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ import streamlit as st
 
 from components.results.marked import marked_item
 from components.shell.choices import choose_for_act
-from components.shell.state import form_button, numbered, plain, recall, renew, say, unread_clicks
+from components.shell.state import form_button, key_of, numbered, plain, recall, renew, say, unread_clicks
 from components.shell.words import NONE, moment, percent, read_aloud
 from triptych.annotate.comments import LONGEST_COMMENT, Thread
 from triptych.results.adjudication import FinalAgreement, FinalValue
@@ -262,7 +261,7 @@ def final_form(look: Look, mark: PointedRating | None, slug: str) -> tuple[dict[
 
     The form's key names what it was drawn from, so that no click on an older form accepts what is shown now.
     """
-    name = f"final-{slug}-{look.texts.external_id}-{_version(look)}"
+    name = key_of(f"final-{slug}-{look.texts.external_id}", _basis(look))
     disputed = sum(question.is_disputed for question in look.questions)
     chosen: dict[tuple[int, str], Any] = {}
     with st.form(name, border=True):
@@ -289,16 +288,15 @@ def final_form(look: Look, mark: PointedRating | None, slug: str) -> tuple[dict[
     return values, reason
 
 
-def _version(look: Look) -> str:
-    """A hash of the answers and the final values; without system codes, which a reader could try out."""
+def _basis(look: Look) -> list[str]:
+    """The answers and the final values, as text; without system codes, which a reader of their hash could try out."""
     final = look.final
     answers = [
         (question.about, question.criterion.key, question.values, final and final.values.get(place))
         for question in look.questions
         for place in [(question.code, question.criterion.key)]
     ]
-    decided = final and (final.by, final.at, final.reason, final.waiting)
-    return hashlib.sha256(repr((answers, decided)).encode()).hexdigest()[:16]
+    return [repr(answers), repr(final and (final.by, final.at, final.reason, final.waiting))]
 
 
 def unsent_form(slug: str) -> None:

@@ -215,7 +215,8 @@ class SettingsSheet:
         locked = self._locked(path)
         options |= {"help": locked or each.options.get("help"), "disabled": bool(locked)}
         returned = getattr(st, each.widget)(each.label, key=key, on_change=self._store, args=(path,), **options)
-        if is_new and returned != content:  # a tab after a restart of the server: this is what its lead saw
+        # a tab after a restart of the server: this is what its lead saw; None where the list lacks what is stored
+        if is_new and returned not in (content, None):
             memory.seen[path] = each.stored(returned)
             memory.came_back.add(path)
         if path in memory.refused:

@@ -105,6 +105,13 @@ def test_every_field_reaches_the_browser_with_its_value(section, draft):
     assert (sent.set_value, sent.default) == (False, draft.raters_per_item)
 
 
+def test_a_setting_missing_in_its_list_is_no_change(section, draft):
+    write(draft, "language", "xx")
+    app = section(draft, "Study")
+    assert field(app, "selectbox", "Language of annotators").value is None
+    assert "changed this" not in words(app)
+
+
 def test_margins_groups_and_early_results_are_set_before_launch(section, draft):
     store(section(draft, "Who rates what"), "text_input", "Field that groups items", "dialogue")
     store(section(draft, "Preregistration"), "number_input", "Fluency", 0.3)
