@@ -9,9 +9,9 @@ import streamlit as st
 
 from components.shell import state
 from components.shell.state import plain
-from triptych.reports.heds import LONGEST, Answer, Sheet, asked
-from triptych.reports.heds_questions import FORM, SECTIONS, SheetQuestion
 from triptych.rubric.model import Criterion
+from triptych.study.heds_answers import LONGEST, Answer, Sheet, asked
+from triptych.study.heds_questions import FORM, SECTIONS, SheetQuestion
 
 NOTE = (
     "These go into heds.json and heds.md. What is known from the study is filled in; an answer here overrides it. All "

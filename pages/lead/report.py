@@ -9,7 +9,7 @@ from components.results.study_tools import log_look
 from components.shell import state
 from components.shell.empty_state import no_rating_yet
 from components.shell.study_choice import chosen_study
-from triptych.reports import build, heds, snapshot
+from triptych.reports import build, snapshot
 from triptych.results.first_screen.next_step import next_step
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
@@ -17,7 +17,7 @@ from triptych.results.frame.upkeep import frame_of
 from triptych.results.progress import overview
 from triptych.storage.database import see_one_state
 from triptych.storage.models import Study
-from triptych.study import lifecycle
+from triptych.study import heds_answers, lifecycle
 from triptych.study.persons import Who
 
 WHAT = (
@@ -54,8 +54,8 @@ def datasheet(study: Study, who: Who) -> None:
     """The questions that the study's data cannot answer."""
     with state.reading() as session:
         criteria = lifecycle.design_of(session, study).rubric.asked(study.round)
-    sheet = heds.stored(study.settings.get("heds", {}))
-    questions = len(heds.asked(criteria))
+    sheet = heds_answers.stored(study.settings.get("heds", {}))
+    questions = len(heds_answers.asked(criteria))
     with st.expander(f"Datasheet (HEDS 3.0): {len(sheet)} of {questions} questions answered"):
         sent = heds_form(criteria, sheet, study.slug)
     if sent:
@@ -63,13 +63,13 @@ def datasheet(study: Study, who: Who) -> None:
         st.rerun()
 
 
-def store(study: Study, who: Who, answers: heds.Sheet, seen: heds.Sheet) -> None:
+def store(study: Study, who: Who, answers: heds_answers.Sheet, seen: heds_answers.Sheet) -> None:
     """Store the answers, or show what somebody else answered since; `seen` follows what the lead knows."""
 
     def command(session) -> bool:
         try:
-            heds.store(session, study, answers, seen, who.pseudonym)
-        except heds.AnswersChanged as refusal:
+            heds_answers.store(session, study, answers, seen, who.pseudonym)
+        except heds_answers.AnswersChanged as refusal:
             seen.update(refusal.stored)
             raise
         return True

@@ -90,10 +90,10 @@ DOORS = {
         people.roster.remove_lead people.tokens.make people.tokens.revoke
         people.viewers.let_read_explanations people.viewers.withdraw_seat
         privacy.erasure.delete_copies
-        privacy.erasure.erase privacy.withdrawal.withdraw reports.heds.store reports.snapshot.keep
+        privacy.erasure.erase privacy.withdrawal.withdraw reports.snapshot.keep
         results.adjudication.ask results.adjudication.record results.adjudication.take_back results.looking.log_look
         simulate.dry_run.dry_run simulate.planner.declare study.annotator_groups.set_group study.design.amend
-        study.duplicate.duplicate study.launch.launch
+        study.duplicate.duplicate study.heds_answers.store study.launch.launch
         study.lifecycle.create_from_file study.lifecycle.delete_demo study.lifecycle.delete_draft
         study.lifecycle.set_state study.lifecycle.unblind study.plans.store
         study.saved_setting.redo study.saved_setting.undo study.saved_setting.write

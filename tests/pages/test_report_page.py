@@ -9,10 +9,9 @@ from helpers.ratings import submit
 from helpers.studies import ROOT, full_answers
 from streamlit.testing.v1 import AppTest
 
-from triptych.reports import heds
-from triptych.reports.heds import Answer
 from triptych.storage.database import reading, writing
-from triptych.study import lifecycle
+from triptych.study import heds_answers, lifecycle
+from triptych.study.heds_answers import Answer, Sheet
 from triptych.web.session import web_engine
 
 OF_ADA, OF_BOB = ("1.1.2", ""), ("1.3.1.2", "")
@@ -37,9 +36,9 @@ def save(page: AppTest) -> AppTest:
     return page
 
 
-def stored(study) -> heds.Sheet:
+def stored(study) -> Sheet:
     with reading(web_engine()) as session:
-        return heds.stored(lifecycle.by_slug(session, study.slug).settings.get("heds", {}))
+        return heds_answers.stored(lifecycle.by_slug(session, study.slug).settings.get("heds", {}))
 
 
 def test_answers_of_two_pages_are_both_stored(pages):

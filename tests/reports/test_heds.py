@@ -14,12 +14,12 @@ from helpers.studies import full_answers
 from sqlmodel import select
 
 from triptych.reports import heds
-from triptych.reports.heds import Answer
-from triptych.reports.heds_questions import QUESTIONS
 from triptych.rubric.files import parse_rubric
 from triptych.storage import database, events
 from triptych.storage.models import Assignment, Item, Purpose
-from triptych.study import lifecycle
+from triptych.study import heds_answers, lifecycle
+from triptych.study.heds_answers import Answer
+from triptych.study.heds_questions import QUESTIONS
 
 KNOWN = """3.1.1 3.1.2 3.2.1 3.2.4 3.3.2 3.3.3.1 3.3.3.2 3.3.4.1 3.3.4.2 3.3.5
 4.2.2 4.3.1.1 4.3.2 4.3.3 4.3.4 4.3.5 4.3.6 4.3.7 4.3.8 4.3.9 4.3.10 4.3.11.1 4.3.11.2 4.3.12.1 4.3.12.2"""
@@ -149,7 +149,9 @@ def test_only_the_leads_power_analysis_is_in_the_datasheet(sheet, tmp_path, make
     engine = opened(tmp_path)
     with database.writing(engine) as session:
         study, lead, _ = make_study(session)
-        heds.store(session, study, {("3.1.3.2", ""): Answer(text="0.83, as the planner said")}, {}, lead.pseudonym)
+        heds_answers.store(
+            session, study, {("3.1.3.2", ""): Answer(text="0.83, as the planner said")}, {}, lead.pseudonym
+        )
     datasheet = json.loads(report_of(engine, study).files["heds.json"])
     engine.dispose()
 
@@ -168,7 +170,7 @@ def test_answers_are_stored_logged_and_in_the_file(tmp_path, make_study):
     with database.writing(engine) as session:
         study, lead, _ = make_study(session)
         before = study.design_hash
-        heds.store(session, study, answers, {}, lead.pseudonym)
+        heds_answers.store(session, study, answers, {}, lead.pseudonym)
     with database.reading(engine) as session:
         *_, entry = events.entries(session, study)
         assert (entry.event.kind, entry.new) == (
@@ -176,7 +178,9 @@ def test_answers_are_stored_logged_and_in_the_file(tmp_path, make_study):
             {"answers": 4, "changed": ["1.1.1", "1.3.2.1", "2.3", "4.1.1 fluency"]},
         )
         study = lifecycle.by_slug(session, study.slug)
-        assert heds.stored(study.settings["heds"]) == {place: answer for place, answer in answers.items() if answer}
+        assert heds_answers.stored(study.settings["heds"]) == {
+            place: answer for place, answer in answers.items() if answer
+        }
         assert (study.design_hash, study.settings.get("items_per_annotator")) == (before, None)
     report = report_of(engine, study)
     sheet = json.loads(report.files["heds.json"])

@@ -23,13 +23,13 @@ from triptych.annotate import exclusions
 from triptych.cli import main as command_line
 from triptych.errors import NotFound
 from triptych.people import accounts, invitations
-from triptych.reports import heds, snapshot
+from triptych.reports import snapshot
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.judges import margin
 from triptych.storage import database
 from triptych.storage.models import Item, Kind, Person, Role
-from triptych.study import design, lifecycle
+from triptych.study import design, heds_answers, lifecycle
 from triptych.study.design import Parts
 from triptych.study.persons import Who
 from triptych.web import export
@@ -58,7 +58,7 @@ def test_a_snapshot_stays_the_same_when_the_study_continues(engine, make_study):
     first = freeze(engine, study)
     again = freeze(engine, study)
     with database.writing(engine) as session:
-        heds.store(session, study, {("5.1", ""): heds.Answer(text="None")}, {}, "P-lead")
+        heds_answers.store(session, study, {("5.1", ""): heds_answers.Answer(text="None")}, {}, "P-lead")
     second = freeze(engine, study, Counted(annotators=frozenset({people[0].pseudonym})))
 
     with database.reading(engine) as session:

@@ -7,24 +7,11 @@ of the part about criteria hold one value per criterion, the others one under th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Iterator
+from typing import Any
 
-from sqlmodel import Session
-
-from triptych.errors import Conflict
 from triptych.reports.documents import code_span
 from triptych.reports.facts import Facts
-from triptych.reports.heds_questions import (
-    ABOUT_CRITERIA,
-    BY_NUMBER,
-    FORM,
-    LANGUAGES,
-    QUESTIONS,
-    SECTIONS,
-    SheetQuestion,
-)
 from triptych.reports.methods_text import comparison_test, together
 from triptych.reports.numbers import Book
 from triptych.results.pay import rate_of
@@ -34,13 +21,9 @@ from triptych.rubric.scales import Best, Choice, Likert, NumberScale, shown
 from triptych.stats.diagnostics import FlaggedRate
 from triptych.stats.numbers import counted
 from triptych.stats.undefined import Undefined
-from triptych.storage import events
-from triptych.storage.events import EventKind
-from triptych.storage.models import Study
-from triptych.study import lifecycle
+from triptych.study.heds_answers import Answer, Sheet, in_words, stored
+from triptych.study.heds_questions import ABOUT_CRITERIA, FORM, LANGUAGES, QUESTIONS, SECTIONS, SheetQuestion
 
-LONGEST = 5000
-NOT_ANSWERED = "not answered"
 AUTHORS = ("1.3.1.1", "1.3.2.1")
 ELSEWHERE = ("3.1.2", "3.2.4", "3.3.2", "3.3.4.1", "3.3.4.2", "3.3.5")  # unknown for an import
 ASKED_ELSEWHERE, HOW_PRESENTED = ("4.3.2", "4.3.7"), "4.3.5"  # its rubric may be made of the file's columns
@@ -52,91 +35,6 @@ LOOKED_AT = {
     "all equal": "equal ratings",
 }
 FEW_STEPS = 11  # with more, a number is asked with a slider instead of points
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A question's answer: options by number from 1, and words, which are the text or the options' explanation."""
-
-    chosen: tuple[int, ...] = ()
-    text: str = ""
-
-    def __bool__(self) -> bool:
-        return bool(self.chosen or self.text)
-
-
-Sheet: TypeAlias = dict[tuple[str, str], Answer]
-"""(number of the question, key of the criterion or "") → answer."""
-
-
-class AnswersChanged(Conflict):
-    """Somebody else changed answers after they were read."""
-
-    def __init__(self, stored: Sheet) -> None:
-        """stored: these answers as they are now."""
-        self.stored = stored
-        super().__init__(
-            "Nothing was saved, because someone else has changed the same answers since your page showed them. "
-            "Yours are still in the form. Save again to replace these:",
-            *(
-                f"{number} {criterion}".strip() + f": {_answer_text(BY_NUMBER[number], stored, criterion)}"
-                for number, criterion in stored
-            ),
-        )
-
-
-def stored(sheet: Mapping[str, Any]) -> Sheet:
-    """The lead's answers in the study's settings: "4.1.1 fluency" → [[1], "words"]."""
-    sheet_ = {}
-    for name, (chosen, text) in sheet.items():
-        number, _, criterion = name.partition(" ")
-        sheet_[number, criterion] = Answer(tuple(chosen), text)
-    return sheet_
-
-
-def store(session: Session, study: Study, answers: Sheet, seen: Sheet, actor: str) -> None:
-    """Store the lead's answers that differ from those they saw, and log an event.
-
-    Raises AnswersChanged, and stores nothing, if somebody else has stored another answer to one of these questions.
-    """
-    study = lifecycle.lock(session, study.id)
-    sheet, nothing = stored(study.settings.get("heds", {})), Answer()
-    changed = {
-        place: answer
-        for place, answer in answers.items()
-        if answer != seen.get(place, nothing) and BY_NUMBER[place[0]].asked
-    }
-    overtaken = {
-        place: sheet.get(place, nothing)
-        for place, answer in changed.items()
-        if sheet.get(place, nothing) not in (answer, seen.get(place, nothing))
-    }
-    if overtaken:
-        raise AnswersChanged(overtaken)
-    names = {place: " ".join(filter(None, place)) for place in sheet | changed}
-    stored_answers = {
-        names[place]: [list(answer.chosen), answer.text[:LONGEST]]
-        for place, answer in (sheet | changed).items()
-        if answer
-    }
-    study.settings = {**study.settings, "heds": stored_answers}
-    session.flush()
-    new = {"answers": len(stored_answers), "changed": [names[place] for place in changed]}
-    events.record(session, study.id, EventKind.datasheet_answered, actor, new=new)
-
-
-def asked(criteria: list[Criterion]) -> list[tuple[SheetQuestion, str]]:
-    """All questions for the lead; those about criteria are grouped by criterion."""
-    questions = [question for question in QUESTIONS if question.asked]
-    sections: dict[str, list[SheetQuestion]] = {
-        section: [question for question in questions if question.number.startswith(section)] for section in SECTIONS
-    }
-    return [
-        (question, key)
-        for section, ones in sections.items()
-        for key in ([criterion.key for criterion in criteria] if section == ABOUT_CRITERIA else [""])
-        for question in ones
-    ]
 
 
 def full_sheet(facts: Facts, analysis: StudyAnalysis, book: Book, seal: str) -> Sheet:
@@ -399,7 +297,10 @@ def heds_markdown(sheet: Sheet, criteria: list[Criterion], head: str) -> str:
         lines.append(f"## {section} {title}")
         for name, key in _parts(section, criteria):
             lines += [f"### {code_span(name)}"] if name else []
-            lines.append("\n".join(f"- {q.number} {q.words}: {_answer_text(q, sheet, key)}" for q in questions))
+            lines.append(
+                "\n".join(_line(question, sheet.get((question.number, key), Answer())) for question in questions)
+            )
+
     return "\n\n".join(lines) + "\n"
 
 
@@ -408,8 +309,5 @@ def _parts(section: str, criteria: list[Criterion]) -> list[tuple[str, str]]:
     return [(name, key) for key, name in criterion_names(criteria).items()] if section == ABOUT_CRITERIA else [("", "")]
 
 
-def _answer_text(question: SheetQuestion, sheet: Sheet, key: str) -> str:
-    answer = sheet.get((question.number, key), Answer())
-    chosen = ", ".join(question.options[number - 1] for number in answer.chosen)
-    words = code_span(answer.text) if answer.text else ""
-    return "; ".join(filter(None, (chosen, words))) or NOT_ANSWERED
+def _line(question: SheetQuestion, answer: Answer) -> str:
+    return f"- {question.number} {question.words}: {in_words(question, answer, code_span)}"
