@@ -148,14 +148,12 @@ def test_one_command_writes_the_whole_report(make_study, tmp_path, capsys):
     assert shares == sorted(set(shares))
 
 
-@pytest.mark.parametrize("date", ["abc", "", "99999999999999"])
-def test_a_date_for_builds_stops_no_report(make_study, tmp_path, date):
+def test_a_date_for_builds_stops_no_report(make_study, tmp_path):
     study, *_ = rated(web_engine(), make_study)
     command = [sys.executable, "-m", "triptych", "report", "make", study.slug, str(tmp_path / "report")]
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": "no date"}
 
-    ended = subprocess.run(
-        command, cwd=ROOT, env={**os.environ, "SOURCE_DATE_EPOCH": date}, capture_output=True, text=True
-    )
+    ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
 
     assert ended.returncode == 0, ended.stderr
 
