@@ -18,6 +18,7 @@ from triptych.storage.models import Candidate, Item, RubricText, Study, Turn
 from triptych.study import contents
 
 BATCH = 300
+SEALS_OF_SYSTEMS = {"systems_seal": contents.systems_seal, "systems_hash": contents.systems_hash}
 
 
 def grouped(rows: Iterable[Any]) -> dict[int, list[Any]]:
@@ -70,8 +71,9 @@ def of_design(session: Session, study: Study, logged: tuple[dict[str, Any], int]
         yield f"The study's design hash differs from the one in the log (event {number})."
     elif contents.design_hash(session, study, _former(session, study, number)) != recorded["design_hash"]:
         yield f"Settings, items, accepted answers or plan differ from those that were frozen (event {number})."
-    if "systems_hash" in recorded and contents.systems_hash(session, study) != recorded["systems_hash"]:
-        yield f"The assignment of responses to systems differs from what was frozen (event {number})."
+    for seal, compute in SEALS_OF_SYSTEMS.items():
+        if seal in recorded and compute(session, study) != recorded[seal]:
+            yield f"The assignment of responses to systems differs from what was frozen (event {number})."
 
 
 def _former(session: Session, study: Study, number: int) -> Mapping[str, str]:

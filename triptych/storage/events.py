@@ -126,6 +126,7 @@ class EventKind(StrEnum):
 
 
 NO_VALUES = hashlib.sha256(b"[null, null]").hexdigest()  # the digest of an event without values
+TELLING = ("order", "systems_hash")  # keys of values that tell which system is which
 DEPARTURES = (EventKind.person_erased, EventKind.withdrew)  # a person left, and texts of theirs were deleted
 _PART = (Person.__table__, Membership.__table__)
 _TEST = (Membership.__table__, EntryAttempt.__table__, TestAnswer.__table__)
@@ -475,10 +476,14 @@ def blind_names(session: Session, study: Study) -> set[str]:
 
 
 def tells_systems(value: Any, names: Collection[str]) -> bool:
-    """Whether a logged value names a system, or the order of candidates, whose ids follow the uploaded file."""
+    """Whether a logged value tells which system is which.
+
+    It names one, or the order of candidates, whose ids follow the uploaded file, or is a hash of the names without a
+    secret, which versions before 0.2.0 logged and from which the names could be guessed.
+    """
     match value:
         case dict():
-            return any(key == "order" or key in names or tells_systems(part, names) for key, part in value.items())
+            return any(key in TELLING or key in names or tells_systems(part, names) for key, part in value.items())
         case list():
             return any(tells_systems(part, names) for part in value)
         case _:

@@ -319,8 +319,20 @@ def design_hash(session: Session, study: Study, former: Mapping[str, str] | None
     return content_hash([rubric.sha256, columns, settings, rows])
 
 
+def systems_seal(session: Session, study: Study) -> str:
+    """Hash of which system wrote which candidate, the only part of the items that their own hashes leave out.
+
+    With the study's seed, which nobody sees before unblinding: the log shows the hash, and names can be guessed.
+    """
+    return content_hash([study.seed, _authorship(session, study)])
+
+
 def systems_hash(session: Session, study: Study) -> str:
-    """Hash of which system wrote which candidate, the only part of the items that their own hashes leave out."""
+    """The same without the seed, as versions before 0.2.0 logged it."""
+    return content_hash(_authorship(session, study))
+
+
+def _authorship(session: Session, study: Study) -> list[list[str]]:
     query = select(Item.external_id, System.name, Candidate.sha256).join(Candidate, Candidate.item_id == Item.id)
     query = query.join(System, System.id == Candidate.system_id).where(Item.study_id == study.id)
-    return content_hash([list(row) for row in session.execute(query.order_by(Item.external_id, Candidate.id))])
+    return [list(row) for row in session.execute(query.order_by(Item.external_id, Candidate.id))]

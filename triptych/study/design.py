@@ -42,7 +42,7 @@ from triptych.study.check_items import add_check_items, sorted_out
 from triptych.study.settings import changed, settings_of, stored
 
 # recorded in the log with the parts that an amendment changed
-SEALS = ("design_hash", "systems_hash", "reason")
+SEALS = ("design_hash", "systems_seal", "systems_hash", "reason")
 # settings that are columns of the study
 COLUMNS = ("title", "raters_per_item", "access", "round", "presentation")
 LONGEST_REASON = 500
@@ -147,7 +147,7 @@ def seal(
     session.flush()
     before, study.design_hash = study.design_hash, contents.design_hash(session, study)
     session.flush()
-    seals = {"design_hash": study.design_hash, "systems_hash": contents.systems_hash(session, study)}
+    seals = {"design_hash": study.design_hash, "systems_seal": contents.systems_seal(session, study)}
     old = {"design_hash": before, **(old or {})}
     new = {**seals, "reason": reason.strip(), **(new or {})}
     events.record(session, study.id, EventKind.design_amended, actor, old=old, new=new)

@@ -234,7 +234,7 @@ def set_state(session: Session, study: Study, state: StudyState, actor: str) -> 
     if state == StudyState.open and study.opened_at is None:
         study.opened_at = clock.now()
         study.design_hash = contents.design_hash(session, study)
-        now |= {"design_hash": study.design_hash, "systems_hash": contents.systems_hash(session, study)}
+        now |= {"design_hash": study.design_hash, "systems_seal": contents.systems_seal(session, study)}
     session.flush()
     events.record(session, study.id, EventKind(f"study {state}"), actor, old={"state": old}, new=now)
 
