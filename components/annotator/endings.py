@@ -55,8 +55,9 @@ MESSAGES = {
     NoItem.none_left: (
         message("No item for you"),
         message(
-            "Every item already has its annotators, or none is planned for you. Thank you for coming. If a panel sent "
-            "you, return your place there: only people who have annotated get a completion code."
+            "Every item already has its annotators, none is planned for you, or you skipped yours. Thank you for "
+            "coming. If a panel sent you, return your place there: only people who have annotated get a completion "
+            "code."
         ),
     ),
     NoItem.nothing_free: (

@@ -241,7 +241,7 @@ def test_a_workbook_takes_up_an_expired_assignment(sqlite_engine, make_study, mo
         assert [(assignment.id, assignment.origin, assignment.state) for assignment in stored] == [
             (before.id, "workbook", "reserved")
         ]
-        assert assignments.current(session, study, who) == NoItem.finished
+        assert assignments.current(session, study, who) == NoItem.none_left
 
 
 def test_a_workbook_respects_exclusions_and_limits(desk):

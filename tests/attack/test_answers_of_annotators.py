@@ -13,7 +13,7 @@ from sqlalchemy import func, select, text
 
 from triptych.annotate import comments, drafts
 from triptych.annotate.annotations import SetAsideMessage, set_aside_item, submit
-from triptych.annotate.assignments import Assigned, current
+from triptych.annotate.assignments import Assigned, NoItem, current
 from triptych.annotate.drafts import DraftMessage
 from triptych.annotate.own_items import own_items
 from triptych.errors import Conflict, InvalidAnnotation, StudyNotOpen
@@ -136,6 +136,31 @@ def test_an_edits_hour_is_not_claimed_for_the_open_item(sqlite_engine, make_stud
         assert session.scalar(took) == pytest.approx(10 + 3600 + 300, abs=30)
 
 
+def skip_next(session, study, who):
+    """The next item, which is skipped."""
+    work = assigned(session, study, who)
+    skip = {**submission(work, f"skipping {work.token}").model_dump(), "kind": "skip", "reason": "no"}
+    set_aside_item(session, who, SetAsideMessage(**{k: v for k, v in skip.items() if k in FIELDS}))
+    return work
+
+
+def test_who_skips_every_item_has_not_finished(engine):
+    """A panel's participant got the completion code, and was paid, for six skipped items."""
+    with writing(engine) as session:
+        lead = add_person(session, "lead", Role.lead)
+        plan = lifecycle.StudyPlan(title="S")
+        study = lifecycle.create_study(session, plan, SMALL_RUBRIC + SKIP, draft_items(3), lead.pseudonym)
+        lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+        ann, ben = (join(session, study, add_person(session, name)) for name in ("ann", "ben"))
+        submit(session, ben, submission(assigned(session, study, ben), "submission"))
+        for who, skipped in ((ann, 3), (ben, 2)):
+            for _ in range(skipped):
+                skip_next(session, study, who)
+
+        assert current(session, study, ann) == NoItem.none_left
+        assert current(session, study, ben) == NoItem.finished
+
+
 @pytest.mark.parametrize("checks", [Checks(), Checks(repeat_percent=50)])
 def test_skipped_items_are_not_answered_beyond_the_limit(sqlite_engine, checks):
     """Somebody skipped all items of a study first, and could then answer each of them."""
@@ -145,11 +170,7 @@ def test_skipped_items_are_not_answered_beyond_the_limit(sqlite_engine, checks):
         study = lifecycle.create_study(session, plan, SMALL_RUBRIC + SKIP, draft_items(9), lead.pseudonym)
         lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
         who = join(session, study, add_person(session, "ann"))
-        skipped = []
-        for number in range(4):
-            skipped.append(assigned(session, study, who))
-            skip = {**submission(skipped[-1], f"skipping {number}").model_dump(), "kind": "skip", "reason": "no"}
-            set_aside_item(session, who, SetAsideMessage(**{k: v for k, v in skip.items() if k in FIELDS}))
+        skipped = [skip_next(session, study, who) for _ in range(4)]
         while isinstance(work := current(session, study, who), Assigned):
             submit(session, who, submission(work, f"answer of {work.token}"))
         for number, work in enumerate(skipped):

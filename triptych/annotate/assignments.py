@@ -234,8 +234,9 @@ def _why_nothing(session: Session, study: Study, who: Who, *, planned: bool) -> 
     passed_over = session.scalars(reservations.next_item(planned), own).first() is not None
     if passed_over or session.scalars(held.limit(1), own).first() is not None:
         return NoItem.nothing_free
-    begun = select(Assignment.id).where(_own_main(), Assignment.state != AssignmentState.expired)
-    return NoItem.finished if session.scalars(begun.limit(1), own).first() is not None else NoItem.none_left
+    # with the end of the work comes the panel's completion code, which skipped items do not earn
+    done = select(Assignment.id).where(_own_main(), Assignment.state.in_(FINISHED))
+    return NoItem.finished if session.scalars(done.limit(1), own).first() is not None else NoItem.none_left
 
 
 def by_token(session: Session, who: Who, token: str) -> Assigned:
