@@ -20,12 +20,12 @@ import triptych as tt
 from bench.server import Server, running_app
 from bench.world import World, build_world
 from triptych import clock
-from triptych.people import accounts, roster, tokens
+from triptych.people import accounts, invitations, roster, tokens
 from triptych.people.tokens import LIVES, Scope
 from triptych.scripting import home as home_of_scripts
 from triptych.storage import database
 from triptych.storage.database import writing
-from triptych.storage.models import Event, Person, StoredAnswer, Study, Token
+from triptych.storage.models import Event, Person, Role, StoredAnswer, Study, Token
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 
@@ -187,6 +187,37 @@ def test_a_scope_is_no_more_than_it_says(served):
     with writing(served.engine) as session, pytest.raises(tt.NotAllowed, match="passcode"):
         study = lifecycle.by_slug(session, served.world.slug)
         tokens.make(session, served.lead, "No passcode", LIVES[0], {*Scope}, study)
+
+
+def test_a_token_of_one_study_gets_no_link_into_another(served):
+    """A personal link signs in an account, which also opens the lead's other studies."""
+    with writing(served.engine) as session:
+        one, two = (
+            lifecycle.create_study(
+                session,
+                lifecycle.StudyPlan(title=title),
+                SMALL_RUBRIC,
+                draft_items(1),
+                served.other.pseudonym,
+                served.other.person_id,
+            )
+            for title in ("One", "Two")
+        )
+        both, only = (
+            invitations.invite_one(session, one, name, "", Role.annotator, served.other.pseudonym).pseudonym
+            for name in ("Both", "Only")
+        )
+        person = session.scalars(select(Person).where(Person.pseudonym == both)).one()
+        accounts.enrol(session, two, person.id, both)
+    path, token = f"{STUDIES}/{one.slug}", served.token(READ_WRITE, one.slug, served.other)
+
+    refused = served.ask("POST", f"{path}/links", token, {"people": [both]})
+
+    assert refused.status == 403
+    assert f"also open another study: {both}." in refused.text
+    assert served.ask("POST", f"{path}/links", token, {"people": [only]}).status == 200
+    of_all = served.token(READ_WRITE, who=served.other)
+    assert served.ask("POST", f"{path}/links", of_all, {"people": [both]}).status == 200
 
 
 def test_a_token_of_one_study_reaches_no_other(served):

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
-from sqlmodel import Session
+from sqlmodel import Session, select
 
 from triptych import settings
 from triptych.errors import Conflict, ImportRefused, NotAllowed
@@ -49,7 +49,7 @@ from triptych.scripting.messages import (
     Zip,
 )
 from triptych.storage.database import see_one_state
-from triptych.storage.models import Study, StudyState
+from triptych.storage.models import Membership, Person, Study, StudyState
 from triptych.study import launch, lifecycle, saved_setting
 from triptych.study.lifecycle import StudyLine, StudyPlan
 from triptych.study.settings import USUAL_CHECKS, USUAL_ORDER, USUAL_UNIT
@@ -253,7 +253,21 @@ def _invite(session: Session, asker: Asker, request: Guests, _: None) -> Persona
 
 def _new_links(session: Session, asker: Asker, request: Pseudonyms, _: None) -> PersonalLinks:
     study = study_of(session, asker, request.study)
+    if asker.study_id is not None:
+        _refuse_elsewhere(session, study, request.people)
     return _links(invitations.renew(session, study, request.people, asker.who.pseudonym))
+
+
+def _refuse_elsewhere(session: Session, study: Study, pseudonyms: Collection[str]) -> None:
+    """Raises NotAllowed for people with another study, since a personal link opens all studies of an account."""
+    elsewhere = select(Person.pseudonym).join(Membership, Membership.person_id == Person.id).join(Study)
+    elsewhere = elsewhere.where(Person.pseudonym.in_(pseudonyms), Study.id != study.id, ~Study.demo).distinct()
+    shared = session.scalars(elsewhere.order_by(Person.pseudonym)).all()
+    if shared:
+        raise NotAllowed(
+            f"This token is for one study, and links of these people also open another study: {', '.join(shared)}. "
+            "Use a token for all studies, or make these links in the app."
+        )
 
 
 def _links(invited: list[invitations.Invited]) -> PersonalLinks:
