@@ -1,4 +1,4 @@
-"""Exports and unblinding on the results page, and logging its first view."""
+"""Exports and unblinding on the results page."""
 
 from __future__ import annotations
 
@@ -8,17 +8,12 @@ from components.results import charts
 from components.results.export_menu import export_menu
 from components.shell import state
 from components.shell.choices import certain
-from triptych import clock
-from triptych.results import looking
-from triptych.results.frame.collection import collection
-from triptych.results.frame.model import Frame
 from triptych.results.page import Board
 from triptych.stats.numbers import counted
 from triptych.storage.models import Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 
-LOGGED = "looks logged"
 BLIND = (
     "From now on, system names appear on every page and in every export of this study, for all its leads. Anything "
     "that leads rate or decide after this is not blind. This is logged and cannot be undone."
@@ -53,16 +48,3 @@ def _named(study: Study, who: Who) -> str:
     with state.reading() as session:
         titles = [f"“{copy.title}”" for copy in lifecycle.blind_copies(session, study, who)]
     return f" {BLIND_COPIES.format(titles=', '.join(titles))}" if titles else ""
-
-
-def log_look(study: Study, frame: Frame, pseudonym: str) -> None:
-    """Log a view of the results before the page is drawn, so that it counts this view; not for estimates without tests.
-
-    Once a day per session.
-    """
-    look, logged = (study.slug, f"{clock.now():%Y-%m-%d}"), state.recall(LOGGED, frozenset())
-    numbers = collection(frame.planned, frame.work, frame.settings.preregistration)
-    if numbers.untested or look in logged:
-        return
-    state.run_command(looking.log_look, study, numbers.filled, numbers.planned, pseudonym)
-    state.remember(LOGGED, logged | {look})

@@ -2,10 +2,10 @@
 
 import streamlit as st
 
+from components.results.first_screen.looks import log_look
 from components.results.heds_form import heds_form
 from components.results.scope import choose_scope
 from components.results.snapshots import snapshots
-from components.results.study_tools import log_look
 from components.shell import state
 from components.shell.empty_state import no_rating_yet
 from components.shell.study_choice import chosen_study

@@ -4,12 +4,13 @@ import streamlit as st
 
 from components.results import comparisons, disagreement, explanations, trust
 from components.results.first_screen.beside import shown
+from components.results.first_screen.looks import log_look
 from components.results.first_screen.screen import first_screen, no_rating
 from components.results.marked import item
 from components.results.more import more
 from components.results.scope import choose_scope, scope_notes
 from components.results.slices import slices_section
-from components.results.study_tools import log_look, study_tools
+from components.results.study_tools import study_tools
 from components.shell import live, state
 from components.shell.choices import choose
 from components.shell.study_choice import chosen_study

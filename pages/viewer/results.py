@@ -7,6 +7,7 @@ import streamlit as st
 
 from components.results import comparisons, disagreement, explanations, trust
 from components.results.first_screen.beside import shown
+from components.results.first_screen.looks import log_look
 from components.results.first_screen.screen import first_screen, no_rating
 from components.results.scope import scope_notes
 from components.shell import live, state
@@ -62,6 +63,7 @@ live.follow(lambda: live.number_now(study), view.frame.number)
 if view.frame.ratings.empty:
     no_rating(board, step)
     st.stop()
+log_look(study, view.frame, who.pseudonym)
 tools = st.container(key="tools", horizontal=True)
 scope_notes(view.frame, scope, kinds)
 results = shown(board, scope, step, source=watched_frame)

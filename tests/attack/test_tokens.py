@@ -214,7 +214,7 @@ def test_a_token_of_one_study_gets_no_link_into_another(served):
     refused = served.ask("POST", f"{path}/links", token, {"people": [both]})
 
     assert refused.status == 403
-    assert f"also open another study: {both}." in refused.text
+    assert f"also open another study: {both}." in refused.body
     assert served.ask("POST", f"{path}/links", token, {"people": [only]}).status == 200
     of_all = served.token(READ_WRITE, who=served.other)
     assert served.ask("POST", f"{path}/links", of_all, {"people": [both]}).status == 200

@@ -57,6 +57,7 @@ PAGES = ROOT / "pages"
 #   annotator  a page of annotators; the command itself reads only their own data
 #   route      an HTTP route of the workbench or of signing in and out; tried with the routes below
 #   lead       a page of leads, which gets its study from `chosen_study`, which asks `lifecycle.led_by`
+#   results    a page of results, of leads or viewers: they are logged before they see it
 #   script     a call of scripts, which gets its study from `study_of`, which asks `lifecycle.led_by`
 #   clearing   a page where somebody just left, or the start: removes what was deleted from the database's files
 #   shell      the command line and the start of the server
@@ -91,12 +92,15 @@ DOORS = {
         people.viewers.let_read_explanations people.viewers.withdraw_seat
         privacy.erasure.delete_copies
         privacy.erasure.erase privacy.withdrawal.withdraw reports.snapshot.keep
-        results.adjudication.ask results.adjudication.record results.adjudication.take_back results.looking.log_look
+        results.adjudication.ask results.adjudication.record results.adjudication.take_back
         simulate.dry_run.dry_run simulate.planner.declare study.annotator_groups.set_group study.design.amend
         study.duplicate.duplicate study.heds_answers.store study.launch.launch
         study.lifecycle.create_from_file study.lifecycle.delete_demo study.lifecycle.delete_draft
         study.lifecycle.set_state study.lifecycle.unblind study.plans.store
         study.saved_setting.redo study.saved_setting.undo study.saved_setting.write
+    """,
+    "results": """
+        results.looking.log_look
     """,
     "script": """
         exchange.judge_scores.append
@@ -139,7 +143,7 @@ DOORS = {
 }
 # of the commands of leads, those that a script reaches too: none erases, restores, removes somebody or makes a token
 SCRIPTED = """
-    people.invitations.invite_all people.invitations.renew reports.snapshot.keep results.looking.log_look
+    people.invitations.invite_all people.invitations.renew reports.snapshot.keep
     simulate.dry_run.dry_run study.launch.launch study.lifecycle.create_from_file study.lifecycle.set_state
     study.lifecycle.unblind study.saved_setting.write
 """
@@ -150,6 +154,7 @@ REACHED_FROM = {
     "annotator": {"annotator", "route"},
     "route": {"route", "shell"},
     "lead": {"lead", "shell", "script"},
+    "results": {"lead", "viewer", "script"},
     "script": {"script"},
     "clearing": {"annotator", "lead", "shell"},
     "shell": {"shell"},

@@ -11,8 +11,9 @@ from streamlit.testing.v1 import AppTest
 
 from components.shell import state
 from triptych.people import accounts, invitations, viewers
-from triptych.results import adjudication
-from triptych.storage import database
+from triptych.results import adjudication, looking
+from triptych.storage import database, events
+from triptych.storage.events import EventKind
 from triptych.storage.models import Kind, Person, Role
 from triptych.study.persons import Who
 from triptych.web.session import web_engine
@@ -94,3 +95,30 @@ def test_a_viewer_reads_explanations_once_a_lead_allows_it(monkeypatch, world):
     with database.writing(web_engine()) as session:
         viewers.let_read_explanations(session, study, True, lead.pseudonym)
     assert "What they say" in [tab.label for tab in opened(monkeypatch, viewer, "results").tabs]
+
+
+def looks_of(study, who: Who) -> int:
+    with database.reading(web_engine()) as session:
+        log = events.since(session, study.id, 0)
+        return [(event.kind, event.actor) for event in log].count((EventKind.results_opened, who.pseudonym))
+
+
+def test_a_viewer_opens_results_only_when_that_is_logged(monkeypatch, world):
+    """A lead read interim results from a viewer's seat, and the report said that nobody had opened them."""
+    study, _, viewer = world
+
+    def busy(*_) -> None:
+        raise database.DatabaseBusy(database.BUSY)
+
+    with monkeypatch.context() as held:
+        held.setattr(looking, "log_look", busy)
+        app = opened(monkeypatch, viewer, "results")
+        assert database.BUSY in shown(app)
+        assert "What to do next" not in [part.value for part in app.subheader]
+    assert looks_of(study, viewer) == 0
+
+    app.run()
+
+    assert "What to do next" in [part.value for part in app.subheader]
+    opened(monkeypatch, viewer, "results")
+    assert looks_of(study, viewer) == 1

@@ -136,7 +136,7 @@ def test_a_study_that_was_opened_and_closed_early_stays_strict(half_done, monkey
     numbers = collected(session, study)
     assert (numbers.filled, numbers.planned, numbers.looks, numbers.bound) == (4, 8, 2, INTERIM)
     assert "closed early, after results had been opened" in numbers.sentence
-    assert "1 lead opened results in the app on 2 days before collection ended." in numbers.sentence
+    assert "1 person opened results in the app on 2 days before collection ended." in numbers.sentence
 
 
 def test_a_study_closed_early_and_opened_afterwards_is_over(half_done):
@@ -146,7 +146,7 @@ def test_a_study_closed_early_and_opened_afterwards_is_over(half_done):
     numbers = collected(session, study)
     assert (numbers.bound, numbers.looks) == (CLEAR, 0)
     assert "before anybody had opened results in the app: 4 of 8 planned annotations are in" in numbers.sentence
-    assert "reports made by a command, do not count" in numbers.sentence
+    assert "reports made by a command do not count" in numbers.sentence
 
 
 @pytest.mark.parametrize("closed", [False, True])

@@ -1,4 +1,4 @@
-"""Logs that a lead opened results, because results may influence when collection stops."""
+"""Logs that a lead or viewer opened results, because results may influence when collection stops."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from triptych.study import lifecycle
 
 
 def log_look(session: Session, study: Study, filled: int, planned: int, actor: str) -> None:
-    """Logs that a lead opened results with verdicts, at most once a day; filled, planned: numbers of annotations."""
+    """Logs that somebody opened results with verdicts, at most once a day; filled, planned: numbers of annotations."""
     study = lifecycle.lock(session, study.id)
     events.write_pending(session)
     midnight = datetime.combine(clock.now().date(), datetime.min.time(), UTC)

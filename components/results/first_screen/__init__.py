@@ -1,1 +1,1 @@
-"""The first screen of the results, which fits a laptop without scrolling. Nothing from further down the page."""
+"""The first screen of the results, which fits a laptop without scrolling, and its log. Nothing from further down."""

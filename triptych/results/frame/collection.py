@@ -1,4 +1,4 @@
-"""How many of the planned annotations are in, and how often leads opened results before all were."""
+"""How many of the planned annotations are in, and how often somebody opened results before all were."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ABOUT_COLLECTION = (
     EventKind.design_amended,
     EventKind.ratings_imported,
 )
-BY_COMMAND = "Exports, and reports made by a command, do not count as opening results."
+NOT_LOGGED = "Exports, single ratings, and reports made by a command do not count as opening results."
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Planned:
     """The planned collection, as of one event.
 
     places: planned annotations of all items, except items taken out before the first look. left_out: those items, whose
-    annotations are not counted here. looks: (day, pseudonym) of each lead who opened results before the study was
+    annotations are not counted here. looks: (day, pseudonym) of everybody who opened results before the study was
     closed, or until now. imported: the ratings came from elsewhere, without a plan.
     """
 
@@ -108,7 +108,7 @@ def _sentences(numbers: Collected, planned: Planned, stop_rule: bool) -> Iterato
     if planned.imported:
         yield "These ratings were imported without a plan and count as complete."
     elif not numbers.interim and numbers.filled < numbers.planned:
-        yield f"Collection ended early, before anybody had opened results in the app: {share}. {BY_COMMAND}"
+        yield f"Collection ended early, before anybody had opened results in the app: {share}. {NOT_LOGGED}"
     elif numbers.interim:
         rule = "; the study is open, so its stop rule does not count as met" if stop_rule and not planned.closed else ""
         over = "The study was closed early, after results had been opened" if planned.closed else "Results are interim"
@@ -116,4 +116,4 @@ def _sentences(numbers: Collected, planned: Planned, stop_rule: bool) -> Iterato
     if planned.looks:
         days, people = (len({look[part] for look in planned.looks}) for part in (0, 1))
         before = "before collection ended" if not numbers.interim or planned.closed else "so far"
-        yield f"{counted(people, 'lead')} opened results in the app on {counted(days, 'day')} {before}."
+        yield f"{counted(people, 'person', 'people')} opened results in the app on {counted(days, 'day')} {before}."
