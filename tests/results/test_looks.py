@@ -9,7 +9,7 @@ import pytest
 from helpers.analyses import NAMES
 from helpers.frames import crossed
 from helpers.present import present
-from helpers.ratings import submit
+from helpers.ratings import exclude, submit
 from helpers.results_pages import visit, words  # noqa: F401
 from helpers.studies import full_answers
 from hypothesis import given
@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from triptych import clock
 from triptych.exchange import judge_scores
 from triptych.exchange.judge_scores import JudgeScore
+from triptych.participants.watching import watched
 from triptych.results.frame.collection import Planned
 from triptych.results.frame.model import Counted, Frame
 from triptych.results.frame.upkeep import build_frame, frame_of
@@ -147,6 +148,38 @@ def test_a_study_closed_early_and_opened_afterwards_is_over(half_done):
     assert (numbers.bound, numbers.looks) == (CLEAR, 0)
     assert "before anybody had opened results in the app: 4 of 8 planned annotations are in" in numbers.sentence
     assert "reports made by a command do not count" in numbers.sentence
+
+
+def test_work_excluded_before_the_closing_fills_no_plan(half_done):
+    """Three of four annotations are excluded work; closing the study after a look made collection complete."""
+    session, study, lead, people = half_done
+    for _ in range(4):
+        submit(session, study, people[1], full_answers())
+    exclude(session, study, people[1])
+    log_look(session, study, 4, 8, lead.pseudonym)
+    lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
+
+    numbers = collected(session, study)
+    assert (numbers.filled, numbers.interim) == (4, True)
+    seen = watched(session, study).frame
+    assert StudyAnalysis(seen, Counted(), NAMES).collection.filled == 4
+
+    exclude(session, study, people[0])
+
+    assert collected(session, study).filled == 4
+
+
+def test_imported_ratings_are_no_plan_of_a_reopened_study(half_done):
+    session, study, lead, _ = half_done
+    events.record(session, study.id, EventKind.ratings_imported, lead.pseudonym, new={})
+    lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
+    assert not collected(session, study).interim
+    lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+    log_look(session, study, 4, 8, lead.pseudonym)
+
+    lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
+
+    assert collected(session, study).interim
 
 
 @pytest.mark.parametrize("closed", [False, True])

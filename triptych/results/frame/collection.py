@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import pandas as pd
@@ -14,7 +15,7 @@ from triptych.stats.analysis.collection import CLEAR, Collected, bound_in_words
 from triptych.stats.numbers import counted
 from triptych.storage import events
 from triptych.storage.events import EventKind
-from triptych.storage.models import Event, EventDetail, Item, Purpose, Study, StudyState
+from triptych.storage.models import Event, EventDetail, Item, Membership, Person, Purpose, Study, StudyState
 from triptych.study.settings import Preregistration
 
 ABOUT_COLLECTION = (
@@ -23,6 +24,8 @@ ABOUT_COLLECTION = (
     EventKind.study_closed,
     EventKind.design_amended,
     EventKind.ratings_imported,
+    EventKind.annotator_excluded,
+    EventKind.annotator_reinstated,
 )
 NOT_LOGGED = "Exports, single ratings, and reports made by a command do not count as opening results."
 
@@ -33,7 +36,8 @@ class Planned:
 
     places: planned annotations of all items, except items taken out before the first look. left_out: those items, whose
     annotations are not counted here. looks: (day, pseudonym) of everybody who opened results before the study was
-    closed, or until now. imported: the ratings came from elsewhere, without a plan.
+    closed, or until now. imported: the ratings came from elsewhere, without a plan. excluded: who was excluded before
+    the study was closed.
     """
 
     places: int = 0
@@ -41,12 +45,14 @@ class Planned:
     looks: frozenset[tuple[str, str]] = frozenset()
     closed: bool = False
     imported: bool = False
+    excluded: frozenset[str] = frozenset()
 
 
 def planned_of(session: Session, study: Study) -> Planned:
     """The planned collection of a study.
 
-    Takes three short statements; one more if items were taken out after the results had been opened.
+    Takes three short statements; one more if items were taken out after the results had been opened, and one in a
+    closed study.
     """
     history = _history(session, study)
     closed, looks, first_look = study.state == StudyState.closed, set(), None
@@ -59,8 +65,11 @@ def planned_of(session: Session, study: Study) -> Planned:
     late = _retired_since(session, study, first_look) if first_look and retired else frozenset()
     asked = ~Item.retired | Item.external_id.in_(late) if late else ~Item.retired
     places = session.scalars(select(func.coalesce(func.sum(Item.raters), 0)).where(*of_study, asked)).one()
-    imported = closed and any(event.kind == EventKind.ratings_imported for event in history)
-    return Planned(int(places), retired - late, frozenset(looks), closed, imported)
+    # once it is reopened, people annotate in it as planned
+    begins = [event.kind for event in history if event.kind in (EventKind.ratings_imported, EventKind.study_open)]
+    imported = closed and begins[-1:] == [EventKind.ratings_imported]
+    excluded = _excluded_before(session, study, history[_closed_at(history)].at) if closed and history else frozenset()
+    return Planned(int(places), retired - late, frozenset(looks), closed, imported, excluded)
 
 
 def _history(session: Session, study: Study) -> list[Row[Any]]:
@@ -74,6 +83,11 @@ def _history(session: Session, study: Study) -> list[Row[Any]]:
 def _closed_at(history: list[Row[Any]]) -> int:
     """The index of the last closing in the history: results opened afterwards were complete."""
     return max((place for place, event in enumerate(history) if event.kind == EventKind.study_closed), default=0)
+
+
+def _excluded_before(session: Session, study: Study, closed_at: datetime) -> frozenset[str]:
+    query = select(Person.pseudonym).join(Membership, Membership.person_id == Person.id)
+    return frozenset(session.scalars(query.where(Membership.study_id == study.id, Membership.excluded_at <= closed_at)))
 
 
 def _retired_since(session: Session, study: Study, number: int) -> frozenset[str]:
@@ -93,7 +107,8 @@ def collection(planned: Planned, work: pd.DataFrame, declaration: Preregistratio
 
     In a closed study, annotations by annotators who were excluded later still count as received.
     """
-    in_place = work["in_place"] if planned.closed else work["in_place"] & ~work["excluded"]
+    excluded = work["excluded"] & (work["annotator"].isin(planned.excluded) | (not planned.closed))
+    in_place = work["in_place"] & ~excluded
     filled = int((in_place & ~work["item"].isin(planned.left_out)).sum())
     over = planned.imported or filled >= planned.places and (planned.closed or not declaration.stop_rule)
     over = over or (planned.closed and not planned.looks)

@@ -59,6 +59,7 @@ def with_annotators_called(frame: Frame, names: Mapping[str, str], use: str) -> 
         ratings=frame.ratings.assign(annotator=frame.ratings["annotator"].cat.rename_categories(names)),
         leads=frozenset(names.get(lead, lead) for lead in frame.leads),
         settings=frame.settings.model_copy(update={"annotator_groups": groups}),
+        planned=replace(frame.planned, excluded=frozenset(names.get(name, name) for name in frame.planned.excluded)),
         name=(number, seed, f"{created} {use}"),
     )
 
