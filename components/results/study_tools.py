@@ -11,7 +11,7 @@ from components.shell.choices import certain
 from triptych.results.page import Board
 from triptych.stats.numbers import counted
 from triptych.storage.models import Study
-from triptych.study import lifecycle
+from triptych.study import copies, lifecycle
 from triptych.study.persons import Who
 
 BLIND = (
@@ -46,5 +46,5 @@ def study_tools(board: Board, who: Who) -> None:
 def _named(study: Study, who: Who) -> str:
     """A sentence about the blind copies of the study, whose systems become known with its own."""
     with state.reading() as session:
-        titles = [f"“{copy.title}”" for copy in lifecycle.blind_copies(session, study, who)]
+        titles = [f"“{copy.title}”" for copy in copies.blind_copies(session, study, who)]
     return f" {BLIND_COPIES.format(titles=', '.join(titles))}" if titles else ""

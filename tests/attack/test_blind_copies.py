@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from helpers.studies import sure
+from helpers.studies import add_person, sure
 from sqlalchemy import delete, select, update
 
 from triptych.errors import Conflict
+from triptych.people import roster
 from triptych.scripting import tables
+from triptych.storage import events
 from triptych.storage.database import writing
-from triptych.storage.models import Candidate, Item, Membership, StudyState
-from triptych.study import lifecycle
+from triptych.storage.models import Candidate, Item, Membership, Person, Role, StudyState
+from triptych.study import copies, lifecycle
 from triptych.study.duplicate import duplicate
 
 
@@ -34,6 +36,24 @@ def test_a_copy_is_unblinded_after_its_original_only(engine, make_study):
         assert copy.unblinded_at is not None
 
 
+def test_a_second_account_unblinds_no_copy(engine, make_study):
+    """A lead invited themselves to their copy under another name, which does not lead the original."""
+    with writing(engine) as session:
+        study, lead, _ = make_study(session, title="Original")
+        second, third = add_person(session, "second", Role.lead), add_person(session, "third", Role.lead)
+        copy = duplicate(session, study, "Copy", lead)
+        events.write_pending(session)
+        roster.enrol_lead(session, copy, session.get_one(Person, second.person_id), lead.pseudonym)
+        copy_of_copy = duplicate(session, copy, "Another", second)
+        roster.enrol_lead(session, copy_of_copy, session.get_one(Person, third.person_id), second.pseudonym)
+        roster.remove_lead(session, copy, lead.pseudonym, sure(second))
+        events.write_pending(session)
+
+        for unblinded, who in ((copy, second), (copy_of_copy, third)):
+            with pytest.raises(Conflict, match="A study of another lead has the same responses"):
+                lifecycle.unblind(session, unblinded, sure(who))
+
+
 def test_a_copy_without_the_items_is_unblinded(engine, make_study):
     with writing(engine) as session:
         study, lead, _ = make_study(session)
@@ -47,14 +67,14 @@ def test_a_copy_without_the_items_is_unblinded(engine, make_study):
 def test_a_lead_reads_which_blind_copies_an_unblinding_names(engine, make_study):
     with writing(engine) as session:
         study, lead, _ = make_study(session, title="Pilot")
-        copies = [duplicate(session, study, title, lead) for title in ("Main", "A draft", "Another lead's")]
+        drafts = [duplicate(session, study, title, lead) for title in ("Main", "A draft", "Another lead's")]
         rewritten = duplicate(session, study, "Other texts", lead)
-        for copy in (copies[0], copies[2], rewritten):
+        for copy in (drafts[0], drafts[2], rewritten):
             lifecycle.set_state(session, copy, StudyState.open, lead.pseudonym)
         of_items = Candidate.item_id.in_(select(Item.id).where(Item.study_id == rewritten.id))
         session.execute(update(Candidate).where(of_items).values(text="Another answer"))
-        session.execute(delete(Membership).where(Membership.study_id == copies[2].id))
+        session.execute(delete(Membership).where(Membership.study_id == drafts[2].id))
 
-        named = [copy.title for copy in lifecycle.blind_copies(session, study, lead)]
+        named = [copy.title for copy in copies.blind_copies(session, study, lead)]
 
         assert named == ["Main"]

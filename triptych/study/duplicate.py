@@ -12,7 +12,7 @@ from triptych.rubric.model import Rubric
 from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import Access, Purpose, Round, Study
-from triptych.study import contents, lifecycle
+from triptych.study import contents, copies, lifecycle
 from triptych.study.lifecycle import StudyPlan
 from triptych.study.persons import Who
 from triptych.study.settings import Codes, Preregistration, changed, settings_of, stored
@@ -49,9 +49,8 @@ def duplicate(
     if with_items:
         _copy_checks(session, study, copy)
     session.flush()
-    events.record(
-        session, copy.id, EventKind.study_copied, who.pseudonym, new={"from": study.slug, "items": len(items)}
-    )
+    new = {"from": study.slug, "origins": [*copies.origins(session, study), study.slug], "items": len(items)}
+    events.record(session, copy.id, EventKind.study_copied, who.pseudonym, new=new)
     return copy
 
 

@@ -10,7 +10,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any, get_args
 
-from sqlalchemy import ColumnElement, Select, and_, bindparam, delete, func, or_, select
+from sqlalchemy import Select, bindparam, delete, func, or_, select
 from sqlmodel import Session
 
 from triptych import clock
@@ -27,7 +27,6 @@ from triptych.storage.models import (
     IN_PLACE,
     Access,
     Assignment,
-    Candidate,
     Item,
     Kind,
     Membership,
@@ -40,9 +39,8 @@ from triptych.storage.models import (
     StoredCriterion,
     Study,
     StudyState,
-    System,
 )
-from triptych.study import contents
+from triptych.study import contents, copies
 from triptych.study.check_items import add_check_items, sorted_out
 from triptych.study.persons import Certainty, Who, delete_without_part
 from triptych.study.settings import (
@@ -242,13 +240,14 @@ def set_state(session: Session, study: Study, state: StudyState, actor: str) -> 
 def unblind(session: Session, study: Study, certainty: Certainty) -> None:
     """Show system names to all leads of the study from now on, and log it.
 
-    Raises Conflict for a copy of a study of this lead that is still blind: the names would be known there, unlogged.
+    Raises Conflict for a copy of a study that is still blind: the names would be known there, unlogged.
     """
     study = lock(session, study.id)
     if study.unblinded_at is not None:
         return
-    for blind in _blind_with_responses_of(session, study, certainty.who, Study.id < study.id):
-        raise Conflict(f"“{blind.title}” has the same responses and is still blind. Unblind it first.")
+    for blind in copies.blind_originals(session, study, certainty.who):
+        title = f"“{blind.title}”" if blind in for_lead(session, certainty.who) else "A study of another lead"
+        raise Conflict(f"{title} has the same responses and is still blind. It has to be unblinded first.")
     study.unblinded_at = clock.now()
     session.flush()
     events.record(
@@ -258,24 +257,6 @@ def unblind(session: Session, study: Study, certainty: Certainty) -> None:
         certainty.who.pseudonym,
         new={"after_events": events.last_number(session, study.id)},
     )
-
-
-def blind_copies(session: Session, study: Study, who: Who) -> Sequence[Study]:
-    """Newer studies of this lead that are blind and have responses of this one: it names their systems, too."""
-    return _blind_with_responses_of(session, study, who, Study.id > study.id)
-
-
-def _blind_with_responses_of(session: Session, study: Study, who: Who, others: ColumnElement[bool]) -> Sequence[Study]:
-    """Those of the other studies of this lead that were launched, are blind, and have responses of this one."""
-    parts = (Item.external_id, System.name, func.coalesce(Candidate.text, "").label("text"))
-    responses = select(*parts).join(Candidate, Candidate.item_id == Item.id)
-    responses = responses.join(System, System.id == Candidate.system_id).where(Item.purpose == Purpose.main)
-    own = responses.where(Item.study_id == study.id).subquery()
-    same = and_(*(column == part for column, part in zip(own.c, parts, strict=True)))
-    shares = responses.join(own, same).where(Item.study_id == Study.id).correlate(Study).exists()
-    led = select(Membership.study_id).where(Membership.person_id == who.person_id, Membership.role == Role.lead)
-    is_blind = Study.opened_at.is_not(None) & Study.unblinded_at.is_(None) & ~Study.demo
-    return session.scalars(select(Study).where(others, is_blind, Study.id.in_(led), shares).order_by(Study.id)).all()
 
 
 def by_slug(session: Session, slug: str) -> Study:
