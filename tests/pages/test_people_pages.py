@@ -235,6 +235,27 @@ def test_a_later_click_on_the_same_button_acts_again(ready, monkeypatch):
     assert ready.header[0].value == "2 new personal links"
 
 
+@pytest.mark.parametrize("label", ["Create a personal link", "Create a read-only link"])
+def test_a_refused_invitation_says_why(visit, people_study, label):
+    study, lead, _ = people_study
+    page = visit(lead, "people.py", study=study.slug)
+    for address in [box for box in page.text_input if box.label.startswith("E-mail address")]:
+        address.set_value("eva")
+    button(page, label).click().run()
+
+    assert "eva" in page.error[0].value
+
+
+def test_a_refused_click_can_be_repeated_at_once(visit, people_study, monkeypatch):
+    monkeypatch.setattr(state, "DOUBLE_CLICK_SECONDS", 600)
+    study, lead, _ = people_study
+    page = visit(lead, "people.py", study=study.slug)
+    button(page, "Create a personal link").click().run()
+    assert page.error
+
+    assert invite(page, "Mia", "lead")
+
+
 def test_a_click_left_unread_is_forgotten_on_another_page(visit, people_study):
     study, lead, _ = people_study
     page = visit(lead, "people.py", study=study.slug)
