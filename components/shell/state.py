@@ -278,7 +278,7 @@ def form_button(label: str, key: str, **options: Any) -> bool:
     must have fields: the browser sends the click of a form without fields at once, and a moment later the text of the
     field that the user just left; the server may drop one of two messages in quick succession.
     """
-    return _clicked(st.form_submit_button, label, key, options)
+    return _clicked(partial(st.form_submit_button, key=key), label, key, options)
 
 
 def _clicked(draw: Callable[..., Any], label: str, key: str, options: Mapping[str, Any]) -> bool:
