@@ -48,6 +48,7 @@ def leads(study: Study, everybody: Sequence[Member], who: Who) -> Invited | None
         if len(fellow) > 1:
             with st.popover("Remove a lead"):
                 _remove(study, fellow, who)
+    state.show_messages()
     return invited
 
 

@@ -47,6 +47,7 @@ def viewers(study: Study, everybody: Sequence[Member], who: Who) -> Invited | No
             with st.popover("Withdraw a seat"):
                 _withdraw(study, sitting, actor)
         _choose_reading(study, who)
+    state.show_messages()
     return invited
 
 

@@ -44,6 +44,7 @@ COMMENT_HINT = (
     "another order, so quote the text you mean. Do not write what others answered. Comments are in the log and in no "
     "result; if ratings change after one, the results say so."
 )
+WHY_HELP = "If you leave this empty, the reason in grey is stored."
 NOBODY_CHOSEN = "Choose an annotator first. Someone who can no longer be asked is not in the list."
 
 
@@ -259,12 +260,14 @@ def final_form(look: Look, mark: PointedRating | None, slug: str) -> tuple[dict[
 
     The majority's values are filled in; without a majority the lead must choose. `mark`: a rating to point out.
 
-    The form's key names what it was drawn from, so that no click on an older form accepts what is shown now.
+    The keys of its button and values name what it was drawn from, so that no click on an older form accepts what is
+    shown now. The lead's own reason stays.
     """
-    name = key_of(f"final-{slug}-{look.texts.external_id}", _basis(look))
+    place = f"final-{slug}-{look.texts.external_id}"
+    name = key_of(place, _basis(look))
     disputed = sum(question.is_disputed for question in look.questions)
     chosen: dict[tuple[int, str], Any] = {}
-    with st.form(name, border=True):
+    with st.form(place, border=True):
         for criterion, asked in groupby(look.questions, lambda question: question.criterion):
             st.markdown(f"**{plain(criterion.title)}**")
             places = list(asked)
@@ -272,7 +275,8 @@ def final_form(look: Look, mark: PointedRating | None, slug: str) -> tuple[dict[
                 with column:
                     chosen[question.code, criterion.key] = _decide(question, look.final, mark, name)
         st.caption(_hint(look.questions))
-        reason = st.text_input("Why", value=look.final.reason if look.final else _why(disputed), key=f"{name}-why")
+        usual = look.final.reason if look.final else _why(disputed)
+        reason = st.text_input("Why", key=f"{place}-why", placeholder=usual, help=WHY_HELP) or usual
         is_partial = bool(disputed) and st.checkbox("Leave the empty ones without a final value", key=f"{name}-part")
         count = len(look.questions)
         label = f"Accept all {count}" if count > 1 else "Accept"
@@ -302,9 +306,9 @@ def _basis(look: Look) -> list[str]:
 def unsent_form(slug: str) -> None:
     """After the page was drawn: say that a form was not stored, because what it was drawn from has changed."""
     for name in unread_clicks(f"final-{slug}-"):
-        item = name.removeprefix(f"final-{slug}-").rpartition("-")[0]
-        reason = recall(f"{name}-why", "")
-        why = f" Your reason was: {reason}" if reason and reason not in map(_why, (0, 1)) else ""
+        place = name.rpartition("-")[0]
+        item, reason = place.removeprefix(f"final-{slug}-"), recall(f"{place}-why")
+        why = f" Your reason was: {reason}" if reason else ""
         say(
             f"The final values of {item} were not stored: someone changed an answer or a final value after your page "
             f"showed them. Look at the item again.{why}"

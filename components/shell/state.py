@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from math import inf
+from time import monotonic
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -36,6 +38,8 @@ CAME_BACK, OUTCOMES = "came back", "outcomes"
 PASSCODE_TYPED_AT = "passcode typed at"
 THIS_COMPUTER = "127.0.0.1"  # Streamlit reports no address for it
 CLICKS, PAGE, SHOWN_NEXT = "clicks", "page", "shown next"
+LAST_READ, DONE_AT = "last click read", "last command done at"
+DOUBLE_CLICK_SECONDS = 0.5
 PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 SHORTCODE = re.compile(r":(?=[\w+\-/]+:)")
 AUTOLINK = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=[\w.+\-])(?=@)", re.IGNORECASE)
@@ -260,6 +264,9 @@ def button(label: str, key: str, **options: Any) -> bool:
 
     Streamlit forgets a click if the next click interrupts its run, so the click is stored until a run of the same page
     reads it here. `key` names the button and what it acts on (study, person, …), so that no other gets the click.
+
+    The second click of a double click, which comes while the command of the first one runs or just afterwards, is
+    ignored.
     """
     return _clicked(partial(st.button, key=key), label, key, options)
 
@@ -271,17 +278,26 @@ def form_button(label: str, key: str, **options: Any) -> bool:
     must have fields: the browser sends the click of a form without fields at once, and a moment later the text of the
     field that the user just left; the server may drop one of two messages in quick succession.
     """
-    return _clicked(st.form_submit_button, label, key, options)
+    return _clicked(partial(st.form_submit_button, key=key), label, key, options)
 
 
 def _clicked(draw: Callable[..., Any], label: str, key: str, options: Mapping[str, Any]) -> bool:
     clicks: set[str] | None = recall(CLICKS)
     if clicks is None:
         remember(CLICKS, clicks := set())
-    # the next click may end a callback at any access to the session state, so the callback changes a stored set
-    draw(label, on_click=clicks.add, args=(key,), **options)
+    outcomes = _outcomes()
+
+    def note_click() -> None:
+        """Without an access to the session state, at which the next click may end a callback."""
+        since_done = monotonic() - outcomes.get(DONE_AT, -inf)
+        if key != outcomes.get(LAST_READ) or since_done >= DOUBLE_CLICK_SECONDS:
+            clicks.add(key)
+
+    draw(label, on_click=note_click, **options)
     clicked = key in clicks
     clicks.discard(key)
+    if clicked:
+        outcomes |= {LAST_READ: key, DONE_AT: -inf}
     return clicked
 
 
@@ -336,6 +352,7 @@ def run_command(
     except TriptychError as refusal:
         _say_later("error", str(refusal))
         return None
+    keep(DONE_AT, monotonic())
     if done:
         _say_later("success", done if isinstance(done, str) else done(result))
     return result

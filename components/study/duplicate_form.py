@@ -30,7 +30,7 @@ def copy_form(study: Study, free: Sequence[Round]) -> CopyRequest | None:
     """Choose the copy: an independent study, or a round that the series does not have yet."""
     with st.popover("Duplicate"):
         st.text(COPY)
-        slug, make = study.slug, f"copy-make-{study.slug}"
+        slug = study.slug
         names: dict[Round | None, str] = {None: "A separate study"}
         names |= {each: f"Next round: {ROUNDS[each]}" for each in free}
         next_round = choose("Duplicate as", names, f"copy-as-{slug}")
@@ -40,8 +40,7 @@ def copy_form(study: Study, free: Sequence[Round]) -> CopyRequest | None:
             "The copy's title", proposed[:LONGEST_TITLE], max_chars=LONGEST_TITLE, key=f"copy-title-{slug}-{next_round}"
         )
         items = st.checkbox("With its items", next_round is None, key=f"copy-items-{slug}-{next_round}")
-        if state.button("Make the draft", state.numbered(make), type="primary"):
-            state.renew(make)  # a second click, made before the draft is shown, makes no other
+        if state.button("Make the draft", f"copy-make-{slug}", type="primary"):
             return CopyRequest(title, next_round, items)
     return None
 

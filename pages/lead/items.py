@@ -1,5 +1,7 @@
 """Second looks: a queue of items, one item with all its annotations, and its final values."""
 
+from functools import partial
+
 import streamlit as st
 
 from components.results import item_review as second_look
@@ -40,8 +42,7 @@ def decide(look: Look, following: str | None) -> None:
         accept(look, item, following)
         return
     second_look.final_state(look.final)
-    why = second_look.take_back(f"{study.slug}-{item}")
-    if why is not None:
+    if (why := second_look.take_back(f"{study.slug}-{item}")) is not None:
         run(adjudication.take_back, item, why, done="This item no longer has a final value.")
     label = "Decide yourself instead" if look.final.waiting else "Change them"
     with st.expander(label, key=f"decide-{item}"):
@@ -49,9 +50,9 @@ def decide(look: Look, following: str | None) -> None:
 
 
 def accept(look: Look, item: str, following: str | None) -> None:
-    chosen = second_look.final_form(look, second_look.mark_in_address(), study.slug)
-    if chosen:
-        run(adjudication.record, item, *chosen, done=f"The final values of {item} are recorded.", goal=following)
+    if chosen := second_look.final_form(look, second_look.mark_in_address(), study.slug):
+        done = f"The final values of {item} are recorded."
+        run(partial(adjudication.record, seen=look.final), item, *chosen, done=done, goal=following)
 
 
 def ask(item: str) -> None:
@@ -60,8 +61,7 @@ def ask(item: str) -> None:
         people = adjudication.adjudicators(session, study, item)
         flags = flags_of(session, study, frame)
     flagged = [name for name in people if flags.get(name)]
-    asked = second_look.ask_somebody([n for n in people if n not in flagged], flagged, f"{study.slug}-{item}")
-    if asked:
+    if asked := second_look.ask_somebody([n for n in people if n not in flagged], flagged, f"{study.slug}-{item}"):
         run(adjudication.ask, item, asked, done=f"{asked} gets this item next.")
 
 

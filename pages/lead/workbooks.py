@@ -34,8 +34,7 @@ def make(study: Study) -> None:
     annotator, is_name, count = choose_annotator(pseudonyms, study.slug)
     key = f"make-workbook-{study.slug}-{'new' if is_name else annotator}"
     is_open = study.state == StudyState.open
-    if state.button("Make a workbook", state.numbered(key), type="primary", disabled=not is_open):
-        state.renew(key)  # a second click, made before the workbook is shown, makes no other
+    if state.button("Make a workbook", key, type="primary", disabled=not is_open):
         command = workbooks.make_for_new if is_name else workbooks.make
         state.run_command(command, study, annotator, int(count), who.pseudonym, done=made)
         st.rerun()

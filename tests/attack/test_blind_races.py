@@ -32,7 +32,8 @@ def lead_acts(engine: Engine, study: Study, lead: Who, anna: Who) -> None:
         comments.ask(session, stored, "item-1", anna.pseudonym, "Why this rating?", lead)
 
     def decide(session: Any, stored: Study) -> None:
-        adjudication.record(session, stored, "item-2", {(1, "fluency"): 2}, "both are right", lead)
+        seen = adjudication.final_values(session, stored).get("item-2")
+        adjudication.record(session, stored, "item-2", {(1, "fluency"): 2}, "both are right", lead, seen)
 
     def unblind(session: Any, stored: Study) -> None:
         lifecycle.unblind(session, stored, Certainty(lead))

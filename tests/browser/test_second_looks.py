@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 from helpers import browser
-from helpers.ratings import submit
+from helpers.ratings import resubmit, submit
 from helpers.studies import full_answers
+from sqlalchemy import select
 
 from triptych.results import adjudication
-from triptych.storage.models import Person, Study
+from triptych.storage.models import Assignment, Item, Person, Study
+from triptych.study.persons import Who
 
 chromium = browser.chromium
 
@@ -61,4 +63,24 @@ def test_keys_walk_the_queue_and_accept(looks, chromium):
     with app.reading() as session:
         finals = adjudication.final_values(session, session.get_one(Study, study_id))
     assert [(item, len(final.values)) for item, final in finals.items()] == [("item-1", 6)]
+    context.close()
+
+
+def test_a_reason_being_typed_survives_a_changed_answer(looks, chromium):
+    app, slug, study_id, lead = looks
+    context = chromium.new_context(viewport=browser.SIZE)
+    page = browser.signed_in(context, app, lead).new_page()
+    page.goto(f"{app.url}/items?study={slug}&look=item-1")
+    reason = page.get_by_role("textbox", name="Why")
+    reason.fill("read twice")
+    with app.writing() as session:
+        of_item = select(Assignment).join(Item, Item.id == Assignment.item_id).where(Item.external_id == "item-1")
+        work = session.scalars(of_item.where(Assignment.study_id == study_id)).first()
+        person = session.get_one(Person, work.person_id)
+        who = Who(person.id, person.pseudonym, person.role, person.name, 0)
+        resubmit(session, who, work, full_answers(fluency=3))
+    page.get_by_text("All 2", exact=True).click()
+
+    browser.expect(page.get_by_text("Leave the empty ones without a final value")).to_be_visible()
+    browser.expect(reason).to_have_value("read twice")
     context.close()

@@ -13,6 +13,8 @@ import pytest
 
 from triptych.errors import ImportRefused
 from triptych.formats import ItemFile, Problem, ReadOptions, read_items
+from triptych.formats.model import Findings
+from triptych.formats.ratings.sources import read_clean
 
 HEADER = ["item_id", "context", "cand:a", "cand:b"]
 SHEET = "xl/worksheets/sheet1.xml"
@@ -67,6 +69,26 @@ def test_cells_are_texts_as_a_person_sees_them() -> None:
     assert [item.external_id for item in file.items] == ["7", "0010"]
     assert (file.items[0].context_text, file.items[0].candidates[0].text) == ("TRUE", "1.5")
     assert [candidate.text for candidate in file.items[1].candidates] == [" x ", "a\nb"]
+
+
+def format_percent(book: openpyxl.Workbook) -> None:
+    for cell in book.active[2]:
+        cell.number_format = "0.0%"
+
+
+def test_a_percentage_is_shown_as_in_the_spreadsheet() -> None:
+    file = read(workbook(HEADER, ["1", "0.5", 0.5, 1], change=format_percent))
+
+    assert file.items[0].context_text == "0.5"
+    assert [candidate.text for candidate in file.items[0].candidates] == ["50%", "100%"]
+
+
+def test_a_rating_shown_as_a_percentage_stays_a_number() -> None:
+    data = workbook(["item_id", "value"], ["1", 0.5], change=format_percent)
+
+    (record,) = read_clean(data, "ratings.xlsx", Findings()).records
+
+    assert record.values == {"item_id": "1", "value": "0.5"}
 
 
 def test_a_long_sheet_is_read() -> None:

@@ -11,6 +11,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 from streamlit.testing.v1 import AppTest
 
+from components.shell import state
 from helpers.studies import ROOT, add_person
 from triptych.storage import database
 from triptych.storage.models import Role, Study
@@ -62,6 +63,7 @@ def interrupt_once(monkeypatch) -> None:
 
 def click_again_during(monkeypatch, room: Any, command: str) -> None:
     """The button is clicked a second time while the command runs, so that Streamlit ends that run afterwards."""
+    monkeypatch.setattr(state, "DOUBLE_CLICK_SECONDS", 600)  # however slow this computer is
     run = getattr(room, command)
 
     def slow(*arguments, **options):

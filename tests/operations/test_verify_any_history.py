@@ -53,7 +53,9 @@ class StudyHistory:
 
     def decide(self, session: Session, study: Study, chance: Random) -> None:
         values = {(1, "fluency"): chance.randint(1, 3), (2, "verdict"): chance.choice(["accept", "reject"])}
-        adjudication.record(session, study, chance.choice(self.items), values, "Read again.", chance.choice(self.leads))
+        item, lead = chance.choice(self.items), chance.choice(self.leads)
+        seen = adjudication.final_values(session, study).get(item)
+        adjudication.record(session, study, item, values, "Read again.", lead, seen)
 
     def ask(self, session: Session, study: Study, chance: Random) -> None:
         adjudicator = chance.choice(self.annotators).pseudonym

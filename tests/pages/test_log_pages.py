@@ -147,6 +147,34 @@ def test_a_majority_that_changed_meanwhile_is_not_stored(visit, agreed):
     assert {value for (_, criterion), value in values.items() if criterion == "fluency"} == {3.0}
 
 
+def test_a_reason_stays_in_a_form_that_was_not_stored(visit, agreed):
+    study, lead, [(who, work), _] = agreed
+    app = visit(lead, "items.py", study=study.slug, look="item-1")
+    box(app, "Why").set_value("read twice")
+    with writing(web_engine()) as session:
+        resubmit(session, who, work, full_answers(fluency=3))
+    button(app, "Accept all 6").click().run()
+
+    assert disputed(app)[0].value is None
+    assert box(app, "Why").value == "read twice"
+
+
+def test_final_values_recorded_between_drawing_and_storing_stay(visit, agreed, monkeypatch):
+    study, lead, _ = agreed
+    app = visit(lead, "items.py", study=study.slug, look="item-1")
+    record = adjudication.record
+
+    def too_late(session, *arguments, **options):
+        record(session, study, "item-1", {(1, "fluency"): 1}, "of another lead", lead)
+        monkeypatch.undo()
+        record(session, *arguments, **options)
+
+    monkeypatch.setattr(adjudication, "record", too_late)
+    button(app, "Accept all 6").click().run()
+
+    assert "someone changed them after your page showed them" in app.error[0].value.replace("\\", "")
+
+
 def test_previous_and_next_walk_the_queue(visit, make_study):
     with writing(web_engine()) as session:
         study, lead, _ = make_study(session)

@@ -193,6 +193,69 @@ def test_a_second_click_makes_no_other_link_and_hides_none(visit, people_study, 
     assert "Nobody will be invited" not in words(page)
 
 
+@pytest.fixture
+def ready(visit, people_study):
+    """The page with one annotator and one invited lead chosen."""
+    study, lead, anna = people_study
+    with database.writing(web_engine()) as session:
+        dora = invitations.invite_one(session, study, "Dora", "", Role.lead, lead.pseudonym)
+    page = choose(visit(lead, "people.py", study=study.slug), study, anna.pseudonym)
+    return page.selectbox(key=f"waiting-{study.slug}").set_value(dora.pseudonym).run()
+
+
+LINK_BUTTONS = {
+    "Invite one more": (invitations, "invite_all"),
+    "Remind": (invitations, "remind"),
+    "Replace their links": (invitations, "renew"),
+    "Create a new link": (roster, "new_link"),
+}
+
+
+@pytest.mark.parametrize("label", LINK_BUTTONS)
+def test_a_double_click_makes_one_link(ready, monkeypatch, label):
+    click_again_during(monkeypatch, *LINK_BUTTONS[label])
+    button(ready, label).click().run()
+
+    assert ready.header[0].value == "1 new personal link"
+
+
+def test_a_second_click_soon_after_the_first_is_ignored(ready, monkeypatch):
+    monkeypatch.setattr(state, "DOUBLE_CLICK_SECONDS", 600)
+    button(ready, "Remind").click().run()
+    button(ready, "Remind").click().run()
+
+    assert ready.header[0].value == "1 new personal link"
+
+
+def test_a_later_click_on_the_same_button_acts_again(ready, monkeypatch):
+    monkeypatch.setattr(state, "DOUBLE_CLICK_SECONDS", 0)  # as if half a second had passed
+    button(ready, "Remind").click().run()
+    button(ready, "Remind").click().run()
+
+    assert ready.header[0].value == "2 new personal links"
+
+
+@pytest.mark.parametrize("label", ["Create a personal link", "Create a read-only link"])
+def test_a_refused_invitation_says_why(visit, people_study, label):
+    study, lead, _ = people_study
+    page = visit(lead, "people.py", study=study.slug)
+    for address in [box for box in page.text_input if box.label.startswith("E-mail address")]:
+        address.set_value("eva")
+    button(page, label).click().run()
+
+    assert "eva" in page.error[0].value
+
+
+def test_a_refused_click_can_be_repeated_at_once(visit, people_study, monkeypatch):
+    monkeypatch.setattr(state, "DOUBLE_CLICK_SECONDS", 600)
+    study, lead, _ = people_study
+    page = visit(lead, "people.py", study=study.slug)
+    button(page, "Create a personal link").click().run()
+    assert page.error
+
+    assert invite(page, "Mia", "lead")
+
+
 def test_a_click_left_unread_is_forgotten_on_another_page(visit, people_study):
     study, lead, _ = people_study
     page = visit(lead, "people.py", study=study.slug)

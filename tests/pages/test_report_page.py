@@ -9,6 +9,7 @@ from helpers.ratings import submit
 from helpers.studies import ROOT, full_answers
 from streamlit.testing.v1 import AppTest
 
+from components.shell import state
 from triptych.storage.database import reading, writing
 from triptych.study import heds_answers, lifecycle
 from triptych.study.heds_answers import Answer, Sheet
@@ -41,7 +42,8 @@ def stored(study) -> Sheet:
         return heds_answers.stored(lifecycle.by_slug(session, study.slug).settings.get("heds", {}))
 
 
-def test_answers_of_two_pages_are_both_stored(pages):
+def test_answers_of_two_pages_are_both_stored(pages, monkeypatch):
+    monkeypatch.setattr(state, "DOUBLE_CLICK_SECONDS", 0)  # Bob saves twice, faster than a person
     study, ada, bob = pages
     question(ada, OF_ADA).set_value("of Ada")
     save(ada)

@@ -57,7 +57,9 @@ def stored(session) -> list[str]:
 
 
 def decide(session, study, lead, item, values, reason=WHY):
-    adjudication.record(session, study, item, values, reason, lead)
+    """As a lead who sees the final values that are stored."""
+    seen = adjudication.final_values(session, study, item).get(item)
+    adjudication.record(session, study, item, values, reason, lead, seen)
 
 
 def test_a_final_value_waits_for_a_change_under_way(postgres_engine, make_study):
@@ -104,6 +106,18 @@ def test_a_final_value_changes_no_number(rated):
         assert verify.verify(session, study).holds
         shares = adjudication.agreement(frame_of(session, study), Counted(), {item: final})
     assert {(each.same, each.of) for each in shares} == {(1, 2), (0, 2)}
+
+
+def test_final_values_replace_only_those_that_the_lead_saw(rated):
+    engine, study, lead, _, item = rated
+    with writing(engine) as session:
+        decide(session, study, lead, item, {(1, "fluency"): 3})
+
+    with writing(engine) as session, pytest.raises(Conflict, match="changed them after your page showed them"):
+        adjudication.record(session, study, item, {(1, "fluency"): 1}, "for another reason", lead)
+
+    with reading(engine) as session:
+        assert adjudication.final_values(session, study)[item].reason == WHY
 
 
 def test_a_changed_final_value_stays_in_the_log(rated):

@@ -11,8 +11,10 @@ import python_calamine
 from openpyxl.utils.cell import get_column_letter
 
 from triptych.errors import ImportRefused
+from triptych.formats.layout import ITEMS
 from triptych.formats.model import Contents, Findings, ReadOptions, Source
 from triptych.formats.tables import Cells, as_source, as_table, row_ranges
+from triptych.formats.values import typed_number
 from triptych.formats.xlsx_guard import SheetSurvey, guarded, survey
 
 MAX_HEADER_ROW = 20
@@ -40,7 +42,8 @@ def read_workbook(data: bytes, contents: Contents, options: ReadOptions, finding
     name = _choose(rows, visible, contents, findings)
     if name is None:
         return Source("XLSX", (), (), tabular=True, sheets=visible)
-    header, below = as_table(rows[name], MAX_HEADER_ROW, contents, findings)
+    shown = with_percentages(rows[name], sheets[name]) if contents is ITEMS else rows[name]  # ratings stay numbers
+    header, below = as_table(shown, MAX_HEADER_ROW, contents, findings)
     _report_layout(sheets[name], [row for row, _ in below], findings)
     _report_rounded(header, below, findings)
     return as_source(header, below, "XLSX", findings, visible)
@@ -83,6 +86,22 @@ def _cell_text(cell: object) -> str:
     if isinstance(cell, dt.date | dt.time):
         return cell.isoformat()
     return str(cell)
+
+
+def with_percentages(rows: Sequence[Cells], sheet: SheetSurvey) -> list[Cells]:
+    """The rows with percentages as displayed: spreadsheet programs store a typed 50% as 0.5."""
+    return [
+        (
+            row,
+            [_percentage(cell) if (row, column) in sheet.percentages else cell for column, cell in enumerate(cells, 1)],
+        )
+        for row, cells in rows
+    ]
+
+
+def _percentage(cell: str) -> str:
+    number = typed_number(cell)
+    return cell if number is None else f"{number * 100:.12g}%"
 
 
 def _report_layout(sheet: SheetSurvey, rows: Sequence[int], findings: Findings) -> None:

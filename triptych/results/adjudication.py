@@ -58,6 +58,7 @@ from triptych.study.persons import Who
 
 ABOUT_ITEM = 0
 LONGEST_REASON = 500
+CHANGED = "The final values of {item} were not stored: someone changed them after your page showed them. Look again."
 # states in which a final value is recorded or asked for; if it is taken back or skipped, the item is open again
 STANDING = (AssignmentState.submitted, AssignmentState.reserved, AssignmentState.expired)
 Values = dict[tuple[int, str], float | str | None]
@@ -88,15 +89,24 @@ class FinalAgreement:
 
 
 def record(
-    session: Session, study: Study, item: str, values: Mapping[tuple[int, str], Any], reason: str, who: Who
+    session: Session,
+    study: Study,
+    item: str,
+    values: Mapping[tuple[int, str], Any],
+    reason: str,
+    who: Who,
+    seen: FinalValue | None = None,
 ) -> None:
-    """Stores a lead's final values of an item; earlier ones are replaced.
+    """Stores a lead's final values of an item; those that the lead has seen are replaced.
 
     values: (blind code, 0 about the item; criterion) → a value on the criterion's scale, 1 or 0 where the question is
     which is best. Criteria that are left out have no final value. Raises NotFound, NotAllowed without a reason,
-    InvalidAnnotation for a value off its scale or without any value.
+    InvalidAnnotation for a value off its scale or without any value, Conflict if other final values than seen are
+    stored.
     """
     study = _locked(session, study, item)
+    if final_values(session, study, item).get(item) != seen:
+        raise Conflict(CHANGED.format(item=item))
     neat, item_row = _read_reason(reason), _item(session, study, item)
     assignment = _assignment_of(session, item_row) or _made(session, study, item_row, who)
     decided = assignment.state == AssignmentState.submitted

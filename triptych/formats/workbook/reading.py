@@ -11,10 +11,9 @@ from openpyxl.utils.cell import get_column_letter, range_boundaries
 from triptych.errors import ImportRefused
 from triptych.formats.model import MAX_UPLOAD
 from triptych.formats.tables import Cells
-from triptych.formats.values import typed_number
 from triptych.formats.workbook.columns import AGREE, KEY
 from triptych.formats.workbook.writing import HEADER_ROW, HIDDEN, MARK, TOKEN
-from triptych.formats.xlsx import read_sheets
+from triptych.formats.xlsx import read_sheets, with_percentages
 from triptych.formats.xlsx_guard import SheetSurvey, guarded, survey
 from triptych.languages.language import ENGLISH, _, codes, using
 
@@ -72,7 +71,7 @@ def read_filled(data: bytes) -> FilledWorkbook:
     keys = _keys(grids[sheet][start][1])
     seen = surveys[sheet]
     below = [(number, cells) for number, cells in grids[sheet][start + 1 :] if _counts(number, cells)]
-    rows = tuple(_row(number, keys, _displayed(number, cells, seen)) for number, cells in below)
+    rows = tuple(_row(number, keys, cells) for number, cells in with_percentages(below, seen))
     named = next((row.key.partition(".")[0] for row in rows if row.key), "")
     proof = next((cells for _number, cells in grids.get(HIDDEN, []) if cells[:1] == [TOKEN] and len(cells) > 1), [])
     hidden = proof[1] if proof else named
@@ -109,16 +108,6 @@ def _keys(first_row: Sequence[str]) -> list[str]:
         letters = ", ".join(get_column_letter(place) for place, key in enumerate(keys, 1) if key in repeated)
         raise ImportRefused(f"Columns of this workbook are repeated: {letters}. Delete the copies.")
     return keys
-
-
-def _displayed(row: int, cells: Sequence[str], sheet: SheetSurvey) -> list[str]:
-    """The cells of a row, with percentages as displayed: spreadsheet programs store a typed 50% as 0.5."""
-    return [_percentage(cell) if (row, column) in sheet.percentages else cell for column, cell in enumerate(cells, 1)]
-
-
-def _percentage(cell: str) -> str:
-    number = typed_number(cell)
-    return cell if number is None else f"{number * 100:.12g}%"
 
 
 def _merged(sheet: SheetSurvey, keys: Sequence[str]) -> tuple[MergedCells, ...]:
