@@ -123,9 +123,9 @@ def forgetful() -> str:
     return next(named, streamlit_cloud)
 
 
-def is_foreign(place: Path, *, follow_symlinks: bool = True) -> bool:
-    """Whether a user other than this one and the administrator owns a folder, a file, or the link to one."""
-    owner = place.stat(follow_symlinks=follow_symlinks).st_uid
+def is_foreign(place: Path) -> bool:
+    """Whether a user other than this one and the administrator owns a folder or a file."""
+    owner = place.stat().st_uid
     return os.name != "nt" and os.geteuid() != 0 and owner not in (0, os.geteuid())
 
 
