@@ -228,7 +228,7 @@ def test_a_journal_beside_a_backup_deletes_nothing(sqlite_engine, make_study, vi
     assert "given.db-journal holds an unfinished transaction" in str(refused.value)
 
 
-def test_a_journal_that_appears_while_a_backup_is_read_deletes_nothing(
+def test_a_journal_that_appears_during_a_restore_deletes_nothing(
     sqlite_engine, make_study, victim, tmp_path, monkeypatch
 ):
     with database.writing(sqlite_engine) as session:
@@ -252,7 +252,7 @@ def test_a_journal_that_appears_while_a_backup_is_read_deletes_nothing(
     assert (tmp_path / "given.db-journal").exists()
 
 
-def test_a_write_ahead_log_beside_a_file_is_restored_with_it(sqlite_engine, make_study, tmp_path):
+def test_a_write_ahead_log_is_restored_with_its_file(sqlite_engine, make_study, tmp_path):
     """A database copied from a computer that crashed has its last changes there."""
     with database.writing(sqlite_engine) as session:
         study = make_study(session)[0]

@@ -314,7 +314,7 @@ def test_a_pipe_that_becomes_a_file_empties_nothing(tmp_path, monkeypatch):
     assert victim.read_text() == "precious"
 
 
-def test_a_link_swapped_while_it_is_read_overwrites_nothing(tmp_path, monkeypatch):
+def test_a_link_swapped_during_reading_overwrites_nothing(tmp_path, monkeypatch):
     victim, link = tmp_path / "victim", tmp_path / "link.csv"
     victim.write_text("precious")
     link.symlink_to(tmp_path / "own.csv")

@@ -127,7 +127,7 @@ def test_an_imported_copy_does_not_vouch_for_its_namesake(studied, reported, mak
     assert "the study called a-small-study here is another one" in compared.sentence
 
 
-def test_a_file_next_to_a_report_does_not_vouch_for_it(studied, reported, tmp_path):
+def test_a_file_next_to_a_report_proves_nothing(studied, reported, tmp_path):
     session, study = studied
     kept = Path(page(session, study, tmp_path, reported.report))
     (head,) = earlier_head.read(str(kept))
