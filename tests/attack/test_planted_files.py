@@ -19,6 +19,7 @@ from triptych.errors import UnsafeDatabase
 from triptych.operations import backup
 from triptych.scripting import home as home_of_scripts
 from triptych.storage import database, host, private, traces
+from triptych.storage.models import Study
 
 SOMEBODY, THIS_USER = 4321, 1234
 
@@ -225,3 +226,55 @@ def test_a_journal_beside_a_backup_deletes_nothing(sqlite_engine, make_study, vi
 
     assert victim.exists()
     assert "given.db-journal holds an unfinished transaction" in str(refused.value)
+
+
+def test_a_journal_that_appears_during_a_restore_deletes_nothing(
+    sqlite_engine, make_study, victim, tmp_path, monkeypatch
+):
+    with database.writing(sqlite_engine) as session:
+        make_study(session)
+    given = tmp_path / "given.db"
+    given.write_bytes(backup.make(sqlite_engine).path.read_bytes())
+    prepared = journal_that_deletes(given, victim).rename(tmp_path / "prepared")
+    given.with_name("given.db-wal").write_bytes(b"x")  # for which SQLite does not read the file as it is
+    connect = sqlite3.connect
+
+    def then_a_journal(*values, **options):
+        if prepared.exists():
+            prepared.rename(tmp_path / "given.db-journal")
+        return connect(*values, **options)
+
+    monkeypatch.setattr(database.sqlite3, "connect", then_a_journal)
+    with pytest.raises(backup.BackupFailed):
+        backup.restore(sqlite_engine, given, "command line", alone=True)
+
+    assert victim.exists()
+    assert (tmp_path / "given.db-journal").exists()
+
+
+def test_a_write_ahead_log_is_restored_with_its_file(sqlite_engine, make_study, tmp_path):
+    """A database copied from a computer that crashed has its last changes there."""
+    with database.writing(sqlite_engine) as session:
+        study = make_study(session)[0]
+    kept = tmp_path / "kept.db"
+    kept.write_bytes(backup.make(sqlite_engine).path.read_bytes())
+    with closing(sqlite3.connect(kept)) as file:
+        file.execute("PRAGMA journal_mode=wal")
+        file.execute("UPDATE study SET title = 'Another'")
+        file.commit()
+        for ending in ("", "-wal"):
+            (tmp_path / f"crashed.db{ending}").write_bytes((tmp_path / f"kept.db{ending}").read_bytes())
+
+    backup.restore(sqlite_engine, tmp_path / "crashed.db", "command line", alone=True)
+
+    with database.reading(sqlite_engine) as session:
+        assert session.get_one(Study, study.id).title == "Another"
+
+
+def test_a_pipe_in_the_place_of_a_backup_stalls_nobody(sqlite_engine, tmp_path, monkeypatch):
+    pipe = tmp_path / "given.db"
+    os.mkfifo(pipe)
+    monkeypatch.setattr(Path, "is_file", lambda _: True)  # it was, when it was looked at
+
+    with pytest.raises(backup.BackupFailed, match="There is no file"):
+        backup.restore(sqlite_engine, pipe, "command line", alone=True)

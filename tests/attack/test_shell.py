@@ -9,10 +9,12 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from threading import Barrier
+from types import SimpleNamespace
 from typing import IO, Any
 
 import pytest
@@ -20,13 +22,14 @@ from helpers.studies import ROOT
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
+import triptych as tt
 from triptych import settings
-from triptych.cli import files, main, output, ratings
+from triptych.cli import main, output, ratings
 from triptych.errors import ImportRefused, NotAllowed, NotFound
 from triptych.formats.ratings.roles import read_mapping
 from triptych.operations import earlier_head
 from triptych.privacy import erasure, withdrawal
-from triptych.storage import database
+from triptych.storage import database, outputs
 from triptych.storage.database import reading, writing
 
 
@@ -53,7 +56,7 @@ def test_an_unfinished_export_follows_no_link(tmp_path):
     victim.write_text("precious")
     (tmp_path / ".export.csv.part").symlink_to(victim)
 
-    files.write(str(target), [b"ratings"])
+    outputs.write(target, [b"ratings"])
 
     assert victim.read_text() == "precious"
     assert target.read_bytes() == b"ratings"
@@ -82,12 +85,12 @@ def test_a_folder_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "open", without_room)
     for folder in (target, new):
         with pytest.raises(OSError, match=str(folder)):
-            files.write_folder(str(folder), contents)
+            outputs.write_folder(folder, contents)
     assert list(target.iterdir()) == list(new.parent.iterdir()) == []
 
     monkeypatch.undo()
     for folder in (target, new):
-        files.write_folder(str(folder), contents)
+        outputs.write_folder(folder, contents)
         assert {path.name for path in folder.rglob("*")} == {"index.html", "data", "ratings.csv"}
 
 
@@ -100,7 +103,7 @@ def test_two_commands_do_not_mix_their_files_in_a_folder(tmp_path, monkeypatch):
 
     def write(number: int) -> str:
         try:
-            files.write_folder(str(tmp_path), {f"{name}.csv": str(number).encode() for name in range(20)})
+            outputs.write_folder(tmp_path, {f"{name}.csv": str(number).encode() for name in range(20)})
         except NotAllowed as refusal:
             return str(refusal)
         return "written"
@@ -127,7 +130,7 @@ def test_a_folder_of_outputs_is_nobody_elses(tmp_path, monkeypatch):
 
     for folder, reason in ((linked, "already exists"), (foreign, "belongs to another user")):
         with pytest.raises(NotAllowed, match=reason):
-            files.write_folder(str(folder), {"report.html": b"<p>"})
+            outputs.write_folder(folder, {"report.html": b"<p>"})
 
     assert victim.read_text() == "precious"
     assert list(foreign.iterdir()) == []
@@ -146,19 +149,38 @@ def test_a_swapped_private_folder_overwrites_nothing(tmp_path, monkeypatch):
 
     monkeypatch.setattr(tempfile, "TemporaryDirectory", swapped)
     with pytest.raises(OSError, match="report"):
-        files.write_folder(str(tmp_path / "report"), {"README.md": b"# A study"})
+        outputs.write_folder(tmp_path / "report", {"README.md": b"# A study"})
 
     assert victim.read_text() == "precious"
     assert [path.name for path in tmp_path.iterdir()] == ["victim"]
 
 
-@pytest.mark.parametrize(
+as_file_or_folder = pytest.mark.parametrize(
     "write",
-    [lambda path: files.write(path, [b"a"]), lambda path: files.write_folder(path, {"a": b"a"})],
+    [lambda path: outputs.write(path, [b"a"]), lambda path: outputs.write_folder(path, {"a": b"a"})],
     ids=["file", "folder"],
 )
+LEADS_ELSEWHERE = "belongs to another user and leads elsewhere"
+
+
+@pytest.fixture
+def give_away(monkeypatch):
+    """Makes a link or pipe belong to another user than the one who writes, who is the administrator if `user` is 0."""
+
+    def given_away(path: Path, user: int = 1234) -> None:
+        if os.geteuid() == 0:
+            os.chown(path, 4321, -1, follow_symlinks=False)
+        elif user == 0:
+            pytest.skip("only the administrator gives files away")
+        monkeypatch.setattr("os.geteuid", lambda: user)
+
+    return given_away
+
+
+@as_file_or_folder
+@pytest.mark.parametrize("user", [1234, 0], ids=["user", "administrator"])
 @pytest.mark.parametrize("kind", ["link", "link to nothing", "pipe"])
-def test_no_output_goes_where_another_user_leads_it(tmp_path, monkeypatch, write, kind):
+def test_no_output_goes_where_another_user_leads_it(tmp_path, give_away, write, kind, user):
     """Linux follows no link of another user in /tmp, but it does not notice a path that was resolved before."""
     target, victim = tmp_path / "ratings.csv", tmp_path / "victim"
     if kind == "pipe":
@@ -167,14 +189,164 @@ def test_no_output_goes_where_another_user_leads_it(tmp_path, monkeypatch, write
         target.symlink_to(victim)
     if kind == "link":
         victim.write_text("precious")
-    if os.geteuid() == 0:
-        os.chown(target, 4321, -1, follow_symlinks=False)
-    monkeypatch.setattr("os.geteuid", lambda: 1234)
+    give_away(target, user)
 
-    with pytest.raises(NotAllowed, match="belongs to another user and leads elsewhere"):
-        write(str(target))
+    with pytest.raises(NotAllowed, match=LEADS_ELSEWHERE):
+        write(target)
 
     assert not victim.exists() or victim.read_text() == "precious"
+
+
+@as_file_or_folder
+def test_no_output_goes_through_a_folder_that_is_anothers_link(tmp_path, give_away, write):
+    """In a folder without the sticky bit, they can put it in the place of this user's own folder."""
+    private, exports = tmp_path / "private", tmp_path / "exports"
+    private.mkdir()
+    exports.symlink_to(private)
+    give_away(exports)
+
+    with pytest.raises(NotAllowed, match=f"exports {LEADS_ELSEWHERE}"):
+        write(exports / "ratings.csv")
+
+    assert list(private.iterdir()) == []
+
+
+@as_file_or_folder
+def test_an_output_goes_through_own_links(tmp_path, write):
+    place, link = tmp_path / "disk" / "place", tmp_path / "home" / "link"
+    place.mkdir(parents=True)
+    link.parent.mkdir()
+    link.symlink_to("../disk/place")
+
+    write(link / ".." / "output")
+
+    assert (tmp_path / "disk" / "output").exists()
+
+
+def planted(monkeypatch, plant: Callable[[], None]) -> None:
+    """Has another user do something after the path of an output was checked."""
+    exists = Path.exists
+
+    def then(path: Path) -> bool:
+        monkeypatch.undo()
+        plant()
+        return exists(path)
+
+    monkeypatch.setattr(Path, "exists", then)
+
+
+def test_a_link_planted_after_the_check_gets_no_report(tmp_path, monkeypatch):
+    target, theirs = tmp_path / "report", tmp_path / "theirs"
+    theirs.mkdir()
+    lstat = Path.lstat
+
+    def then_a_link(path: Path) -> os.stat_result:
+        try:
+            return lstat(path)
+        finally:
+            if path == target:
+                monkeypatch.undo()
+                target.symlink_to(theirs / "report")
+
+    monkeypatch.setattr(Path, "lstat", then_a_link)
+    with pytest.raises(NotAllowed, match="already exists"):
+        outputs.write_folder(target, {"README.md": b"# A study"})
+
+    assert list(theirs.iterdir()) == []
+
+
+@pytest.mark.parametrize("part", ["folder", "file"])
+def test_a_link_planted_after_the_check_overwrites_nothing(tmp_path, monkeypatch, part):
+    private, exports = tmp_path / "private", tmp_path / "exports"
+    private.mkdir()
+    exports.mkdir()
+    victim, target = private / "ratings.csv", exports / "ratings.csv"
+    victim.write_text("precious")
+
+    def plant() -> None:
+        if part == "file":
+            target.symlink_to(victim)
+        else:
+            exports.rename(tmp_path / "old")
+            exports.symlink_to(private)
+
+    planted(monkeypatch, plant)
+    with suppress(OSError):
+        outputs.write(target, [b"ratings"])
+
+    assert victim.read_text() == "precious"
+    assert part == "folder" or target.read_text() == "ratings"
+
+
+def test_a_pipe_planted_after_the_check_gets_nothing(tmp_path, monkeypatch, give_away):
+    target = tmp_path / "ratings.csv"
+    readers = []
+
+    def plant() -> None:
+        os.mkfifo(target)
+        readers.append(os.open(target, os.O_RDONLY | os.O_NONBLOCK))
+        give_away(target)
+
+    planted(monkeypatch, plant)
+    with pytest.raises(NotAllowed, match=LEADS_ELSEWHERE):
+        outputs.write(target, [b"ratings"])
+
+    assert os.read(readers[0], 100) == b""
+    os.close(readers[0])
+
+
+def test_a_pipe_that_becomes_a_file_empties_nothing(tmp_path, monkeypatch):
+    target, victim = tmp_path / "pipe", tmp_path / "victim"
+    victim.write_text("precious")
+    os.mkfifo(target)
+    is_file = Path.is_file
+
+    def then_a_link(path: Path) -> bool:
+        found = is_file(path)
+        target.unlink()
+        target.symlink_to(victim)
+        return found
+
+    monkeypatch.setattr(Path, "is_file", then_a_link)
+    with pytest.raises(NotAllowed, match="was replaced by a file"):
+        outputs.write(target, [b"ratings"])
+
+    assert victim.read_text() == "precious"
+
+
+def test_a_link_swapped_during_reading_overwrites_nothing(tmp_path, monkeypatch):
+    victim, link = tmp_path / "victim", tmp_path / "link.csv"
+    victim.write_text("precious")
+    link.symlink_to(tmp_path / "own.csv")
+    read_link = os.readlink
+
+    def swapped(path: Path) -> str:
+        link.rename(tmp_path / "aside")
+        link.symlink_to(victim)
+        target = read_link(path)
+        link.unlink()
+        (tmp_path / "aside").rename(link)
+        return target
+
+    monkeypatch.setattr(os, "readlink", swapped)
+    with pytest.raises(NotAllowed, match="was replaced while it was read"):
+        outputs.write(link, [b"ratings"])
+
+    assert victim.read_text() == "precious"
+
+
+def test_a_script_writes_no_report_through_anothers_link(tmp_path, give_away):
+    victim, target = tmp_path / "victim", tmp_path / "report.zip"
+    victim.write_text("precious")
+    target.symlink_to(victim)
+    give_away(target)
+    answer: Any = SimpleNamespace(study="a-study", sha256="f" * 64, content=b"zip")
+    connection: Any = SimpleNamespace(call=lambda *_, **fields: answer)
+
+    with pytest.raises(NotAllowed, match=LEADS_ELSEWHERE):
+        tt.StudyClient(connection, answer).report(target)
+
+    assert victim.read_text() == "precious"
 
 
 def test_commands_write_into_no_home_of_another_user(sqlite_engine, make_study, capsys, monkeypatch):

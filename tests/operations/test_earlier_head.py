@@ -127,6 +127,20 @@ def test_an_imported_copy_does_not_vouch_for_its_namesake(studied, reported, mak
     assert "the study called a-small-study here is another one" in compared.sentence
 
 
+def test_a_file_next_to_a_report_proves_nothing(studied, reported, tmp_path):
+    session, study = studied
+    kept = Path(page(session, study, tmp_path, reported.report))
+    (head,) = earlier_head.read(str(kept))
+    other = json.dumps({"number": 1, "hash": "f" * 64, "slug": study.slug})
+    kept.with_name("report.html.json").write_text(other)
+    dump = tmp_path / "backup.dump"
+    dump.write_bytes(b"PGDMP")
+    dump.with_name("backup.dump.json").write_text(other)
+
+    assert earlier_head.read(str(kept)) == [head]
+    assert [head.number for head in earlier_head.read(str(dump))] == [1]
+
+
 def test_a_file_that_names_no_study_is_compared_as_before(studied, tmp_path):
     session, study = studied
     old = tmp_path / "old.json"

@@ -26,7 +26,7 @@ from triptych.operations.arrival import Arrived
 from triptych.people import accounts
 from triptych.rubric.files import parse_rubric
 from triptych.stats.numbers import counted
-from triptych.storage import database
+from triptych.storage import database, outputs
 from triptych.storage.models import Access, Round, Study, StudyState
 from triptych.study import launch, lifecycle, saved_setting
 from triptych.study.persons import Who
@@ -182,7 +182,7 @@ def archive(
         raise NotAllowed(
             "Name a new folder, and the licence of the item texts: --licence CC-BY-4.0; none leaves them out."
         )
-    files_of.refuse_used_folder(folder)
+    outputs.refuse_used_folder(Path(folder))
     read = None if release is None else files_of.read(release)
     stated = "" if licence.strip().casefold() == "none" else licence.strip()
     choice = make.ArchiveChoice(stated, blind, read)
@@ -208,7 +208,7 @@ def _archived(
         session, lifecycle.by_slug(session, slug), choice, Path(folder).resolve().name, COMMAND_LINE
     )
     with for_people():
-        return made, prepared.enter_context(files_of.prepared_folder(folder, made.files))
+        return made, prepared.enter_context(outputs.prepared_folder(Path(folder), made.files))
 
 
 def import_study(file: str, lead: str) -> Reply:

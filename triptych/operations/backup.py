@@ -333,26 +333,34 @@ def _read(path: Path) -> Backup | None:
     return Backup(path, at, stat.st_size, heads)
 
 
-def _was_changed(path: Path) -> bool:
+def _was_changed(source: Path, copy: Path) -> bool:
     """Whether a backup's hash differs from that in the file next to it, if there is one.
 
-    A write-ahead log next to the backup counts as a change, since SQLite would apply it to the backup.
+    A write-ahead log next to the backup counts as a change, since SQLite applies it to the copy.
     """
     try:
-        beside = BESIDE.validate_json(_beside(path).read_bytes())
-        return beside.sha256 != file_hash(path) or _has_unwritten(path)
+        beside = BESIDE.validate_json(_beside(source).read_bytes())
+        return beside.sha256 != file_hash(copy) or _is_filled(_ending(copy, "-wal"))
     except FileNotFoundError:
         return False
     except ValueError:
         return True
 
 
-def _has_unwritten(path: Path) -> bool:
-    return any(_is_filled(path.with_name(f"{path.name}{ending}")) for ending in ("-wal", "-journal"))
+def _ending(path: Path, ending: str) -> Path:
+    return path.with_name(f"{path.name}{ending}")
 
 
 def _is_filled(path: Path) -> bool:
     return path.exists() and path.stat().st_size > 0
+
+
+def _copy_bytes(source: Path, copy: Path) -> None:
+    """Copy a file whose folder may be another user's; what is no file, such as a pipe, is not waited for."""
+    with open(source.resolve(), "rb", opener=host.unfollowed) as file, copy.open("xb") as target:
+        if not S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise BackupFailed(f"There is no file {source}.")
+        shutil.copyfileobj(file, target)
 
 
 def _prepare(source: Path, part: Path) -> tuple[str, ...]:
@@ -362,13 +370,17 @@ def _prepare(source: Path, part: Path) -> tuple[str, ...]:
     """
     if not source.is_file():
         raise BackupFailed(f"There is no file {source}.")
-    if _was_changed(source):
+    # SQLite opens only the copy: next to the file, another user could put a journal, which has any file deleted
+    given = part.with_name("given.db")
+    _copy_bytes(source, given)
+    if _is_filled(log := _ending(source, "-wal")):
+        _copy_bytes(log, _ending(given, "-wal"))
+    if _was_changed(source, given):
         raise BackupFailed(f"Nothing was restored: {source.name} was changed after it was made.")
-    if _is_filled(journal := source.with_name(f"{source.name}-journal")):
-        # to take back its transaction would delete any file that it names
+    if _is_filled(journal := _ending(source, "-journal")):
         raise BackupFailed(f"Nothing was restored: {journal.name} holds an unfinished transaction.")
-    # read in place if the disk is read-only
-    database.copy_pages(source, part, as_it_is=not _has_unwritten(source))
+    database.copy_pages(given, part)
+    given.unlink()
     version = database.version_in(part)
     if version is None or version > database.HEAD:
         reason = "is not a Triptych database" if version is None else f"belongs to a newer version ({version})"

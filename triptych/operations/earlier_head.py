@@ -27,6 +27,7 @@ from triptych.storage.models import Event, Study
 SEAL = re.compile(r"study (\S+), last event (\d+) ([0-9a-f]{64})")  # in every document of a report
 HASH = re.compile(r"\b[0-9a-f]{64}\b")
 DATABASES = {".db", ".sqlite"}
+DUMP = ".dump"  # a backup of PostgreSQL, whose last events are in the file next to it
 # members of our zip files, and files, that contain the last event
 NAMING = ("snapshot.json", "codebook.json", "manifest.json")
 LARGEST_BYTES = 20_000_000
@@ -73,7 +74,6 @@ def read(source: str) -> list[EarlierHead]:
 
 
 def _in_file(path: Path) -> Iterator[EarlierHead]:
-    beside = path.with_name(f"{path.name}.json")
     if path.suffix in DATABASES:
         if not path.is_file():
             raise FileNotFoundError(path)
@@ -84,8 +84,9 @@ def _in_file(path: Path) -> Iterator[EarlierHead]:
             for name in dict.fromkeys(archive.namelist()):
                 if name.rpartition("/")[2] in NAMING and archive.getinfo(name).file_size <= LARGEST_BYTES:
                     yield from _in_json(json.loads(zips.read(archive, name)))
-    elif path.suffix == ".json" or beside.is_file():
-        yield from _in_json(json.loads((path if path.suffix == ".json" else beside).read_text(encoding="utf-8")))
+    elif path.suffix in (".json", DUMP):
+        named = path.with_name(f"{path.name}.json") if path.suffix == DUMP else path
+        yield from _in_json(json.loads(named.read_text(encoding="utf-8")))
     else:
         with path.open(encoding="utf-8") as file:
             text = file.read(LARGEST_BYTES)

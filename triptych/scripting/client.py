@@ -34,6 +34,7 @@ from triptych.scripting.messages import (
     TableRows,
     Zip,
 )
+from triptych.storage import outputs
 
 ROWS_AT_ONCE = 1000
 LOCAL_APP = "http://127.0.0.1:8501"
@@ -250,9 +251,9 @@ class StudyClient:
     # Reports
 
     def report(self, path: PathLike) -> ReportFacts:
-        """Make a report of the study's current state and write its zip file."""
+        """Make a report of the study's current state and write its zip file. Raises NotAllowed, OSError."""
         made = cast(ReportFacts, self._call("make_report"))
-        Path(path).write_bytes(self.report_file(made.sha256))
+        outputs.write(Path(path), [self.report_file(made.sha256)])
         return made
 
     def reports(self) -> pd.DataFrame:

@@ -743,13 +743,9 @@ def copy_sqlite(source: Path, target: Path) -> None:
     refuse_damaged(target, source.name)
 
 
-def copy_pages(source: Path, target: Path, *, as_it_is: bool = False) -> None:
-    """Makes a consistent copy, of which nothing but pages is read.
-
-    as_it_is: the source is a file that nobody uses; files next to it are ignored.
-    """
-    opened = unchanged(source) if as_it_is else closing(sqlite3.connect(source))
-    with opened as old, closing(sqlite3.connect(target)) as new:
+def copy_pages(source: Path, target: Path) -> None:
+    """Makes a consistent copy, of which nothing but pages is read."""
+    with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(target)) as new:
         old.backup(new)
 
 

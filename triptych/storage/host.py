@@ -34,7 +34,7 @@ SYNCHRONISED = ("onedrive", "dropbox", "icloud", "google drive", "googledrive", 
 def lock_file(path: Path, message: str) -> IO[str]:
     """Lock the file until the returned handle is closed. Raises UnsafeDatabase if it is locked, or a link."""
     try:
-        handle = open(path, "a+", encoding="utf-8", opener=_unfollowed)  # noqa: SIM115 (the caller closes it)
+        handle = open(path, "a+", encoding="utf-8", opener=unfollowed)  # noqa: SIM115 (the caller closes it)
     except OSError as error:
         raise UnsafeDatabase(f"{path} cannot be used as a lock: {error.strerror}.") from error
     try:
@@ -50,7 +50,7 @@ def lock_in(home: Path) -> Path:
     return (home / "triptych.db").resolve().with_suffix(".lock")
 
 
-def _unfollowed(path: str, flags: int) -> int:
+def unfollowed(path: str, flags: int) -> int:
     """Opens a file but no link, with which another user could make us overwrite a file; does not wait for a pipe."""
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0), 0o666)
 
@@ -75,7 +75,7 @@ def write_note(lock: IO[str], place: RunningAt) -> None:
 def noted(path: Path) -> RunningAt | None:
     """The server noted in a lock file, which may have stopped since; None if the note can't be read."""
     # on Windows a locked file cannot be read
-    with suppress(OSError, ValueError, TypeError), open(path, encoding="utf-8", opener=_unfollowed) as file:
+    with suppress(OSError, ValueError, TypeError), open(path, encoding="utf-8", opener=unfollowed) as file:
         place = RunningAt(**json.loads(file.read(MAX_NOTE)))
         if [type(value) for value in vars(place).values()] == [str, int, str]:
             return place
@@ -123,9 +123,9 @@ def forgetful() -> str:
     return next(named, streamlit_cloud)
 
 
-def is_foreign(place: Path, *, follow_symlinks: bool = True) -> bool:
-    """Whether a user other than this one and the administrator owns a folder, a file, or the link to one."""
-    owner = place.stat(follow_symlinks=follow_symlinks).st_uid
+def is_foreign(place: Path) -> bool:
+    """Whether a user other than this one and the administrator owns a folder or a file."""
+    owner = place.stat().st_uid
     return os.name != "nt" and os.geteuid() != 0 and owner not in (0, os.geteuid())
 
 
