@@ -88,12 +88,12 @@ def status_when(proxy: Proxy, path: str, is_so: Callable[[int], bool], **headers
             return status
 
 
-def test_open_pages_of_an_address_keep_none_of_its_scripts_out(proxy):
+def test_open_pages_keep_no_script_of_their_address_out(proxy):
     with under_way(proxy, "/auth/ticket", 25):
         assert {proxy.get("/api/v1/asking").status for _ in range(20)} == {401}
 
 
-def test_few_long_messages_of_an_address_are_received_at_a_time(proxy):
+def test_an_address_sends_few_long_messages_at_a_time(proxy):
     with under_way(proxy, "/desk/draft", 100):
         assert status_when(proxy, "/desk/draft", lambda status: status == 429) == 429
         assert proxy.get("/").status == 200
