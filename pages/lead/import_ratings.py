@@ -18,6 +18,11 @@ FORMATS = (
     "Pearmut and Mechanical Turk. Tables of highlights have item_id, system, annotator, label, start, end, quote. "
     "A zip may hold several files, an export of this app or the whole project folder of Potato."
 )
+MANY_WORKS = 5000  # annotations, which take seconds to store
+HOLDS_WRITERS = (
+    "{count:,} annotations are stored at once. Without PostgreSQL nobody can store anything in any study meanwhile; "
+    "browsers of annotators repeat what they sent. Import when few people annotate."
+)
 CLOSED, OPEN = "Finished: the study is closed", "Unfinished: the study stays open for people you invite"
 
 
@@ -56,6 +61,8 @@ preview.assembled_preview(assembled)
 if not assembled.ok:
     st.stop()
 plan, stays_open = choose_plan(assembled)
+if len(assembled.works) > MANY_WORKS:
+    st.caption(HOLDS_WRITERS.format(count=len(assembled.works)))
 if state.button("Import", "import-ratings", type="primary"):
     study = state.run_command(import_ratings.import_ratings, plan, assembled, who, stays_open=stays_open)
     if study:

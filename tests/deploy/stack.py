@@ -121,6 +121,7 @@ class Proxy:
     ports: Sequence[int]
     port: int = field(default_factory=free_port)
     plain: int = field(default_factory=free_port)
+    more: str = ""  # directives of this test
 
     @property
     def url(self) -> str:
@@ -163,7 +164,7 @@ class Proxy:
         main.write_text(
             f"daemon off; pid {self.folder}/pid; error_log {self.folder}/error.log; worker_processes 1;\n"
             + ("user root;\n" if os.geteuid() == 0 else "")
-            + f"events {{ worker_connections 512; }}\nhttp {{ {temporary}\ninclude {self.folder}/site.conf; }}\n"
+            + f"events {{ worker_connections 512; }}\nhttp {{ {temporary}\n{self.more}\ninclude {self.folder}/site.conf; }}\n"
         )
         return main
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,13 +18,14 @@ pytestmark = pytest.mark.deploy
 
 MB = 2**20
 PATIENCE = 10.0
+ADDRESS = "X-Test-Address"  # as which this test's nginx takes the visitor
 
 
 @pytest.fixture(scope="module")
 def proxy(tmp_path_factory, forked) -> Iterator[Proxy]:
     home = tmp_path_factory.mktemp("proxied")
     folder = tmp_path_factory.mktemp("nginx")
-    place = Proxy(folder, ())
+    place = Proxy(folder, (), more=f"set_real_ip_from 127.0.0.1; real_ip_header {ADDRESS};")
     settings = {"TRIPTYCH_ADDRESS": place.url, "TRIPTYCH_PROXIES": "127.0.0.1"}
     with running_app(home, settings, start=forked) as server:
         port = int(server.url.rpartition(":")[2])
@@ -59,6 +62,62 @@ def sent(proxy: Proxy, method: str, path: str, length: int, megabytes: int) -> t
         except (OSError, ssl.SSLError):
             line = b""
     return int(line.split()[1]) if line else 0, most
+
+
+@contextmanager
+def under_way(proxy: Proxy, path: str, count: int, address: str = "") -> Iterator[None]:
+    """Requests whose bodies do not end."""
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{proxy.port}\r\nContent-Length: 60000\r\n"
+    head += f"{ADDRESS}: {address}\r\n\r\n" if address else "\r\n"
+    with ExitStack() as stack:
+        for _ in range(count):
+            plain = socket.create_connection(("127.0.0.1", proxy.port), timeout=PATIENCE)
+            stack.enter_context(plain)
+            connection = proxy.trust().wrap_socket(plain, server_hostname="127.0.0.1")
+            stack.enter_context(connection)
+            connection.sendall(head.encode() + b"x")
+        yield
+
+
+def status_when(proxy: Proxy, path: str, is_so: Callable[[int], bool], **headers: str) -> int:
+    """The status of a request, asked again until nginx has taken up, or ended, all that was sent before."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        status = proxy.get(path, **headers).status
+        if is_so(status) or time.monotonic() > end:
+            return status
+
+
+def test_open_pages_keep_no_script_of_their_address_out(proxy):
+    with under_way(proxy, "/auth/ticket", 25):
+        assert {proxy.get("/api/v1/asking").status for _ in range(20)} == {401}
+
+
+def test_an_address_sends_few_long_messages_at_a_time(proxy):
+    with under_way(proxy, "/desk/draft", 100):
+        assert status_when(proxy, "/desk/draft", lambda status: status == 429) == 429
+        assert proxy.get("/").status == 200
+
+
+@pytest.mark.parametrize(
+    "address, neighbour, stranger",
+    [
+        ("2001:db8:1:2:3::7", "2001:db8:1:2::9", "2001:db8:1:3::9"),
+        ("2001:db8:1::7", "2001:db8:1::8:9", "2001:db8:2::7"),
+    ],
+)
+def test_an_ipv6_network_is_one_visitor(proxy, address, neighbour, stranger):
+    with under_way(proxy, "/desk/draft", 100, address):
+        assert status_when(proxy, "/desk/draft", lambda status: status == 429, **{ADDRESS: neighbour}) == 429
+        assert proxy.get("/desk/draft", **{ADDRESS: stranger}).status != 429
+
+
+@pytest.mark.parametrize("path", ["/auth/ticket", "/", "/my-data.json"])
+def test_only_places_for_long_bodies_take_one(proxy, path):
+    status, most = sent(proxy, "POST", path, 4 * MB, 3)
+
+    assert status == 413
+    assert most == 0
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,13 @@ def press(app: AppTest, label: str) -> AppTest:
     return app
 
 
+def test_a_large_import_says_that_others_wait(page):
+    rows = "".join(f"i{n},m,w1,fluency,4\n" for n in range(5001))
+    upload(page, "ratings_files", ("ratings.csv", LONG + rows))
+
+    assert "5,001 annotations are stored at once. Without PostgreSQL nobody can store anything" in words(page)
+
+
 def test_ratings_are_previewed_then_stored_with_a_results_page(page):
     upload(page, "ratings_files", ("ratings.csv", ROWS))
     text = words(page)

@@ -189,7 +189,8 @@ def test_scores_of_judges_are_no_planned_annotations(half_done, closed):
     items, systems = frame_of(session, study).meta, system_names(session, study).values()
     for judge in ("one-model", "other-model"):
         scores = [JudgeScore(str(item), system, "fluency", 2) for item in items for system in systems]
-        judge_scores.append(session, study, judge, scores, lead.pseudonym)
+        checked = judge_scores.check(session, study, judge, scores)
+        judge_scores.append(session, study, checked, lead.pseudonym)
     if closed:
         lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
     numbers = collected(session, study)

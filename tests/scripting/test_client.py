@@ -212,6 +212,41 @@ def test_a_score_that_fits_nothing_is_refused_with_its_place(client, study):
         study.append_scores("other", fitting.assign(model="x"))
 
 
+def test_scores_are_read_before_the_turn_to_write(client, study, monkeypatch):
+    """Annotators of all studies could store nothing for twenty seconds while 20,000 scores were read and stored."""
+    study.launch()
+    held = []
+    assemble = judge_scores.assemble
+
+    def note_the_turn(*parts):
+        held.append(database._write_lock.locked())
+        return assemble(*parts)
+
+    monkeypatch.setattr(judge_scores, "assemble", note_the_turn)
+    study.append_scores("some-model", scores(study, ["q1"]))
+
+    assert held == [False]
+
+
+def test_a_call_stores_few_scores_at_a_time(client, study):
+    study.launch()
+    many = pd.concat([scores(study, ["q1"])] * 700)
+
+    with pytest.raises(tt.ImportRefused, match="append at most 2,000 at a time"):
+        study.append_scores("some-model", many)
+    with pytest.raises(tt.ImportRefused, match="scores: List should have at most 2000 items"):
+        client._connection.call("append_scores", study=study.name, judge="x", scores=many.to_dict("records"))
+
+
+def test_scores_of_a_design_amended_meanwhile_are_refused(engine, make_study):
+    with writing(engine) as session:
+        study, lead, _ = make_study(session)
+        checked = judge_scores.check(session, study, "model", [JudgeScore("item-1", "System 1", "fluency", 2)])
+        study.design_hash = "of another design"
+        with pytest.raises(tt.Conflict, match="amended a moment ago"):
+            judge_scores.append(session, study, checked, lead.pseudonym)
+
+
 def test_a_draft_takes_no_scores(client, study):
     with pytest.raises(tt.Conflict, match="Launch the study first"):
         study.append_scores("some-model", scores(study, ["q1"]))
@@ -222,9 +257,10 @@ def test_appending_takes_systems_by_name_only_after_the_unblinding(engine, make_
         study, lead, _ = make_study(session)
         score = [JudgeScore("item-1", "plumbum", "verdict", "accept", "Fits.")]
         with pytest.raises(tt.ImportRefused, match="no response of 'plumbum'"):
-            judge_scores.append(session, study, "model", score, lead.pseudonym)
+            judge_scores.check(session, study, "model", score)
         study.unblinded_at = study.opened_at
-        assert judge_scores.append(session, study, "model", score, lead.pseudonym).ratings == 1
+        checked = judge_scores.check(session, study, "model", score)
+        assert judge_scores.append(session, study, checked, lead.pseudonym).ratings == 1
 
 
 # What a script on the data folder may not, and who it acts for

@@ -59,21 +59,42 @@ class Appended:
     ratings: int
 
 
-def append(session: Session, study: Study, judge: str, scores: Sequence[JudgeScore], actor: str) -> Appended:
-    """Stores all scores, or none. They count where results include judges, and fill no annotator's place.
+@dataclass(frozen=True)
+class Checked:
+    """Scores that fit the study's design; labels: blind code → the system's name for leads."""
 
-    Raises Conflict for a draft and for items that the judge has scored before, NotAllowed for an unusable name or a
-    judge who was excluded, ImportRefused with a line for each score that fits no item, response or scale.
+    judge: str
+    ratings: Assembled
+    labels: dict[int, str]
+    design_hash: str | None
+
+
+def check(session: Session, study: Study, judge: str, scores: Sequence[JudgeScore]) -> Checked:
+    """The scores as annotations to store. It takes seconds, so call it before the transaction that stores them.
+
+    Raises Conflict for a draft, NotAllowed for an unusable name, ImportRefused with a line for each score that fits no
+    item, response or scale.
     """
-    study = lifecycle.lock(session, study.id)
     if study.state == StudyState.draft:
         raise Conflict("Launch the study first: before launch its items and questions may change.")
     name = accounts.read_name(judge)
     labels = system_names(session, study)
-    ratings = _assembled(session, study, name, scores, labels)
+    return Checked(name, _assembled(session, study, name, scores, labels), labels, study.design_hash)
+
+
+def append(session: Session, study: Study, checked: Checked, actor: str) -> Appended:
+    """Stores all scores, or none. They count where results include judges, and fill no annotator's place.
+
+    Raises Conflict if the design has changed since the check, and for items that the judge has scored before;
+    NotAllowed for a judge who was excluded.
+    """
+    study = lifecycle.lock(session, study.id)
+    if study.design_hash != checked.design_hash:
+        raise Conflict("The study was amended a moment ago. Send the scores again.")
+    name, ratings = checked.judge, checked.ratings
     person = _judge(session, study, name)
     _refuse_scored(session, study, person, ratings)
-    WorkWriter(session, study, ratings, names=labels).append({(Kind.judge, name): person}, actor)
+    WorkWriter(session, study, ratings, names=checked.labels).append({(Kind.judge, name): person}, actor)
     return Appended(person.pseudonym, len(ratings.works), sum(len(work.ratings) for work in ratings.works))
 
 

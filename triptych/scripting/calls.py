@@ -276,7 +276,7 @@ def _links(invited: list[invitations.Invited]) -> PersonalLinks:
     )
 
 
-def _append_scores(session: Session, asker: Asker, request: Scores, _: None) -> Judged:
+def _check_scores(session: Session, asker: Asker, request: Scores) -> Any:
     from triptych.exchange import judge_scores
     from triptych.exchange.judge_scores import JudgeScore
 
@@ -285,7 +285,14 @@ def _append_scores(session: Session, asker: Asker, request: Scores, _: None) -> 
         JudgeScore(score.item_id, score.system, score.criterion, score.value, score.explanation)
         for score in request.scores
     ]
-    appended = judge_scores.append(session, study, request.judge, scores, asker.who.pseudonym)
+    return judge_scores.check(session, study, request.judge, scores)
+
+
+def _append_scores(session: Session, asker: Asker, request: Scores, checked: Any) -> Judged:
+    from triptych.exchange import judge_scores
+
+    study = study_of(session, asker, request.study)
+    appended = judge_scores.append(session, study, checked, asker.who.pseudonym)
     return Judged(judge=appended.judge, items=appended.items, ratings=appended.ratings)
 
 
@@ -424,7 +431,7 @@ CALLS = (
         Scores,
         Judged,
         "Add the scores of a judge (a model) to a launched study.",
-        None,
+        _check_scores,
         _append_scores,
         most_bytes=8 * MB,
     ),

@@ -11,7 +11,7 @@ from triptych.people.tokens import Scope
 from triptych.storage.models import Access, Round, StudyState
 
 MAX_ROWS = 5000
-MAX_SCORES = 20_000
+MAX_SCORES = 2000  # SQLite has one turn to write, and each item scored is stored as an annotation
 MAX_TEXT_CHARACTERS = 10_000
 Cursor = Annotated[str, Field(max_length=200, description="`next` from the previous page; empty for the first page")]
 Limit = Annotated[int, Field(ge=1, le=MAX_ROWS)]
