@@ -164,7 +164,8 @@ class Proxy:
         main.write_text(
             f"daemon off; pid {self.folder}/pid; error_log {self.folder}/error.log; worker_processes 1;\n"
             + ("user root;\n" if os.geteuid() == 0 else "")
-            + f"events {{ worker_connections 512; }}\nhttp {{ {temporary}\n{self.more}\ninclude {self.folder}/site.conf; }}\n"
+            + "events { worker_connections 512; }\n"
+            + f"http {{ {temporary}\n{self.more}\ninclude {self.folder}/site.conf; }}\n"
         )
         return main
 
