@@ -45,8 +45,10 @@ def analysed(frame: Frame, planned: Planned, **declaration: object) -> StudyAnal
     return StudyAnalysis(replace(frame, planned=planned, settings=settings), Counted(), NAMES)
 
 
-def planned(places: int, looks: frozenset[tuple[str, str]] = NOBODY, **more: bool) -> Planned:
-    return Planned(places, frozenset(), looks, **more)
+def planned(
+    places: int, looks: frozenset[tuple[str, str]] = NOBODY, closed: bool = False, imported: bool = False
+) -> Planned:
+    return Planned(places, frozenset(), looks, closed, imported)
 
 
 @pytest.mark.parametrize(
