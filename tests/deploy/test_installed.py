@@ -120,7 +120,7 @@ def test_the_data_are_for_their_user_alone(installed: Command, server: Server):
 def test_a_second_start_on_the_same_data_is_refused(installed: Command, server: Server):
     ended = installed.run()
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert f"running with these data already at {server.url}" in ended.stderr
+    assert f"already running with these data at {server.url}" in ended.stderr
 
 
 def test_a_removed_program_leaves_the_data(installed: Command, server: Server):
