@@ -322,9 +322,10 @@ def design_hash(session: Session, study: Study, former: Mapping[str, str] | None
 def systems_seal(session: Session, study: Study) -> str:
     """Hash of which system wrote which candidate, the only part of the items that their own hashes leave out.
 
-    With the study's seed, which nobody sees before unblinding: the log shows the hash, and names can be guessed.
+    With the study's seed, which nobody sees before unblinding: the log shows the hash, and names can be guessed. Sorted
+    here, since databases sort texts differently.
     """
-    return content_hash([study.seed, _authorship(session, study)])
+    return content_hash([study.seed, sorted(_authorship(session, study))])
 
 
 def systems_hash(session: Session, study: Study) -> str:

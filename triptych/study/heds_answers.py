@@ -51,7 +51,11 @@ class AnswersChanged(Conflict):
         )
 
 
-def in_words(question: SheetQuestion, answer: Answer, quoted: Callable[[str], str] = str) -> str:
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def in_words(question: SheetQuestion, answer: Answer, quoted: Callable[[str], str] = _one_line) -> str:
     """The answer in one line. quoted: what makes its text safe where the line goes."""
     chosen = ", ".join(question.options[number - 1] for number in answer.chosen)
     text = quoted(answer.text) if answer.text else ""
