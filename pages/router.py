@@ -15,7 +15,7 @@ from components.shell.places import FORMER, PLACES
 from components.sign_in import account, ahead
 from triptych.languages.language import _, message
 from triptych.people import accounts
-from triptych.storage.database import DatabaseUnavailable
+from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study.persons import Who
 from triptych.web import budgets
 

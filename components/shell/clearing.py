@@ -6,7 +6,8 @@ import streamlit as st
 
 from components.shell import state
 from triptych.privacy import erasure
-from triptych.storage.database import DatabaseUnavailable, Wiped
+from triptych.storage.database import Wiped
+from triptych.storage.unavailable import DatabaseUnavailable
 
 UNCLEARED = "left in the files"
 REASONS = {

@@ -20,7 +20,7 @@ from triptych.annotate.instructions import instructions_for
 from triptych.annotate.onboarding import Ending, Stage, Step
 from triptych.errors import TriptychError
 from triptych.people import accounts
-from triptych.storage.database import DatabaseUnavailable
+from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study import lifecycle
 from triptych.study.settings import Consent, Ethics
 

@@ -23,8 +23,9 @@ from starlette.routing import Route
 from triptych.operations import backup
 from triptych.people import accounts
 from triptych.storage import database
-from triptych.storage.database import BUSY, WAITING, DatabaseBusy, patient, sqlite_path, writing
+from triptych.storage.database import WAITING, patient, sqlite_path, writing
 from triptych.storage.models import Person
+from triptych.storage.unavailable import BUSY, DatabaseBusy
 from triptych.web import api, routes, work
 from triptych.web.session import COOKIE, HEADER, HEADER_VALUE
 

@@ -16,6 +16,7 @@ from bench.client import PageFailed, PageSession
 from bench.server import running_app
 from bench.world import build_world
 from triptych.storage import database
+from triptych.storage.unavailable import FULL, UNREACHABLE, DatabaseUnavailable
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="prlimit is a call of Linux")
 EVERYTHING = resource.RLIM_INFINITY
@@ -44,8 +45,8 @@ def test_a_full_disk_refuses_in_a_sentence_and_loses_nothing(tmp_path, forked):
 
     assert [code for code, _ in refused] == [503] * 3
     assert {refusal.get("message", refusal.get("text")) for _, refusal in refused} <= {
-        database.UNREACHABLE,
-        database.FULL,
+        UNREACHABLE,
+        FULL,
     }
     assert status == 200
     assert " error " not in lines
@@ -89,7 +90,7 @@ def test_an_upgrade_without_room_leaves_no_half_copy(tmp_path, monkeypatch):
         raise full
 
     monkeypatch.setattr(database, "copy_pages", fill)
-    with pytest.raises(database.DatabaseUnavailable, match="disk of the database is full"):
+    with pytest.raises(DatabaseUnavailable, match="disk of the database is full"):
         database.migrate(engine)
     engine.dispose()
 

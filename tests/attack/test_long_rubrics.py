@@ -10,7 +10,8 @@ from helpers.studies import draft_items
 from triptych.people import accounts
 from triptych.rubric import files, yaml_text
 from triptych.rubric.files import EMPTY_RUBRIC
-from triptych.storage.database import DatabaseUnavailable, writing
+from triptych.storage.database import writing
+from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study import lifecycle
 from triptych.web import rubrics, work
 

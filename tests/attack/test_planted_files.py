@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import triptych as tt
-from triptych import settings
+from triptych import clock, settings
 from triptych.cli import main
 from triptych.errors import UnsafeDatabase
 from triptych.operations import backup
@@ -137,7 +137,7 @@ def test_a_link_in_place_of_a_copy_overwrites_nothing(home, tmp_path, monkeypatc
     engine = database.open_engine(settings.database_url())
     database.create_version(engine, "0013")
     (home / f"triptych-before-{database.HEAD}-{moment:%Y%m%d-%H%M%S}.part.db").symlink_to(victim)
-    monkeypatch.setattr(database.clock, "now", lambda: moment)
+    monkeypatch.setattr(clock, "now", lambda: moment)
 
     with pytest.raises(FileExistsError):
         database.migrate(engine)

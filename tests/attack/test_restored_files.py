@@ -19,6 +19,7 @@ from triptych.storage import database
 from triptych.storage.database import reading, writing
 from triptych.storage.events import EventKind
 from triptych.storage.models import Event, Person, Study
+from triptych.storage.unavailable import DatabaseBusy
 
 ACTOR = "command line"
 
@@ -166,7 +167,7 @@ def test_nothing_is_stored_between_the_last_backup_and_a_restore(sqlite_engine, 
     monkeypatch.setattr(backup, "_state_before", then_somebody_submits)
     backup.restore(sqlite_engine, path, ACTOR)
 
-    assert isinstance(refused[0], database.DatabaseBusy)
+    assert isinstance(refused[0], DatabaseBusy)
     submit()
     assert titles(sqlite_engine) == ["Another"]
 
@@ -197,7 +198,7 @@ def test_a_backup_on_a_read_only_disk_is_restored(sqlite_engine, study, tmp_path
         assert not str(name).endswith(str(kept)), "opened for writing"
         return connect(name, *values, **options)
 
-    monkeypatch.setattr(database.sqlite3, "connect", as_read_only)
+    monkeypatch.setattr(sqlite3, "connect", as_read_only)
     assert backup.restore(sqlite_engine, kept, ACTOR, alone=True).name == "backup.db"
     assert [path.name for path in kept.parent.iterdir()] == ["backup.db"]
 

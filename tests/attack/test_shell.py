@@ -28,6 +28,7 @@ from triptych.operations import earlier_head
 from triptych.privacy import erasure, withdrawal
 from triptych.storage import database
 from triptych.storage.database import reading, writing
+from triptych.storage.unavailable import DatabaseUnavailable
 
 
 @pytest.mark.parametrize("words", [["data", "verify"], ["study", "list"], ["data", "backup"]])
@@ -215,7 +216,7 @@ def test_a_disk_full_while_rewriting_is_called_that(sqlite_engine, monkeypatch):
 
     monkeypatch.setattr(database, "_driver_connection", lambda _: Full())
 
-    with pytest.raises(database.DatabaseUnavailable, match="The disk of the database is full"):
+    with pytest.raises(DatabaseUnavailable, match="The disk of the database is full"):
         database.wipe(sqlite_engine, [])
 
 

@@ -28,6 +28,7 @@ from triptych.people import accounts, signing_in
 from triptych.storage import database
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Membership, Person, Study, StudyState
+from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study import lifecycle
 from triptych.study.settings import settings_of
 
@@ -191,7 +192,7 @@ def test_what_is_opened_to_read_takes_no_change(sqlite_engine, make_study):
 
     with reading(engine) as session:
         assert session.get_one(Study, study.id).title == study.title
-    with pytest.raises(database.DatabaseUnavailable), writing(engine) as session:
+    with pytest.raises(DatabaseUnavailable), writing(engine) as session:
         session.get_one(Study, study.id).title = "Another"
     engine.dispose()
 

@@ -22,12 +22,12 @@ from bench.server import free_port, start_server
 from triptych.people import accounts
 from triptych.storage import database
 from triptych.storage.models import Person
+from triptych.storage.unavailable import UNREACHABLE
 from triptych.web.session import COOKIE, cookie_name
 
 pytestmark = pytest.mark.deploy
 VISITORS = 6
 OUTAGE = 10.0
-UNREACHABLE = database.UNREACHABLE
 
 
 @pytest.fixture(scope="module")

@@ -25,6 +25,7 @@ from triptych.privacy import erasure
 from triptych.storage import database, events
 from triptych.storage.events import EventKind
 from triptych.storage.models import Event, EventDetail, Login, Person, Role, Study
+from triptych.storage.unavailable import FULL, DatabaseUnavailable
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.study.settings import changed, settings_of, stored
@@ -345,7 +346,7 @@ def test_a_lead_learns_that_erased_bytes_could_not_be_cleared(visit, people_stud
     choose_lead(page, study, roster_of(study)["Theodora"].pseudonym)
 
     def full(*_: object) -> None:
-        raise database.DatabaseUnavailable(database.FULL)
+        raise DatabaseUnavailable(FULL)
 
     with monkeypatch.context() as disk:
         disk.setattr(database, "wipe", full)

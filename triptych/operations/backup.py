@@ -32,6 +32,7 @@ from triptych.results.frame.upkeep import forget
 from triptych.storage import database, events, host, private, working, writes
 from triptych.storage.events import DEPARTURES, EventKind
 from triptych.storage.models import Event, Membership, Person, Role, Study
+from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study.persons import Certainty, Who
 
 COMPANIONS = ("", "-wal", "-shm")  # endings of an SQLite file and of the files that SQLite writes next to it
@@ -225,7 +226,7 @@ def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) ->
 def _explained(outcome: str) -> Iterator[None]:
     try:
         yield
-    except (sqlite3.Error, DatabaseError, OSError, UnsafeDatabase, database.DatabaseUnavailable) as error:
+    except (sqlite3.Error, DatabaseError, OSError, UnsafeDatabase, DatabaseUnavailable) as error:
         reason = getattr(error, "strerror", None) or str(getattr(error, "orig", error))
         raise BackupFailed(f"{outcome}: {reason.rstrip('.')}.") from error
 

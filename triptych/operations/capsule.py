@@ -47,6 +47,7 @@ from triptych.storage.models import (
     Ticket,
     Token,
 )
+from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 
@@ -237,7 +238,7 @@ def checked(file: Path | IO[bytes], name: str, largest: int, max_rows: int | Non
 def _explained(name: str) -> Iterator[None]:
     try:
         yield
-    except (SQLAlchemyError, sqlite3.Error, UnsafeDatabase, database.DatabaseUnavailable, *UNREADABLE) as error:
+    except (SQLAlchemyError, sqlite3.Error, UnsafeDatabase, DatabaseUnavailable, *UNREADABLE) as error:
         reason = str(getattr(error, "orig", error)).partition("\n")[0].rstrip(".")
         raise ImportRefused(f"{name} holds no study that can be read: {reason}.") from error
 

@@ -39,6 +39,7 @@ from triptych.errors import NotFound, UnsafeDatabase
 from triptych.storage import database, events
 from triptych.storage.models import Base, Study
 from triptych.storage.rows import owner, within
+from triptych.storage.unavailable import explained
 
 BATCH = 500
 TABLES: Sequence[Table] = Base.metadata.sorted_tables
@@ -64,7 +65,7 @@ def move(source: Engine, target: Engine, slugs: Sequence[str] = ()) -> list[Move
     _refuse_other_schema(source)
     database.migrate(target)
     # in the other order, a failure of one database would be attributed to the other
-    with database.explained(), _snapshot(source) as old, target.begin() as new:
+    with explained(), _snapshot(source) as old, target.begin() as new:
         refuse_full(new)
         _refuse_unknown(old, slugs)
         for table in TABLES:

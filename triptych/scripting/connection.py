@@ -25,7 +25,8 @@ from triptych.scripting.calls import BY_NAME, Call
 from triptych.scripting.messages import Zip, what_does_not_fit
 from triptych.scripting.refusals import error_of
 from triptych.storage import database
-from triptych.storage.database import DatabaseUnavailable, reading, writing
+from triptych.storage.database import reading, writing
+from triptych.storage.unavailable import DatabaseUnavailable
 
 ANSWER_SECONDS = 600.0  # a report of a large study takes minutes
 TRIES = 5

@@ -14,8 +14,9 @@ from triptych.errors import InvalidAnnotation, SignedOut, TriptychError
 from triptych.people import accounts
 from triptych.preview import rubric_form
 from triptych.rubric.files import read_sheet, rewritten
-from triptych.storage.database import DatabaseUnavailable, reading
+from triptych.storage.database import reading
 from triptych.storage.models import Study
+from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.web.session import web_engine

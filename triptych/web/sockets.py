@@ -10,7 +10,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from triptych.people import accounts
-from triptych.storage.database import DatabaseUnavailable, reading
+from triptych.storage.database import reading
+from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.web.messages import Unwanted
 from triptych.web.session import web_engine
 

@@ -24,6 +24,7 @@ from triptych.people import accounts
 from triptych.scripting import home
 from triptych.storage import database, host, private, working
 from triptych.storage.database import Wiped, reading, writing
+from triptych.storage.unavailable import DatabaseUnavailable, explained
 from triptych.web import budgets, metrics
 from triptych.web.origins import configured
 from triptych.web.session import serve_below, web_engine
@@ -151,7 +152,7 @@ def _open(bound: str | None) -> tuple[Engine, IO[str] | None]:
         )
     working.delete_abandoned()
     lock = database.lock_server(database.open_engine(settings.database_url()))
-    with database.explained():
+    with explained():
         engine = web_engine()
     finish_erasures(engine)
     metrics.watch(engine)
@@ -168,7 +169,7 @@ def finish_erasures(engine: Engine) -> None:
         return
     from triptych.privacy import erasure  # rarely needed
 
-    with suppress(database.DatabaseUnavailable):  # such as a full disk
+    with suppress(DatabaseUnavailable):  # such as a full disk
         if erasure.wipe(engine) is Wiped.done:
             return
     log.warning(

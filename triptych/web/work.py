@@ -34,8 +34,9 @@ from triptych.languages import language
 from triptych.languages.language import _
 from triptych.people import accounts
 from triptych.rubric.answers import LETTERS
-from triptych.storage.database import BUSY, DatabaseBusy, DatabaseUnavailable, reading, writing
+from triptych.storage.database import reading, writing
 from triptych.storage.models import Study
+from triptych.storage.unavailable import BUSY, DatabaseBusy, DatabaseUnavailable
 from triptych.study.persons import Who
 from triptych.web import budgets
 from triptych.web.session import cookie_in, is_https, is_our_own, login_secret, web_engine
