@@ -22,7 +22,7 @@ from starlette.routing import Route
 
 from triptych.operations import backup
 from triptych.people import accounts
-from triptych.storage import database
+from triptych.storage import database, wiping
 from triptych.storage.database import WAITING, patient, sqlite_path, writing
 from triptych.storage.models import Person
 from triptych.storage.unavailable import BUSY, DatabaseBusy
@@ -91,10 +91,10 @@ def test_a_writer_behind_others_does_not_wait_for_ever(sqlite_engine, monkeypatc
 def test_a_writer_waits_for_a_connection_before_its_turn(sqlite_engine):
     """Downloads that nobody read took all of them, and the writer held the lock for thirty seconds."""
     locked = []
-    event.listen(sqlite_engine, "checkout", lambda *_: locked.append(database._write_lock.locked()))
+    event.listen(sqlite_engine, "checkout", lambda *_: locked.append(database.write_lock.locked()))
 
     write(sqlite_engine)
-    database.wipe(sqlite_engine, [])
+    wiping.wipe(sqlite_engine, [])
 
     assert set(locked) == {False}
 
@@ -105,7 +105,7 @@ def test_a_restore_takes_no_connection_of_others_in_its_turn(sqlite_engine, make
         make_study(session)
     path = backup.make(sqlite_engine).path
     locked = []
-    event.listen(sqlite_engine, "checkout", lambda *_: locked.append(database._write_lock.locked()))
+    event.listen(sqlite_engine, "checkout", lambda *_: locked.append(database.write_lock.locked()))
 
     backup.restore(sqlite_engine, path, "command line")
 

@@ -20,7 +20,7 @@ from stack import APP, FILES, OWNER, SECRET, Stack, Visitor, check_stored, comma
 from bench.client import our_headers
 from bench.server import free_port, start_server
 from triptych.people import accounts
-from triptych.storage import database
+from triptych.storage import database, wiping
 from triptych.storage.models import Person
 from triptych.storage.unavailable import UNREACHABLE
 from triptych.web.session import COOKIE, cookie_name
@@ -324,7 +324,7 @@ def test_a_dump_restored_by_the_guide_holds_every_event(stack, tmp_path):
 
 
 def test_erased_rows_are_wiped_by_the_administrators_command_only(stack):
-    assert database.wipe(stack.engine, ["person"]) == database.Wiped.not_ours
+    assert wiping.wipe(stack.engine, ["person"]) == wiping.Wiped.not_ours
     (line,) = guide("Erasing somebody")
     shell(line, stack.cluster.administering())
 

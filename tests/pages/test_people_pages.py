@@ -22,7 +22,7 @@ from triptych import settings
 from triptych.annotate import onboarding
 from triptych.people import accounts, invitations, roster, signing_in, viewers
 from triptych.privacy import erasure
-from triptych.storage import database, events
+from triptych.storage import database, events, wiping
 from triptych.storage.events import EventKind
 from triptych.storage.models import Event, EventDetail, Login, Person, Role, Study
 from triptych.storage.unavailable import FULL, DatabaseUnavailable
@@ -349,7 +349,7 @@ def test_a_lead_learns_that_erased_bytes_could_not_be_cleared(visit, people_stud
         raise DatabaseUnavailable(FULL)
 
     with monkeypatch.context() as disk:
-        disk.setattr(database, "wipe", full)
+        disk.setattr(wiping, "wipe", full)
         button(page, "Remove this lead").click().run()
     assert "Theodora" not in roster_of(study)
     assert any("the erased bytes are still in it" in warning.value for warning in page.warning)

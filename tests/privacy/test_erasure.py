@@ -24,8 +24,7 @@ from triptych.operations import verify
 from triptych.people import accounts, roster, signing_in, viewers
 from triptych.privacy import erasure, personal_data, withdrawal
 from triptych.results.frame.upkeep import build_frame, frame_of
-from triptych.storage import database, events
-from triptych.storage.database import Wiped
+from triptych.storage import database, events, wiping
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Assignment,
@@ -43,6 +42,7 @@ from triptych.storage.models import (
     Study,
     TestAnswer,
 )
+from triptych.storage.wiping import Wiped
 from triptych.study import annotator_groups, design, duplicate
 from triptych.study.persons import Certainty, Who
 from triptych.study.settings import settings_of
@@ -140,7 +140,7 @@ def test_the_next_start_clears_the_files_after_a_kill(sqlite_engine, make_study,
 
     with running_app(tmp_path, start=forked):
         assert trace not in files_of(sqlite_engine)
-    assert database.due_wipes(sqlite_engine) == []
+    assert wiping.due_wipes(sqlite_engine) == []
 
 
 def test_erasure_takes_the_person_out_of_their_group(engine, full):

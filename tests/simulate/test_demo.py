@@ -20,7 +20,6 @@ from triptych.privacy import erasure
 from triptych.rubric.files import shipped_rubrics
 from triptych.simulate import demo
 from triptych.storage import database, events
-from triptych.storage.database import Wiped
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Assignment,
@@ -38,6 +37,7 @@ from triptych.storage.models import (
     Role,
     Study,
 )
+from triptych.storage.wiping import Wiped
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of

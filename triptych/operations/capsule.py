@@ -32,7 +32,7 @@ from triptych.operations.arrival import Arrived
 from triptych.operations.sealed import LARGEST_BYTES, UNREADABLE
 from triptych.people import accounts, passcodes
 from triptych.stats.numbers import counted
-from triptych.storage import database, working
+from triptych.storage import database, wiping, working
 from triptych.storage.models import (
     FailedSignIn,
     Invitation,
@@ -148,7 +148,7 @@ def _leave_people_behind(copy: Engine) -> None:
         # a report may contain texts of people who have left since
         for table in (PanelIdentity, Login, Ticket, Token, StoredAnswer, Invitation, FailedSignIn, Setting, Snapshot):
             session.execute(delete(table))
-    database.wipe(copy, [])
+    wiping.wipe(copy, [])
 
 
 def _blocks(path: Path) -> Iterator[bytes]:

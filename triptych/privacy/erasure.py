@@ -24,10 +24,10 @@ from triptych.formats import zips
 from triptych.formats.zips import DAMAGED
 from triptych.people import roster
 from triptych.privacy import scrub, withdrawal
-from triptych.storage import database, events, traces, working
-from triptych.storage.database import Wiped
+from triptych.storage import database, events, traces, wiping, working
 from triptych.storage.events import DEPARTURES, EventKind
 from triptych.storage.models import Assignment, Event, EventDetail, Membership, PanelIdentity, Person, Snapshot, Study
+from triptych.storage.wiping import Wiped
 from triptych.study import annotator_groups, lifecycle
 from triptych.study.persons import Certainty
 
@@ -87,14 +87,14 @@ def annotations_of(session: Session, study: Study, pseudonym: str) -> int:
 
 
 def wipe(engine: Engine) -> Wiped:
-    """Leave no byte of what was erased in the database's files, as far as `database.wipe` can.
+    """Leave no byte of what was erased in the database's files, as far as `wiping.wipe` can.
 
     Raises DatabaseUnavailable.
     Traces of errors, which may quote people, are deleted too, and copies that a killed process left.
     """
     traces.clear()
     working.delete_abandoned()
-    return database.wipe(engine, WIPED_TABLES)
+    return wiping.wipe(engine, WIPED_TABLES)
 
 
 # Earlier copies
@@ -220,7 +220,7 @@ def delete_copies(
     frozen = Snapshot.sha256.in_(copy.sha256 for copy in chosen)
     session.execute(delete(Snapshot).where(Snapshot.study_id == study.id, frozen))
     if with_reports:
-        database.note_due_wipe(session)
+        wiping.note_due_wipe(session)
     for copy in chosen:
         if copy.path is not None:
             _delete(copy.path)

@@ -15,7 +15,7 @@ from sqlmodel import Session
 from triptych.annotate.annotations import MAX_COUNT
 from triptych.people import accounts, passcodes
 from triptych.rubric.model import Rubric
-from triptych.storage import database
+from triptych.storage import wiping
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Assignment,
@@ -51,7 +51,7 @@ def forget_words(session: Session, study: Study, person: Person) -> None:
     _forget_what_was_logged(session, study, person)
     part = (Membership.study_id == study.id) & (Membership.person_id == person.id)
     session.execute(update(Membership).where(part).values(excluded_reason=None))
-    database.note_due_wipe(session)
+    wiping.note_due_wipe(session)
 
 
 def _forget_texts(session: Session, study: Study, person: Person) -> None:

@@ -13,16 +13,14 @@ import re
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache, partial
 from glob import escape
 from hashlib import sha256
 from itertools import islice, zip_longest
 from pathlib import Path
-from secrets import token_hex
 from typing import IO, Any
 
 from sqlalchemy import (
@@ -35,7 +33,6 @@ from sqlalchemy import (
     String,
     Table,
     create_engine,
-    delete,
     event,
     insert,
     inspect,
@@ -50,7 +47,7 @@ from sqlmodel import Session
 from triptych import clock, settings
 from triptych.errors import NotFound, UnsafeDatabase
 from triptych.storage import events, host
-from triptych.storage.models import Base, Setting, Study
+from triptych.storage.models import Base, Study
 from triptych.storage.unavailable import BUSY, DatabaseBusy, DatabaseUnavailable, explained, is_unavailable
 from triptych.storage.unreadable import unreadable
 
@@ -71,7 +68,6 @@ PRAGMAS = {
     "mmap_size": 0,
 }
 RESTED = 5.0  # seconds
-WIPE_DUE = "wipe due "  # prefix of keys of settings
 WRITES = "writes"  # key in the info of a pooled connection while it is used to write
 # A write waits this long for other writers of this process, and the same time (`busy_timeout`) for another program, so
 # that a request that waits for both is answered within ten seconds.
@@ -92,7 +88,7 @@ SQLITE_HEADER = 100  # bytes, with counters of changes
 NAMED_PLACES = 10  # unreadable values in one message
 NO_ADDRESS = "This is not the address of a database. Write postgresql://USER:PASSWORD@HOST/NAME or sqlite:///FILE."
 log = logging.getLogger("triptych.storage.database")
-_write_lock = threading.Lock()
+write_lock = threading.Lock()
 _alembic_lock = threading.Lock()  # it keeps the connection that it migrates in a global
 
 
@@ -288,12 +284,12 @@ def _begin(connection: PoolProxiedConnection) -> None:
 @contextmanager
 def turn() -> Iterator[None]:
     """Waits for this thread's turn among the writers of this process. Raises DatabaseBusy if it waits too long."""
-    if not _write_lock.acquire(timeout=QUEUE_SECONDS + _patience.seconds):
+    if not write_lock.acquire(timeout=QUEUE_SECONDS + _patience.seconds):
         raise DatabaseBusy(BUSY)
     try:
         yield
     finally:
-        _write_lock.release()
+        write_lock.release()
 
 
 @contextmanager
@@ -361,80 +357,21 @@ def one_statement(engine: Engine) -> Iterator[Connection]:
     On PostgreSQL it commits by itself, which saves the round trips of BEGIN and COMMIT. Raises DatabaseUnavailable.
     """
     if engine.dialect.name == "postgresql":
-        with explained(), _by_itself(engine).connect() as connection:
+        with explained(), autocommitting(engine).connect() as connection:
             yield connection
     else:
         with explained(), _to_write(engine) as connection, connection.begin():
             yield connection
 
 
-class Wiped(StrEnum):
-    """What `wipe` achieved."""
-
-    done = "done"
-    somebody_reads = "somebody reads"
-    failed = "failed"
-    not_ours = "not ours"
-
-
-def note_due_wipe(session: Session) -> None:
-    """Stores, together with an erasure, that `wipe` has to follow, so that the next start does it after a kill.
-
-    Each has its own key, since one that comes while the files are rewritten has to stay.
-    """
-    session.execute(insert(Setting).values(key=f"{WIPE_DUE}{token_hex(8)}", value=clock.now().isoformat()))
-
-
-def due_wipes(engine: Engine) -> Sequence[str]:
-    """The keys of erasures since the last `wipe`."""
-    with reading(engine) as session:
-        return session.scalars(select(Setting.key).where(Setting.key.startswith(WIPE_DUE))).all()
-
-
-def wipe(engine: Engine, tables: Sequence[str]) -> Wiped:
-    """Removes all traces of deleted rows from the database's files, unless somebody is reading them.
-
-    SQLite: the file is rewritten and the write-ahead log truncated. PostgreSQL: the tables are rewritten, which only
-    their owner may do; traces in its write-ahead log and archive disappear with their rotation. Raises
-    DatabaseUnavailable.
-    """
-    due = due_wipes(engine)
-    outcome = _wipe_on_postgres(engine, tables) if engine.dialect.name == "postgresql" else _wipe_on_sqlite(engine)
-    if due and outcome in (Wiped.done, Wiped.not_ours):
-        with writing(engine) as session:
-            session.execute(delete(Setting).where(Setting.key.in_(due)))
-    return outcome
-
-
-def _wipe_on_sqlite(engine: Engine) -> Wiped:
-    with explained(), engine.connect() as connection, _write_lock:
-        raw = _driver_connection(connection)
-        raw.execute("VACUUM")
-        busy, *_ = raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    return Wiped.somebody_reads if busy else Wiped.done
-
-
-# PostgreSQL itself only warns and skips a table of another owner
-_FOREIGN = text("SELECT count(*) FROM pg_class WHERE oid = to_regclass(:name) AND NOT pg_has_role(relowner, 'USAGE')")
-
-
-def _wipe_on_postgres(engine: Engine, tables: Sequence[str]) -> Wiped:
-    quote = engine.dialect.identifier_preparer.quote
-    with explained(), _by_itself(engine).connect() as connection:
-        if any(connection.execute(_FOREIGN, {"name": quote(name)}).scalar() for name in tables):
-            return Wiped.not_ours
-        for name in tables:
-            connection.exec_driver_sql(" ".join(("VACUUM FULL", quote(name))))
-    return Wiped.done
-
-
-def _driver_connection(connection: Connection) -> Any:
+def driver_connection(connection: Connection) -> Any:
     """The driver's own connection: sqlite3 or psycopg."""
     return connection.connection.driver_connection
 
 
 @lru_cache(maxsize=8)
-def _by_itself(engine: Engine) -> Engine:
+def autocommitting(engine: Engine) -> Engine:
+    """The engine, with connections on which each statement commits by itself."""
     return engine.execution_options(isolation_level="AUTOCOMMIT")
 
 
@@ -696,7 +633,7 @@ def overwrite_sqlite(engine: Engine, source: Path) -> None:
     A concurrent reader sees one state or the other. To be called within `turn`. Raises DatabaseUnavailable.
     """
     with explained(), engine.connect() as connection, closing(sqlite3.connect(source)) as new:
-        new.backup(_driver_connection(connection))
+        new.backup(driver_connection(connection))
 
 
 def _upgrade(engine: Engine) -> None:
@@ -783,7 +720,7 @@ def _migrating(engine: Engine) -> Iterator[Connection]:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATING})
                 yield connection
             return
-        raw = _driver_connection(connection)
+        raw = driver_connection(connection)
         raw.execute("PRAGMA foreign_keys=0")
         try:
             with connection.begin():
