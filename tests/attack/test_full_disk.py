@@ -15,7 +15,7 @@ import pytest
 from bench.client import PageFailed, PageSession
 from bench.server import running_app
 from bench.world import build_world
-from triptych.storage import database
+from triptych.storage import database, sqlite_files
 from triptych.storage.unavailable import FULL, UNREACHABLE, DatabaseUnavailable
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="prlimit is a call of Linux")
@@ -89,7 +89,7 @@ def test_an_upgrade_without_room_leaves_no_half_copy(tmp_path, monkeypatch):
         full.sqlite_errorcode = sqlite3.SQLITE_FULL
         raise full
 
-    monkeypatch.setattr(database, "copy_pages", fill)
+    monkeypatch.setattr(sqlite_files, "copy_pages", fill)
     with pytest.raises(DatabaseUnavailable, match="disk of the database is full"):
         database.migrate(engine)
     engine.dispose()

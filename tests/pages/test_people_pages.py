@@ -22,7 +22,7 @@ from triptych import settings
 from triptych.annotate import onboarding
 from triptych.people import accounts, invitations, roster, signing_in, viewers
 from triptych.privacy import erasure
-from triptych.storage import database, events, wiping
+from triptych.storage import database, events, sqlite_files, wiping
 from triptych.storage.events import EventKind
 from triptych.storage.models import Event, EventDetail, Login, Person, Role, Study
 from triptych.storage.unavailable import FULL, DatabaseUnavailable
@@ -478,10 +478,10 @@ def test_only_copies_that_the_lead_saw_are_deleted(visit, make_study, people_stu
     with database.writing(web_engine()) as session:
         later = join(session, session.get_one(Study, study.id), add_person(session, "later"))
     in_use = database.sqlite_path(settings.database_url())
-    database.copy_sqlite(in_use, folder / "first.db")
+    sqlite_files.copy_sqlite(in_use, folder / "first.db")
     with database.writing(web_engine()) as session:
         erasure.erase(session, study, gone.pseudonym, sure(lead))
-    database.copy_sqlite(in_use, folder / "second.db")
+    sqlite_files.copy_sqlite(in_use, folder / "second.db")
     page = visit(lead, "people.py", study=study.slug)
     with database.writing(web_engine()) as session:
         erasure.erase(session, study, later.pseudonym, sure(lead))

@@ -24,7 +24,7 @@ from triptych.operations import verify
 from triptych.people import accounts, roster, signing_in, viewers
 from triptych.privacy import erasure, personal_data, withdrawal
 from triptych.results.frame.upkeep import build_frame, frame_of
-from triptych.storage import database, events, wiping
+from triptych.storage import database, events, sqlite_files, wiping
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Assignment,
@@ -352,7 +352,7 @@ def test_copies_holding_a_withdrawn_person_are_listed_until_cleaned(sqlite_engin
 def backup(engine, name: str) -> Path:
     folder = database.sqlite_path(str(engine.url)).parent / "backups"
     folder.mkdir(exist_ok=True)
-    database.copy_sqlite(database.sqlite_path(str(engine.url)), folder / name)
+    sqlite_files.copy_sqlite(database.sqlite_path(str(engine.url)), folder / name)
     return folder / name
 
 
@@ -403,7 +403,7 @@ def test_a_database_elsewhere_hides_no_copy(sqlite_engine, make_study, tmp_path,
     monkeypatch.setenv("TRIPTYCH_DATABASE_URL", str(sqlite_engine.url))
     old, before = home / in_use.name, in_use.with_name(f"{in_use.stem}-before-0006-1.db")
     for path in (old, before):
-        database.copy_sqlite(in_use, path)
+        sqlite_files.copy_sqlite(in_use, path)
     (home / "in-use.db").symlink_to(in_use)
     (home / "link.db").symlink_to(old)
 

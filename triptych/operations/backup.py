@@ -29,7 +29,7 @@ from triptych.errors import NotAllowed, NotFound, TriptychError, UnsafeDatabase
 from triptych.operations import verify
 from triptych.people.access_after_restore import WaysIn, keep_closed, ways_in
 from triptych.results.frame.upkeep import forget
-from triptych.storage import database, events, host, private, working, writes
+from triptych.storage import database, events, host, private, sqlite_files, working, writes
 from triptych.storage.events import DEPARTURES, EventKind
 from triptych.storage.models import Event, Membership, Person, Role, Study
 from triptych.storage.unavailable import DatabaseUnavailable
@@ -217,7 +217,7 @@ def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) ->
                     with opened(part) as copy:
                         again = _keep_out(copy, before)
                         heads = _note(copy, source.name, before, actor)
-                    database.overwrite_sqlite(current, part)
+                    sqlite_files.overwrite_sqlite(current, part)
     forget()  # clears this process's cached ratings
     return Restored(source.name, before.path, heads, again, differing)
 
@@ -232,7 +232,7 @@ def _explained(outcome: str) -> Iterator[None]:
 
 
 def _copy(engine: Engine, part: Path) -> tuple[Head, ...]:
-    database.copy_sqlite(database.sqlite_path(str(engine.url)), part)
+    sqlite_files.copy_sqlite(database.sqlite_path(str(engine.url)), part)
     return heads_in(part)
 
 
@@ -369,14 +369,14 @@ def _prepare(source: Path, part: Path) -> tuple[str, ...]:
         # to take back its transaction would delete any file that it names
         raise BackupFailed(f"Nothing was restored: {journal.name} holds an unfinished transaction.")
     # read in place if the disk is read-only
-    database.copy_pages(source, part, as_it_is=not _has_unwritten(source))
+    sqlite_files.copy_pages(source, part, as_it_is=not _has_unwritten(source))
     version = database.version_in(part)
     if version is None or version > database.HEAD:
         reason = "is not a Triptych database" if version is None else f"belongs to a newer version ({version})"
         raise BackupFailed(f"Nothing was restored: {source.name} {reason}.")
     for foreign in unknown_parts(part, version):
         raise BackupFailed(f"Nothing was restored from {source.name}. {foreign}")
-    database.refuse_damaged(part, source.name)
+    sqlite_files.refuse_damaged(part, source.name)
     with opened(part) as copy:
         database.migrate(copy)
         with database.reading(copy) as session:
@@ -419,7 +419,7 @@ def _keep_out(copy: Engine, before: _Before) -> tuple[str, ...]:
 
 def _is_whole(path: Path) -> bool:
     """Whether an SQLite file passes SQLite's check, without the part of its write-ahead log that was not applied."""
-    with suppress(sqlite3.Error), database.unchanged(path) as file:
+    with suppress(sqlite3.Error), sqlite_files.unchanged(path) as file:
         return bool(file.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",))
     return False
 

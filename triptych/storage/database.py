@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from glob import escape
 from hashlib import sha256
-from itertools import islice, zip_longest
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -48,6 +48,7 @@ from triptych import clock, settings
 from triptych.errors import NotFound, UnsafeDatabase
 from triptych.storage import events, host
 from triptych.storage.models import Base, Study
+from triptych.storage.sqlite_files import MAX_STEPS, copy_sqlite, driver_connection, have_same_pages, unchanged
 from triptych.storage.unavailable import BUSY, DatabaseBusy, DatabaseUnavailable, explained, is_unavailable
 from triptych.storage.unreadable import unreadable
 
@@ -84,7 +85,6 @@ POSTGRES = {
 }
 WAITING = "Another program is using the database. Waiting for it for up to a minute."
 SAFE_SQLITE = (3, 51, 3)
-SQLITE_HEADER = 100  # bytes, with counters of changes
 NAMED_PLACES = 10  # unreadable values in one message
 NO_ADDRESS = "This is not the address of a database. Write postgresql://USER:PASSWORD@HOST/NAME or sqlite:///FILE."
 log = logging.getLogger("triptych.storage.database")
@@ -364,11 +364,6 @@ def one_statement(engine: Engine) -> Iterator[Connection]:
             yield connection
 
 
-def driver_connection(connection: Connection) -> Any:
-    """The driver's own connection: sqlite3 or psycopg."""
-    return connection.connection.driver_connection
-
-
 @lru_cache(maxsize=8)
 def autocommitting(engine: Engine) -> Engine:
     """The engine, with connections on which each statement commits by itself."""
@@ -484,7 +479,6 @@ def foreign_parts(connection: Connection) -> list[str]:
 _SCHEMA = "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name"
 _FRAGMENT_ENDS = re.compile("[(),]")
 LONGEST_STATEMENT = 10_000  # characters that define a table
-MAX_STEPS = 100_000  # of SQLite, to read which tables there are
 
 
 def unknown_parts(path: Path, *ours: Path) -> list[str]:
@@ -515,14 +509,6 @@ def _fragments(opened: AbstractContextManager[sqlite3.Connection]) -> set[tuple[
             for kind, name, sql in file.execute(_SCHEMA)
             for fragment in _FRAGMENT_ENDS.split(sql)
         }
-
-
-def damage(connection: Connection) -> list[str]:
-    """A sentence about each inconsistency in an SQLite file, such as an index that hides rows from some queries."""
-    if connection.dialect.name != "sqlite":
-        return []
-    answer = connection.execute(text("PRAGMA integrity_check(1)")).scalar()
-    return [] if answer == "ok" else [f"The database file is damaged or was edited: {answer}."]
 
 
 def migrate(engine: Engine) -> None:
@@ -560,28 +546,10 @@ def _saved_before(path: Path) -> Path:
     try:
         with explained():
             copy_sqlite(path, part)
-        same = next((copy for copy in earlier if _has_same_pages(copy, part)), None)
+        same = next((copy for copy in earlier if have_same_pages(copy, part)), None)
         return same or part.rename(saved)
     finally:
         part.unlink(missing_ok=True)
-
-
-def _has_same_pages(copy: Path, other: Path) -> bool:
-    """Whether two SQLite files differ in nothing but their headers."""
-    with copy.open("rb") as one, other.open("rb") as two:
-        one.seek(SQLITE_HEADER)
-        two.seek(SQLITE_HEADER)
-        blocks = zip_longest(*(iter(partial(file.read, 2**20), b"") for file in (one, two)))
-        return all(mine == theirs for mine, theirs in blocks)
-
-
-@contextmanager
-def unchanged(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open an SQLite file alone, ignoring files next to it; it may be on a read-only disk."""
-    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as file:
-        # a stored value is not longer than its file, but a computed one could take a gigabyte
-        file.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, path.stat().st_size + 1000)
-        yield file
 
 
 _COMPUTING = re.compile(r"\b(AS|VIRTUAL)\b", re.IGNORECASE)  # in views, computed columns and virtual tables
@@ -595,45 +563,6 @@ def refuse_computing(file: sqlite3.Connection) -> None:
     definitions = file.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
     if any(_COMPUTING.search(str(sql)) for (sql,) in definitions):
         raise sqlite3.DatabaseError("a table may compute without end")
-
-
-def copy_sqlite(source: Path, target: Path) -> None:
-    """Makes a consistent copy with SQLite's backup interface, and checks it. Raises UnsafeDatabase."""
-    copy_pages(source, target)
-    refuse_damaged(target, source.name)
-
-
-def copy_pages(source: Path, target: Path, *, as_it_is: bool = False) -> None:
-    """Makes a consistent copy, of which nothing but pages is read.
-
-    as_it_is: the source is a file that nobody uses; files next to it are ignored.
-    """
-    opened = unchanged(source) if as_it_is else closing(sqlite3.connect(source))
-    with opened as old, closing(sqlite3.connect(target)) as new:
-        old.backup(new)
-
-
-def refuse_damaged(copy: Path, name: str) -> None:
-    """Raises UnsafeDatabase for a damaged copy of the file of this name, or one that the app's connections cannot read.
-
-    The check computes what its tables define.
-    """
-    with closing(sqlite3.connect(copy)) as file:
-        encoding = file.execute("PRAGMA encoding").fetchone()[0]
-        answer = file.execute("PRAGMA integrity_check").fetchone()[0]
-    if encoding != "UTF-8":
-        raise UnsafeDatabase(f"{name} has its texts in {encoding}, but the app reads and writes UTF-8.")
-    if answer != "ok":
-        raise UnsafeDatabase(f"The copy of {name} is damaged: {answer}.")
-
-
-def overwrite_sqlite(engine: Engine, source: Path) -> None:
-    """Replaces the database's content with that of the file, in one transaction of SQLite's backup interface.
-
-    A concurrent reader sees one state or the other. To be called within `turn`. Raises DatabaseUnavailable.
-    """
-    with explained(), engine.connect() as connection, closing(sqlite3.connect(source)) as new:
-        new.backup(driver_connection(connection))
 
 
 def _upgrade(engine: Engine) -> None:

@@ -10,8 +10,9 @@ from sqlalchemy import Engine, delete, insert, select, text
 from sqlmodel import Session
 
 from triptych import clock
-from triptych.storage.database import autocommitting, driver_connection, reading, write_lock, writing
+from triptych.storage.database import autocommitting, reading, write_lock, writing
 from triptych.storage.models import Setting
+from triptych.storage.sqlite_files import driver_connection
 from triptych.storage.unavailable import explained
 
 WIPE_DUE = "wipe due "  # prefix of keys of settings
