@@ -15,7 +15,7 @@ import pytest
 from bench.client import PageFailed, PageSession
 from bench.server import running_app
 from bench.world import build_world
-from triptych.storage import database, sqlite_files
+from triptych.storage import database, foreign_parts, sqlite_files
 from triptych.storage.unavailable import FULL, UNREACHABLE, DatabaseUnavailable
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="prlimit is a call of Linux")
@@ -108,4 +108,4 @@ def test_a_full_disk_makes_no_table_of_a_backup_unknown(tmp_path):
         for made in (file, unwritten):
             made.execute("CREATE TABLE study (id)")
 
-        assert database.unknown_parts(backup, own) == []
+        assert foreign_parts.in_file(backup, own) == []

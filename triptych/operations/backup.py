@@ -29,7 +29,7 @@ from triptych.errors import NotAllowed, NotFound, TriptychError, UnsafeDatabase
 from triptych.operations import verify
 from triptych.people.access_after_restore import WaysIn, keep_closed, ways_in
 from triptych.results.frame.upkeep import forget
-from triptych.storage import database, events, host, private, sqlite_files, working, writes
+from triptych.storage import database, events, foreign_parts, host, private, sqlite_files, working, writes
 from triptych.storage.events import DEPARTURES, EventKind
 from triptych.storage.models import Event, Membership, Person, Role, Study
 from triptych.storage.unavailable import DatabaseUnavailable
@@ -258,7 +258,7 @@ def unknown_parts(path: Path, version: str) -> list[str]:
         database.migrate(now)
         with now.begin() as connection:
             connection.exec_driver_sql("ANALYZE")  # other programs may have had SQLite collect statistics
-    return database.unknown_parts(path, older, newest)
+    return foreign_parts.in_file(path, older, newest)
 
 
 def heads_in(path: Path) -> tuple[Head, ...]:

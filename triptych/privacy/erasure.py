@@ -24,7 +24,7 @@ from triptych.formats import zips
 from triptych.formats.zips import DAMAGED
 from triptych.people import roster
 from triptych.privacy import scrub, withdrawal
-from triptych.storage import database, events, sqlite_files, traces, wiping, working
+from triptych.storage import database, events, foreign_parts, sqlite_files, traces, wiping, working
 from triptych.storage.events import DEPARTURES, EventKind
 from triptych.storage.models import Assignment, Event, EventDetail, Membership, PanelIdentity, Person, Snapshot, Study
 from triptych.storage.wiping import Wiped
@@ -167,7 +167,7 @@ def _is_database(path: Path) -> bool:
 def _in_database(path: Path, left: Mapping[str, Event]) -> list[str]:
     """People in the file who left after it was made."""
     with sqlite_files.unchanged(path) as file:
-        database.refuse_computing(file)
+        foreign_parts.refuse_computing(file)
         people_in_it = {row[0] for row in file.execute("SELECT pseudonym FROM person")}
         since = {row[0] for row in file.execute("SELECT hash FROM event WHERE kind IN (?, ?)", DEPARTURES)}
     return [pseudonym for pseudonym, event in left.items() if pseudonym in people_in_it and event.hash not in since]
