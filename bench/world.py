@@ -18,7 +18,7 @@ from triptych.formats import ItemDraft, read_items
 from triptych.people import accounts
 from triptych.rubric.files import load_rubric, shipped_rubrics
 from triptych.rubric.model import Rubric
-from triptych.storage import database
+from triptych.storage import database, schema
 from triptych.storage.models import Access, Person, StudyState
 from triptych.study import lifecycle
 from triptych.study.persons import Who
@@ -50,7 +50,7 @@ def _led(home: Path) -> Iterator[tuple[Session, Person]]:
     home.mkdir(parents=True, exist_ok=True)
     with _at_home(home):
         engine = database.open_engine(settings.database_url())
-        database.migrate(engine)
+        schema.migrate(engine)
         with database.writing(engine) as session:
             yield session, accounts.create_lead(session, "Bench", "a passcode for benchmarks only")
         engine.dispose()

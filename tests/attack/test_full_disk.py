@@ -15,7 +15,7 @@ import pytest
 from bench.client import PageFailed, PageSession
 from bench.server import running_app
 from bench.world import build_world
-from triptych.storage import database, foreign_parts, sqlite_files
+from triptych.storage import database, foreign_parts, schema, sqlite_files
 from triptych.storage.unavailable import FULL, UNREACHABLE, DatabaseUnavailable
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="prlimit is a call of Linux")
@@ -79,7 +79,7 @@ def test_a_leads_file_needs_no_disk(tmp_path, forked):
 
 def test_an_upgrade_without_room_leaves_no_half_copy(tmp_path, monkeypatch):
     engine = database.open_engine(f"sqlite:///{tmp_path / 'triptych.db'}")
-    database.create_version(engine, "0013")
+    schema.create_version(engine, "0013")
     names: list[str] = []
 
     def fill(_: Path, copy: Path) -> None:
@@ -91,13 +91,13 @@ def test_an_upgrade_without_room_leaves_no_half_copy(tmp_path, monkeypatch):
 
     monkeypatch.setattr(sqlite_files, "copy_pages", fill)
     with pytest.raises(DatabaseUnavailable, match="disk of the database is full"):
-        database.migrate(engine)
+        schema.migrate(engine)
     engine.dispose()
 
     [unfinished] = names
     assert unfinished.endswith(".part.db")
     assert not list(tmp_path.glob("*-before-*"))
-    assert database.stored_version(engine) == "0013"
+    assert schema.stored_version(engine) == "0013"
 
 
 def test_a_full_disk_makes_no_table_of_a_backup_unknown(tmp_path):

@@ -19,7 +19,7 @@ from sqlalchemy import Engine, create_engine, text
 
 from triptych.errors import NotFound
 from triptych.operations import doctor as examination
-from triptych.storage import database, traces
+from triptych.storage import database, schema, traces
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Role
 from triptych.storage.unavailable import DatabaseUnavailable
@@ -199,7 +199,7 @@ def test_full_locked_and_read_only_databases_are_told_apart(sqlite_engine, tmp_p
         with pytest.raises(DatabaseUnavailable) as caught, writing(patient) as session:
             add_person(session, "somebody")
     sentences["busy"] = str(caught.value)
-    engine = database.open_to_read(f"sqlite:///{path}")
+    engine = schema.open_to_read(f"sqlite:///{path}")
     with pytest.raises(DatabaseUnavailable) as refused, writing(engine) as session:
         add_person(session, "somebody")
     sentences["read-only"] = str(refused.value)

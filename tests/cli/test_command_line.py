@@ -25,7 +25,7 @@ from triptych.cli.commands import root
 from triptych.errors import NotAllowed
 from triptych.operations import backup
 from triptych.people import accounts, signing_in
-from triptych.storage import database
+from triptych.storage import database, schema
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Membership, Person, Study, StudyState
 from triptych.storage.unavailable import DatabaseUnavailable
@@ -167,14 +167,14 @@ def test_a_reading_command_creates_and_changes_no_database(run, tmp_path, monkey
     assert list(tmp_path.iterdir()) == []
 
     engine = database.open_engine(f"sqlite:///{tmp_path / 'triptych.db'}")
-    database.create_version(engine, "0002")
+    schema.create_version(engine, "0002")
     before = {path.name: path.read_bytes() for path in tmp_path.glob("*.db")}
     code, output, complaint = run(*words)
     assert (code, output) == (2, "")
     assert "version 0002" in complaint
     assert complaint.rstrip().endswith(".venv/bin/python -m triptych data migrate")
     assert {path.name: path.read_bytes() for path in tmp_path.glob("*.db")} == before
-    assert database.stored_version(engine) == "0002"
+    assert schema.stored_version(engine) == "0002"
     engine.dispose()
 
 
@@ -188,7 +188,7 @@ def test_where_nothing_can_be_verified_the_command_says_so(run, sqlite_engine):
 def test_what_is_opened_to_read_takes_no_change(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         study, _, _ = make_study(session)
-    engine = database.open_to_read(str(sqlite_engine.url))
+    engine = schema.open_to_read(str(sqlite_engine.url))
 
     with reading(engine) as session:
         assert session.get_one(Study, study.id).title == study.title

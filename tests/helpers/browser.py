@@ -34,7 +34,7 @@ from bench.server import Server, free_port, is_healthy, start_server, wait_until
 from helpers.studies import absent
 from triptych.people import accounts
 from triptych.people.signing_in import UNKNOWN
-from triptych.storage import database
+from triptych.storage import database, schema
 from triptych.storage.models import Person
 from triptych.web import session as cookies
 from triptych.web.session import COOKIE, cookie_value
@@ -149,7 +149,7 @@ def running(home: Path, before: Any = None, start: Callable[..., Any] | None = N
     `start` is the fixture `forked` where nothing is tested about how a server starts.
     """
     engine = database.open_engine(f"sqlite:///{home / 'triptych.db'}")
-    database.migrate(engine)
+    schema.migrate(engine)
     if before is not None:
         with database.writing(engine) as session:
             before(session)

@@ -77,7 +77,7 @@ DOORS = {
         annotate.drafts.save_draft annotate.drafts.save_next_draft annotate.reservations.renew
         annotate.desk.act preview.rubric_form.change operations.capsule.pieces people.accounts.sign_out
         people.accounts.use_ticket people.tokens.note_use
-        storage.database.migrate
+        storage.schema.migrate
     """,
     "lead": """
         annotate.comments.ask annotate.exclusions.exclude annotate.exclusions.let_in annotate.exclusions.reinstate

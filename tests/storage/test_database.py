@@ -17,7 +17,7 @@ from sqlalchemy.exc import IntegrityError
 
 from triptych import clock, settings
 from triptych.errors import UnsafeDatabase
-from triptych.storage import database, host
+from triptych.storage import database, host, schema
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Base, Person, Study
 
@@ -65,7 +65,7 @@ def migrated_engine(engine: Engine, request: pytest.FixtureRequest, tmp_path: Pa
         request.getfixturevalue("postgres_admin").execute(text(f"CREATE DATABASE {name}"))
         url = f"{request.getfixturevalue('postgres')}/{name}"
     empty = database.open_engine(url)
-    database.create_version(empty, database.HEAD)
+    schema.create_version(empty, schema.HEAD)
     yield empty
     empty.dispose()
 
@@ -106,7 +106,7 @@ def test_a_new_database_has_the_schema_of_a_migrated_one(migrated_engine, engine
 
 
 def test_a_database_at_the_head_is_left_alone(sqlite_engine, tmp_path):
-    database.migrate(sqlite_engine)
+    schema.migrate(sqlite_engine)
 
     assert [path.name for path in tmp_path.glob("*before*")] == []
 
@@ -116,7 +116,7 @@ def test_a_migration_that_copies_a_table_keeps_references(sqlite_engine, make_st
         make_study(session, items=3)
     later = f"sqlite:///{tmp_path / 'older.db'}"
     older = database.open_engine(later)
-    database.create_version(older, "0002")
+    schema.create_version(older, "0002")
     tables = ["person", "rubric", "study", "criterion", "item", "system", "candidate"]
     with sqlite3.connect(tmp_path / "older.db") as raw:
         raw.execute("ATTACH ? AS full", (str(tmp_path / "triptych.db"),))
@@ -126,7 +126,7 @@ def test_a_migration_that_copies_a_table_keeps_references(sqlite_engine, make_st
         raw.commit()
         before = [raw.execute(f"SELECT count(*) FROM main.{table}").fetchone()[0] for table in tables]
 
-    database.migrate(older)
+    schema.migrate(older)
 
     with older.connect() as connection:
         assert [connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar() for table in tables] == before
@@ -137,17 +137,17 @@ def test_a_migration_that_copies_a_table_keeps_references(sqlite_engine, make_st
 def test_a_failed_migration_leaves_the_file_and_a_backup(sqlite_engine, tmp_path, monkeypatch):
     with writing(sqlite_engine) as session:
         session.add(Person(pseudonym="A-1", created_at=clock.now()))
-    monkeypatch.setattr(database, "HEAD", "9999")
+    monkeypatch.setattr(schema, "HEAD", "9999")
 
     def break_half_way(engine):
         with engine.begin() as connection:
             connection.execute(text("DROP TABLE rating"))
         raise RuntimeError("half way")
 
-    monkeypatch.setattr(database, "_upgrade", break_half_way)
+    monkeypatch.setattr(schema, "_upgrade", break_half_way)
 
     with pytest.raises(RuntimeError, match="half way"):
-        database.migrate(sqlite_engine)
+        schema.migrate(sqlite_engine)
 
     with sqlite3.connect(tmp_path / "triptych.db") as raw:
         assert raw.execute("SELECT pseudonym FROM person").fetchall() == [("A-1",)]

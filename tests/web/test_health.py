@@ -18,7 +18,7 @@ from starlette.routing import Route
 from triptych import settings
 from triptych.operations import doctor
 from triptych.operations.doctor import Diagnosis
-from triptych.storage import database
+from triptych.storage import database, schema
 from triptych.storage.database import reading, writing
 from triptych.storage.unavailable import UNREACHABLE, DatabaseUnavailable
 from triptych.web import health, routes, start
@@ -55,7 +55,7 @@ def test_ready_means_database_tables_and_disk(served):
     status, answer = ready()
 
     assert (status, answer["status"], answer["database"]) == (200, "ready", "answers")
-    assert answer["tables"] == f"version {database.HEAD}"
+    assert answer["tables"] == f"version {schema.HEAD}"
     assert answer["disk"].endswith("GB free")
 
 
@@ -73,7 +73,7 @@ def test_tables_of_another_version_are_not_ready(served):
     status, answer = ready()
 
     assert status == 503
-    assert f"this program needs {database.HEAD}" in answer["tables"]
+    assert f"this program needs {schema.HEAD}" in answer["tables"]
 
 
 def test_a_full_disk_is_not_ready(served, monkeypatch):

@@ -26,7 +26,7 @@ from triptych.operations.arrival import Arrived
 from triptych.people import accounts
 from triptych.rubric.files import parse_rubric
 from triptych.stats.numbers import counted
-from triptych.storage import database
+from triptych.storage import database, schema
 from triptych.storage.models import Access, Round, Study, StudyState
 from triptych.study import launch, lifecycle, saved_setting
 from triptych.study.persons import Who
@@ -215,7 +215,7 @@ def import_study(file: str, lead: str) -> Reply:
     """Add a study from its file to this database."""
     engine = database.open_engine(settings.database_url())
     with alone(engine), files_of.on_disk(file) as path:
-        database.migrate(engine)
+        schema.migrate(engine)
         with database.reading(engine) as session:
             who = acting_lead(session, lead)
         arrived = capsules.import_study(path, engine, who)

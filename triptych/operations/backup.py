@@ -29,7 +29,7 @@ from triptych.errors import NotAllowed, NotFound, TriptychError, UnsafeDatabase
 from triptych.operations import verify
 from triptych.people.access_after_restore import WaysIn, keep_closed, ways_in
 from triptych.results.frame.upkeep import forget
-from triptych.storage import database, events, foreign_parts, host, private, sqlite_files, working, writes
+from triptych.storage import database, events, foreign_parts, host, private, schema, sqlite_files, working, writes
 from triptych.storage.events import DEPARTURES, EventKind
 from triptych.storage.models import Event, Membership, Person, Role, Study
 from triptych.storage.unavailable import DatabaseUnavailable
@@ -254,8 +254,8 @@ def unknown_parts(path: Path, version: str) -> list[str]:
     """
     older, newest = path.with_name("older.db"), path.with_name("newest.db")
     with opened(older) as then, opened(newest) as now:
-        database.create_version(then, version)
-        database.migrate(now)
+        schema.create_version(then, version)
+        schema.migrate(now)
         with now.begin() as connection:
             connection.exec_driver_sql("ANALYZE")  # other programs may have had SQLite collect statistics
     return foreign_parts.in_file(path, older, newest)
@@ -370,15 +370,15 @@ def _prepare(source: Path, part: Path) -> tuple[str, ...]:
         raise BackupFailed(f"Nothing was restored: {journal.name} holds an unfinished transaction.")
     # read in place if the disk is read-only
     sqlite_files.copy_pages(source, part, as_it_is=not _has_unwritten(source))
-    version = database.version_in(part)
-    if version is None or version > database.HEAD:
+    version = schema.version_in(part)
+    if version is None or version > schema.HEAD:
         reason = "is not a Triptych database" if version is None else f"belongs to a newer version ({version})"
         raise BackupFailed(f"Nothing was restored: {source.name} {reason}.")
     for foreign in unknown_parts(part, version):
         raise BackupFailed(f"Nothing was restored from {source.name}. {foreign}")
     sqlite_files.refuse_damaged(part, source.name)
     with opened(part) as copy:
-        database.migrate(copy)
+        schema.migrate(copy)
         with database.reading(copy) as session:
             verdicts = [verify.verify(session, study) for study in session.scalars(select(Study).order_by(Study.id))]
     for verdict in verdicts:
@@ -392,7 +392,7 @@ def _state_before(engine: Engine, alone: bool) -> _Before:
     """Back up the current database; a damaged one is moved aside unchanged, if nobody is using it."""
     path = database.sqlite_path(str(engine.url))
     try:
-        if not path.exists() or database.stored_version(engine) is None:
+        if not path.exists() or schema.stored_version(engine) is None:
             return _Before()
         saved = make(engine, "before-restore")
     except (BackupFailed, DatabaseError):

@@ -266,19 +266,19 @@ def refusal(error: Exception) -> str:
 
 def schema(engine: Engine, may_make: bool = True) -> Diagnosis:
     """Whether the tables match this program; `may_make`: whether this role could create them."""
-    from triptych.storage import database
+    from triptych.storage.schema import HEAD, stored_version
     from triptych.storage.unavailable import explained
 
     with explained():
-        version = database.stored_version(engine)
-    if version == database.HEAD:
+        version = stored_version(engine)
+    if version == HEAD:
         return Diagnosis("tables", f"version {version}")
     run = f"Run{'' if may_make else ' as the owner'}: {program()} data migrate"
     if version is None and may_make:
         return Diagnosis("tables", f"none yet; the app creates them at start, or run: {program()} data migrate")
     if version is None:
         return Diagnosis("tables", f"none yet, and this role may not create them. {run}", problem=True)
-    return Diagnosis("tables", f"version {version}, and this program needs {database.HEAD}. {run}", problem=True)
+    return Diagnosis("tables", f"version {version}, and this program needs {HEAD}. {run}", problem=True)
 
 
 def _sqlite(connection: Connection) -> Iterator[Diagnosis]:

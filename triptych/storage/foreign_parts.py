@@ -9,8 +9,8 @@ from pathlib import Path
 
 from sqlalchemy import Connection, text
 
-from triptych.storage.database import VERSION
 from triptych.storage.models import Base
+from triptych.storage.schema import VERSION
 from triptych.storage.sqlite_files import MAX_STEPS, unchanged
 
 # From the catalogs, since information_schema hides from a role what it may not change. PostgreSQL's own functions and

@@ -26,7 +26,7 @@ from triptych.languages import language
 from triptych.languages.language import _
 from triptych.people import accounts, passcodes, viewers
 from triptych.people.signing_in import UNKNOWN, Browser
-from triptych.storage import database
+from triptych.storage import database, schema
 from triptych.storage.database import reading, writing
 from triptych.study.persons import Who
 from triptych.web import budgets
@@ -47,7 +47,7 @@ _place = {"path": "/"}  # where browsers reach the app
 @lru_cache(maxsize=8)
 def _opened(url: str) -> Engine:
     engine = database.open_engine(url)
-    database.migrate(engine)
+    schema.migrate(engine)
     return engine
 
 
